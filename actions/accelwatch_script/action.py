@@ -63,7 +63,7 @@ class ScriptAction:
             kind: self._hook(f"hooks.{kind.value}", hook) for kind, hook in options.hooks.items()
         }
         self.observer = self._optional(OBSERVE, options.observe)
-        self.surveyor = self._optional(SURVEY, options.survey)
+        self.survey_hook = self._optional(SURVEY, options.survey)
         self._checkpoints = (
             None
             if options.checkpoints is None
@@ -114,16 +114,18 @@ class ScriptAction:
     def complaints(self) -> Sequence[str]:
         """Programs that would not be run now, each with its key and the mend."""
         hooks = {f"hooks.{kind.value}": hook for kind, hook in self.hooks.items()}
-        observers = {OBSERVE: self.observer, SURVEY: self.surveyor}
+        observers = {OBSERVE: self.observer, SURVEY: self.survey_hook}
         named = {**{key: hook for key, hook in observers.items() if hook is not None}, **hooks}
         return [f"{key}: {problem}" for key, hook in named.items() if (problem := hook.complaint())]
 
-    async def survey(self) -> Sequence[NodeObservation]:
+    async def observe_all(self) -> Sequence[NodeObservation]:
         """What the survey hook sees; nothing without one. Raises ActionUnavailableError."""
-        if self.surveyor is None:
+        if self.survey_hook is None:
             return ()
-        deadline = self._clock.wall() + self.surveyor.timeout_s
-        return observation.surveyed(await self.surveyor.run(Call(hook=SURVEY, deadline=deadline)))
+        deadline = self._clock.wall() + self.survey_hook.timeout_s
+        return observation.all_nodes(
+            await self.survey_hook.run(Call(hook=SURVEY, deadline=deadline))
+        )
 
     async def observe(self, intent: Intent) -> Observed:
         """What is seen now, and what the call before has told. Raises ActionUnavailableError."""
@@ -276,7 +278,7 @@ class ScriptAction:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for hook in (*self.hooks.values(), self.observer, self.surveyor):
+        for hook in (*self.hooks.values(), self.observer, self.survey_hook):
             if hook is not None:
                 await hook.close()
 

@@ -118,7 +118,7 @@ def observed(reply: HookReply, intent: Intent, now: float) -> Observed:
     )
 
 
-def surveyed(reply: HookReply) -> Sequence[NodeObservation]:
+def all_nodes(reply: HookReply) -> Sequence[NodeObservation]:
     """All nodes that a survey hook sees. Raises ActionUnavailableError."""
     return [_node(node) for node in _decoded(reply, _Survey, "survey").nodes]
 

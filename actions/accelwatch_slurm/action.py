@@ -72,13 +72,13 @@ class SlurmAction:
         """A job waits, maybe for hours, with a list of the nodes that are bad."""
         return frozenset({IntentKind.MOVE_JOB})
 
-    async def survey(self) -> Sequence[NodeObservation]:
+    async def observe_all(self) -> Sequence[NodeObservation]:
         """All nodes at once. Raises ActionUnavailableError."""
-        return await self._observer.survey()
+        return await self._observer.observe_all()
 
     @property
     def controller_boot(self) -> str:
-        """When the controller was started that the latest survey has asked."""
+        """When the controller was started that the latest poll has asked."""
         controller = self._observer.controller
         return "" if controller is None else controller.boot
 

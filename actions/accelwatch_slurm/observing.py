@@ -77,7 +77,7 @@ class Observer:
         # By node: monotonic seconds at which its switch was asked that said that it has no power.
         self._off: dict[str, float] = {}
 
-        # As of the latest survey; None before the first.
+        # As of the latest poll; None before the first.
         self.controller: Controller | None = None
 
     def remember_signal(self, whom: str, request: str, signal: str) -> None:
@@ -86,7 +86,7 @@ class Observer:
             self._signalled.clear()
         self._signalled[whom, request] = signal
 
-    async def survey(self) -> list[NodeObservation]:
+    async def observe_all(self) -> list[NodeObservation]:
         """All nodes, read after the start of the controller that `controller` then tells."""
         (nodes, now), jobs, reservations = await asyncio.gather(
             self._nodes_and_controller(), self._reader.job_table(), self._reader.reservations()
@@ -118,7 +118,7 @@ class Observer:
         """The reservations that keep the places of jobs, with the job of each as Slurm knows it."""
         shown = (await self._reader.reservations()).values()
         ours = [reservation for reservation in shown if reservation.name.startswith(OF_JOB)]
-        # As many are asked for together as there are threads: a survey waits for all of them.
+        # As many are asked for together as there are threads: a poll waits for all of them.
         return list(await asyncio.gather(*map(self._job_of_reservation, ours)))
 
     async def _job_of_reservation(self, shown: SlurmReservation) -> ReservationObservation:

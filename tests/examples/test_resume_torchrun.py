@@ -201,7 +201,7 @@ def test_a_job_goes_on_over_other_nodes(site: Site, examples: Path) -> None:
 
     async def scenario() -> Proposal:
         made = script(**options)
-        shown = {one.name: one for one in await made.survey()}
+        shown = {one.name: one for one in await made.observe_all()}
         assert {name for name, one in shown.items() if one.jobs} == {"n1", "n2"}
         assert shown["n3"].boot_id == BOOT.read_text().strip()
         told, ending = await called(made, site.intent(IntentKind.QUARANTINE))

@@ -289,7 +289,7 @@ class FakeAction:
         self.call_s = 0.0
         self._calls = asyncio.Lock()
 
-    async def survey(self) -> Sequence[NodeObservation]:
+    async def observe_all(self) -> Sequence[NodeObservation]:
         await self._answers()
         return [self.world.see(name) for name in self.world.nodes]
 

@@ -29,7 +29,7 @@ from accelwatch.remediation.policy.state.changes import (
     WorldObservation,
 )
 from accelwatch.remediation.policy.state.model import Clocks, Remedy, RemedyState, Stop
-from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
+from accelwatch.remediation.policy.state.pursued import Poll, Pursued, PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.world import World
 from remediation.bench import NAME, Bench, intent
@@ -40,8 +40,8 @@ QUARANTINE = intent(IntentKind.QUARANTINE)
 
 
 def seen_by(state: RemedyState, heard: Sequence[WorldObservation]) -> World:
-    surveys = (one for one in heard if isinstance(one, Surveyed))
-    shown = {node.name: one.action for one in surveys for node in one.nodes}
+    polls = (one for one in heard if isinstance(one, Poll))
+    shown = {node.name: one.action for one in polls for node in one.nodes}
     return World(shown_by={**state.world.shown_by, **shown})
 
 
@@ -208,7 +208,7 @@ def test_what_could_not_be_written_is_decided_upon_again(site: Site) -> None:
     site.bench.at(20.0, lambda: setattr(site.bench.journal, "broken", ""))
     site.run(30.0)
     assert site.engine.state.token == 1
-    assert {type(one) for one in site.toy.seen} == {Started, Surveyed}
+    assert {type(one) for one in site.toy.seen} == {Started, Poll}
     assert site.engine.problems == ()
 
 
@@ -307,22 +307,22 @@ def test_what_was_open_and_nobody_wants_is_looked_at_until_it_is_known(site: Sit
 def test_nodes_are_looked_at_every_few_seconds(site: Site) -> None:
     site.bench.at(12.0, lambda: setattr(site.bench.world, "unavailable", "connection refused"))
     site.run(21.0)
-    surveys = [one for one in site.toy.seen if isinstance(one, Surveyed)]
-    assert [bool(one.unavailable) for one in surveys] == [False, False, False, True, True]
-    assert {one.hold_state for one in surveys[0].nodes} == {HoldState.OPEN}
-    assert surveys[3].unavailable == "connection refused"
+    polls = [one for one in site.toy.seen if isinstance(one, Poll)]
+    assert [bool(one.unavailable) for one in polls] == [False, False, False, True, True]
+    assert {one.hold_state for one in polls[0].nodes} == {HoldState.OPEN}
+    assert polls[3].unavailable == "connection refused"
 
 
-def test_a_survey_that_fails_in_an_unforeseen_way_is_no_answer(
+def test_a_poll_that_fails_in_an_unforeseen_way_is_no_answer(
     site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def broken() -> None:
         raise KeyError("nodes")
 
-    monkeypatch.setattr(site.bench.action, "survey", broken)
+    monkeypatch.setattr(site.bench.action, "observe_all", broken)
     site.run(3.0)
-    (survey,) = [one for one in site.toy.seen if isinstance(one, Surveyed)]
-    assert survey.unavailable == "looking failed: KeyError('nodes')"
+    (poll,) = [one for one in site.toy.seen if isinstance(one, Poll)]
+    assert poll.unavailable == "looking failed: KeyError('nodes')"
 
 
 def test_the_stop_file_counts_at_once_and_after_a_restart(site: Site) -> None:

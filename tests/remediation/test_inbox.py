@@ -4,7 +4,7 @@ from accelwatch.action.intent import IntentKind
 from accelwatch.remediation.execution.inbox import MOST_CHANGES, Inbox
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged
-from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
+from accelwatch.remediation.policy.state.pursued import Poll, Pursued, PursuitResult
 from accelwatch.remediation.policy.state.world import NodeStatus
 from remediation.bench import intent
 from remediation.virtual_time import START, VirtualLoop, run
@@ -25,14 +25,14 @@ def test_a_later_word_replaces_one_that_still_waits() -> None:
     inbox = Inbox()
     inbox.add_changes([case("i1"), case("i2"), case("i1", "n2"), case("i1", title="later")])
     inbox.add_observations([NodeStatus(node="n1", time=1.0), NodeStatus(node="n1", time=2.0)])
-    inbox.add_observations([Surveyed(action="a", time=1.0), Surveyed(action="b", time=1.0)])
-    inbox.add_observations([Surveyed(action="a", time=2.0)])
+    inbox.add_observations([Poll(action="a", time=1.0), Poll(action="b", time=1.0)])
+    inbox.add_observations([Poll(action="a", time=2.0)])
     changes, heard = inbox.waiting()
     assert [*changes.values()] == [case("i2"), case("i1", "n2"), case("i1", title="later")]
     assert [*heard.values()] == [
         NodeStatus(node="n1", time=2.0),
-        Surveyed(action="b", time=1.0),
-        Surveyed(action="a", time=2.0),
+        Poll(action="b", time=1.0),
+        Poll(action="a", time=2.0),
     ]
 
 

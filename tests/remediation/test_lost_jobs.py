@@ -293,7 +293,7 @@ def test_which_jobs_a_node_has_is_not_known_from_an_old_look(
     assert jobs_of(ctx, ctx.remedy(NODE)) == known
 
 
-def test_one_found_dead_needs_no_reading_though_the_last_survey_shows_it_there() -> None:
+def test_one_found_dead_needs_no_reading_though_the_last_poll_shows_it_there() -> None:
     ground = Ground()
     ground.nodes[NODE].jobs = (JOB,)
     ground.step()

@@ -324,7 +324,7 @@ def test_a_yes_to_what_is_still_so_drains(approved: ApprovedFleet) -> None:
     assert approved.drained
 
 
-def test_a_job_that_came_since_the_last_survey_is_not_approved_with_it(
+def test_a_job_that_came_since_the_last_poll_is_not_approved_with_it(
     approved: ApprovedFleet,
 ) -> None:
     def comes() -> None:

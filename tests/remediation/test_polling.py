@@ -5,13 +5,13 @@ import itertools
 
 import pytest
 
-from accelwatch.remediation.execution.surveying import (
+from accelwatch.remediation.execution.polling import (
     LEAST_PAUSE_S,
     MOST_PAUSE_S,
-    SURVEY_EVERY_S,
-    Surveys,
+    POLL_EVERY_S,
+    Poller,
 )
-from accelwatch.remediation.policy.state.pursued import Surveyed
+from accelwatch.remediation.policy.state.pursued import Poll
 from remediation.fake_scheduler import FakeAction, FakeScheduler
 from remediation.virtual_time import LoopClock, VirtualLoop, run
 
@@ -21,9 +21,9 @@ class SlowAction(FakeAction):
 
     takes_s = 0.0
 
-    async def survey(self):  # type: ignore[no-untyped-def]
+    async def observe_all(self):  # type: ignore[no-untyped-def]
         await asyncio.sleep(self.takes_s)
-        return await super().survey()
+        return await super().observe_all()
 
 
 @pytest.mark.parametrize(
@@ -32,8 +32,8 @@ class SlowAction(FakeAction):
         (0.0, True, LEAST_PAUSE_S),
         (1.0, True, 2.0),
         (10.0, True, 10.0 + MOST_PAUSE_S),
-        (0.0, False, SURVEY_EVERY_S),
-        (1.0, False, 1.0 + SURVEY_EVERY_S),
+        (0.0, False, POLL_EVERY_S),
+        (1.0, False, 1.0 + POLL_EVERY_S),
     ],
 )
 def test_between_two_looks_a_scheduler_has_time_for_what_is_done(
@@ -43,14 +43,14 @@ def test_between_two_looks_a_scheduler_has_time_for_what_is_done(
     clock = LoopClock(loop)
     action = SlowAction(FakeScheduler(clock, ["n1"]))
     action.takes_s = takes_s
-    heard: list[Surveyed] = []
-    surveys = Surveys({"a": action}, clock, heard.append)
+    heard: list[Poll] = []
+    poller = Poller({"a": action}, clock, heard.append)
 
     async def story() -> None:
-        looking = asyncio.create_task(surveys.run())
+        looking = asyncio.create_task(poller.run())
         while len(heard) < 4:
             if wanted:
-                surveys.refresh()
+                poller.refresh()
             await asyncio.sleep(0.01)
         looking.cancel()
 

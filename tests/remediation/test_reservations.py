@@ -10,7 +10,7 @@ import pytest
 from accelwatch.action.intent import Intent, IntentKind, JobKey
 from accelwatch.action.observed import ReservationObservation
 from accelwatch.action.step import Report, ReportStatus
-from accelwatch.remediation.execution.surveying import SURVEY_EVERY_S
+from accelwatch.remediation.execution.polling import POLL_EVERY_S
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.state.changes import Command, Verb
 from accelwatch.remediation.policy.state.clocks import RETRY_S
@@ -45,7 +45,7 @@ def test_one_that_the_journal_does_not_know_is_given_back_within_two_rounds(
     watch: FleetWatch,
 ) -> None:
     reserve(watch)
-    watch.run(LOOKED_AROUND_S + 2 * SURVEY_EVERY_S)
+    watch.run(LOOKED_AROUND_S + 2 * POLL_EVERY_S)
     job = watch.bench.world.jobs["17"]
     assert (job.place, job.exclude, job.nodes) == ((), "n05", ("n04",))
     assert not watch.engine.state.chores
@@ -56,7 +56,7 @@ def test_it_is_given_back_also_after_stop(watch: FleetWatch) -> None:
     reserve(watch)
     stop = Command(verb=Verb.STOP, by="anna", at=0.0)
     watch.bench.at(LOOKED_AROUND_S - 20.0, lambda: watch.engine.submit_changes([stop]))
-    watch.run(LOOKED_AROUND_S + 2 * SURVEY_EVERY_S)
+    watch.run(LOOKED_AROUND_S + 2 * POLL_EVERY_S)
     assert watch.bench.world.jobs["17"].place == ()
 
 
@@ -145,7 +145,7 @@ def test_it_ends_with_the_move_though_the_node_stays_out(
     assert len(given_back(ground)) == 1
 
 
-def test_it_is_asked_for_again_only_when_a_later_survey_shows_it() -> None:
+def test_it_is_asked_for_again_only_when_a_later_poll_shows_it() -> None:
     ground = moving()
     ground.end("n03", moved_to=("n05",))
     ground.end_chore(RESTORE)

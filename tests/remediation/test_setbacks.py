@@ -10,7 +10,7 @@ from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.jobs.jobs import silent
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
-from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
+from accelwatch.remediation.policy.state.pursued import Poll, Pursued, PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import DataGuard
 from support.remediation.small_fleet import ACTION, JOB, POLICY, SETTINGS, Ground
@@ -193,18 +193,18 @@ def test_a_node_that_is_silent_is_probed_once_more_and_not_again_and_again() -> 
     assert ground.kinds("n05") == [Kind.PROBE, Kind.PROBE]
 
 
-def test_a_survey_that_was_asked_before_it_is_none() -> None:
+def test_a_poll_that_was_asked_before_it_is_none() -> None:
     ground = Ground()
     asked = ground.now
     ground.set_back(HOUR_S)
-    survey = Surveyed(action=ACTION, time=asked, nodes=())
-    ground.step(seen=(survey,), look=False)
+    poll = Poll(action=ACTION, time=asked, nodes=())
+    ground.step(seen=(poll,), look=False)
     assert ACTION not in ground.state.world.schedulers
     ground.step()
     assert ground.state.world.schedulers[ACTION].time == ground.now
 
 
-def test_an_end_that_was_seen_before_it_hides_no_later_survey() -> None:
+def test_an_end_that_was_seen_before_it_hides_no_later_poll() -> None:
     ground = Ground()
     ground.fault("n05")
     intent = ground.flying["n05"]

@@ -113,10 +113,10 @@ def test_a_release_while_something_keeps_a_node_out_is_found(
         check_release(history.state, msgspec.structs.replace(remedy, cases=(case,)), history.now)
 
 
-def test_a_survey_does_not_outlive_the_engine_that_made_it() -> None:
+def test_a_poll_does_not_outlive_the_engine_that_made_it() -> None:
     history = History(0)
     history.begin()
-    history.late_survey()
+    history.late_poll()
     history.crash()
     assert not history.late
 

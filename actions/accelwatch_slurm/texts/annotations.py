@@ -101,7 +101,7 @@ def field_of(node: SlurmNode, field: str) -> str:
 def annotation_in(text: str) -> NodeAnnotation | None:
     """What stands under our key in the text of a field; None when nothing does.
 
-    A node's field is read in every survey and several times for each step, and seldom another.
+    A node's field is read in every poll and several times for each step, and seldom another.
     """
     try:
         return msgspec.convert(_object(text).get(_PREFIX), NodeAnnotation | None)

@@ -48,7 +48,7 @@ class Action(Protocol):
         """What its steps are like."""
         ...
 
-    async def survey(self) -> Sequence[NodeObservation]:
+    async def observe_all(self) -> Sequence[NodeObservation]:
         """All nodes at once. Raises ActionUnavailableError."""
         ...
 
@@ -120,7 +120,7 @@ class FindsLimits(Protocol):
 
     @property
     def impossible(self) -> Mapping[IntentKind, str]:
-        """What would be refused, and why, as of the latest survey; empty before the first."""
+        """What would be refused, and why, as of the latest poll; empty before the first."""
         ...
 
 
@@ -139,9 +139,9 @@ class HasController(Protocol):
 
     @property
     def controller_boot(self) -> str:
-        """By which one start of the controller differs from another, as of the latest survey.
+        """By which one start of the controller differs from another, as of the latest poll.
 
-        All nodes of that survey were read after this start. Empty before the first survey.
+        All nodes of that poll were read after this start. Empty before the first poll.
         """
         ...
 

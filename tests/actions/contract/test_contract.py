@@ -98,7 +98,7 @@ def test_no_look_hangs_or_concludes_anything(
     async def look() -> None:
         asked = {intent.kind: intent for intent, _ in subject.situations()}
         kinds = sorted(action.intents)[: 1 if breakage == "endless" else None]
-        calls = [action.survey(), *(action.observe(asked[kind]) for kind in kinds)]
+        calls = [action.observe_all(), *(action.observe(asked[kind]) for kind in kinds)]
         ends = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), GUARD_S)
         for end in ends:
             assert isinstance(end, ActionUnavailableError), end

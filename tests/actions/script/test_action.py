@@ -374,7 +374,7 @@ def test_without_an_observer_nothing_is_seen(tmp_path: Path) -> None:
         done = await proposed(made, wanted)
         assert isinstance(done, Achieved)
         assert done.text == "reported by the hook, which is trusted: opened T-1"
-        assert await made.survey() == ()
+        assert await made.observe_all() == ()
 
     run(scenario())
 
@@ -447,7 +447,7 @@ def test_all_nodes_at_once(tmp_path: Path) -> None:
     async def scenario() -> None:
         options = site(tmp_path, "exit 0", {"node": OPEN})
         made = script(**options, survey={"argv": saying(tmp_path, "survey", nodes=nodes)})
-        seen = await made.survey()
+        seen = await made.observe_all()
         assert len(seen) == 2000
         assert {one.hold_state for one in seen} == {HoldState.OPEN}
         assert seen[0].jobs == (JobKey("", "7", 0.0), JobKey("west", "8", 9.0))

@@ -55,7 +55,7 @@ def one(given_up: WorkingSlurm) -> Iterator[Hand]:
 
 
 def shown(hand: Hand, node: str) -> NodeObservation:
-    return {seen.name: seen for seen in asyncio.run(hand.action.survey())}[node]
+    return {seen.name: seen for seen in asyncio.run(hand.action.observe_all())}[node]
 
 
 def test_a_node_of_ours_that_slurm_gave_up_takes_work_again_when_its_slurmd_answers(

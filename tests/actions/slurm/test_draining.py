@@ -356,7 +356,7 @@ def test_on_a_real_slurm_each_has_its_own_reason_and_mark_and_others_are_left_al
         ReportStatus.DONE,
     ]
     assert "fan broken" in told[2].text
-    seen = {each.name: each for each in asyncio.run(one.action.survey())}
+    seen = {each.name: each for each in asyncio.run(one.action.observe_all())}
     for at in (1, 2, 4):
         assert seen[f"n{at}"].hold_state is HoldState.OURS
         assert seen[f"n{at}"].annotation == OwnerAnnotation(f"inc-{at}", 1)
@@ -383,6 +383,6 @@ def test_a_real_scontrol_prints_each_line_as_it_reads_it(
 def one_alone(hand: Hand, at: int) -> str:
     """The reason that a drain of its own sets."""
     hand.pursue(IntentKind.QUARANTINE, "n5", incident=f"inc-{at}", asked=float(at))
-    reason = {each.name: each for each in asyncio.run(hand.action.survey())}["n5"].reason
+    reason = {each.name: each for each in asyncio.run(hand.action.observe_all())}["n5"].reason
     hand.slurm.scontrol("update", "node=n5", "state=undrain", "extra=")
     return reason

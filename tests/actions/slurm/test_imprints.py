@@ -14,8 +14,8 @@ Hands = Callable[..., Hand]
 
 
 def shown(hand: Hand) -> NodeObservation:
-    """n1 as it is surveyed."""
-    return next(one for one in asyncio.run(hand.action.survey()) if one.name == "n1")
+    """n1 as it is polled."""
+    return next(one for one in asyncio.run(hand.action.observe_all()) if one.name == "n1")
 
 
 def drained(hand: Hand) -> Imprint:

@@ -81,7 +81,7 @@ def test_who_wants_to_be_begun_again_says_so_in_the_comment_and_for_nobody_else(
     wants = running(slurm, "-w", "n1", "--comment=night run accelwatch:retry")
     forged = f"\n99|2026-01-01T00:00:00|n2|accelwatch:retry\n{wants}|N/A|n2|"
     running(slurm, "-w", "n2", f"--comment={forged}")
-    seen = {one.name: one for one in asyncio.run(hand().action.survey())}
+    seen = {one.name: one for one in asyncio.run(hand().action.observe_all())}
     assert {str(key) for key in seen["n1"].restartable} == {wants}
     assert (len(seen["n2"].jobs), seen["n2"].restartable) == (1, frozenset())
     owner = job(slurm, wants).user
@@ -250,7 +250,7 @@ def test_a_controller_that_hangs_freezes_and_does_late_what_it_was_told(
     step = one.action.propose(intent, asyncio.run(one.action.observe(intent)))
     assert isinstance(step, Step)
     with slurm.stopped("slurmctld"):
-        for look in (one.action.survey(), one.action.observe(intent)):
+        for look in (one.action.observe_all(), one.action.observe(intent)):
             with pytest.raises(ActionUnavailableError, match="timeout"):
                 asyncio.run(_of(look))
         # Its first look is in vain, so nothing was done.

@@ -43,7 +43,7 @@ def test_a_reboot_without_a_program_is_refused_with_the_reason_and_nothing_is_do
 ) -> None:
     one = hand()
     assert one.action.impossible == {}, "nothing was asked yet"
-    asyncio.run(one.action.survey())
+    asyncio.run(one.action.observe_all())
     assert one.action.impossible == {IntentKind.REBOOT: NO_PROGRAM}
     one.pursue(IntentKind.QUARANTINE, "n1")
     end = one.pursue(IntentKind.REBOOT, "n1")
@@ -56,11 +56,11 @@ def test_what_was_impossible_is_not_any_more_after_a_reconfiguration(
     without_program: WorkingSlurm, hand: Hands
 ) -> None:
     one = hand()
-    asyncio.run(one.action.survey())
+    asyncio.run(one.action.observe_all())
     without_program.conf.write_text(without_program.conf.read_text() + "RebootProgram=/bin/true\n")
     without_program.scontrol("reconfigure")
     until(lambda: defined(without_program), "one is defined")
-    asyncio.run(one.action.survey())
+    asyncio.run(one.action.observe_all())
     assert one.action.impossible == {}
 
 

@@ -20,7 +20,7 @@ Hands = Callable[..., Hand]
 
 
 def shown(hand: Hand, node: str) -> NodeObservation:
-    return {one.name: one for one in asyncio.run(hand.action.survey())}[node]
+    return {one.name: one for one in asyncio.run(hand.action.observe_all())}[node]
 
 
 def seen(hand: Hand, node: str) -> HoldState:
@@ -39,7 +39,7 @@ def test_a_node_is_drained_and_released_and_the_fields_of_others_are_kept(
     assert "State=IDLE+DRAIN" in line
     assert "Reason=accelwatch:inc-1:nvidia.gpu.lost GPU 3 has fallen off the bus [" in line
     assert '"rack":"r7"' in line
-    (node,) = (node for node in asyncio.run(one.action.survey()) if node.name == "n1")
+    (node,) = (node for node in asyncio.run(one.action.observe_all()) if node.name == "n1")
     assert (node.hold_state, node.annotation) == (HoldState.OURS, OwnerAnnotation("inc-1", 1))
     again = one.pursue(IntentKind.QUARANTINE, "n1", incident="inc-2")
     assert (again.kinds, isinstance(again.ending, Achieved)) == ([], True)

@@ -133,7 +133,7 @@ class _Reader:
 
 
 def test_the_jobs_of_all_reservations_are_asked_for_together() -> None:
-    """One after the other, those of a hundred moves would take longer than a survey may."""
+    """One after the other, those of a hundred moves would take longer than a poll may."""
     reader = _Reader()
     observer = Observer(SlurmOptions(), cast(Commands, None), cast(Reader, reader), SystemClock())
     kept = asyncio.run(observer.reservations())

@@ -44,7 +44,7 @@ class AskedEngine:
         # Called while it looks.
         self.looking: Callable[[], None] = lambda: None
 
-    async def resurvey(self, _: str) -> str:
+    async def poll_again(self, _: str) -> str:
         self.looking()
         return self.unseen
 

@@ -62,7 +62,7 @@ MOVES = (
     *("progress",) * 8,
     *("clear",) * 3,
     *("person",) * 2,
-    *("hang_under_a_job", "job", "approve", "crash", "more_evidence", "late_survey"),
+    *("hang_under_a_job", "job", "approve", "crash", "more_evidence", "late_poll"),
     *("blind", "group", "mute", "orphan", "agent", "scheduler", "admin", "swap", "profile", "hang"),
     "controller",
 )

@@ -197,7 +197,7 @@ class Watch:
                 continue
             for job in seen.jobs:
                 if job not in shown.jobs:
-                    # It left after the survey before; the one that showed it may have come late.
+                    # It left after the poll before; the one that showed it may have come late.
                     self.left[name, job] = before.world.schedulers[before.world.shown_by[name]].time
         self.left = {key: at for key, at in self.left.items() if now - at <= DEATH_SETTLES_S}
         known = {(node, one.job) for one in after.departed.values() for node in one.nodes}
@@ -502,7 +502,7 @@ def _read_lately(state: RemedyState, remedy: Remedy, intent: Intent, now: float)
     seen, heard = state.world.scheduler_nodes[intent.node], state.world.node_statuses[remedy.node]
     if remedy.approval.manual or remedy.repair.unfit or remedy.jobs.fenced:
         return
-    # A job that was found dead since the last survey runs there no more, whatever that survey shows.
+    # A job that was found dead since the last poll runs there no more, whatever that poll shows.
     if intent.kind is Kind.MOVE_JOB and (intent.revive or intent.job not in seen.jobs):
         return
     given_up = heard.down or now - heard.time > FRESH_S

@@ -30,7 +30,7 @@ from accelwatch.remediation.policy.state.changes import (
     WorldObservation,
 )
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
-from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
+from accelwatch.remediation.policy.state.pursued import Poll, Pursued, PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.world import NodeStatus
 from accelwatch.remediation.policy.step.step import step
@@ -209,10 +209,10 @@ class Ground:
             if node.given_up
         ]
         if self.unavailable:
-            survey = Surveyed(action=ACTION, time=self.now, unavailable=self.unavailable)
+            poll = Poll(action=ACTION, time=self.now, unavailable=self.unavailable)
         else:
             nodes = tuple(node.seen() for node in self.nodes.values())
-            survey = Surveyed(
+            poll = Poll(
                 action=ACTION,
                 time=self.now,
                 nodes=nodes,
@@ -221,7 +221,7 @@ class Ground:
                 controller_boot=str(self.boots),
                 impossible=self.impossible,
             )
-        return (sight, *heard, survey)
+        return (sight, *heard, poll)
 
     def controller_starts(self, *, loses_state: bool = False) -> None:
         """The scheduler's controller is started anew, with its state or without."""

@@ -47,7 +47,7 @@ from accelwatch.remediation.policy.state.changes import (
     WorldObservation,
 )
 from accelwatch.remediation.policy.state.model import RemedyState
-from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
+from accelwatch.remediation.policy.state.pursued import Poll, Pursued, PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.step.step import step
 from accelwatch.remediation.settings import Budget, DataGuard, RemedySettings, SpareSettings
@@ -153,7 +153,7 @@ class History:
             (2, self.crash),
             (1 if calm else 3, self.hang),
             (4, self.hang_under_a_job),
-            (5, self.late_survey),
+            (5, self.late_poll),
             (1 if calm else 3, self.controller),
         )
         weights = [weight for weight, _ in self.moves]
@@ -226,15 +226,15 @@ class History:
                     late = _replace(last, late=True)
                     self.heard.append(given_up(late) if age_s > DOWN_S else late)
         if luck < 0.7:
-            self.heard.append(self.survey())
+            self.heard.append(self.poll())
 
-    def survey(self) -> Surveyed:
+    def poll(self) -> Poll:
         if self.unavailable:
-            return Surveyed(action=ACTION, time=self.now, unavailable=self.unavailable)
+            return Poll(action=ACTION, time=self.now, unavailable=self.unavailable)
         nodes = tuple(node.seen() for node in self.nodes)
         kept = tuple(self.reserved.values())
         boot = str(self.boots)
-        return Surveyed(
+        return Poll(
             action=ACTION, time=self.now, nodes=nodes, reservations=kept, controller_boot=boot
         )
 
@@ -417,12 +417,12 @@ class History:
         node = self.any_node()
         node.ceiling = self.rng.choice(("observe", "quarantine", "drain", "remedy", "resume"))
 
-    def late_survey(self) -> None:
+    def late_poll(self) -> None:
         """What was seen a while ago is told only now."""
         if self.late:
             self.heard.append(self.late.pop())
         else:
-            self.late.append(self.survey())
+            self.late.append(self.poll())
 
     def crash(self) -> None:
         """The engine is killed, and goes on with what the journal has."""
@@ -437,7 +437,7 @@ class History:
         for name, cases in self.cases.items():
             self.changes += [CaseChanged(node=name, case=case) for case in cases.values()]
         self.heard = [one for one in self.heard if isinstance(one, Pursued)]
-        self.late.clear()  # a survey is the engine's own, and is lost with it
+        self.late.clear()  # a poll is the engine's own, and is lost with it
 
     def progress(self) -> None:
         """Something that is on its way ends, or what is doubtful is observed."""

@@ -61,7 +61,7 @@ async def _refused(name: str, action: "Action") -> "dict[IntentKind, str]":
     if not isinstance(action, FindsLimits):
         return lacking
     try:
-        await action.survey()
+        await action.observe_all()
     except ActionUnavailableError as error:
         complain(
             f"{name}: its scheduler does not answer, so what that refuses is not known: {error}"

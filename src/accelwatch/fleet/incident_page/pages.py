@@ -112,7 +112,7 @@ class IncidentVisits:
             return plain_page("Refused", text, 403)
         if submitted.verb is Verb.APPROVE:
             # A yes is to what is there now; a link is not used up by one that cannot be looked at.
-            problem = await runner.engine.resurvey(submitted.node)
+            problem = await runner.engine.poll_again(submitted.node)
             if problem:
                 notice = Notice(text=f"Not now: {problem}.", tone="bad")
                 return self._page(change, presented, (notice,), 503)

@@ -19,16 +19,16 @@ from accelwatch.alerting.incidents.model.incident import ENGINE
 from accelwatch.base.clock import Clock
 from accelwatch.remediation.execution.effect_gate import EffectGate, MayStart, guarded_by_data
 from accelwatch.remediation.execution.emergency_stop import EmergencyStop
-from accelwatch.remediation.execution.fresh_survey import FreshSurveys
+from accelwatch.remediation.execution.fresh_poll import FreshPolls
 from accelwatch.remediation.execution.inbox import CommandRequest, Inbox
 from accelwatch.remediation.execution.journaling import journal_records, restored
 from accelwatch.remediation.execution.operations.effect import Site
 from accelwatch.remediation.execution.operations.lanes import Lanes
 from accelwatch.remediation.execution.operations.ledger import Commit, Ledger
 from accelwatch.remediation.execution.operations.operation import Operation, OperationState, Witness
+from accelwatch.remediation.execution.polling import Poller
 from accelwatch.remediation.execution.pursuits.dispatch import Dispatch
 from accelwatch.remediation.execution.stop_file import StopFile
-from accelwatch.remediation.execution.surveying import Surveys
 from accelwatch.remediation.execution.timed_commit import TimedCommit
 from accelwatch.remediation.policy.context.outcome import Note, Outcome
 from accelwatch.remediation.policy.jobs.avoiding import as_of_now
@@ -98,7 +98,7 @@ class Engine:
         self._tasks: list[asyncio.Task[None]] = []
         # As far as it is written down.
         self.state = RemedyState()
-        self._fresh_surveys = FreshSurveys(actions, clock, self._inbox, lambda: self.state)
+        self._fresh_polls = FreshPolls(actions, clock, self._inbox, lambda: self.state)
         self._refused = ""
         self._unwritten = ""
         self._broken = ""
@@ -131,13 +131,13 @@ class Engine:
             )
             for name, action in self._actions.items()
         }
-        surveys = Surveys(
-            self._actions, self._clock, lambda survey: self._inbox.add_observations([survey])
+        poller = Poller(
+            self._actions, self._clock, lambda poll: self._inbox.add_observations([poll])
         )
 
         def on_finished(end: Pursued) -> None:
             self._inbox.add_observations([end])
-            surveys.refresh()
+            poller.refresh()
 
         self._dispatch = Dispatch(sites, self._ledger, self._clock, on_finished)
         self._stop.start()
@@ -145,7 +145,7 @@ class Engine:
         loop = asyncio.get_running_loop()
         self._tasks = [
             loop.create_task(self._run(), name="remedies"),
-            loop.create_task(surveys.run(), name="surveys"),
+            loop.create_task(poller.run(), name="polls"),
         ]
 
     async def stop(self) -> None:
@@ -184,7 +184,7 @@ class Engine:
         if self._refused or not self._tasks or self._has_stopped:
             return Reply(problem=self._refused or "nothing is decided any more; see the log")
         if command.verb is Verb.APPROVE and not already_checked:
-            problem = await self.resurvey(command.node)
+            problem = await self.poll_again(command.node)
             if problem:
                 return Reply(problem=problem)
         answer: asyncio.Future[object] = asyncio.get_running_loop().create_future()
@@ -198,13 +198,13 @@ class Engine:
                 return reply._replace(problem=f"it is not written down: {error}")
         return reply
 
-    async def resurvey(self, node: str) -> str:
+    async def poll_again(self, node: str) -> str:
         """Look at a node's scheduler now and decide upon that; why that cannot be done, else empty."""
         if self._refused or not self._tasks or self._has_stopped:
             return ""  # that nothing is decided is the answer to whatever is asked next
         if stalls := self.stalls:
             return stalls[0]  # what is seen would not be decided upon
-        return await self._fresh_surveys.of(node)
+        return await self._fresh_polls.of(node)
 
     async def _run(self) -> None:
         while True:
@@ -238,7 +238,7 @@ class Engine:
         outcome = self._decide(self.state, [*changes.values()], [*observations.values()], now)
         await self._adopt(outcome)
         self._inbox.done(changes, observations)
-        self._fresh_surveys.decided()
+        self._fresh_polls.decided()
         self._dispatch.retry_unplaced(self.state)
         if any(isinstance(change, Started) for change in changes.values()):
             self._dispatch.follow_open_operations(self.state)

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 from accelwatch.action.contract import Action
 from accelwatch.base.clock import Clock
 from accelwatch.remediation.execution.inbox import Inbox
-from accelwatch.remediation.execution.surveying import surveyed
+from accelwatch.remediation.execution.polling import polled
 from accelwatch.remediation.policy.state.model import RemedyState
-from accelwatch.remediation.policy.state.pursued import Surveyed
+from accelwatch.remediation.policy.state.pursued import Poll
 
 # A person who says yes waits no longer for it.
 WITHIN_S = 10.0
 
 
-class FreshSurveys:
+class FreshPolls:
     """For one event loop."""
 
     def __init__(
@@ -52,16 +52,16 @@ class FreshSurveys:
     async def _at(self, name: str) -> str:
         try:
             async with asyncio.timeout(WITHIN_S):
-                survey = await surveyed(name, self._actions[name], self._clock)
-                if survey.unavailable:
-                    return f"{name} does not answer: {survey.unavailable}"
-                self._inbox.add_observations([survey])
-                while not self._has(survey):
+                poll = await polled(name, self._actions[name], self._clock)
+                if poll.unavailable:
+                    return f"{name} does not answer: {poll.unavailable}"
+                self._inbox.add_observations([poll])
+                while not self._has(poll):
                     await self._decision_made.wait()
         except TimeoutError:
             return f"{name} does not answer within {WITHIN_S:g} s"
         return ""
 
-    def _has(self, survey: Surveyed) -> bool:
-        scheduler = self._state().world.schedulers.get(survey.action)
-        return scheduler is not None and scheduler.time >= survey.time
+    def _has(self, poll: Poll) -> bool:
+        scheduler = self._state().world.schedulers.get(poll.action)
+        return scheduler is not None and scheduler.time >= poll.time

@@ -11,7 +11,7 @@ from accelwatch.remediation.policy.state.changes import (
     Command,
     WorldObservation,
 )
-from accelwatch.remediation.policy.state.pursued import Pursued, Surveyed
+from accelwatch.remediation.policy.state.pursued import Poll, Pursued
 from accelwatch.remediation.policy.state.world import NodeStatus
 
 # Incidents that are decided upon together: a thousand at once hold up nobody else for seconds.
@@ -57,22 +57,22 @@ class Inbox:
             key = self._key(observation)
             pending = self._observations.get(key)
             if (
-                isinstance(pending, Surveyed)
-                and isinstance(observation, Surveyed)
+                isinstance(pending, Poll)
+                and isinstance(observation, Poll)
                 and pending.time > observation.time
             ):
                 continue  # another look was asked for later, and ended sooner
             self._observations.pop(key, None)
             self._observations[key] = observation
-            if urgent or isinstance(observation, (Pursued, Surveyed)):
+            if urgent or isinstance(observation, (Pursued, Poll)):
                 self._wake.set()
 
     def _key(self, observation: WorldObservation) -> object:
         match observation:
             case NodeStatus():
                 return NodeStatus, observation.node
-            case Surveyed():
-                return Surveyed, observation.action
+            case Poll():
+                return Poll, observation.action
             case Pursued():
                 self._number += 1
                 return Pursued, self._number

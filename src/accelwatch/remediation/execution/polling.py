@@ -15,29 +15,29 @@ from accelwatch.action.contract import (
 from accelwatch.action.intent import IntentKind
 from accelwatch.base.clock import Clock
 from accelwatch.remediation.policy.plan.escalation import INTENTS
-from accelwatch.remediation.policy.state.pursued import Surveyed
+from accelwatch.remediation.policy.state.pursued import Poll
 
 logger = logging.getLogger(__name__)
 
-SURVEY_EVERY_S = 5.0
+POLL_EVERY_S = 5.0
 # Between two looks, however much is done.
 LEAST_PAUSE_S = 0.25
 MOST_PAUSE_S = 2.0
-# A survey that takes longer is none.
+# A poll that takes longer is none.
 _WITHIN_S = 60.0
 
 
-async def surveyed(name: str, action: Action, clock: Clock) -> Surveyed:
+async def polled(name: str, action: Action, clock: Clock) -> Poll:
     """One look; what goes wrong is told."""
     # What was read is as old as the question.
     requested_at = clock.wall()
     try:
         async with asyncio.timeout(_WITHIN_S):
-            nodes = tuple(await action.survey())
+            nodes = tuple(await action.observe_all())
             kept = await action.reservations() if isinstance(action, KeepsReservations) else ()
             probes = IntentKind.PROBE in action.intents
             boot = action.controller_boot if isinstance(action, HasController) else ""
-            return Surveyed(
+            return Poll(
                 action=name,
                 time=requested_at,
                 nodes=nodes,
@@ -51,13 +51,13 @@ async def surveyed(name: str, action: Action, clock: Clock) -> Surveyed:
     except TimeoutError:
         why = f"no answer within {_WITHIN_S:g} s"
     except Exception as error:
-        logger.exception("an action failed to survey all nodes action=%s", name)
+        logger.exception("an action failed to poll all nodes action=%s", name)
         why = f"looking failed: {error!r}"
-    return Surveyed(action=name, time=requested_at, unavailable=why or "it does not answer")
+    return Poll(action=name, time=requested_at, unavailable=why or "it does not answer")
 
 
 def _impossible(action: Action) -> dict[IntentKind, str]:
-    """Which remedies and tests an action can do to no node, and why; as of its latest survey."""
+    """Which remedies and tests an action can do to no node, and why; as of its latest poll."""
     reasons = dict(action.impossible) if isinstance(action, FindsLimits) else {}
     for kind in (*INTENTS.values(), IntentKind.TEST):
         if kind not in action.intents:
@@ -67,15 +67,15 @@ def _impossible(action: Action) -> dict[IntentKind, str]:
     return reasons
 
 
-class Surveys:
+class Poller:
     """Looks at every scheduler, each in its own time; for one event loop."""
 
     def __init__(
-        self, actions: Mapping[str, Action], clock: Clock, on_survey: Callable[[Surveyed], None]
+        self, actions: Mapping[str, Action], clock: Clock, on_poll: Callable[[Poll], None]
     ) -> None:
         self._actions = actions
         self._clock = clock
-        self._on_survey = on_survey
+        self._on_poll = on_poll
         self._requested = {name: asyncio.Event() for name in actions}
 
     def refresh(self) -> None:
@@ -94,14 +94,14 @@ class Surveys:
         while True:
             requested.clear()
             started_at = self._clock.monotonic()
-            self._on_survey(await surveyed(name, self._actions[name], self._clock))
+            self._on_poll(await polled(name, self._actions[name], self._clock))
             # Ends that come together are looked at together; a scheduler that takes long to show all
             # has at least as much time for what is done to its nodes.
             duration_s = self._clock.monotonic() - started_at
             pause = min(max(LEAST_PAUSE_S, duration_s), MOST_PAUSE_S)
             await asyncio.sleep(pause)
             try:
-                async with asyncio.timeout(SURVEY_EVERY_S - pause):
+                async with asyncio.timeout(POLL_EVERY_S - pause):
                     await requested.wait()
             except TimeoutError:
                 continue

@@ -14,7 +14,7 @@ from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.action.step import Achieved, Refusal, ReportStatus, Step, Wait
 from accelwatch.base.clock import Clock
 from accelwatch.remediation.execution.operations.ledger import release_without_journal
-from accelwatch.remediation.execution.surveying import surveyed
+from accelwatch.remediation.execution.polling import polled
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.guards.identity import Proof
 from accelwatch.remediation.policy.state.changes import Command
@@ -73,15 +73,15 @@ async def _released(
     for name, action in actions.items():
         if IntentKind.RELEASE not in action.intents:
             continue
-        survey = await surveyed(name, action, clock)
-        if survey.unavailable:
-            why = f"{name} does not answer: {survey.unavailable}"
+        poll = await polled(name, action, clock)
+        if poll.unavailable:
+            why = f"{name} does not answer: {poll.unavailable}"
             continue
-        proof = prove(survey.nodes)
+        proof = prove(poll.nodes)
         if isinstance(proof, Denial):
             why = proof.text
             continue
-        (observation,) = (node for node in survey.nodes if node.name == proof.name)
+        (observation,) = (node for node in poll.nodes if node.name == proof.name)
         return await _give_back(action, observation, command, clock)
     raise NotReleasedError(why)
 

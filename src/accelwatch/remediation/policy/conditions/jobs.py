@@ -23,9 +23,9 @@ def jobs_wait(at: Situation) -> bool:
     return waiting or check_next(at)
 
 
-def jobs_gone(at: Situation) -> bool:
+def drained(at: Situation) -> bool:
     """It is known that no job of the node is to be looked after any more."""
-    return jobs.jobs_gone(at.ctx, at.remedy) and not check_next(at)
+    return jobs.is_drained(at.ctx, at.remedy) and not check_next(at)
 
 
 def empty(at: Situation) -> bool:
@@ -35,7 +35,7 @@ def empty(at: Situation) -> bool:
 
 def check_next(at: Situation) -> bool:
     """A job is to be looked for that may have died of the node, and could be begun again."""
-    if not jobs.gone_jobs(at.ctx, at.remedy):
+    if not jobs.departed_jobs(at.ctx, at.remedy):
         return False
     return first_denial(at.ctx, at.remedy, Kind.MOVE_JOB) is None
 

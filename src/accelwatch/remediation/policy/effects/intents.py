@@ -11,7 +11,7 @@ from accelwatch.alerting.rules.document import Fence
 from accelwatch.remediation.policy.context.cases import bad_nodes
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.effects.deadlines import notified_after_s
-from accelwatch.remediation.policy.jobs.jobs import gone_jobs, next_job, next_signal, next_swap
+from accelwatch.remediation.policy.jobs.jobs import departed_jobs, next_job, next_signal, next_swap
 from accelwatch.remediation.policy.plan.gates import remedy_case
 from accelwatch.remediation.policy.plan.verify import next_test
 from accelwatch.remediation.policy.state import clocks
@@ -151,7 +151,7 @@ def _job(ctx: StepContext, remedy: Remedy, kind: Kind) -> JobKey | None:
     if kind is Kind.SWAP_IN_JOB:
         return next_swap(ctx, remedy)
     if kind is Kind.FOLLOW_JOB:
-        return next(iter(gone_jobs(ctx, remedy)), None)
+        return next(iter(departed_jobs(ctx, remedy)), None)
     return next_signal(ctx, remedy) if kind is Kind.SIGNAL_JOB else next_job(ctx, remedy)
 
 

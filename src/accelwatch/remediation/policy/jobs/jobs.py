@@ -72,7 +72,7 @@ def _is_fresh(ctx: NodeView, remedy: Remedy, observation: NodeObservation) -> bo
     return scheduler.time > ctx.world.settled.get(remedy.node, float("-inf"))
 
 
-def gone_jobs(ctx: NodeView, remedy: Remedy) -> tuple[JobKey, ...]:
+def departed_jobs(ctx: NodeView, remedy: Remedy) -> tuple[JobKey, ...]:
     """Jobs that left a node when it went bad, or shortly before, and may have died of it."""
     policy = remedy.policy
     if policy is None or policy.job is not JobPolicy.REQUEUE or policy.when is When.AFTER_JOB:
@@ -116,7 +116,7 @@ def _stranded(remedy: Remedy) -> list[JobKey]:
     return [job for job in remedy.jobs.stranded if job not in remedy.jobs.handled]
 
 
-def jobs_gone(ctx: NodeView, remedy: Remedy) -> bool:
+def is_drained(ctx: NodeView, remedy: Remedy) -> bool:
     """Whether it is known that no job of the node is to be looked after any more."""
     # `== ()`, for None means that nobody knows, and a node may be rebooted on this.
     return jobs_of(ctx, remedy) == () and not (_stranded(remedy) or lost_jobs(ctx, remedy))

@@ -70,7 +70,7 @@ def _key(node: str) -> str:
 def _worth_it(ctx: StepContext, node: str, since: float) -> NodeObservation | None:
     """How a node is shown that was not probed yet, and of which its scheduler believes that it answers.
 
-    Whether a job runs there is looked at by the action: what was surveyed may be older than the job.
+    Whether a job runs there is looked at by the action: what was polled may be older than the job.
     """
     last = ctx.world.probed.get(node)
     if last is not None and (last >= since or 0 <= ctx.now - last < PROBE_AGAIN_S):

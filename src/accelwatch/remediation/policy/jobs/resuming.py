@@ -29,7 +29,7 @@ from accelwatch.remediation.policy.jobs.another_try import (
     blame,
     group_of,
 )
-from accelwatch.remediation.policy.jobs.jobs import gone_jobs, lost_jobs
+from accelwatch.remediation.policy.jobs.jobs import departed_jobs, lost_jobs
 from accelwatch.remediation.policy.state.clocks import (
     DEATH_SETTLES_S,
     FRESH_S,
@@ -318,7 +318,7 @@ def _is_moved(ctx: StepContext, name: str) -> bool:
         for remedy in ctx.state.remedies.values()
         if remedy.hold is not None
         and remedy.stage in (Stage.QUARANTINED, Stage.FENCING, Stage.DRAINING)
-        for job in (*gone_jobs(ctx, remedy), *lost_jobs(ctx, remedy))
+        for job in (*departed_jobs(ctx, remedy), *lost_jobs(ctx, remedy))
     )
 
 

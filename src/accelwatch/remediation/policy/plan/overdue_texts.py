@@ -69,7 +69,7 @@ def _draining(ctx: StepView, remedy: Remedy, after: str) -> str:
             "soon as nodes fit it"
         )
     if intent is not None:
-        return f"{_not_done(intent)} {after}, as {node} is drained: look at the scheduler"
+        return f"{_missing_effect(intent)} {after}, as {node} is drained: look at the scheduler"
     jobs = jobs_of(ctx, remedy) or ()
     names = ", ".join(str(job) for job in jobs[:_MOST_JOBS]) or "jobs that cannot be seen now"
     return (
@@ -88,7 +88,7 @@ def _remedy(remedy: Remedy) -> str:
     )
 
 
-def _not_done(intent: Intent) -> str:
+def _missing_effect(intent: Intent) -> str:
     match intent.kind:
         case Kind.SIGNAL_JOB:
             return f"job {intent.job} got no checkpoint signal"

@@ -14,7 +14,7 @@ from accelwatch.remediation.policy.guards.denial import denials
 from accelwatch.remediation.policy.plan.digest import digest_of
 from accelwatch.remediation.policy.plan.gates import evaluate_guards, leader
 from accelwatch.remediation.policy.plan.model import Plan, PlanStep, Price, Worth
-from accelwatch.remediation.policy.plan.planned_steps import not_done, steps_of
+from accelwatch.remediation.policy.plan.planned_steps import skipped_steps, steps_of
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.stage import Stage
@@ -70,7 +70,7 @@ def planned(
         digest=digest,
         steps=steps,
         price=None if worth is None else price_of(steps, policy, worth),
-        text=not_done(ctx, led, policy),
+        text=skipped_steps(ctx, led, policy),
         as_of=as_of,
     )
 

@@ -8,7 +8,7 @@ from accelwatch.alerting.rules.document import JobPolicy, When
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.jobs.jobs import (
-    gone_jobs,
+    departed_jobs,
     jobs_of,
     lost_jobs,
     needs_fence,
@@ -73,7 +73,7 @@ _LEFT_ALONE = frozenset({JobPolicy.NOTHING, JobPolicy.NOTIFY})
 
 def _of_jobs(ctx: StepView, remedy: Remedy, policy: Policy) -> Iterator[tuple[Kind, str]]:
     jobs = jobs_of(ctx, remedy) or ()
-    left = (*lost_jobs(ctx, remedy), *gone_jobs(ctx, remedy))
+    left = (*lost_jobs(ctx, remedy), *departed_jobs(ctx, remedy))
     if not (jobs or left) or policy.when is When.AFTER_JOB:
         return
     if policy.job is JobPolicy.IN_JOB:
@@ -113,7 +113,7 @@ def _spare(ctx: StepView, remedy: Remedy) -> str:
     return answer.text if isinstance(answer, Denial) else f"use {answer.name} as a spare"
 
 
-def not_done(ctx: StepView, remedy: Remedy, policy: Policy) -> str:
+def skipped_steps(ctx: StepView, remedy: Remedy, policy: Policy) -> str:
     """For people: what could not be done for a node, and what of its policy can be done to none."""
     texts = [remedy.trouble, *remedy.repair.left_out, remedy.repair.unfit]
     if remedy.stage not in _REPAIRED:

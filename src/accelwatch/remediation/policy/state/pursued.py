@@ -43,7 +43,7 @@ class Pursued(msgspec.Struct, frozen=True, kw_only=True):
     was_applied: bool = False
 
 
-class Surveyed(msgspec.Struct, frozen=True, kw_only=True):
+class Poll(msgspec.Struct, frozen=True, kw_only=True):
     """All nodes of a scheduler at a moment; or that it did not answer."""
 
     # The action's name in the configuration.
@@ -62,4 +62,4 @@ class Surveyed(msgspec.Struct, frozen=True, kw_only=True):
     impossible: Mapping[IntentKind, str] = {}
 
 
-Observation = Pursued | Surveyed
+Observation = Pursued | Poll

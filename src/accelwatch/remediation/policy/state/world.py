@@ -115,7 +115,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     reservations: Mapping[str, tuple[ReservationObservation, ...]] = {}
     # By name of a reservation: Unix seconds before which what shows it is no reason to give it back.
     not_before: Mapping[str, float] = {}
-    # Unix seconds of the last look of an action at a node: what was surveyed before is out of date.
+    # Unix seconds of the last look of an action at a node: what was polled before is out of date.
     settled: Mapping[str, float] = {}
     # None: it has to be counted again.
     group_counts: GroupCounts | None = None

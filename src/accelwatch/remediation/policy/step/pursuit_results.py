@@ -202,7 +202,7 @@ def _chore(ctx: StepContext, key: str, pursued: Pursued) -> None:
         tested(ctx, pursued)
         return
     if pursued.intent.kind is Kind.PROBE:
-        return  # what it has come to is what the next survey shows
+        return  # what it has come to is what the next poll shows
     if pursued.intent.kind is Kind.MOVE_JOB:
         revived(ctx, pursued)
         return
@@ -238,5 +238,5 @@ def _ours(pursued: Pursued) -> bool:
 
 def _settle(ctx: StepContext, node: str, pursued: Pursued) -> None:
     at = pursued.time if pursued.observed is None else max(pursued.time, pursued.observed.time)
-    at = min(at, ctx.now)  # what is surveyed from now on is newer, whatever the clock was then
+    at = min(at, ctx.now)  # what is polled from now on is newer, whatever the clock was then
     ctx.set_world_row(SETTLED, node, max(at, ctx.world.settled.get(node, at)))

@@ -1,6 +1,6 @@
 """Reservations of ours that no move needs any more are given back, whoever made them when. Pure.
 
-Every survey shows them, so one that a crash has left behind, or of which the journal knows nothing, is
+Every poll shows them, so one that a crash has left behind, or of which the journal knows nothing, is
 found like any other. While its job is being moved it stays.
 """
 
@@ -16,7 +16,7 @@ from accelwatch.remediation.policy.effects.intents import DEADLINES
 from accelwatch.remediation.policy.jobs.jobs import lost_jobs
 from accelwatch.remediation.policy.state.clocks import RETRY_S
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
-from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult, Surveyed
+from accelwatch.remediation.policy.state.pursued import Poll, Pursued, PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 
 # Stands in the mark, in the place of an incident, of what gives a reservation back.
@@ -27,14 +27,14 @@ _NEVER = float("-inf")
 _MOVING = frozenset({Kind.MOVE_JOB, Kind.DRAW_SPARE})
 
 
-def record_survey(ctx: StepContext, survey: Surveyed) -> None:
+def record_poll(ctx: StepContext, poll: Poll) -> None:
     """Take up which reservations there are."""
-    before = ctx.world.reservations.get(survey.action, ())
-    if before == survey.reservations:
+    before = ctx.world.reservations.get(poll.action, ())
+    if before == poll.reservations:
         return
-    ctx.set_world_row(RESERVATIONS, survey.action, survey.reservations)
+    ctx.set_world_row(RESERVATIONS, poll.action, poll.reservations)
     for name in {reservation.name for reservation in before} - {
-        reservation.name for reservation in survey.reservations
+        reservation.name for reservation in poll.reservations
     }:
         ctx.set_world_row(NOT_BEFORE, name, None)
 
@@ -55,7 +55,7 @@ def return_reservations(ctx: StepContext) -> None:
         if scheduler is None or scheduler.unavailable:
             continue
         for reservation in kept:
-            # What was surveyed before the last try has ended may be gone by now.
+            # What was polled before the last try has ended may be gone by now.
             early = scheduler.time <= ctx.world.not_before.get(reservation.name, _NEVER)
             if not (
                 early

@@ -32,7 +32,7 @@ from accelwatch.remediation.policy.plan.state_loss import (
 from accelwatch.remediation.policy.state.clocks import FRESH_S, GAP_S
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.node_locations import machine_of
-from accelwatch.remediation.policy.state.pursued import Surveyed
+from accelwatch.remediation.policy.state.pursued import Poll
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
 from accelwatch.remediation.policy.state.world import Good, NodeStatus, Scheduler
 from accelwatch.remediation.policy.step import reservations
@@ -50,7 +50,7 @@ _TRIGGERS: Mapping[HoldState, Trigger] = MappingProxyType(
 )
 
 
-def observed(ctx: StepContext, observation: NodeStatus | FleetCoverage | Surveyed) -> None:
+def observed(ctx: StepContext, observation: NodeStatus | FleetCoverage | Poll) -> None:
     """Take up what was seen."""
     match observation:
         case NodeStatus():
@@ -58,8 +58,8 @@ def observed(ctx: StepContext, observation: NodeStatus | FleetCoverage | Surveye
         case FleetCoverage():
             guard = data_guard.record_tick(ctx.world.guard, observation, ctx.settings.data_guard)
             ctx.guard(guard)
-        case Surveyed():
-            _surveyed(ctx, observation)
+        case Poll():
+            _polled(ctx, observation)
 
 
 def _apply_node_status(ctx: StepContext, status: NodeStatus) -> None:
@@ -110,30 +110,30 @@ def _swapped(remedy: Remedy, status: NodeStatus) -> bool:
     return any(serial and serial not in existing for serial in status.serials.values())
 
 
-def _surveyed(ctx: StepContext, survey: Surveyed) -> None:
-    if is_ahead(ctx, survey.time):
+def _polled(ctx: StepContext, poll: Poll) -> None:
+    if is_ahead(ctx, poll.time):
         return
-    previous = ctx.world.schedulers.get(survey.action)
-    if previous is not None and survey.time < previous.time:
+    previous = ctx.world.schedulers.get(poll.action)
+    if previous is not None and poll.time < previous.time:
         return
-    if survey.unavailable:
-        before = previous or Scheduler(time=survey.time)
-        scheduler = replace(before, unavailable=survey.unavailable, probes=False)
+    if poll.unavailable:
+        before = previous or Scheduler(time=poll.time)
+        scheduler = replace(before, unavailable=poll.unavailable, probes=False)
         ctx.touched.everything = True
-        ctx.set_world_row(SCHEDULERS, survey.action, scheduler)
+        ctx.set_world_row(SCHEDULERS, poll.action, scheduler)
         return
-    _apply_survey(ctx, survey)
-    _answers(ctx, previous, survey.time)
+    _apply_poll(ctx, poll)
+    _answers(ctx, previous, poll.time)
     scheduler = Scheduler(
-        time=survey.time,
-        probes=survey.probes,
-        controller_boot=survey.controller_boot,
-        impossible=survey.impossible,
+        time=poll.time,
+        probes=poll.probes,
+        controller_boot=poll.controller_boot,
+        impossible=poll.impossible,
     )
-    ctx.set_world_row(SCHEDULERS, survey.action, scheduler)
+    ctx.set_world_row(SCHEDULERS, poll.action, scheduler)
     lost = lost_annotations(ctx)
-    _update_remedies(ctx, survey)
-    notify_state_lost(ctx, survey.action, lost_annotations(ctx) - lost)
+    _update_remedies(ctx, poll)
+    notify_state_lost(ctx, poll.action, lost_annotations(ctx) - lost)
 
 
 def _answers(ctx: StepContext, previous: Scheduler | None, time: float) -> None:
@@ -147,17 +147,17 @@ def _answers(ctx: StepContext, previous: Scheduler | None, time: float) -> None:
     )
 
 
-def _apply_survey(ctx: StepContext, survey: Surveyed) -> None:
+def _apply_poll(ctx: StepContext, poll: Poll) -> None:
     """Have the nodes as they are shown now; one that is not shown any more is missing."""
-    shown = {node.name for node in survey.nodes}
+    shown = {node.name for node in poll.nodes}
     gone = [
         NodeObservation(name=name, hold_state=HoldState.MISSING)
         for name, action in ctx.world.shown_by.items()
-        if name not in shown and action == survey.action
+        if name not in shown and action == poll.action
     ]
     left: dict[JobKey, list[str]] = {}
     again: frozenset[JobKey] = frozenset()
-    for node in (*survey.nodes, *gone):
+    for node in (*poll.nodes, *gone):
         before = ctx.world.scheduler_nodes.get(node.name)
         if before is node or before == node:
             continue
@@ -166,11 +166,11 @@ def _apply_survey(ctx: StepContext, survey: Surveyed) -> None:
             if job not in node.jobs:
                 left.setdefault(job, []).append(node.name)
         ctx.set_world_row(SCHEDULER_NODES, node.name, node)
-        ctx.set_world_row(SHOWN_BY, node.name, survey.action)
+        ctx.set_world_row(SHOWN_BY, node.name, poll.action)
         same_identity = before is not None and _who(before) == _who(node)
         ctx.recount(names=not same_identity)
-    departed(ctx, left, again, survey.time)
-    reservations.record_survey(ctx, survey)
+    departed(ctx, left, again, poll.time)
+    reservations.record_poll(ctx, poll)
     reservations.recheck_chores(ctx, left)
 
 
@@ -185,18 +185,18 @@ def _who(observation: NodeObservation) -> tuple[str, str, str, float | None, boo
     )
 
 
-def _update_remedies(ctx: StepContext, survey: Surveyed) -> None:
+def _update_remedies(ctx: StepContext, poll: Poll) -> None:
     """Tell the remedies how their nodes stand, and find marks of ours that nobody knows."""
     nodes = {
         remedy.target or ctx.target(remedy): remedy.node for remedy in ctx.state.remedies.values()
     }
     names = {theirs: ours for ours, theirs in ctx.settings.nodes.items()}
     forgotten = ctx.state.forgotten
-    for observation in survey.nodes:
+    for observation in poll.nodes:
         ours = observation.hold_state is HoldState.OURS
         node = nodes.get(observation.name) or names.get(observation.name, observation.name)
         if ours or observation.name in nodes:
-            _stand(ctx, node, observation, survey.time)
+            _stand(ctx, node, observation, poll.time)
         elif node in forgotten:
             ctx.set_row(FORGOTTEN, node, None)
 
