@@ -64,8 +64,8 @@ class Usage:
 
     def _partial(self, scan: FdinfoScan) -> Absence | None:
         """Why sums over the clients are not sums over all of them."""
-        if scan.untold is not None:
-            return scan.untold
+        if scan.absence is not None:
+            return scan.absence
         hidden = scan.processes_visited == 0 or proc.in_own_pid_namespace(self._root)
         return Absence.PERMISSION if hidden or scan.processes_unreadable else None
 

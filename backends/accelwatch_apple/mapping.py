@@ -98,7 +98,7 @@ def gpu_reading(device: Device, machine: Machine, result: PollResult) -> Reading
     out = Collected(device.id)
     sources = {"*": SOURCE}
     for row in MEASURED:
-        value: Measurement = getattr(result.sample, row.field) if result.sampler else result.untold
+        value: Measurement = getattr(result.sample, row.field) if result.sampler else result.absence
         if row.field == "max_hertz" and isinstance(value, Absence):
             value = Absence.UNSUPPORTED
         _record_new(out, row.series, value)
@@ -116,7 +116,7 @@ def gpu_reading(device: Device, machine: Machine, result: PollResult) -> Reading
 def ane_reading(device: Device, result: PollResult) -> Reading:
     """Its power; the machine's thermal pressure and memory are told with the GPU."""
     out = Collected(device.id)
-    out.put_or_miss("power_watts", result.sample.ane_watts if result.sampler else result.untold)
+    out.put_or_miss("power_watts", result.sample.ane_watts if result.sampler else result.absence)
     return out.reading(
         sources={"*": result.sampler or SOURCE}, notes=(result.why,) if result.why else ()
     )

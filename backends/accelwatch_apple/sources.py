@@ -43,7 +43,7 @@ class PollResult(msgspec.Struct, frozen=True, kw_only=True):
     # The command that the sample is of; empty where there is none.
     sampler: str = ""
     # Why what only a sample tells is not there, where there is no sample.
-    untold: Absence = Absence.UNSUPPORTED
+    absence: Absence = Absence.UNSUPPORTED
     # The same for people.
     why: str = ""
     used_bytes: Measurement = Absence.UNSUPPORTED
@@ -112,10 +112,10 @@ class Sources:
         program = self.macmon()
         if program is None and not self._is_root:
             has_powermetrics = (self._context.root / POWERMETRICS).is_file()
-            untold = Absence.PERMISSION if has_powermetrics else Absence.UNSUPPORTED
+            absence = Absence.PERMISSION if has_powermetrics else Absence.UNSUPPORTED
             return replace(
                 result,
-                untold=untold,
+                absence=absence,
                 why="power, clocks and temperatures need root, or macmon",
             )
         if self._backoff.ready(now):
@@ -129,7 +129,7 @@ class Sources:
                 self._backoff.succeeded()
                 sampler = "powermetrics" if program is None else "macmon"
                 return replace(result, sample=sample, sampler=sampler)
-        return replace(result, untold=_reason(self._failure), why=str(self._failure))
+        return replace(result, absence=_reason(self._failure), why=str(self._failure))
 
     def _macmon(self, program: Path) -> Sample:
         arguments = ("pipe", "-s", "1", "-i", _WINDOW_MS)

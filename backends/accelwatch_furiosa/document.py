@@ -58,7 +58,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     # Empty where the command has no status, or did not tell it.
     status: Fields = {}
     # Why the status says nothing of what it does not say.
-    untold: Absence = Absence.UNSUPPORTED
+    absence: Absence = Absence.UNSUPPORTED
     # `/dev/npu1pe0` and the others, where the command lists them.
     nodes: tuple[str, ...] = ()
 
@@ -114,17 +114,17 @@ def cards_of(info: bytes, status: bytes | Absence = Absence.UNSUPPORTED) -> tupl
         listed = [_by_key(row) for row in rows_of(info)]
         if not listed and b"|" not in info:
             raise ReadError("furiosa-smi info printed neither JSON nor a table", code="garbage")
-    states, untold = (
+    states, absence = (
         ([], status) if isinstance(status, Absence) else (_states(status), Absence.ERROR)
     )
     by_name = {name: state for state in states if (name := _number(state)) is not None}
     if by_name:
-        untold = Absence.UNSUPPORTED
+        absence = Absence.UNSUPPORTED
     cards: dict[int, Card] = {}
     for fields in listed[:MAX_DEVICES]:
         number = _number(fields)
         if number is not None and number not in cards:
-            cards[number] = _card(number, fields, by_name.get(number, {}), untold)
+            cards[number] = _card(number, fields, by_name.get(number, {}), absence)
     return tuple(cards.values())
 
 
@@ -218,7 +218,7 @@ def _number(fields: Fields) -> int | None:
     return None
 
 
-def _card(number: int, info: Fields, status: Fields, untold: Absence) -> Card:
+def _card(number: int, info: Fields, status: Fields, absence: Absence) -> Card:
     bus = info.get("pci_bdf")
     address = normal_pci_bus_id(bus) if isinstance(bus, str) and ":" in bus else None
-    return Card(number=number, pci_bus_id=address, info=info, status=status, untold=untold)
+    return Card(number=number, pci_bus_id=address, info=info, status=status, absence=absence)

@@ -88,7 +88,7 @@ def collected(device_id: str, card: Card) -> Collected:
             out.put("reported_status_info", 1, f"core {core} unavailable")
     else:
         for name in _OF_STATUS:
-            out.miss(name, card.untold)
+            out.miss(name, card.absence)
     return out
 
 
@@ -128,8 +128,8 @@ def _collect_cores(out: Collected, entries: object, *, is_all: bool) -> None:
     if is_all and len(shares) == len(entries):
         out.put("utilization_ratio", sum(shares) / len(shares))
     else:
-        untold = not shares and lacking == {Absence.UNSUPPORTED}
-        out.miss("utilization_ratio", Absence.UNSUPPORTED if untold else Absence.ERROR)
+        are_unsupported = not shares and lacking == {Absence.UNSUPPORTED}
+        out.miss("utilization_ratio", Absence.UNSUPPORTED if are_unsupported else Absence.ERROR)
 
 
 def _collect_liveness(out: Collected, liveness: object) -> None:

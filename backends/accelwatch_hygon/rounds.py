@@ -117,8 +117,8 @@ class Rounds:
             if card.pci_bus_id is None or not self._is_foreign(card.pci_bus_id)
         )
         on_bus = self._on_bus()
-        untold = all(card.pci_bus_id is None for card in mine)
-        if not untold or [card.number for card in mine] != list(range(len(on_bus))):
+        none_has_an_address = all(card.pci_bus_id is None for card in mine)
+        if not none_has_an_address or [card.number for card in mine] != list(range(len(on_bus))):
             return mine
         return tuple(
             msgspec.structs.replace(card, pci_bus_id=bus, addressed_by_order=len(on_bus) > 1)

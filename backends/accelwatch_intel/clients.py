@@ -47,14 +47,14 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     # Processes looked at, and those of them that may not be read.
     unreadable: int
     # Why an open file of the device did not tell of its client.
-    untold: Absence | None
+    absence: Absence | None
     # Whether there may be processes that were not even seen: another pid namespace, or no /proc.
     hidden: bool
 
     @property
     def is_complete(self) -> bool:
         """Whether sums over the clients are sums over all clients."""
-        return not self.hidden and self.unreadable == 0 and self.untold is None
+        return not self.hidden and self.unreadable == 0 and self.absence is None
 
 
 class Clients:
@@ -90,7 +90,7 @@ class Clients:
             memory_bytes=self._memory(scan.clients),
             visited=scan.processes_visited,
             unreadable=scan.processes_unreadable,
-            untold=scan.untold,
+            absence=scan.absence,
             hidden=scan.processes_visited == 0 or proc.in_own_pid_namespace(self._root),
         )
 

@@ -237,7 +237,7 @@ def _why_no_sum(usage: Usage) -> Absence:
     """Reason for a missing sum over clients."""
     if usage.unreadable or (usage.visited and usage.hidden):
         return Absence.PERMISSION
-    return usage.untold or Absence.UNSUPPORTED
+    return usage.absence or Absence.UNSUPPORTED
 
 
 def _fill_busy(out: Collected, bound: float | Absence) -> bool:

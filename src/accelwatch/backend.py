@@ -83,7 +83,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
         return is_left_asleep(self.root, pci_bus_id, wake=self.wake_suspended)
 
 
-def _unheard(_: Sequence[Reading]) -> None:
+def _ignore_numbers(_: Sequence[Reading]) -> None:
     """Numbers that nobody wants before the rest."""
 
 
@@ -100,7 +100,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     #
     # Should the processes take longer than the device is given, these readings count. The device may
     # then be read again, without processes, on another thread while the search goes on.
-    numbers: Callable[[Sequence[Reading]], None] = _unheard
+    numbers: Callable[[Sequence[Reading]], None] = _ignore_numbers
 
 
 _PCI_ADDRESS = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"

@@ -60,7 +60,7 @@ def test_a_host_that_answers_first_does_not_tell_that_there_is_no_device(
 ) -> None:
     scenario_of(tmp_path, monkeypatch)
     source = LiveSource(CollectSettings(backends=("nvidia", "host"), groups=frozenset({"host"})))
-    source._unheard = {"nvidia", "host"}
+    source._unanswered = {"nvidia", "host"}
     receive = source._apply_report
 
     receive(Outcome(backend="host", slot="host", moment=0.0, wall=NOW))
@@ -71,7 +71,7 @@ def test_a_host_that_answers_first_does_not_tell_that_there_is_no_device(
 
 def test_all_is_told_once_each_accelerator_was_heard() -> None:
     source = live()
-    source._unheard = {"nvidia", "amd", "host"}
+    source._unanswered = {"nvidia", "amd", "host"}
     receive = source._apply_report
     receive(Cycle(backend="nvidia", result="ok", duration_s=0.0, wall=NOW))
     assert not source.all_reported

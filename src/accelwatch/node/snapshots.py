@@ -209,9 +209,9 @@ class _FirstTurn:
         """Say of each backend of which nothing has come that it is not one without devices."""
         if not self.waiting:
             return
-        from accelwatch.node.sampler import unheard
+        from accelwatch.node.sampler import unanswered
         from accelwatch.node.store.reports import BackendChanged
 
         reported = {status.name for status in store.snapshot().backends}
-        for status in unheard.statuses(self._settings, reported, self._failure):
+        for status in unanswered.statuses(self._settings, reported, self._failure):
             store.apply(BackendChanged(status=status))

@@ -412,7 +412,7 @@ class OneAsks(NoApprovalRequests):
         made = (msgspec.structs.replace(one, link=link) for one in asks)
         return tuple(made) if self.wants else ()
 
-    def not_done(self) -> str:
+    def inactive_reason(self) -> str:
         return ""
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from accelwatch.node.sampler.one_shot import LATE, failure_of
 from accelwatch.node.sampler.protocol.settings import CollectSettings
-from accelwatch.node.sampler.unheard import statuses
+from accelwatch.node.sampler.unanswered import statuses
 from accelwatch.node.store.reports import CollectorExited
 from accelwatch.schema.snapshot import BackendState
 from node.sampler.fakes import FAKE, SECOND
@@ -41,7 +41,7 @@ def test_silence_is_a_timeout(one_shot: bool, remedy: str) -> None:
 
 def test_what_this_machine_cannot_have_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "accelwatch.node.sampler.unheard.absent", lambda _: {FAKE: "no PCI function"}
+        "accelwatch.node.sampler.unanswered.absent", lambda _: {FAKE: "no PCI function"}
     )
     first, second = statuses(settings(), (), DIED)
     assert (first.name, first.state, first.message) == (

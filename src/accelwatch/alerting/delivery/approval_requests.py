@@ -38,7 +38,7 @@ class ApprovalRequests(Protocol):
         """Those that still wait, with a sink's link where its messages have one."""
         ...
 
-    def not_done(self) -> str:
+    def inactive_reason(self) -> str:
         """Why nothing is done about any incident now, where something may be; else empty."""
         ...
 
@@ -74,7 +74,7 @@ class NoApprovalRequests:
         """Nothing waits any more."""
         return ()
 
-    def not_done(self) -> str:
+    def inactive_reason(self) -> str:
         """Nobody expects anything to be done."""
         return ""
 

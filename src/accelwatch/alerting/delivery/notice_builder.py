@@ -29,7 +29,7 @@ class NoticeBuilder:
             hub=self._settings.hub,
             link=self._link(incident),
             requests=self._approval_requests.requests_for(incident),
-            not_done="" if is_own(incident) else self._approval_requests.not_done(),
+            not_done="" if is_own(incident) else self._approval_requests.inactive_reason(),
         )
 
     def _link(self, incident: Incident) -> str:

@@ -71,8 +71,8 @@ async def _repeat(hub: Hub, printing: PrintOptions, session: HubSession) -> int:
         emit(printing.output, document, printing.permissions)
         done += 1
         if printing.interval_s is None or done == printing.count:
-            unheard = hub.answers_for_all and bool(silent(answer.nodes_json))
-            return FAILED if unheard else status(answer, strict=printing.strict)
+            any_is_silent = hub.answers_for_all and bool(silent(answer.nodes_json))
+            return FAILED if any_is_silent else status(answer, strict=printing.strict)
         due = max(due + printing.interval_s, time.monotonic())
         await asyncio.sleep(due - time.monotonic())
 

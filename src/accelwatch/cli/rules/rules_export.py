@@ -42,10 +42,10 @@ def rules_export(rules: "Mapping[str, Rule]", plan: ExportPlan) -> int:
     made = list(exported(rules, Assumed(scrape_s=scrape_s, node_label=plan.node_label)))
     text = _json(made) if plan.as_json else rule_file(made, keep=plan.keep)
     emit(plan.output, text.encode(), mode)
-    untold = [translation for translation in made if isinstance(translation, Untranslated)]
-    for translation in untold:
+    untranslated = [translation for translation in made if isinstance(translation, Untranslated)]
+    for translation in untranslated:
         complain(f"{translation.rule} is not exported: {translation.reason}")
-    complain(f"{len(made) - len(untold)} of {len(made)} rules exported")
+    complain(f"{len(made) - len(untranslated)} of {len(made)} rules exported")
     return OK
 
 

@@ -132,7 +132,7 @@ class HubApprovalRequests:
             for remedy in still
         )
 
-    def not_done(self) -> str:
+    def inactive_reason(self) -> str:
         """Why nothing is done about any incident now, where something may be; else empty."""
         runner = self._remedies()
         return "" if runner is None else runner.stalled

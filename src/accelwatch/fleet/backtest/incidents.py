@@ -56,7 +56,9 @@ class Backtest:
         self.step_s = archive.description.interval_s
         self.rules = as_sampled(enabled_rules(rules), self.step_s)
         self._positions = {id_: position for position, id_ in enumerate(self.rules)}
-        absent = ArchiveRuleContext.untold(archive.series(), needs_of(self.rules.values()).series)
+        absent = ArchiveRuleContext.not_recorded(
+            archive.series(), needs_of(self.rules.values()).series
+        )
         # Rules that ask for what nobody has recorded.
         self.unjudged = never_true(self.rules, absent)
         evaluated = [rule for id_, rule in self.rules.items() if id_ not in self.unjudged]

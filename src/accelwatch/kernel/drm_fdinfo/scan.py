@@ -30,7 +30,7 @@ class FdinfoScan(msgspec.Struct, frozen=True, kw_only=True):
     # Why an open file of the device did not tell of its client; None when all did.
     #
     # Drivers without fdinfo, such as i915 before Linux 5.19, are `unsupported`.
-    untold: Absence | None = None
+    absence: Absence | None = None
 
 
 class _Holder:
@@ -70,18 +70,18 @@ class FdinfoScanner:
             holders = list(self._holders.items())
             visited, unreadable = self._visited, self._unreadable
         clients: dict[tuple[str, int | str], DrmClient] = {}
-        untold: Absence | None = None
+        absence: Absence | None = None
         for pid, holder in holders:
             for client in self._clients(pid, holder, pdev):
                 if isinstance(client, Absence):
-                    untold = untold or client
+                    absence = absence or client
                 else:
                     clients.setdefault(client.key(), client)
         return FdinfoScan(
             clients=tuple(clients.values()),
             processes_visited=visited,
             processes_unreadable=unreadable,
-            untold=untold,
+            absence=absence,
         )
 
     def _search(self) -> None:

@@ -94,10 +94,10 @@ class OneShot:
 
     def _report_missing(self, failure: Failure) -> None:
         """A backend of which nothing came is not one whose devices are not there."""
-        from accelwatch.node.sampler import unheard
+        from accelwatch.node.sampler import unanswered
 
         reported = {status.name for status in self._store.snapshot().backends}
-        for status in unheard.statuses(self._settings, reported, failure):
+        for status in unanswered.statuses(self._settings, reported, failure):
             self._store.apply(BackendChanged(status=status))
 
     def _quarantine_suspects(self, end: CollectorExited) -> bool:

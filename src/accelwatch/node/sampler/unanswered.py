@@ -1,4 +1,4 @@
-"""What is said of backends that told nothing: of these nobody knows that their devices are not there."""
+"""The status of backends that did not answer: nobody knows whether their devices are there."""
 
 from collections.abc import Container, Iterator
 

@@ -39,13 +39,13 @@ def unhealthy_changes(view: FleetView, reported: Collection[Subject]) -> list[Ch
     Where nothing else says since when, an open incident of the subject that fits the state does.
     """
     changes = [*_nodes(view), *_devices(view)]
-    untold = [change for change in changes if (change.node, change.device_id) not in reported]
-    if all(change.dated for change in untold):
-        return untold
+    unreported = [change for change in changes if (change.node, change.device_id) not in reported]
+    if all(change.dated for change in unreported):
+        return unreported
     incidents = _open_incidents(view)
     return [
         _dated(change, _since(change, incidents.get((change.node, change.device_id), [])))
-        for change in untold
+        for change in unreported
     ]
 
 

@@ -35,7 +35,7 @@ def _no_device(board: Board, width: int, glyphs: Glyphs) -> list[Line]:
     for status in here:
         lines += _backend(status, width, glyphs)
     if not here and node_status is not None:
-        lines += paragraph("   ", _unheard(node_status.state), "text", width, glyphs)
+        lines += paragraph("   ", _why_unreported(node_status.state), "text", width, glyphs)
     elif not here and backends:
         backend_names = (status.name for status in backends if status.name not in NO_ACCELERATORS)
         names = ", ".join(backend_names)
@@ -48,7 +48,7 @@ def _no_device(board: Board, width: int, glyphs: Glyphs) -> list[Line]:
     return [*lines, *paragraph(" ", demo, "accent", width, glyphs)]
 
 
-def _unheard(state: str) -> str:
+def _why_unreported(state: str) -> str:
     """Why the hub may have no device of a node of which it tells nothing more."""
     if state in ("up", "slow"):
         return "the node answers, but reports no accelerator"

@@ -86,7 +86,7 @@ class Message(msgspec.Struct, kw_only=True, rename=_NAMES_IN_ROWS):
             self.notified_at += seconds
 
     @property
-    def is_unheard(self) -> bool:
+    def is_undelivered(self) -> bool:
         """Whether the sink surely has heard nothing of it: an attempt that failed may have arrived."""
         return self.notified_at is None and self.attempts == 0
 

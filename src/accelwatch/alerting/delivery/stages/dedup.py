@@ -37,7 +37,7 @@ class DedupStage:
         self._traits = traits
         self._outlook = outlook
 
-    def unheard(
+    def first_notification(
         self, message: Message, incident: Incident, plan: Plan, now: float
     ) -> Notification | None:
         """Of an incident of which the sink surely has heard nothing; None where nothing is new."""

@@ -46,18 +46,18 @@ class Pipeline(NamedTuple):
     def update(self, sink: str, incident: Incident, plan: Plan | None, now: float) -> None:
         """Adopt how an incident stands for a sink; without a plan it is not notified of anything now."""
         message = self.messages.get(incident.id, sink)
-        is_unheard = message is None or message.is_unheard
-        if plan is not None and is_unheard and is_called_late(incident):
+        is_undelivered = message is None or message.is_undelivered
+        if plan is not None and is_undelivered and is_called_late(incident):
             self.open.open_late(sink, incident, plan, now)
         elif message is None:
             if plan is not None and incident.is_open:
                 self.open.open(sink, incident, plan, now)
-        elif is_unheard and not self.messages.in_flight(message):
-            self._update_unheard(message, incident, plan, now)
+        elif is_undelivered and not self.messages.in_flight(message):
+            self._update_undelivered(message, incident, plan, now)
         else:
             self._record_deliveries(message, incident, plan, now)
 
-    def _update_unheard(
+    def _update_undelivered(
         self, message: Message, incident: Incident, plan: Plan | None, now: float
     ) -> None:
         if plan is None or not incident.is_open:
@@ -65,7 +65,8 @@ class Pipeline(NamedTuple):
             self.group.release(message)
             self.messages.remove(message)
         else:
-            self._notify(message, incident, self.dedup.unheard(message, incident, plan, now), now)
+            notification = self.dedup.first_notification(message, incident, plan, now)
+            self._notify(message, incident, notification, now)
 
     def _record_deliveries(
         self, message: Message, incident: Incident, plan: Plan | None, now: float

@@ -52,10 +52,10 @@ class ArchiveRuleContext:
 
     def absent(self, series: Collection[Series]) -> frozenset[Series]:
         """Those of these series that the archive has no column of."""
-        return self.untold(self._recorded, series)
+        return self.not_recorded(self._recorded, series)
 
     @staticmethod
-    def untold(recorded: Collection[Series], series: Collection[Series]) -> frozenset[Series]:
+    def not_recorded(recorded: Collection[Series], series: Collection[Series]) -> frozenset[Series]:
         """Those of these series that an archive with columns of some has none of."""
         return frozenset(
             key for key in series if key not in recorded and key[0] not in _STATE_SERIES

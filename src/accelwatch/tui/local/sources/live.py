@@ -47,7 +47,7 @@ class LiveSource:
         self._settings = settings
         self._clock = clock or SystemClock()
         self._store = store_for(settings, self._clock)
-        self._unheard: set[str] = set()
+        self._unanswered: set[str] = set()
         self._has_snapshot = False
         self._changed: Callable[[], None] = lambda: None
         # Whether a new interval waits to be taken up.
@@ -75,7 +75,7 @@ class LiveSource:
 
     def start(self) -> Supervisor:
         """Start the collector now; `run` goes on from there. Needs no event loop."""
-        self._unheard = set(resolve(self._settings))
+        self._unanswered = set(resolve(self._settings))
         self._supervisor = Supervisor(
             self._settings,
             self._apply_report,
@@ -94,7 +94,7 @@ class LiveSource:
     @property
     def all_reported(self) -> bool:
         """Whether the backends of all accelerators have been heard once."""
-        return self._unheard <= NO_ACCELERATORS
+        return self._unanswered <= NO_ACCELERATORS
 
     def receive(self) -> bool:
         """Take in what has come; whether there is something new to show. Not once `run` has begun."""
@@ -167,10 +167,10 @@ class LiveSource:
         if isinstance(report, Outcome) and report.backend not in NO_ACCELERATORS:
             self._has_snapshot = True
         elif isinstance(report, Cycle):
-            self._unheard.discard(report.backend)
+            self._unanswered.discard(report.backend)
         elif isinstance(report, BackendChanged) and report.status.state is not BackendState.OK:
-            self._unheard.discard(report.status.name)
-        self._has_snapshot = self._has_snapshot or not self._unheard
+            self._unanswered.discard(report.status.name)
+        self._has_snapshot = self._has_snapshot or not self._unanswered
 
     async def _settled(self) -> None:
         """Wait until no other interval follows."""

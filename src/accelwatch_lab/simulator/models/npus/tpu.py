@@ -14,7 +14,7 @@ from accelwatch_lab.simulator.models.rows import GIB, Model, terse
 def v6e() -> Model:
     """A v6e chip as libtpu tells of it while a workload runs: no power, no temperature, no health."""
     memory = 32 * GIB
-    untold = (
+    unreported = (
         "power_watts",
         "energy_joules_total",
         "window_power_max_watts",
@@ -33,5 +33,5 @@ def v6e() -> Model:
         fabric="",
         board_watts=300.0,
         memory_bytes=memory,
-        rows=tuple(row for row in terse(300.0, memory) if row.series[0] not in untold),
+        rows=tuple(row for row in terse(300.0, memory) if row.series[0] not in unreported),
     )
