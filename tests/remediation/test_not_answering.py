@@ -10,7 +10,7 @@ from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import HoldState, Observed
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import Fence
-from accelwatch.remediation.policy.jobs.resuming import name_of
+from accelwatch.remediation.policy.jobs.chores import name_of
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult

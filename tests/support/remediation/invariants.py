@@ -15,7 +15,7 @@ from accelwatch.remediation.policy.context.records import RemedyRecord, StateRec
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import replay
 from accelwatch.remediation.policy.guards.limits.ceiling import NEEDS, Ceiling
-from accelwatch.remediation.policy.jobs.resuming import MOVED_ON, OWN_END
+from accelwatch.remediation.policy.jobs.chores import MOVED_ON, OWN_END
 from accelwatch.remediation.policy.plan.digest import digest_of
 from accelwatch.remediation.policy.plan.spare_tests import INCIDENT
 from accelwatch.remediation.policy.state.case import Case

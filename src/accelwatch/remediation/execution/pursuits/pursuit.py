@@ -20,11 +20,7 @@ from accelwatch.action.step import Achieved, Refusal, RefusalKind, Step, Wait
 from accelwatch.alerting.incidents.journal.file import JournalClaimedError, JournalError
 from accelwatch.remediation.execution.operations.effect import Site, carry_out
 from accelwatch.remediation.execution.operations.ledger import originals
-from accelwatch.remediation.execution.operations.operation import (
-    Operation,
-    OperationState,
-    Witness,
-)
+from accelwatch.remediation.execution.operations.operation import Operation, OperationState, Witness
 from accelwatch.remediation.execution.pursuits.action_calls import (
     observe,
     propose,

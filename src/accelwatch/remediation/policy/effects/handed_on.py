@@ -11,7 +11,8 @@ from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CHORES
 from accelwatch.remediation.policy.effects.node_quarantine import restore_job
-from accelwatch.remediation.policy.jobs.resuming import MOVED_ON, follow, name_of
+from accelwatch.remediation.policy.jobs.chores import MOVED_ON, name_of
+from accelwatch.remediation.policy.jobs.following import follow
 from accelwatch.remediation.policy.plan.stand_ins import spare_for
 from accelwatch.remediation.policy.state.clocks import RESTORE_S
 from accelwatch.remediation.policy.state.model import Remedy

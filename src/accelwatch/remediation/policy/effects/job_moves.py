@@ -11,8 +11,9 @@ from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.tables import ATTEMPTS
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.guards.limits import attempts
+from accelwatch.remediation.policy.jobs.following import follow
 from accelwatch.remediation.policy.jobs.jobs import jobs_of, next_job
-from accelwatch.remediation.policy.jobs.resuming import count_resume, follow, revert_resume
+from accelwatch.remediation.policy.jobs.resuming import count_resume, revert_resume
 from accelwatch.remediation.policy.jobs.unfinished import finished
 from accelwatch.remediation.policy.plan.stand_ins import drawn, not_drawn, reserve, without, works
 from accelwatch.remediation.policy.state.model import (

@@ -17,7 +17,8 @@ from accelwatch.remediation.policy.guards.identity import Proof
 from accelwatch.remediation.policy.guards.limits.ceiling import Ceiling
 from accelwatch.remediation.policy.guards.retry import JobHistory, Run
 from accelwatch.remediation.policy.jobs.another_try import bad_now, group_of
-from accelwatch.remediation.policy.jobs.resuming import OWN_END, dead_of_itself, name_of
+from accelwatch.remediation.policy.jobs.chores import OWN_END, name_of
+from accelwatch.remediation.policy.jobs.resuming import dead_of_itself
 from accelwatch.remediation.policy.state.clocks import DEATH_SETTLES_S, JOB_S
 from accelwatch.remediation.policy.state.model import Departed
 from accelwatch.remediation.policy.state.pursued import Pursued

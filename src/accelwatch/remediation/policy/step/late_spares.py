@@ -13,7 +13,7 @@ from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CHORES
 from accelwatch.remediation.policy.effects.intents import intent_of
-from accelwatch.remediation.policy.jobs.resuming import MOVED_ON
+from accelwatch.remediation.policy.jobs.chores import MOVED_ON
 from accelwatch.remediation.policy.plan.gates import first_denial
 from accelwatch.remediation.policy.plan.stand_ins import (
     adrift,

@@ -21,12 +21,10 @@ from accelwatch.remediation.policy.effects.node_quarantine import (
     restore_job,
 )
 from accelwatch.remediation.policy.guards.limits import attempts
-from accelwatch.remediation.policy.jobs.resuming import (
-    MOVED_ON,
-    followed,
-    learn_submission,
-    revived,
-)
+from accelwatch.remediation.policy.jobs.chores import MOVED_ON
+from accelwatch.remediation.policy.jobs.following import followed
+from accelwatch.remediation.policy.jobs.resuming import learn_submission
+from accelwatch.remediation.policy.jobs.reviving import revived
 from accelwatch.remediation.policy.jobs.unfinished import changed_by, with_unfinished
 from accelwatch.remediation.policy.plan.spare_tests import tested
 from accelwatch.remediation.policy.plan.stand_ins import hub_name, is_back, not_drawn, works

@@ -16,7 +16,7 @@ from accelwatch.remediation.policy.guards.order import Waiting, in_order
 from accelwatch.remediation.policy.jobs.departures import tidy
 from accelwatch.remediation.policy.jobs.jobs import cancels, must_fence, next_job, wrong
 from accelwatch.remediation.policy.jobs.probing import probe_silent
-from accelwatch.remediation.policy.jobs.resuming import revive
+from accelwatch.remediation.policy.jobs.reviving import revive
 from accelwatch.remediation.policy.plan.escalation import INTENTS, next_escalation_step
 from accelwatch.remediation.policy.plan.gates import first_denial, reported_denial
 from accelwatch.remediation.policy.plan.spare_tests import start_due_test
