@@ -23,13 +23,13 @@ def wrong(at: Situation) -> bool:
 
 
 def suspicious(at: Situation) -> bool:
-    """Something is open on it, if only for people to know."""
-    return jobs.suspicious(at.ctx, at.remedy)
+    """Something is open on it, if only for people to know: its remedy is kept until that is over."""
+    return bool(counting(at.ctx, at.remedy))
 
 
 def quiet(at: Situation) -> bool:
     """Nothing at all is open on it, and no person keeps it out."""
-    return jobs.has_nothing_open(at.ctx, at.remedy)
+    return jobs.well(at.ctx, at.remedy) and not suspicious(at)
 
 
 def nothing_open(at: Situation) -> bool:
@@ -39,23 +39,18 @@ def nothing_open(at: Situation) -> bool:
 
 def suppressed(at: Situation) -> bool:
     """All that wants it out is silenced or in maintenance, or a person has said no."""
-    return is_suppressed(at.ctx, at.remedy)
+    if at.remedy.approval.manual:
+        return False
+    cases = _weighing(at.ctx, at.remedy)
+    no = at.ctx.state.denied.get(at.remedy.node)
+    return bool(cases) and all(
+        case.muted or (no is not None and no.bears(case.policy.rule, at.ctx.now)) for case in cases
+    )
 
 
 def heeded(at: Situation) -> bool:
     """Something wants it out that is neither silenced nor denied."""
-    return not is_suppressed(at.ctx, at.remedy)
-
-
-def is_suppressed(ctx: StepView, remedy: Remedy) -> bool:
-    """Whether all that wants a node out is silenced, in maintenance, or denied by a person."""
-    if remedy.approval.manual:
-        return False
-    cases = _weighing(ctx, remedy)
-    no = ctx.state.denied.get(remedy.node)
-    return bool(cases) and all(
-        case.muted or (no is not None and no.bears(case.policy.rule, ctx.now)) for case in cases
-    )
+    return not suppressed(at)
 
 
 def _weighing(ctx: StepView, remedy: Remedy) -> Sequence[Case]:

@@ -15,12 +15,12 @@ from accelwatch.remediation.policy.state.stage import Stage
 
 def idle(at: Situation) -> bool:
     """Nothing that we want of the node is on its way."""
-    return at.ctx.idle(at.remedy)
+    return at.remedy.pursuing is None and at.remedy.node not in at.ctx.state.lingering
 
 
 def busy(at: Situation) -> bool:
     """An intent is on its way."""
-    return not at.ctx.idle(at.remedy)
+    return not idle(at)
 
 
 def revoked(at: Situation) -> bool:

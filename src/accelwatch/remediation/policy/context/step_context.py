@@ -219,10 +219,6 @@ class StepContext:
             return counted_now
         return self.world.group_counts
 
-    def idle(self, remedy: Remedy) -> bool:
-        """Whether nothing is on its way that we want of the node."""
-        return remedy.pursuing is None and remedy.node not in self.state.lingering
-
     def _is_current(self, intent: Intent) -> bool:
         """Whether it has not ended in this very step, as when an engine begins and hears of its end."""
         chores, lingering = self.state.chores, self.state.lingering

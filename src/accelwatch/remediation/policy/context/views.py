@@ -73,6 +73,3 @@ class StepView(NodeView, Protocol):
 
     def observed_at(self, remedy: Remedy) -> float | None:
         """Unix seconds at which its scheduler showed it last; None of one that was never shown."""
-
-    def idle(self, remedy: Remedy) -> bool:
-        """Whether nothing is on its way that we want of the node."""

@@ -3,7 +3,7 @@
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import NodeObservation
 from accelwatch.alerting.rules.document import Fence, JobPolicy, When
-from accelwatch.remediation.policy.context.cases import counting, leading
+from accelwatch.remediation.policy.context.cases import leading
 from accelwatch.remediation.policy.context.views import NodeView
 from accelwatch.remediation.policy.state.clocks import (
     DEATH_SETTLES_S,
@@ -12,16 +12,6 @@ from accelwatch.remediation.policy.state.clocks import (
     UNREACHABLE_S,
 )
 from accelwatch.remediation.policy.state.model import Remedy
-
-
-def suspicious(ctx: NodeView, remedy: Remedy) -> bool:
-    """Something is open on it, if only for people to know: its remedy is kept until that is over."""
-    return bool(counting(ctx, remedy))
-
-
-def has_nothing_open(ctx: NodeView, remedy: Remedy) -> bool:
-    """Nothing at all is open on it, and no person keeps it out."""
-    return well(ctx, remedy) and not suspicious(ctx, remedy)
 
 
 def wrong(ctx: NodeView, remedy: Remedy) -> bool:

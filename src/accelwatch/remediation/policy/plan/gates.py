@@ -39,7 +39,11 @@ def first_denial(ctx: StepView, remedy: Remedy, kind: Kind) -> Denial | None:
     key = (remedy.node, kind)
     cached = ctx.memo.get(key)
     if cached is None:
-        cached = ctx.memo[key] = _first(ctx, remedy, kind)
+        if kind is not Kind.QUARANTINE or remedy.approval.manual:
+            denial = _blocked(ctx, remedy, kind, None)
+        else:
+            denial = _nearest(ctx, remedy)[1]
+        cached = ctx.memo[key] = denial or PERMIT
     return cached if isinstance(cached, Denial) else None
 
 
@@ -82,7 +86,8 @@ def _nearest(ctx: StepView, remedy: Remedy) -> tuple[Case | None, Denial | None]
         if denial is None:
             return case, None
     approvable = (candidate for candidate in cases if lacks_only_a_yes(ctx, remedy, candidate[0]))
-    return next(approvable, cases[0] if cases else (None, None))
+    none = None, Denial(why=DenialKind.MODE, text="no rule requests a quarantine")
+    return next(approvable, cases[0] if cases else none)
 
 
 def lacks_only_a_yes(ctx: StepView, remedy: Remedy, case: Case) -> bool:
@@ -112,15 +117,6 @@ def only_waits(ctx: StepView, remedy: Remedy, case: Case) -> bool:
 _PACE = frozenset(
     {DenialKind.RATE, DenialKind.BUDGET, DenialKind.DOMAIN_BUDGET, DenialKind.AVAILABLE}
 )
-
-
-def _first(ctx: StepView, remedy: Remedy, kind: Kind) -> Answer:
-    if kind is not Kind.QUARANTINE or remedy.approval.manual:
-        return _blocked(ctx, remedy, kind, None) or PERMIT
-    case, denial = _nearest(ctx, remedy)
-    if case is None:
-        return Denial(why=DenialKind.MODE, text="no rule requests a quarantine")
-    return denial or PERMIT
 
 
 def _blocked(ctx: StepView, remedy: Remedy, kind: Kind, case: Case | None) -> Denial | None:

@@ -94,19 +94,23 @@ def answers(bearing: Bearing, kind: IntentKind) -> tuple[Answer, ...]:
     # off.
     if kind in UNDOING:
         return (PERMIT,)
-    return tuple(_answers(bearing, NEEDS[kind]))
-
-
-def _answers(bearing: Bearing, needed: Ceiling) -> Iterator[Answer]:
+    needed = NEEDS[kind]
     # The order is that in which reasons are shown; each of them denies by itself.
-    yield _stopped(bearing)
-    yield _of_mode(bearing)
-    yield _under(bearing.site, needed, "the site's ceiling (remedy.ceiling)")
-    if bearing.profile is not None:
-        yield _under(bearing.profile, needed, f"the ceiling of the profile of {bearing.node}")
-    yield bearing.canary
-    yield _of_trust(bearing)
-    yield from _of_people(bearing)
+    return (
+        _stopped(bearing),
+        _of_mode(bearing),
+        _under(bearing.site, needed, "the site's ceiling (remedy.ceiling)"),
+        *_of_profile(bearing, needed),
+        bearing.canary,
+        _of_trust(bearing),
+        *_of_people(bearing),
+    )
+
+
+def _of_profile(bearing: Bearing, needed: Ceiling) -> tuple[Answer, ...]:
+    if bearing.profile is None:
+        return ()
+    return (_under(bearing.profile, needed, f"the ceiling of the profile of {bearing.node}"),)
 
 
 def _stopped(bearing: Bearing) -> Answer:
