@@ -12,6 +12,7 @@ from accelwatch.archive.blackbox.bounds import Bounds
 from accelwatch.archive.blackbox.files import Frozen, frozen_files, partial_path, segments
 from accelwatch.archive.blackbox.writer import Writer
 from accelwatch.archive.recording import Recorder, Recording
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.kernel.xid import category_of
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import ErrorEvent
@@ -261,6 +262,36 @@ def test_a_writer_that_was_killed_while_it_mended_costs_nothing(tmp_path: Path) 
     play(writer, range(20, 40), states=LOST)
     (frozen,) = frozen_of(tmp_path)
     assert span(frozen.path) == (0, 29)
+
+
+def test_a_segment_that_cannot_be_mended_now_is_mended_by_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(_: Recorder, *_line: object) -> None:
+        raise AccelwatchError("No space left on device")
+
+    killed = Writer(tmp_path, SHORT)
+    play(killed, range(30))
+    _abandon(killed)
+    (left,) = [segment for segment in segments(tmp_path) if segment.left]
+    data = left.path.read_bytes()
+    writer = Writer(tmp_path, SHORT)
+    with monkeypatch.context() as patch:
+        patch.setattr(Recorder, "write_line", full)
+        writer.record(shot(31))
+    play(writer, range(32, 34))
+    writer.close()
+    assert left.path.read_bytes() == data
+    messages = [record.getMessage() for record in caplog.records]
+    (told,) = [text for text in messages if "not repaired" in text]
+    assert str(left.path) in told
+    assert "No space left on device" in told
+    again = Writer(tmp_path, SHORT)
+    play(again, range(35, 40))
+    play(again, range(40, 60), states=LOST)
+    assert [segment for segment in segments(tmp_path) if segment.left and segment.number == 2] == []
+    (frozen,) = frozen_of(tmp_path)
+    assert span(frozen.path) == (0, 49)
 
 
 @pytest.mark.parametrize("cut", [1, 5, 40, 400])

@@ -4,13 +4,12 @@ What a killed writer left is read to its last whole document and written anew, s
 the ring end as a recording should and can be joined as they are.
 """
 
-import contextlib
 from pathlib import Path
 
 from accelwatch.archive.blackbox.bounds import Bounds
 from accelwatch.archive.blackbox.files import Segment, partial_path, segment_path, segments
 from accelwatch.archive.recording import Recorder
-from accelwatch.base.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError, WireError
 from accelwatch.schema.snapshot import Snapshot
 
 # How often the folder is looked through in the time of a segment, besides when one has ended.
@@ -29,6 +28,8 @@ class Ring:
         self._number = max((segment.number for segment in existing), default=0)
         # What a writer that was killed has left, as it was.
         self.left = tuple(segment for segment in existing if segment.left)
+        # Of that, what could not be written anew, and why: it stays for the next start.
+        self.unrepaired: dict[Path, str] = {}
         # When the folder was looked through; None: not since the last segment ended.
         self._pruned: float | None = None
 
@@ -36,21 +37,24 @@ class Ring:
         """Write anew what a killed writer left; the time of its last document, None without any."""
         last = None
         for segment in self.left:
-            times = self._repair_segment(segment)
-            last = times or last
+            try:
+                last = self._repair_segment(segment)
+            except WireError:  # it holds nothing that could be kept
+                segment.path.unlink(missing_ok=True)
+            except AccelwatchError as error:
+                self.unrepaired[segment.path] = str(error)
         return last
 
-    def _repair_segment(self, segment: Segment) -> float | None:
+    def _repair_segment(self, segment: Segment) -> float:
+        """The time of its last document. Raises AccelwatchError; then the segment is as it was."""
         from accelwatch.archive.recording.repair import repair  # after a crash only
 
         fresh = segment.path.with_name(segment.path.name.removesuffix(".part"))
         aside = segment.path.with_name("mending.ndjson.zst")
         for stale in (aside, partial_path(aside)):
             stale.unlink(missing_ok=True)
-        last = None
-        with contextlib.suppress(AccelwatchError):
-            last = repair(segment.path, aside).last
-            aside.replace(fresh)
+        last = repair(segment.path, aside).last
+        aside.replace(fresh)
         segment.path.unlink(missing_ok=True)
         return last
 

@@ -82,6 +82,13 @@ class Writer:
         if last is not None and self._detect_restart and self._freezer.pending is None:
             self._note_restart(ring, snapshot, last)
         self._ring = ring
+        for path, error in ring.unrepaired.items():
+            logger.warning(
+                "a segment of a killed writer is not repaired and stays until the next start "
+                "file=%s error=%s",
+                path,
+                error,
+            )
         return True
 
     def _note_restart(self, ring: Ring, snapshot: Snapshot, last: float) -> None:
