@@ -1,9 +1,11 @@
 """A yes is to the plan that was shown: its steps, node, jobs and owners; and it needs a look at them."""
 
 import asyncio
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,8 +15,10 @@ from accelwatch.action.observed import NodeObservation
 from accelwatch.alerting.rules.document import JobPolicy, Mode, When
 from accelwatch.remediation.execution.engine import Reply
 from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.plan import digest
 from accelwatch.remediation.policy.plan.model import Plan
 from accelwatch.remediation.policy.plan.plan import planned
+from accelwatch.remediation.policy.plan.planned_steps import PlannedStep, steps_of
 from accelwatch.remediation.policy.state.case import Limit
 from accelwatch.remediation.policy.state.changes import CaseChanged, Command, Verb
 from accelwatch.remediation.policy.state.clocks import FRESH_S
@@ -113,6 +117,73 @@ def test_another_plan_takes_another_yes(change: Callable[[Ground], None]) -> Non
     assert ground.kinds(NODE) == []
     approve(ground, asked(ground))
     assert ground.kinds(NODE) == [IntentKind.QUARANTINE]
+
+
+def reword(patch: pytest.MonkeyPatch) -> None:
+    """Another version of the program says the same steps, and whose jobs they are, in other words."""
+
+    def reworded(*of: Any) -> Iterator[PlannedStep]:
+        return (step._replace(text=f"please {step.text}") for step in steps_of(*of))
+
+    patch.setattr(digest, "steps_of", reworded)
+
+
+def test_other_words_for_the_same_plan_take_no_other_yes(monkeypatch: pytest.MonkeyPatch) -> None:
+    ground = waiting()
+    before = asked(ground)
+    reword(monkeypatch)
+    ground.wait(10)
+    assert (asked(ground), plan_of(ground).digest) == (before, before)
+    approve(ground, before)
+    assert ground.kinds(NODE) == [IntentKind.QUARANTINE]
+
+
+def in_words(ground: Ground) -> str:
+    """The digest that a hub had made from the words of the steps."""
+    remedy = ground.remedy(NODE)
+    assert remedy is not None
+    case = remedy.cases[0]
+    steps = [
+        ("move_job", "move job 17 of ada to other nodes"),
+        ("quarantine", "take n03 out of the pool"),
+        *(
+            (step.kind.value, step.text)
+            for step in plan_of(ground).steps
+            if step.kind not in (IntentKind.MOVE_JOB, IntentKind.QUARANTINE)
+        ),
+    ]
+    content = (NODE, NODE, case.incident, case.policy, sorted(steps), (JOB,), ("17 of ada",), "")
+    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:16]
+
+
+def restored(ground: Ground, **approval: str) -> None:
+    """The state as an older hub has left it."""
+    remedy = ground.remedy(NODE)
+    assert remedy is not None
+    older = msgspec.structs.replace(remedy.approval, **approval)
+    remedies = {**ground.state.remedies, NODE: msgspec.structs.replace(remedy, approval=older)}
+    ground.state = msgspec.structs.replace(ground.state, remedies=remedies)
+
+
+def test_what_an_older_hub_has_asked_still_waits_and_can_be_approved() -> None:
+    ground = waiting()
+    before = in_words(ground)
+    assert before != asked(ground)
+    restored(ground, asked=before)
+    ground.wait(10)
+    assert asked(ground) == before
+    approve(ground, before)
+    assert ground.kinds(NODE) == [IntentKind.QUARANTINE]
+
+
+def test_what_an_older_hub_has_asked_changes_with_the_plan() -> None:
+    ground = waiting()
+    before = in_words(ground)
+    restored(ground, asked=before)
+    a_job_comes(ground)
+    ground.wait(10)
+    assert asked(ground) not in ("", before)
+    assert any("the plan for n03 has changed" in text for text in approve(ground, before))
 
 
 def test_a_change_that_the_look_at_the_moment_of_the_yes_shows_counts() -> None:

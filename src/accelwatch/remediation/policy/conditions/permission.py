@@ -4,7 +4,7 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.conditions.scene import Condition, Situation
 from accelwatch.remediation.policy.context.cases import leading
 from accelwatch.remediation.policy.context.views import StepView
-from accelwatch.remediation.policy.plan.digest import digest_of
+from accelwatch.remediation.policy.plan.digest import digest_of, is_plan
 from accelwatch.remediation.policy.plan.gates import (
     first_denial,
     lacks_only_a_yes,
@@ -66,13 +66,21 @@ def not_askable(at: Situation) -> bool:
 
 def plan_changed(at: Situation) -> bool:
     """Another plan would be carried out than the one that a person was asked about."""
-    return plan_of(at.ctx, at.remedy) not in ("", at.remedy.approval.asked)
+    requested = at.remedy.approval.asked
+    return plan_of(at.ctx, at.remedy) != "" and not _would_be_done(at, requested)
 
 
 def plan_is_this(at: Situation) -> bool:
     """The plan that a person has approved is the one that would be carried out."""
     command = at.happening.command
-    return command is not None and command.digest == plan_of(at.ctx, at.remedy) != ""
+    return command is not None and _would_be_done(at, command.digest)
+
+
+def _would_be_done(at: Situation, digest: str) -> bool:
+    case = leader(at.ctx, at.remedy)
+    if case is None:
+        return False
+    return is_plan(digest, at.ctx, at.remedy, case.policy, case.incident)
 
 
 def plan_of(ctx: StepView, remedy: Remedy) -> str:

@@ -46,7 +46,8 @@ def request_approval(at: Scene) -> Remedy:
     if case is None:
         return remedy
     remedy = replace(remedy, policy=case.policy, incident=case.incident)
-    steps = tuple(ApprovalStep(*step) for step in steps_of(ctx, remedy, case.policy))
+    planned = steps_of(ctx, remedy, case.policy)
+    steps = tuple(ApprovalStep(step.kind, step.text) for step in planned)
     if at.remedy.stage is Stage.AWAITING_APPROVAL:
         changes = (
             "; ".join(changed(remedy.approval.asked_steps, steps)) or "another rule, or another job"

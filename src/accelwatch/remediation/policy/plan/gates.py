@@ -18,7 +18,7 @@ from accelwatch.remediation.policy.guards.ownership import Ownership, ownership,
 from accelwatch.remediation.policy.jobs import readings
 from accelwatch.remediation.policy.jobs.jobs import hung, next_job, silent
 from accelwatch.remediation.policy.jobs.resuming import may_resume
-from accelwatch.remediation.policy.plan.digest import digest_of
+from accelwatch.remediation.policy.plan.digest import is_plan
 from accelwatch.remediation.policy.plan.verify import verify_health
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.clocks import FRESH_S
@@ -145,7 +145,7 @@ def is_approved(ctx: StepView, remedy: Remedy, case: Case | None) -> bool:
         return False
     if case is None:
         return True
-    return remedy.approval.approved_plan == digest_of(ctx, remedy, case.policy, case.incident)
+    return is_plan(remedy.approval.approved_plan, ctx, remedy, case.policy, case.incident)
 
 
 def evaluate_guards(

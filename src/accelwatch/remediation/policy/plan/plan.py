@@ -50,7 +50,7 @@ def planned(
         return Plan(node=node, stage=remedy.stage, text=text)
     led = msgspec.structs.replace(remedy, policy=policy, incident=incident)
     digest, as_of = digest_of(ctx, remedy, policy, incident), ctx.observed_at(remedy)
-    left = tuple(steps_of(ctx, led, policy))
+    left = tuple((step.kind, step.text) for step in steps_of(ctx, led, policy))
     if remedy.stage is Stage.AWAITING_APPROVAL and not digest:
         # Nobody can see now what is there: what was asked about still waits.
         digest, left = (

@@ -1,6 +1,7 @@
 """The steps that are left for a node, in words, with the jobs and their owners. Pure."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.intent import JobKey
@@ -25,24 +26,36 @@ from accelwatch.remediation.policy.state.stage import Stage
 MOST_NAMED = 5
 
 
-def steps_of(ctx: StepView, remedy: Remedy, policy: Policy) -> Iterator[tuple[Kind, str]]:
+class PlannedStep(NamedTuple):
+    """One intent that is left."""
+
+    kind: Kind
+    # For people.
+    text: str
+    # On what it acts besides the node: a job, a rung, a test. A yes is to this, not to the text.
+    argument: JobKey | str = ""
+
+
+def steps_of(ctx: StepView, remedy: Remedy, policy: Policy) -> Iterator[PlannedStep]:
     """The intents that are left, in their order."""
     node = remedy.node
     if remedy.hold is None and remedy.stage is not Stage.PROBATION:
-        yield Kind.QUARANTINE, f"take {node} out of the pool{_staying(ctx, remedy, policy)}"
+        staying = _staying(ctx, remedy, policy)
+        yield PlannedStep(Kind.QUARANTINE, f"take {node} out of the pool{staying}")
     if remedy.stage not in _REPAIRED:
         yield from _of_jobs(ctx, remedy, policy)
         for step in policy.ladder[remedy.repair.rung :] if remedy.repair.relapses < MOST else ():
             kind = INTENTS.get(step.name)
             tried = sum(attempt.rung == step.name for attempt in remedy.repair.attempts)
             if kind is not None and tried < step.most and not impossible(ctx, kind):
-                yield kind, f"{step.name.replace('_', ' ')} {node}"
+                yield PlannedStep(kind, f"{step.name.replace('_', ' ')} {node}", step.name)
     passed = () if remedy.repair.verification is None else remedy.repair.verification.passed
     for test in () if impossible(ctx, Kind.TEST) else policy.tests:
         if test not in passed:
-            yield Kind.TEST, f"test {test} on {node}"
+            yield PlannedStep(Kind.TEST, f"test {test} on {node}", test)
     if remedy.stage is not Stage.PROBATION:
-        yield Kind.RELEASE, f"release {node} once it has been healthy for {policy.passive_s:g} s"
+        text = f"release {node} once it has been healthy for {policy.passive_s:g} s"
+        yield PlannedStep(Kind.RELEASE, text)
 
 
 _REPAIRED = frozenset({Stage.VERIFYING, Stage.RELEASING, Stage.PROBATION})
@@ -50,9 +63,14 @@ _REPAIRED = frozenset({Stage.VERIFYING, Stage.RELEASING, Stage.PROBATION})
 
 def with_owner(ctx: StepView, remedy: Remedy, job: JobKey) -> str:
     """`17 of ada`; only the number where the scheduler names no owner."""
-    observation = ctx.scheduler_node(remedy)
-    owner = "" if observation is None else observation.owners.get(str(job), "")
+    owner = owner_of(ctx, remedy, job)
     return f"{job} of {owner}" if owner else str(job)
+
+
+def owner_of(ctx: StepView, remedy: Remedy, job: JobKey) -> str:
+    """Whose job it is; empty where the scheduler names no owner."""
+    observation = ctx.scheduler_node(remedy)
+    return "" if observation is None else observation.owners.get(str(job), "")
 
 
 def _staying(ctx: StepView, remedy: Remedy, policy: Policy) -> str:
@@ -71,7 +89,7 @@ def _staying(ctx: StepView, remedy: Remedy, policy: Policy) -> str:
 _LEFT_ALONE = frozenset({JobPolicy.NOTHING, JobPolicy.NOTIFY})
 
 
-def _of_jobs(ctx: StepView, remedy: Remedy, policy: Policy) -> Iterator[tuple[Kind, str]]:
+def _of_jobs(ctx: StepView, remedy: Remedy, policy: Policy) -> Iterator[PlannedStep]:
     jobs = jobs_of(ctx, remedy) or ()
     left = (*lost_jobs(ctx, remedy), *departed_jobs(ctx, remedy))
     if not (jobs or left) or policy.when is When.AFTER_JOB:
@@ -80,32 +98,32 @@ def _of_jobs(ctx: StepView, remedy: Remedy, policy: Policy) -> Iterator[tuple[Ki
         others = [job for job in jobs if job not in (*remedy.jobs.handled, *remedy.jobs.unswapped)]
         for job in others:
             named = with_owner(ctx, remedy, job)
-            yield Kind.SWAP_IN_JOB, f"let job {named} continue without {remedy.node}"
+            text = f"let job {named} continue without {remedy.node}"
+            yield PlannedStep(Kind.SWAP_IN_JOB, text, job)
     if policy.job is JobPolicy.CANCEL:
         yield from _leaving(ctx, remedy, policy, Kind.CANCEL_JOB, "cancel job {}")
     if policy.job is not JobPolicy.REQUEUE:
         return
     if silent(ctx, remedy) and needs_fence(remedy):
-        yield Kind.FENCE, f"prove that nothing runs on {remedy.node} any more"
+        yield PlannedStep(Kind.FENCE, f"prove that nothing runs on {remedy.node} any more")
     if policy.draw_spare and not remedy.jobs.spare:
-        yield Kind.DRAW_SPARE, _spare(ctx, remedy)
+        yield PlannedStep(Kind.DRAW_SPARE, _spare(ctx, remedy))
     yield from _leaving(ctx, remedy, policy, Kind.MOVE_JOB, "move job {} to other nodes")
     for job in left:
-        yield (
-            Kind.MOVE_JOB,
-            f"restart job {job}, which has left {remedy.node}, if it has died",
-        )
+        text = f"restart job {job}, which has left {remedy.node}, if it has died"
+        yield PlannedStep(Kind.MOVE_JOB, text, job)
 
 
 def _leaving(
     ctx: StepView, remedy: Remedy, policy: Policy, kind: Kind, text: str
-) -> Iterator[tuple[Kind, str]]:
+) -> Iterator[PlannedStep]:
     for job in jobs_of(ctx, remedy) or ():
         named = with_owner(ctx, remedy, job)
         if policy.signal and job not in remedy.jobs.signalled:
-            yield Kind.SIGNAL_JOB, f"ask job {named} for a checkpoint ({policy.signal})"
+            request = f"ask job {named} for a checkpoint ({policy.signal})"
+            yield PlannedStep(Kind.SIGNAL_JOB, request, job)
         if job not in remedy.jobs.handled:
-            yield kind, text.format(named)
+            yield PlannedStep(kind, text.format(named), job)
 
 
 def _spare(ctx: StepView, remedy: Remedy) -> str:
