@@ -1,11 +1,16 @@
 """A hub's rules over time: incidents, their journal, restarts, and rule files that change."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 
 import pytest
 
+from accelwatch.alerting.evaluation import rule_file_reader
+from accelwatch.alerting.evaluation import runner as runner_module
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.model.incident import Incident, TimelineKind
@@ -24,6 +29,8 @@ from support.fleet.two_nodes import ToldFleet, view
 from support.machines import composed as machines
 
 POWER = ("power_watts",)
+# What is waited for comes at once; a guard against a wait without end.
+GUARD_S = 30.0
 LOW = """\
 version: 1
 defaults: {keep: 0, cooldown: 1m}
@@ -253,6 +260,88 @@ def test_a_file_that_breaks_is_told_once_by_a_reload_or_by_a_look(
         await runner.reload_changed_files()
         assert runner.problems == ()
         await runner.stop()
+
+    play(story)
+
+
+@contextlib.contextmanager
+def hanging(file: Path) -> Iterator[None]:
+    """Whoever opens the file waits until this ends, as on a file system that does not answer."""
+    text = file.read_text(encoding="utf-8")
+    file.unlink()
+    os.mkfifo(file)
+    try:
+        yield
+    finally:
+        # The writer that a reader waits for; whoever opens the file after that reads its text.
+        writer = os.open(file, os.O_RDWR | os.O_NONBLOCK)
+        file.unlink()
+        file.write_text(text, encoding="utf-8")
+        os.close(writer)
+
+
+def test_files_that_do_not_answer_are_told_once_and_the_rules_stay(
+    site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(rule_file_reader, "WAIT_S", 0.2)
+
+    async def story() -> None:
+        runner = site.runner()
+        await runner.start()
+        before = runner.rules
+        with hanging(site.file):
+            async with asyncio.timeout(GUARD_S):
+                await runner.reload_changed_files()
+                await runner.reload_changed_files()
+                with pytest.raises(ConfigError, match="rule files cannot be read"):
+                    await runner.reload(site.settings)
+            assert "rule files cannot be read" in runner.problems[0]
+            assert caplog.text.count("rule files cannot be read") == 1
+            assert runner.rules is before
+            site.watts(120.0)
+            await site.tick(runner)
+            assert [one.rule for one in runner.open] == ["low"]
+        async with asyncio.timeout(GUARD_S):
+            while runner.problems:
+                await asyncio.sleep(0.01)
+                await runner.reload_changed_files()
+        assert list(runner.rules.rules) == ["low"]
+        await runner.stop()
+
+    play(story)
+
+
+def test_files_that_do_not_answer_hold_up_no_tick(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner_module, "CHECK_EVERY_S", 0.0)
+
+    async def story() -> None:
+        runner = site.runner()
+        ticks = 0
+        evaluate = FleetEvaluator.evaluate
+
+        async def counted(evaluator: FleetEvaluator) -> list[VerdictChange]:
+            nonlocal ticks
+            ticks += 1
+            return await evaluate(evaluator)
+
+        async def at_once(_: FleetEvaluator) -> None:
+            await asyncio.sleep(0)
+
+        monkeypatch.setattr(FleetEvaluator, "evaluate", counted)
+        monkeypatch.setattr(FleetEvaluator, "wait", at_once)
+        with hanging(site.file):
+            await runner.start()
+            try:
+                async with asyncio.timeout(GUARD_S):
+                    while not any(thread.name == "rule files" for thread in threading.enumerate()):
+                        await asyncio.sleep(0.01)
+                    before = ticks
+                    while ticks < before + 5:
+                        await asyncio.sleep(0.01)
+            finally:
+                await runner.stop()
 
     play(story)
 

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from accelwatch.alerting.evaluation.evaluator import Evaluator, IsNew
+from accelwatch.alerting.evaluation.rule_file_reader import RuleFileReader, RuleFilesHangError
 from accelwatch.alerting.rules.loading.configured import FileStamps, file_stamps, loaded_rules
 from accelwatch.alerting.rules.rule import RuleSet
 from accelwatch.base.errors import AccelwatchError
@@ -34,14 +35,17 @@ class RulesInForce:
         settings: RuleSettings,
         is_new: IsNew,
         on_replaced: Callable[[RuleSet], Awaitable[None]],
+        ticking: asyncio.Lock,
     ) -> None:
-        """`on_replaced` is called when the evaluator has other rules.
+        """`on_replaced` is called when the evaluator has other rules, `ticking` is held in a tick.
 
         Raises ConfigError for rules that cannot be loaded, WindowsError for those too dear.
         """
         self._evaluator = evaluator
         self._is_new = is_new
         self._on_replaced = on_replaced
+        self._ticking = ticking
+        self._files = RuleFileReader()
         self._settings = settings
         # Of the rule files when they were looked at last.
         self._stamps = file_stamps(settings)
@@ -52,7 +56,9 @@ class RulesInForce:
         evaluator.set_rules(self.rules, is_new)
         # Why the rule files that were read last are refused; empty when they are in force.
         self.refused = ""
-        # The same of the configuration.
+        # That the rule files did not answer the last look at them; empty when they did.
+        self.unanswered = ""
+        # Why the configuration that was read last is refused.
         self.configuration_refused = ""
 
     def _set_pace(self, settings: RuleSettings) -> None:
@@ -61,14 +67,13 @@ class RulesInForce:
 
     async def load(self, settings: RuleSettings) -> Candidate:
         """Read the rules of changed settings. Raises ConfigError."""
-        # Many rules take a second to load, in which streams and pages go on.
-        stamps = await asyncio.to_thread(file_stamps, settings)
-        try:
-            rules = await asyncio.to_thread(loaded_rules, settings)
-        except AccelwatchError as error:
-            self._refuse(error, settings, stamps)
-            raise
-        return Candidate(settings, stamps, rules)
+        files = await self._files.read(settings)
+        rules = files.outcome
+        if not isinstance(rules, RuleSet):
+            assert rules is not None
+            self._refuse(rules, settings, files.stamps)
+            raise rules
+        return Candidate(settings, files.stamps, rules)
 
     async def apply(self, candidate: Candidate) -> None:
         """Put rules in force. Raises WindowsError; then those before stay."""
@@ -81,7 +86,7 @@ class RulesInForce:
         self._set_pace(settings)
         self._settings, self._stamps, self.refused = settings, stamps, ""
 
-    def _refuse(self, error: AccelwatchError, settings: RuleSettings, stamps: FileStamps) -> None:
+    def _refuse(self, error: Exception, settings: RuleSettings, stamps: FileStamps) -> None:
         if settings == self._settings:
             # Who asked for it tells of it; the next look at the files is no second telling.
             self._stamps, self.refused = stamps, _refusal(error)
@@ -89,19 +94,33 @@ class RulesInForce:
     async def _replace(self, rules: RuleSet) -> None:
         if rules.digest == self.rules.digest:
             return
-        self._evaluator.set_rules(rules, self._is_new)
-        self.rules = rules
-        await self._on_replaced(rules)
+        # Not in the middle of a tick, which goes on with the rules that it began with.
+        async with self._ticking:
+            self._evaluator.set_rules(rules, self._is_new)
+            self.rules = rules
+            await self._on_replaced(rules)
         logger.info("rules in force count=%d", len(rules.rules))
 
     async def reload_changed_files(self) -> None:
         """Take up rule files that have changed; what cannot be loaded is told once, no more."""
+        settings = self._settings
         try:
-            stamps = await asyncio.to_thread(file_stamps, self._settings)
-            if stamps == self._stamps:
-                return
-            self._stamps = stamps
-            rules = await asyncio.to_thread(loaded_rules, self._settings)
+            files = await self._files.read(settings, cached=self._stamps)
+        except RuleFilesHangError as error:
+            if not self.unanswered:
+                logger.warning("%s", error)
+            self.unanswered = str(error)
+            return
+        self.unanswered = ""
+        # Of settings that a reload has replaced meanwhile nobody wants to know.
+        if files.outcome is not None and settings is self._settings:
+            self._stamps = files.stamps
+            await self._apply_outcome(files.outcome)
+
+    async def _apply_outcome(self, rules: RuleSet | Exception) -> None:
+        try:
+            if isinstance(rules, Exception):
+                raise rules
             if self.refused:
                 self.configuration_refused = ""  # which was because of them
                 if rules.digest == self.rules.digest:

@@ -71,7 +71,9 @@ class RuleRunner:
         self._ticking = asyncio.Lock()
         self._lateness = Lateness(self._clock)
         self._deduplicator = EventDeduplicator({}, self._has_open, self._clock.wall)
-        self._in_force = RulesInForce(evaluator, settings, self._is_new, self._on_replaced)
+        self._in_force = RulesInForce(
+            evaluator, settings, self._is_new, self._on_replaced, self._ticking
+        )
         self._switched_off = SwitchedOffRules()
         self._incident_store = IncidentStore(
             self._incident_rules(),
@@ -109,6 +111,7 @@ class RuleRunner:
         self.states: list[StateRecord] = []
         self._broken = ""
         self._task: asyncio.Task[None] | None = None
+        self._files_check: asyncio.Task[None] | None = None
         # Grows whenever incidents have changed.
         self.version = 0
         # Nodes and devices of open incidents, and at which version.
@@ -129,7 +132,9 @@ class RuleRunner:
         self._notifying.remember(loaded.fingerprints, wall)
         incidents = (*self.open, *self.closed)
         await self._alerting.start(self._incident_store.writer, loaded.outbox, incidents)
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="rules")
+        loop = asyncio.get_running_loop()
+        self._task = loop.create_task(self._run(), name="rules")
+        self._files_check = loop.create_task(self._check_rule_files(), name="rule files")
         self._self_check.start()
 
     def _is_new(self, node: str, event: ErrorEvent) -> bool:
@@ -151,9 +156,10 @@ class RuleRunner:
 
     async def stop(self) -> None:
         """Judge no more, and write what waits."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        tasks = [task for task in (self._task, self._files_check) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._self_check.stop()
         await self._alerting.stop()
         await self._incident_store.stop()
@@ -193,13 +199,17 @@ class RuleRunner:
         return {**self._evaluator.rules, SWITCHED_OFF.id: SWITCHED_OFF}
 
     async def _run(self) -> None:
-        checked_at = self._clock.monotonic()
         while True:
             await self._evaluator.wait()
             await self.tick_safely()
-            if self._clock.monotonic() - checked_at >= CHECK_EVERY_S:
+
+    async def _check_rule_files(self) -> None:
+        while True:
+            await asyncio.sleep(CHECK_EVERY_S)
+            try:
                 await self.reload_changed_files()
-                checked_at = self._clock.monotonic()
+            except Exception:
+                logger.exception("the check of the rule files failed")
 
     async def tick_safely(self) -> None:
         """Whatever a rule meets, the process goes on and the next tick is tried."""
@@ -296,6 +306,7 @@ class RuleRunner:
             "rules are no longer evaluated; see the log" if has_stopped else "",
             self._broken,
             self._in_force.refused,
+            self._in_force.unanswered,
             self._notifying.problem,
             *self._alerting.problems,
             *(f"rule {rule} is switched off: {why}" for rule, why in off),
