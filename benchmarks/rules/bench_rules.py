@@ -15,11 +15,11 @@ from dataclasses import fields
 import numpy as np
 
 from accelwatch.expr import MISSING, Key, Missing, Value, compile_condition, device_names
-from accelwatch.expr.needs import Needs, window_bytes
+from accelwatch.expr.needs import Needs, WindowNeed, window_bytes
 from accelwatch.expr.rule import RuleExpression, compile_rule
 from accelwatch.fleet.rules.columns.columns import Texts
 from accelwatch.fleet.rules.columns.groups import Groups
-from accelwatch.fleet.rules.columns.past import Past, WindowRequest
+from accelwatch.fleet.rules.columns.past import Past
 from accelwatch.fleet.rules.columns.plain import PlainColumns
 from accelwatch.fleet.rules.vectors.program import Program
 from accelwatch.fleet.table.belief import Floats
@@ -125,7 +125,7 @@ class Fleet(PlainColumns):
         self, kind: str, key: Series, seconds: int, quantile: float | None, *, of_job: bool = False
     ) -> Floats:
         """A window over the samples."""
-        found = self._past.window(WindowRequest(kind, key, seconds, quantile, of_job))
+        found = self._past.window(WindowNeed(kind, key, seconds, quantile, of_job))
         assert found is not None
         return found
 

@@ -19,33 +19,22 @@ from accelwatch.expr.checking.tree import (
 )
 from accelwatch.expr.syntax.duration import spoken
 from accelwatch.expr.vocabulary.rule_names import LABEL_PREFIX, of_host
-from accelwatch.expr.vocabulary.windows import WindowKind, steps_of
+from accelwatch.expr.vocabulary.windows import (
+    WindowComponent,
+    WindowKind,
+    bytes_of,
+    components_of,
+    steps_of,
+)
 from accelwatch.schema.metrics import Kind, Series, by_key
 from accelwatch.schema.series import path_of
 
 # Windows of all rules together take no more.
 MOST_BYTES = 256 << 20
 _SHOWN = 3
-_COUNT, _TRUE = "count", "true"
-_WIDTH = {_COUNT: 1, _TRUE: 1}
-# Bytes of a part of a step: counts are bytes, all others single-precision numbers.
-_WIDE = 4
-# Bytes of a part beside its closed steps: the open one, and a sum of closed ones.
-_BESIDE = 16
 _AGE_BYTES = 8
 # Windows over what a host tells are kept once for each node.
 _DEVICES_A_NODE = 8
-_COMPONENTS: Mapping[str, tuple[str, ...]] = {
-    WindowKind.RATE: (_COUNT, "rise", "span"),
-    WindowKind.INCREASE: (_COUNT, "rise"),
-    WindowKind.DELTA: (_COUNT, "sum"),
-    WindowKind.AVG: (_COUNT, "sum"),
-    WindowKind.MIN: (_COUNT, "least"),
-    WindowKind.MAX: (_COUNT, "most"),
-    WindowKind.QUANTILE: (_COUNT, "sum"),
-    WindowKind.CHANGED: (_COUNT, "least", "most"),
-    WindowKind.SHARE: (_COUNT, _TRUE),
-}
 
 
 class WindowNeed(msgspec.Struct, frozen=True, cache_hash=True):
@@ -59,11 +48,9 @@ class WindowNeed(msgspec.Struct, frozen=True, cache_hash=True):
     of_job: bool = False
 
     @property
-    def components(self) -> tuple[str, ...]:
+    def components(self) -> tuple[WindowComponent, ...]:
         """What each step of it holds."""
-        if self.kind == WindowKind.CHANGED and is_counter(self.series):
-            return _COMPONENTS[WindowKind.INCREASE]
-        return _COMPONENTS.get(self.kind, ())
+        return components_of(self.kind, counter=is_counter(self.series))
 
     def __str__(self) -> str:
         length = f" over {spoken(self.seconds)}" if self.seconds else ""
@@ -132,7 +119,7 @@ def is_counter(series: Series) -> bool:
 
 
 def window_bytes(windows: Iterable[WindowNeed], devices: int) -> int:
-    """Memory that windows take together for so many devices; those of a series share their parts."""
+    """Memory that windows take together for so many devices; those of a series share theirs."""
     windows = list(windows)
     of_nodes = [window for window in windows if of_host(window.series)]
     of_devices = [window for window in windows if not of_host(window.series)]
@@ -142,18 +129,15 @@ def window_bytes(windows: Iterable[WindowNeed], devices: int) -> int:
 
 def _bytes_each(windows: Iterable[WindowNeed]) -> int:
     """Memory of windows for one device, or one node."""
-    longest: dict[tuple[Series, str], int] = {}
+    lengths: dict[Series, dict[WindowComponent, int]] = {}
     ages: set[Series] = set()
     for window in windows:
         if window.kind == WindowKind.AGE:
             ages.add(window.series)
+        of_series = lengths.setdefault(window.series, {})
         for component in window.components:
-            key = window.series, component
-            longest[key] = max(longest.get(key, 0), steps_of(window.seconds))
-    steps = sum(
-        _WIDTH.get(component, _WIDE) * count + _BESIDE for (_, component), count in longest.items()
-    )
-    return steps + _AGE_BYTES * len(ages)
+            of_series[component] = max(of_series.get(component, 0), steps_of(window.seconds))
+    return sum(map(bytes_of, lengths.values())) + _AGE_BYTES * len(ages)
 
 
 def refuse_costly(rules: Mapping[str, Needs], devices: int, most: int = MOST_BYTES) -> None:

@@ -33,8 +33,9 @@ class Past:
     def __init__(self, windows: Iterable[WindowNeed]) -> None:
         lengths: dict[str, int] = {}
         for need in windows:
-            for component in need.components:
-                lengths[component] = max(lengths.get(component, 0), steps_of(need.seconds))
+            # By plain text: a sample looks most of them up.
+            for name in [component.value for component in need.components]:
+                lengths[name] = max(lengths.get(name, 0), steps_of(need.seconds))
         self._closed = {
             component: array("d", [_empty(component)]) * size for component, size in lengths.items()
         }
@@ -147,7 +148,7 @@ class Past:
         return [total / count for total, count in pairs if count]
 
     def _total(self, component: str, steps: int) -> float:
-        """A part over the open step and so many closed ones."""
+        """A component over the open step and so many closed ones."""
         fold = _FOLD.get(component)
         key = component, steps
         closed = self._folded.get(key)
@@ -157,7 +158,7 @@ class Past:
         return closed + now if fold is None else fold((closed, now))
 
     def _latest(self, component: str, steps: int) -> "array[float]":
-        """A part of so many closed steps, oldest first."""
+        """A component of so many closed steps, oldest first."""
         ring, step = self._closed[component], self._step or 0
         start, end = (step - steps) % len(ring), step % len(ring)
         return ring[start:end] if start < end else ring[start:] + ring[:end]

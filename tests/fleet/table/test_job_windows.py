@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accelwatch.expr.vocabulary.windows import WindowKind
 from accelwatch.fleet.table.jobs import RowJobs
-from accelwatch.fleet.table.window import Kind
 from fleet.table.test_windows import ECC, POWER, Feed, Saying, check, sayings
 
 nan = math.nan
@@ -18,7 +18,7 @@ told = st.tuples(sayings, st.sampled_from([False] * 12 + [True])).map(
 steps = st.tuples(
     st.tuples(told, told, told), st.sampled_from([1.0, 1.0, 1.0, 1.0, 3.0, 7.5, 25.0, 400.0])
 )
-KINDS = [kind for kind in Kind if kind is not Kind.AGE]
+KINDS = [kind for kind in WindowKind if kind is not WindowKind.AGE]
 
 
 @settings(max_examples=80, deadline=None)
@@ -34,7 +34,7 @@ KINDS = [kind for kind in Kind if kind is not Kind.AGE]
 )
 def test_a_window_of_a_job_says_what_the_samples_of_the_job_say(
     ticks: list[tuple[tuple[Saying, Saying, Saying], float]],
-    asked: list[tuple[int, Kind, float]],
+    asked: list[tuple[int, WindowKind, float]],
     interval_s: float,
     shift: int,
 ) -> None:

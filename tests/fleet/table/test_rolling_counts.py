@@ -5,8 +5,9 @@ import random
 import numpy as np
 import pytest
 
+from accelwatch.expr.vocabulary.windows import WindowComponent
 from accelwatch.fleet.table.buckets import BUCKET_S
-from accelwatch.fleet.table.tracks import Aggregate, Sample, Track
+from accelwatch.fleet.table.tracks import Sample, Track
 
 ROWS = 5
 LENGTHS = (1, 3, 12)
@@ -17,7 +18,7 @@ def test_counts_roll_on(seed: int) -> None:
     drawn = random.Random(seed)
     values = np.random.default_rng(seed)
     track = Track(0, ROWS, 0.0)
-    track.retain({Aggregate.COUNT: max(LENGTHS), Aggregate.SUM: max(LENGTHS)})
+    track.retain({WindowComponent.COUNT: max(LENGTHS), WindowComponent.SUM: max(LENGTHS)})
     told: dict[int, np.ndarray[tuple[int], np.dtype[np.float64]]] = {}
     bucket = 0
     for _ in range(60):
@@ -28,16 +29,19 @@ def test_counts_roll_on(seed: int) -> None:
         told[bucket] = told.get(bucket, np.zeros(ROWS)) + ~np.isnan(sample)
         for length in drawn.sample(LENGTHS, 2):
             inside = [told.get(one, np.zeros(ROWS)) for one in range(bucket - length, bucket + 1)]
-            assert track.total(Aggregate.COUNT, length).tolist() == np.sum(inside, axis=0).tolist()
+            assert (
+                track.total(WindowComponent.COUNT, length).tolist()
+                == np.sum(inside, axis=0).tolist()
+            )
 
 
 def test_a_row_that_begins_anew_has_no_counts() -> None:
     track = Track(0, ROWS, 0.0)
-    track.retain({Aggregate.COUNT: 3, Aggregate.SUM: 3})
+    track.retain({WindowComponent.COUNT: 3, WindowComponent.SUM: 3})
     for bucket in range(4):
         track.roll(float(bucket * BUCKET_S))
         track.add(Sample(np.ones(ROWS), np.zeros(ROWS)), np.full(ROWS, 30.0))
-        track.total(Aggregate.COUNT, 2)
+        track.total(WindowComponent.COUNT, 2)
     track.clear(np.array([1], dtype=np.intp))
     track.roll(4.0 * BUCKET_S)
-    assert track.total(Aggregate.COUNT, 2).tolist() == [2, 0, 2, 2, 2]
+    assert track.total(WindowComponent.COUNT, 2).tolist() == [2, 0, 2, 2, 2]

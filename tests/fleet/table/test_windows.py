@@ -24,7 +24,7 @@ from accelwatch.fleet.state.nodes.devices import FleetDevice, ReadDevice, Stream
 from accelwatch.fleet.table import windows as windows_module
 from accelwatch.fleet.table.buckets import CHUNK_ROWS, Buckets
 from accelwatch.fleet.table.columns import Columns
-from accelwatch.fleet.table.window import Kind, Window
+from accelwatch.fleet.table.window import Window
 from accelwatch.fleet.table.windows import Arrivals, Windows, WindowsError
 from accelwatch.schema.metrics import Series
 from support.fleet.manual_fleet import Bench
@@ -99,19 +99,19 @@ class Feed:
         start = math.floor((self.now - self.shift) / 10) * 10 + self.shift - window.count * 10
         counted = max(start, self.job_begin(row)) if window.of_job else start
         inside = [value for at, _, value in self.samples[row] if at >= counted]
-        if window.kind is Kind.AGE:
+        if window.kind is WindowKind.AGE:
             return self.now - self.samples[row][-1][1] if self.samples[row] else nan
         least = max((self.now - start) / max(self.interval_s, 1.0) * 0.5, 1.0)
         if len(inside) < least or math.isnan(self.arrived[row]):
             return nan
         simple = {
-            Kind.AVG: sum(inside) / len(inside),
-            Kind.MIN: min(inside),
-            Kind.MAX: max(inside),
-            Kind.SHARE: sum(value != 0 for value in inside) / len(inside),
-            Kind.CHANGED: float(np.float32(min(inside)) != np.float32(max(inside))),
+            WindowKind.AVG: sum(inside) / len(inside),
+            WindowKind.MIN: min(inside),
+            WindowKind.MAX: max(inside),
+            WindowKind.SHARE: sum(value != 0 for value in inside) / len(inside),
+            WindowKind.CHANGED: float(np.float32(min(inside)) != np.float32(max(inside))),
         }
-        if window.kind in (Kind.DELTA, Kind.QUANTILE):
+        if window.kind in (WindowKind.DELTA, WindowKind.QUANTILE):
             return self.of_means(window, row, counted)
         if window.kind in simple:
             return simple[window.kind]
@@ -121,7 +121,7 @@ class Feed:
             gap = after[1] - before[1]
             if after[0] >= counted and after[2] >= before[2] and gap <= limit:
                 rise, span = rise + after[2] - before[2], span + max(gap, 0.0)
-        if window.kind is Kind.INCREASE:
+        if window.kind is WindowKind.INCREASE:
             return rise
         return rise / span if span > 0 else nan
 
@@ -139,7 +139,7 @@ class Feed:
                 buckets.setdefault(math.floor((at - self.shift) / 10), []).append(value)
         present = math.floor((self.now - self.shift) / 10)
         means = [sum(some) / len(some) for at, some in sorted(buckets.items()) if at != present]
-        if window.kind is Kind.QUANTILE:
+        if window.kind is WindowKind.QUANTILE:
             return float(np.quantile(means, window.quantile)) if means else nan
         opened = buckets.get(present)
         newest = sum(opened) / len(opened) if opened else (means or [0.0])[-1]
@@ -176,7 +176,9 @@ steps = st.tuples(
     st.lists(steps, min_size=1, max_size=40),
     st.lists(
         st.tuples(
-            st.integers(1, 60), st.sampled_from(list(Kind)), st.sampled_from([0.0, 0.25, 0.95, 1.0])
+            st.integers(1, 60),
+            st.sampled_from(list(WindowKind)),
+            st.sampled_from([0.0, 0.25, 0.95, 1.0]),
         ),
         min_size=1,
         max_size=5,
@@ -186,13 +188,13 @@ steps = st.tuples(
 )
 def test_a_window_says_what_its_samples_say(
     ticks: list[tuple[tuple[Saying, Saying, Saying], float]],
-    asked: list[tuple[int, Kind, float]],
+    asked: list[tuple[int, WindowKind, float]],
     interval_s: float,
     shift: int,
 ) -> None:
     feed = Feed(3, interval_s, shift)
     windows = [
-        feed.windows.request(POWER, 0 if kind is Kind.AGE else seconds, kind, share)
+        feed.windows.request(POWER, 0 if kind is WindowKind.AGE else seconds, kind, share)
         for seconds, kind, share in asked
     ]
     for rows, after_s in ticks:

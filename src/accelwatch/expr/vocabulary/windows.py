@@ -43,6 +43,55 @@ class WindowKind(StrEnum):
     AGE = "age"
 
 
+class WindowComponent(StrEnum):
+    """What a step holds of a series."""
+
+    # Samples.
+    COUNT = "count"
+    # Samples that are not 0.
+    TRUE = "true"
+    SUM = "sum"
+    LEAST = "least"
+    MOST = "most"
+    # By how much a counter has grown.
+    RISE = "rise"
+    # Seconds in which it did.
+    SPAN = "span"
+
+
+# What each step of a window holds.
+_COMPONENTS: Mapping[str, tuple[WindowComponent, ...]] = {
+    WindowKind.RATE: (WindowComponent.COUNT, WindowComponent.RISE, WindowComponent.SPAN),
+    WindowKind.INCREASE: (WindowComponent.COUNT, WindowComponent.RISE),
+    WindowKind.DELTA: (WindowComponent.COUNT, WindowComponent.SUM),
+    WindowKind.AVG: (WindowComponent.COUNT, WindowComponent.SUM),
+    WindowKind.MIN: (WindowComponent.COUNT, WindowComponent.LEAST),
+    WindowKind.MAX: (WindowComponent.COUNT, WindowComponent.MOST),
+    WindowKind.QUANTILE: (WindowComponent.COUNT, WindowComponent.SUM),
+    WindowKind.CHANGED: (WindowComponent.COUNT, WindowComponent.LEAST, WindowComponent.MOST),
+    WindowKind.SHARE: (WindowComponent.COUNT, WindowComponent.TRUE),
+    WindowKind.AGE: (),
+}
+# Bytes of a component of a step: counts are bytes, all others single-precision numbers.
+_WIDTH = {WindowComponent.COUNT: 1, WindowComponent.TRUE: 1}
+_WIDE = 4
+# Bytes of a component beside its closed steps: the open one, and a sum of closed ones.
+_BESIDE = 16
+
+
+def components_of(kind: str, *, counter: bool) -> tuple[WindowComponent, ...]:
+    """What each step of a window holds; of a counter `changed` asks whether it grew."""
+    grew = counter and kind == WindowKind.CHANGED
+    return _COMPONENTS[WindowKind.INCREASE if grew else kind]
+
+
+def bytes_of(lengths: Mapping[WindowComponent, int]) -> int:
+    """Memory of the components of one series of one device, each for so many closed steps."""
+    return sum(
+        _WIDTH.get(component, _WIDE) * count + _BESIDE for component, count in lengths.items()
+    )
+
+
 class WindowRow(msgspec.Struct, frozen=True, kw_only=True):
     """One function; `gauge` and `counter` are what it asks of each, None where it takes none."""
 

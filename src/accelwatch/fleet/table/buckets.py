@@ -11,11 +11,12 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from accelwatch.expr.vocabulary.windows import STEP_S
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.rows import grown
 
 # Seconds in a bucket; number `n` begins at `n` times as many (monotonic).
-BUCKET_S = 10
+BUCKET_S = STEP_S
 # Rows that are allocated together.
 CHUNK_ROWS = 1024
 

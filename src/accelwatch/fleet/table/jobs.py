@@ -10,10 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from accelwatch.expr.vocabulary.windows import WindowComponent
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.buckets import BUCKET_S
 from accelwatch.fleet.table.rows import grown
-from accelwatch.fleet.table.tracks import Aggregate, Track
+from accelwatch.fleet.table.tracks import FORMS, Track
 
 # By row a number that is another when another job has begun there; 0: none was ever known.
 Jobs = npt.NDArray[np.uint32]
@@ -85,41 +86,45 @@ class JobTotals:
         self._track, self._count, self._starts = track, count, starts
         self._version = -1
         # Folds of closed buckets, with the version of starts that they know.
-        self._closed: dict[Aggregate, tuple[int, Floats]] = {}
+        self._closed: dict[WindowComponent, tuple[int, Floats]] = {}
 
-    def total(self, aggregate: Aggregate) -> Floats:
-        """A part over the open bucket and the closed ones."""
+    def total(self, component: WindowComponent) -> Floats:
+        """A component over the open bucket and the closed ones."""
         track = self._track
         if self._version != track.version:
             self._version, self._closed = track.version, {}
-        version, closed = self._closed.get(aggregate) or (
+        version, closed = self._closed.get(component) or (
             self._starts.version,
-            self._folded(aggregate),
+            self._folded(component),
         )
-        closed[self._starts.started_after(version)] = aggregate.empty
-        self._closed[aggregate] = self._starts.version, closed
-        total: Floats = aggregate.fold(closed, self.now(aggregate))
+        closed[self._starts.started_after(version)] = FORMS[component].empty
+        self._closed[component] = self._starts.version, closed
+        total: Floats = FORMS[component].fold(closed, self.now(component))
         return total
 
-    def now(self, aggregate: Aggregate) -> Floats:
-        """A part of the open bucket."""
+    def now(self, component: WindowComponent) -> Floats:
+        """A component of the open bucket."""
         counts = self._first() <= self._track.bucket
-        return np.where(counts, self._track.now(aggregate), aggregate.empty)
+        return np.where(counts, self._track.now(component), FORMS[component].empty)
 
     def means(self, means: Floats, rows: range) -> Floats:
         """Means of closed buckets of some rows, a bucket a line, without those before the job."""
         before = self._buckets()[:, np.newaxis] < self._first()[rows.start : rows.stop]
         return np.where(before, math.nan, means)
 
-    def _folded(self, aggregate: Aggregate) -> Floats:
-        closed = self._track.closed_total(aggregate, self._count).copy()
+    def _folded(self, component: WindowComponent) -> Floats:
+        closed = self._track.closed_total(component, self._count).copy()
         first = self._first()
-        empty = np.isnan(closed) if math.isnan(aggregate.empty) else closed == aggregate.empty
+        empty = (
+            np.isnan(closed)
+            if math.isnan(FORMS[component].empty)
+            else closed == FORMS[component].empty
+        )
         young = np.flatnonzero((first > self._track.bucket - self._count) & ~empty)
         if len(young):
-            buckets = self._track.closed_of(aggregate, self._count, young)
-            buckets[self._buckets()[:, np.newaxis] < first[young]] = aggregate.empty
-            closed[young] = aggregate.fold.reduce(buckets, axis=0)
+            buckets = self._track.closed_of(component, self._count, young)
+            buckets[self._buckets()[:, np.newaxis] < first[young]] = FORMS[component].empty
+            closed[young] = FORMS[component].fold.reduce(buckets, axis=0)
         return closed
 
     def _first(self) -> Floats:

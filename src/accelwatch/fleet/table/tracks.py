@@ -8,67 +8,49 @@ that pair of samples adds nothing. What grew while nobody listened is counted wh
 
 import math
 from collections.abc import Mapping
-from enum import Enum, auto
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from accelwatch.expr.vocabulary.windows import GAP_S, WindowComponent, bytes_of
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.buckets import BUCKET_S, Buckets, bucket_of
 from accelwatch.fleet.table.rows import grown
 
-# Two samples of a counter that lie further apart tell nothing of what was between.
-GAP_S = 300.0
 # Samples of a bucket, as one byte holds them.
 _MOST_COUNTED = 255
 
 
-class Aggregate(Enum):
-    """What a bucket holds of a series."""
+class Form(NamedTuple):
+    """How a component is kept."""
 
-    # Samples.
-    COUNT = auto()
-    # Samples that are not 0.
-    TRUE = auto()
-    SUM = auto()
-    LEAST = auto()
-    MOST = auto()
-    # By how much a counter has grown.
-    RISE = auto()
-    # Seconds in which it did.
-    SPAN = auto()
-
-    @property
-    def empty(self) -> float:
-        """The number of a bucket without samples."""
-        return _FORMS[self].empty
-
-    @property
-    def fold(self) -> np.ufunc:
-        """What makes one number of two buckets."""
-        return _FORMS[self].fold
-
-
-class _Form(NamedTuple):
     width: type[np.float32] | type[np.uint8]
+    # The number of a bucket without samples.
     empty: float
     # What makes one number of two buckets.
     fold: np.ufunc
 
 
-_FORMS = {
-    Aggregate.COUNT: _Form(np.uint8, 0, np.add),
-    Aggregate.TRUE: _Form(np.uint8, 0, np.add),
-    Aggregate.SUM: _Form(np.float32, 0, np.add),
-    Aggregate.LEAST: _Form(np.float32, math.nan, np.fmin),
-    Aggregate.MOST: _Form(np.float32, math.nan, np.fmax),
-    Aggregate.RISE: _Form(np.float32, 0, np.add),
-    Aggregate.SPAN: _Form(np.float32, 0, np.add),
+# By component.
+FORMS = {
+    WindowComponent.COUNT: Form(np.uint8, 0, np.add),
+    WindowComponent.TRUE: Form(np.uint8, 0, np.add),
+    WindowComponent.SUM: Form(np.float32, 0, np.add),
+    WindowComponent.LEAST: Form(np.float32, math.nan, np.fmin),
+    WindowComponent.MOST: Form(np.float32, math.nan, np.fmax),
+    WindowComponent.RISE: Form(np.float32, 0, np.add),
+    WindowComponent.SPAN: Form(np.float32, 0, np.add),
 }
-_COUNTERS = frozenset({Aggregate.RISE, Aggregate.SPAN})
+_COUNTERS = frozenset({WindowComponent.RISE, WindowComponent.SPAN})
 # Parts that tell what was in a bucket, the best first.
-_REPORTED = (Aggregate.SUM, Aggregate.MOST, Aggregate.LEAST, Aggregate.RISE, Aggregate.TRUE)
+_REPORTED = (
+    WindowComponent.SUM,
+    WindowComponent.MOST,
+    WindowComponent.LEAST,
+    WindowComponent.RISE,
+    WindowComponent.TRUE,
+)
 
 
 class Sample(NamedTuple):
@@ -81,10 +63,10 @@ class Sample(NamedTuple):
 
 
 class _Plane:
-    """One part of a series."""
+    """One component of a series."""
 
-    def __init__(self, aggregate: Aggregate, count: int, rows: int) -> None:
-        self.form = _FORMS[aggregate]
+    def __init__(self, component: WindowComponent, count: int, rows: int) -> None:
+        self.form = FORMS[component]
         self.past = Buckets(count, self.form.width, self.form.empty)
         self.past.grow(rows)
         # The open bucket.
@@ -145,22 +127,22 @@ class Track:
         # No samples are older.
         self._first = self.bucket
         self._rows = rows
-        self._planes: dict[Aggregate, _Plane] = {}
+        self._planes: dict[WindowComponent, _Plane] = {}
         self._last: Floats = np.full(rows, math.nan)
         # When the last sample arrived, monotonic seconds; NaN where there was none.
         self.last_at: Floats = np.full(rows, math.nan)
         # Grows when closed buckets are others than before.
         self.version = 0
 
-    def retain(self, needed: Mapping[Aggregate, int]) -> None:
-        """Keep these parts, each for so many closed buckets, and no others."""
+    def retain(self, needed: Mapping[WindowComponent, int]) -> None:
+        """Keep these components, each for so many closed buckets, and no others."""
         self.version += 1
-        for aggregate in self._planes.keys() - needed.keys():
-            del self._planes[aggregate]
-        for aggregate, count in needed.items():
-            plane = self._planes.get(aggregate)
+        for component in self._planes.keys() - needed.keys():
+            del self._planes[component]
+        for component, count in needed.items():
+            plane = self._planes.get(component)
             if plane is None:
-                self._planes[aggregate] = _Plane(aggregate, count, self._rows)
+                self._planes[component] = _Plane(component, count, self._rows)
             elif plane.past.count != count:
                 plane.past = plane.past.resized(count, self.bucket - 1)
                 plane.folded = {}
@@ -194,15 +176,15 @@ class Track:
         """Samples into the open bucket; `gap_s` is how far apart two of a row may be, if not GAP_S."""
         values = sample.values
         present = ~np.isnan(values)
-        for aggregate, plane in self._planes.items():
-            if aggregate is Aggregate.COUNT:
+        for component, plane in self._planes.items():
+            if component is WindowComponent.COUNT:
                 plane.now += present
-            elif aggregate is Aggregate.TRUE:
+            elif component is WindowComponent.TRUE:
                 plane.now += present & (values != 0)
-            elif aggregate is Aggregate.SUM:
+            elif component is WindowComponent.SUM:
                 np.add(plane.now, values, out=plane.now, where=present)
             elif (
-                aggregate not in _COUNTERS
+                component not in _COUNTERS
             ):  # rounded as closed buckets are: a constant has one value
                 plane.form.fold(plane.now, values.astype(np.float32), out=plane.now)
         if not _COUNTERS.isdisjoint(self._planes):
@@ -213,9 +195,12 @@ class Track:
     def _rise(self, sample: Sample, gap_s: Floats) -> None:
         rise, gap = sample.values - self._last, sample.arrived - self.last_at
         counts = (rise >= 0) & (gap <= np.fmax(gap_s, GAP_S))  # NaN is neither
-        for aggregate, grew in ((Aggregate.RISE, rise), (Aggregate.SPAN, np.maximum(gap, 0))):
-            if aggregate in self._planes:
-                now = self._planes[aggregate].now
+        for component, grew in (
+            (WindowComponent.RISE, rise),
+            (WindowComponent.SPAN, np.maximum(gap, 0)),
+        ):
+            if component in self._planes:
+                now = self._planes[component].now
                 np.add(now, grew, out=now, where=counts)
 
     def recent_means(self, row: int, count: int) -> tuple[bool, list[float | None]]:
@@ -223,46 +208,48 @@ class Track:
 
         Whether it is growth; None for a bucket without samples, or from before any was kept.
         """
-        aggregate = next((candidate for candidate in _REPORTED if candidate in self._planes), None)
-        if aggregate is None:
+        component = next((candidate for candidate in _REPORTED if candidate in self._planes), None)
+        if component is None:
             return False, []
-        planes = self._planes[Aggregate.COUNT], self._planes[aggregate]
+        planes = self._planes[WindowComponent.COUNT], self._planes[component]
         closed = min(count - 1, *(plane.past.count for plane in planes))
         counts, numbers = (self._last_of(plane, row, closed) for plane in planes)
         means = [
-            value / _share_of(aggregate, number) if number and math.isfinite(value) else None
+            value / _share_of(component, number) if number and math.isfinite(value) else None
             for number, value in zip(counts, numbers, strict=True)
         ]
-        return aggregate is Aggregate.RISE, [*[None] * (count - len(means)), *means]
+        return component is WindowComponent.RISE, [*[None] * (count - len(means)), *means]
 
     def _last_of(self, plane: _Plane, row: int, closed: int) -> list[float]:
         before = plane.past.read(row, self.bucket - closed, self.bucket - 1)
         return [*before, float(plane.now[row])]
 
-    def total(self, aggregate: Aggregate, count: int) -> Floats:
-        """A part over the open bucket and so many closed ones."""
-        return self._planes[aggregate].total(self.bucket, count)
+    def total(self, component: WindowComponent, count: int) -> Floats:
+        """A component over the open bucket and so many closed ones."""
+        return self._planes[component].total(self.bucket, count)
 
-    def closed_total(self, aggregate: Aggregate, count: int) -> Floats:
-        """A part over so many closed buckets alone; it is not to be written to."""
-        return self._planes[aggregate].closed(self.bucket, count)
+    def closed_total(self, component: WindowComponent, count: int) -> Floats:
+        """A component over so many closed buckets alone; it is not to be written to."""
+        return self._planes[component].closed(self.bucket, count)
 
-    def closed_of(self, aggregate: Aggregate, count: int, rows: npt.NDArray[np.intp]) -> Floats:
-        """A part of so many closed buckets of a few rows, a bucket a line, oldest first."""
-        return self._planes[aggregate].past.some(self.bucket - count, self.bucket - 1, rows)
+    def closed_of(
+        self, component: WindowComponent, count: int, rows: npt.NDArray[np.intp]
+    ) -> Floats:
+        """A component of so many closed buckets of a few rows, a bucket a line, oldest first."""
+        return self._planes[component].past.some(self.bucket - count, self.bucket - 1, rows)
 
-    def now(self, aggregate: Aggregate) -> Floats:
-        """A part of the open bucket."""
-        return self._planes[aggregate].now
+    def now(self, component: WindowComponent) -> Floats:
+        """A component of the open bucket."""
+        return self._planes[component].now
 
     @property
     def rows(self) -> int:
         """How many there are."""
         return self._rows
 
-    def closed(self, aggregate: Aggregate, count: int, rows: range | None = None) -> Floats:
-        """A part of so many closed buckets, a bucket a line, oldest first; of all rows, or of some."""
-        return self._planes[aggregate].past.each(self.bucket - count, self.bucket - 1, rows)
+    def closed(self, component: WindowComponent, count: int, rows: range | None = None) -> Floats:
+        """Of so many closed buckets, a bucket a line, oldest first; of all rows, or of some."""
+        return self._planes[component].past.each(self.bucket - count, self.bucket - 1, rows)
 
     def edges(self, count: int) -> tuple[Floats, Floats]:
         """Means of the oldest and the newest of so many closed buckets that have samples, by row.
@@ -270,7 +257,7 @@ class Track:
         Most rows have some in the first buckets that are looked at, so that the rest is left alone.
         """
         oldest, newest = max(self.bucket - count, self._first), self.bucket - 1
-        some = np.flatnonzero(self._planes[Aggregate.COUNT].closed(self.bucket, count) > 0)
+        some = np.flatnonzero(self._planes[WindowComponent.COUNT].closed(self.bucket, count) > 0)
         return (
             self._first_mean(range(oldest, newest + 1), some),
             self._first_mean(range(newest, oldest - 1, -1), some),
@@ -279,7 +266,10 @@ class Track:
     def _first_mean(self, buckets: range, rows: npt.NDArray[np.intp]) -> Floats:
         """By row the mean of the first of these buckets with samples; NaN but of these rows."""
         means = np.full(self._rows, math.nan)
-        counts, sums = self._planes[Aggregate.COUNT].past, self._planes[Aggregate.SUM].past
+        counts, sums = (
+            self._planes[WindowComponent.COUNT].past,
+            self._planes[WindowComponent.SUM].past,
+        )
         size = 1
         while len(rows) and buckets:
             some, buckets, size = buckets[:size], buckets[size:], 4 * size
@@ -294,16 +284,13 @@ class Track:
         return means
 
 
-def _share_of(aggregate: Aggregate, samples: float) -> float:
+def _share_of(component: WindowComponent, samples: float) -> float:
     """By what the number of a bucket is divided: growth is told a second, a sum and a share a sample."""
-    if aggregate is Aggregate.RISE:
+    if component is WindowComponent.RISE:
         return BUCKET_S
-    return samples if aggregate in (Aggregate.SUM, Aggregate.TRUE) else 1.0
+    return samples if component in (WindowComponent.SUM, WindowComponent.TRUE) else 1.0
 
 
-def bytes_a_row(needed: Mapping[Aggregate, int]) -> int:
-    """Memory a row: the last sample, and of each part closed buckets, an open and a folded one."""
-    return 16 + sum(
-        np.dtype(_FORMS[aggregate].width).itemsize * count + 16
-        for aggregate, count in needed.items()
-    )
+def bytes_a_row(needed: Mapping[WindowComponent, int]) -> int:
+    """Memory a row: the last sample and its time, and all components."""
+    return 16 + bytes_of(needed)

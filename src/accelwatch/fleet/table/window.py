@@ -2,58 +2,25 @@
 
 import math
 from collections.abc import Callable, Iterator
-from enum import StrEnum
 
 import numpy as np
 
+from accelwatch.expr.needs import is_counter
+from accelwatch.expr.vocabulary.windows import (
+    LEAST_SHARE,
+    WindowComponent,
+    WindowKind,
+    components_of,
+)
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.buckets import BUCKET_S
 from accelwatch.fleet.table.jobs import JobStarts, JobTotals
 from accelwatch.fleet.table.rows import grown
-from accelwatch.fleet.table.tracks import Aggregate, Track
-from accelwatch.schema.metrics import Kind as MetricKind
-from accelwatch.schema.metrics import Series, by_key
+from accelwatch.fleet.table.tracks import Track
+from accelwatch.schema.metrics import Series
 
-# With fewer of the expected samples than this a window's value is not known.
-LEAST_COVERAGE = 0.5
 # Means that are sorted in one step, which takes about half a millisecond.
 _CELLS_AT_ONCE = 1 << 14
-
-
-class Kind(StrEnum):
-    """What a window makes of its samples."""
-
-    AVG = "avg"
-    MIN = "min"
-    MAX = "max"
-    # By how much a counter has grown.
-    INCREASE = "increase"
-    # The same a second, over the time in which it was seen to grow.
-    RATE = "rate"
-    # Share of samples that are not 0.
-    SHARE = "share"
-    # Mean of the newest bucket that has samples, less that of the oldest closed one.
-    DELTA = "delta"
-    # Of the means of the closed buckets, interpolated linearly.
-    QUANTILE = "quantile"
-    # 1 where a counter grew, or anything else was not always the same, else 0.
-    CHANGED = "changed"
-    # Seconds since there was a value, however long ago.
-    AGE = "age"
-
-
-_AGGREGATES = {
-    Kind.AVG: (Aggregate.COUNT, Aggregate.SUM),
-    Kind.MIN: (Aggregate.COUNT, Aggregate.LEAST),
-    Kind.MAX: (Aggregate.COUNT, Aggregate.MOST),
-    Kind.INCREASE: (Aggregate.COUNT, Aggregate.RISE),
-    Kind.RATE: (Aggregate.COUNT, Aggregate.RISE, Aggregate.SPAN),
-    Kind.SHARE: (Aggregate.COUNT, Aggregate.TRUE),
-    Kind.DELTA: (Aggregate.COUNT, Aggregate.SUM),
-    Kind.QUANTILE: (Aggregate.COUNT, Aggregate.SUM),
-    Kind.CHANGED: (Aggregate.COUNT, Aggregate.LEAST, Aggregate.MOST),
-    Kind.AGE: (),
-}
 
 
 class Pace:
@@ -77,7 +44,7 @@ class Window:
         self,
         series: Series,
         count: int,
-        kind: Kind,
+        kind: WindowKind,
         track: Track,
         pace: Pace,
         *,
@@ -90,8 +57,10 @@ class Window:
         self.quantile = quantile
         # Closed buckets that it spans, beside the open one.
         self.count = count
+        # Whether it asks of a counter if it grew.
+        self._counts = kind is WindowKind.CHANGED and is_counter(series)
         # What is kept for it.
-        self.aggregates = _AGGREGATES[Kind.INCREASE if self._counts else kind]
+        self.components = components_of(kind, counter=self._counts)
         self._track = track
         self._pace = pace
         self.of_job = of_job
@@ -101,12 +70,6 @@ class Window:
         # Which version of starts of jobs that knows.
         self._starts_version = 0
 
-    @property
-    def _counts(self) -> bool:
-        """Whether it asks of a counter if it grew."""
-        row = by_key().get(self.series[0])
-        return self.kind is Kind.CHANGED and row is not None and row.kind is MetricKind.COUNTER
-
     def value(self) -> Floats:
         """What the window was asked for."""
         return _VALUES[self.kind](self)
@@ -114,37 +77,37 @@ class Window:
     def avg(self) -> Floats:
         """Mean of the samples."""
         return self._where_covered(
-            self._total(Aggregate.SUM) / np.maximum(self._total(Aggregate.COUNT), 1)
+            self._total(WindowComponent.SUM) / np.maximum(self._total(WindowComponent.COUNT), 1)
         )
 
     def min(self) -> Floats:
         """Least sample."""
-        return self._where_covered(self._total(Aggregate.LEAST))
+        return self._where_covered(self._total(WindowComponent.LEAST))
 
     def max(self) -> Floats:
         """Greatest sample."""
-        return self._where_covered(self._total(Aggregate.MOST))
+        return self._where_covered(self._total(WindowComponent.MOST))
 
     def increase(self) -> Floats:
         """By how much a counter has grown."""
-        return self._where_covered(self._total(Aggregate.RISE))
+        return self._where_covered(self._total(WindowComponent.RISE))
 
     def rate(self) -> Floats:
         """Growth of a counter a second."""
-        span = self._total(Aggregate.SPAN)
-        grown_by = self._total(Aggregate.RISE) / np.where(span > 0, span, 1)
+        span = self._total(WindowComponent.SPAN)
+        grown_by = self._total(WindowComponent.RISE) / np.where(span > 0, span, 1)
         return self._where_covered(np.where(span > 0, grown_by, math.nan))
 
     def share(self) -> Floats:
         """Share of samples that are not 0, from 0 to 1."""
         return self._where_covered(
-            self._total(Aggregate.TRUE) / np.maximum(self._total(Aggregate.COUNT), 1)
+            self._total(WindowComponent.TRUE) / np.maximum(self._total(WindowComponent.COUNT), 1)
         )
 
     def delta(self) -> Floats:
         """By how much a gauge is above where it was; 0 without a closed bucket that has samples."""
         first, last = self._once(self._edges)
-        count, total = self._now(Aggregate.COUNT), self._now(Aggregate.SUM)
+        count, total = self._now(WindowComponent.COUNT), self._now(WindowComponent.SUM)
         mean = total / np.maximum(count, 1)
         change = np.where(count > 0, mean, last) - first
         return self._where_covered(np.where(np.isnan(first), 0, change))
@@ -170,7 +133,7 @@ class Window:
         A bucket that is closed between two steps makes them useless: then there are no more.
         """
         version, rows = self._track.version, self._track.rows
-        if self.kind is not Kind.QUANTILE or self._folded[0] == version:
+        if self.kind is not WindowKind.QUANTILE or self._folded[0] == version:
             return
         values, starts = np.full(rows, math.nan), self._pace.starts.version
         step = max(_CELLS_AT_ONCE // self.count, 1)
@@ -185,8 +148,8 @@ class Window:
     def changed(self) -> Floats:
         """1 or 0."""
         if self._counts:
-            return self._where_covered((self._total(Aggregate.RISE) > 0).astype(np.float64))
-        other = self._total(Aggregate.LEAST) != self._total(Aggregate.MOST)
+            return self._where_covered((self._total(WindowComponent.RISE) > 0).astype(np.float64))
+        other = self._total(WindowComponent.LEAST) != self._total(WindowComponent.MOST)
         return self._where_covered(other.astype(np.float64))
 
     def age(self) -> Floats:
@@ -208,14 +171,14 @@ class Window:
 
     def _means(self, rows: range) -> Floats:
         """Means of the closed buckets of some rows, a bucket a line; NaN without samples."""
-        counts = self._track.closed(Aggregate.COUNT, self.count, rows)
-        sums = self._track.closed(Aggregate.SUM, self.count, rows)
+        counts = self._track.closed(WindowComponent.COUNT, self.count, rows)
+        sums = self._track.closed(WindowComponent.SUM, self.count, rows)
         means = np.where(counts > 0, sums / np.maximum(counts, 1), math.nan)
         return means if self._job is None else self._job.means(means, rows)
 
     def samples(self) -> Floats:
         """How many samples each row has in it."""
-        return grown(self._total(Aggregate.COUNT), self._pace.size, 0)
+        return grown(self._total(WindowComponent.COUNT), self._pace.size, 0)
 
     def expected(self) -> Floats:
         """How many it would have had each come in its time; NaN of a row that was never heard."""
@@ -232,34 +195,34 @@ class Window:
         first = self._track.bucket - self.count
         return self._pace.now - first * BUCKET_S - self._track.shift
 
-    def _total(self, aggregate: Aggregate) -> Floats:
+    def _total(self, component: WindowComponent) -> Floats:
         if self._job is not None:
-            return self._job.total(aggregate)
-        return self._track.total(aggregate, self.count)
+            return self._job.total(component)
+        return self._track.total(component, self.count)
 
-    def _now(self, aggregate: Aggregate) -> Floats:
-        return self._track.now(aggregate) if self._job is None else self._job.now(aggregate)
+    def _now(self, component: WindowComponent) -> Floats:
+        return self._track.now(component) if self._job is None else self._job.now(component)
 
     def _expected(self) -> Floats:
         return self.span_s / self._pace.interval_s
 
     def _where_covered(self, values: Floats) -> Floats:
-        least = np.maximum(self._expected() * LEAST_COVERAGE, 1)
-        covered = self._total(Aggregate.COUNT) >= least  # never where none is expected
+        least = np.maximum(self._expected() * LEAST_SHARE, 1)
+        covered = self._total(WindowComponent.COUNT) >= least  # never where none is expected
         return grown(np.where(covered, values, math.nan), self._pace.size, math.nan)
 
 
-_VALUES: dict[Kind, Callable[[Window], Floats]] = {
-    Kind.AVG: Window.avg,
-    Kind.MIN: Window.min,
-    Kind.MAX: Window.max,
-    Kind.INCREASE: Window.increase,
-    Kind.RATE: Window.rate,
-    Kind.SHARE: Window.share,
-    Kind.DELTA: Window.delta,
-    Kind.QUANTILE: Window.quantiles,
-    Kind.CHANGED: Window.changed,
-    Kind.AGE: Window.age,
+_VALUES: dict[WindowKind, Callable[[Window], Floats]] = {
+    WindowKind.AVG: Window.avg,
+    WindowKind.MIN: Window.min,
+    WindowKind.MAX: Window.max,
+    WindowKind.INCREASE: Window.increase,
+    WindowKind.RATE: Window.rate,
+    WindowKind.SHARE: Window.share,
+    WindowKind.DELTA: Window.delta,
+    WindowKind.QUANTILE: Window.quantiles,
+    WindowKind.CHANGED: Window.changed,
+    WindowKind.AGE: Window.age,
 }
 
 

@@ -14,19 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from accelwatch.base.errors import UsageError
+from accelwatch.expr.needs import MOST_BYTES
+from accelwatch.expr.vocabulary.windows import LONGEST_S, WindowComponent, WindowKind
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.buckets import BUCKET_S, CHUNK_ROWS
 from accelwatch.fleet.table.jobs import Jobs
 from accelwatch.fleet.table.rows import grown
-from accelwatch.fleet.table.tracks import Aggregate, Sample, Track, bytes_a_row
-from accelwatch.fleet.table.window import Kind, Pace, Window
+from accelwatch.fleet.table.tracks import Sample, Track, bytes_a_row
+from accelwatch.fleet.table.window import Pace, Window
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.series import path_of
 
-# Windows take no more than this, whatever is asked for.
-MOST_BYTES = 256 << 20
-# The longest window.
-MOST_S = 86_400.0
 _SHOWN = 3
 
 
@@ -86,7 +84,7 @@ class Windows:
         self,
         series: Series,
         seconds: float,
-        kind: Kind | str,
+        kind: str,
         quantile: float = 0.5,
         *,
         of_job: bool = False,
@@ -98,9 +96,9 @@ class Windows:
         The age of a value has no length, its seconds are 0. Raises UsageError for a length that makes
         no sense, WindowsError for one that takes too much.
         """
-        window_kind = Kind(kind)
-        if not (0 < seconds <= MOST_S or (window_kind is Kind.AGE and not seconds)):
-            raise UsageError(f"a window is longer than 0 s and at most {MOST_S:g} s")
+        window_kind = WindowKind(kind)
+        if not (0 < seconds <= LONGEST_S or (window_kind is WindowKind.AGE and not seconds)):
+            raise UsageError(f"a window is longer than 0 s and at most {LONGEST_S:g} s")
         track = self._tracks.get(series)
         if track is None:
             track = Track(self._tracks_started % BUCKET_S, self._rows, self._pace.now)
@@ -112,7 +110,7 @@ class Windows:
         self._tracks_started += series not in self._tracks
         self._tracks[series] = track
         self._requested.append(window)
-        track.retain(self._aggregates_of(series))
+        track.retain(self._components_of(series))
         return window
 
     def check(self, devices: int) -> None:
@@ -122,12 +120,12 @@ class Windows:
     def release(self, window: Window) -> None:
         """A window is not asked for any more: what is kept for it alone goes. It has no answers then."""
         self._requested.remove(window)
-        self._tracks[window.series].retain(self._aggregates_of(window.series))
+        self._tracks[window.series].retain(self._components_of(window.series))
         if all(other.series != window.series for other in self._requested):
             del self._tracks[window.series]
 
-    def _aggregates_of(self, series: Series) -> Mapping[Aggregate, int]:
-        return _aggregates_for([window for window in self._requested if window.series == series])
+    def _components_of(self, series: Series) -> Mapping[WindowComponent, int]:
+        return _components_for([window for window in self._requested if window.series == series])
 
     def sample(self, now: float, rows: Arrivals, values: Callable[[Series], Floats]) -> None:
         """Take what rows tell at `now` (monotonic seconds) as samples, of those heard since last time.
@@ -187,12 +185,12 @@ class Windows:
             self._generation = generation.copy()
 
 
-def _aggregates_for(windows: Sequence[Window]) -> dict[Aggregate, int]:
-    """The parts that windows of one series need, each as long as the longest."""
-    lengths: dict[Aggregate, int] = {}
+def _components_for(windows: Sequence[Window]) -> dict[WindowComponent, int]:
+    """The components that windows of one series need, each as long as the longest."""
+    lengths: dict[WindowComponent, int] = {}
     for window in windows:
-        for aggregate in window.aggregates:
-            lengths[aggregate] = max(lengths.get(aggregate, 0), window.count)
+        for component in window.components:
+            lengths[component] = max(lengths.get(component, 0), window.count)
     return lengths
 
 
@@ -201,14 +199,14 @@ def _row_bytes(windows: Sequence[Window]) -> int:
     by_series: dict[Series, list[Window]] = {}
     for window in windows:
         by_series.setdefault(window.series, []).append(window)
-    return sum(bytes_a_row(_aggregates_for(some)) for some in by_series.values())
+    return sum(bytes_a_row(_components_for(some)) for some in by_series.values())
 
 
 def _check(windows: Sequence[Window], rows: int) -> None:
     total = rows * _row_bytes(windows)
     if total <= MOST_BYTES:
         return
-    alone = {window: rows * bytes_a_row(_aggregates_for([window])) for window in windows}
+    alone = {window: rows * bytes_a_row(_components_for([window])) for window in windows}
     dearest = ", ".join(
         f"{window.kind} of {path_of(window.series)} over {window.count * BUCKET_S} s ({_mib(size)})"
         for window, size in sorted(alone.items(), key=lambda pair: -pair[1])[:_SHOWN]

@@ -12,7 +12,7 @@ import numpy as np
 from accelwatch.alerting.rules.timing import silence_s
 from accelwatch.base.slices import LongWork
 from accelwatch.expr.checking.tree import EventPattern
-from accelwatch.expr.needs import Needs
+from accelwatch.expr.needs import Needs, WindowNeed
 from accelwatch.expr.vocabulary.kleene import Key
 from accelwatch.expr.vocabulary.rule_names import of_host
 from accelwatch.expr.vocabulary.windows import WindowKind
@@ -22,7 +22,7 @@ from accelwatch.fleet.backtest.context.stream import SampleBatch
 from accelwatch.fleet.rules.columns.columns import Indices, Texts
 from accelwatch.fleet.rules.columns.event_columns import EventColumns, EventHistory
 from accelwatch.fleet.rules.columns.groups import Groups
-from accelwatch.fleet.rules.columns.past import Past, WindowRequest
+from accelwatch.fleet.rules.columns.past import Past
 from accelwatch.fleet.rules.columns.rule_context import Firing
 from accelwatch.fleet.rules.columns.status_texts import StatusTexts
 from accelwatch.fleet.state.fleet_status import status_number
@@ -256,7 +256,7 @@ class ArchiveColumns:
         self, kind: str, key: Series, seconds: int, quantile: float | None, *, of_job: bool = False
     ) -> Floats:
         """A window."""
-        query = WindowRequest(kind, key, seconds, quantile, of_job)
+        query = WindowNeed(kind, key, seconds, quantile, of_job)
         if of_host(key):
             result, current = self._by_row(self._node_past.window(query)), self._node_current
         else:

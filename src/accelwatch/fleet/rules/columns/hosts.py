@@ -7,11 +7,11 @@ import numpy as np
 
 from accelwatch.alerting.rules.timing import LEAST_SILENCE_S, silence_s
 from accelwatch.base.slices import LongWork
-from accelwatch.expr.needs import Needs
+from accelwatch.expr.needs import Needs, WindowNeed
 from accelwatch.expr.vocabulary.rule_names import of_host
 from accelwatch.expr.vocabulary.windows import WindowKind
 from accelwatch.fleet.names import SPEAKING
-from accelwatch.fleet.rules.columns.past import Past, WindowRequest
+from accelwatch.fleet.rules.columns.past import Past
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.fleet.table.belief import Bools, Floats
@@ -105,7 +105,7 @@ class Hosts:
             return np.full(size, math.nan)
         return self._by_row(self._values[self._series.index(series)], size)
 
-    def window(self, request: WindowRequest, size: int) -> Floats:
+    def window(self, request: WindowNeed, size: int) -> Floats:
         """A window."""
         values = self.past.window(request)
         if values is None:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from accelwatch.base.absence import reason_of
 from accelwatch.base.slices import LongWork
 from accelwatch.expr.checking.tree import EventPattern
-from accelwatch.expr.needs import Needs
+from accelwatch.expr.needs import Needs, WindowNeed
 from accelwatch.expr.vocabulary.kleene import Key
 from accelwatch.expr.vocabulary.rule_names import HEALTH_REASON, ODD, of_host
 from accelwatch.expr.vocabulary.windows import WindowKind
@@ -20,7 +20,7 @@ from accelwatch.fleet.rules.columns.groups import Groups
 from accelwatch.fleet.rules.columns.hosts import Hosts
 from accelwatch.fleet.rules.columns.identity_columns import IdentityColumns
 from accelwatch.fleet.rules.columns.odd_texts import OddTexts
-from accelwatch.fleet.rules.columns.past import Past, WindowRequest
+from accelwatch.fleet.rules.columns.past import Past
 from accelwatch.fleet.rules.columns.rule_context import Firing
 from accelwatch.fleet.rules.columns.status_texts import StatusTexts
 from accelwatch.fleet.state.fleet import Fleet
@@ -193,7 +193,7 @@ class FleetColumns:
         self, kind: str, key: Series, seconds: int, quantile: float | None, *, of_job: bool = False
     ) -> Floats:
         """A window."""
-        request = WindowRequest(kind, key, seconds, quantile, of_job)
+        request = WindowNeed(kind, key, seconds, quantile, of_job)
         if of_host(key):
             return self._hosts.window(request, self.size)
         values = self._padded(self._past.window(request))

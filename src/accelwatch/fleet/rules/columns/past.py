@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,29 +13,16 @@ from accelwatch.fleet.table.windows import Windows
 from accelwatch.schema.metrics import Series
 
 
-class WindowRequest(NamedTuple):
-    """A window as columns are asked for it."""
-
-    kind: str
-    series: Series
-    seconds: int
-    quantile: float | None
-    of_job: bool = False
-
-
 class Past:
     """Windows over rows whose samples somebody takes."""
 
     def __init__(self, windows: Windows, needs: Iterable[WindowNeed]) -> None:
         """Raises WindowsError when they take too much memory, and then asks for none."""
         self._windows = windows
-        self._by_request: dict[WindowRequest, Window] = {}
+        self._by_need: dict[WindowNeed, Window] = {}
         try:
             for need in sorted(needs, key=str):
-                request = WindowRequest(
-                    need.kind, need.series, need.seconds, need.quantile, need.of_job
-                )
-                self._by_request[request] = windows.request(
+                self._by_need[need] = windows.request(
                     need.series,
                     need.seconds,
                     need.kind,
@@ -49,24 +35,24 @@ class Past:
 
     def close(self) -> None:
         """Let go of what was asked for."""
-        for window in self._by_request.values():
+        for window in self._by_need.values():
             self._windows.release(window)
-        self._by_request = {}
+        self._by_need = {}
 
     def prepare(self) -> Iterator[None]:
         """Small steps after which all windows are quick to be had."""
-        for window in tuple(self._by_request.values()):
+        for window in tuple(self._by_need.values()):
             yield from window.prepare()
 
-    def window(self, request: WindowRequest) -> Floats | None:
+    def window(self, need: WindowNeed) -> Floats | None:
         """By row; None for one that was not asked for."""
-        window = self._by_request.get(request)
+        window = self._by_need.get(need)
         return None if window is None else window.value()
 
     def coverage(self, series: Series, seconds: int, *, of_job: bool = False) -> Floats | None:
         """Share of the samples of such a window that there are; None for one not asked for."""
-        for request, window in self._by_request.items():
-            meant = request.series, request.seconds, request.of_job
+        for need, window in self._by_need.items():
+            meant = need.series, need.seconds, need.of_job
             if seconds and meant == (series, seconds, of_job):
                 return np.where(np.isnan(window.age()), math.nan, window.coverage())
         return None
