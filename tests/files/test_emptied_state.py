@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.alerting.evaluation.own_problems import journal_problem, state_problem
+from accelwatch.alerting.evaluation.self_check.own_problems import journal_problem, state_problem
 from accelwatch.alerting.incidents.journal.file import FILE as JOURNAL
 from accelwatch.alerting.incidents.journal.opening import MARKER_FILE, open_journal
 from accelwatch.archive.blackbox.bounds import Bounds

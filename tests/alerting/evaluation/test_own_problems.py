@@ -8,12 +8,12 @@ from accelwatch.alerting.delivery.formatting.own_problem import OwnProblem, inci
 from accelwatch.alerting.delivery.messages.message import Traits
 from accelwatch.alerting.delivery.queue import Queue
 from accelwatch.alerting.delivery.routing import Routes
-from accelwatch.alerting.evaluation.own_problems import (
+from accelwatch.alerting.evaluation.self_check.checks import CHECK_EVERY_S
+from accelwatch.alerting.evaluation.self_check.own_problems import (
     NOTIFIED_AFTER_S,
     OwnProblems,
     journal_problem,
 )
-from accelwatch.alerting.evaluation.self_check import CHECK_EVERY_S
 from accelwatch.alerting.incidents.journal.patient import COMMIT_WAIT_S
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, Status

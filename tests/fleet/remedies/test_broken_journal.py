@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from accelwatch.alerting.evaluation import own_problems, self_check
 from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.evaluation.self_check import checks, own_problems
 from accelwatch.alerting.incidents.journal import checking, opening
 from accelwatch.alerting.incidents.journal.file import FILE, JournalError, JournalFile
 from accelwatch.alerting.incidents.journal.records import Batch
@@ -90,7 +90,7 @@ IN_USE: dict[str, tuple[Break, str]] = {
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks and waits are shorter than half a minute."""
-    monkeypatch.setattr(self_check, "CHECK_EVERY_S", 0.2)
+    monkeypatch.setattr(checks, "CHECK_EVERY_S", 0.2)
     monkeypatch.setattr(own_problems, "NOTIFIED_AFTER_S", 0.5)
 
 

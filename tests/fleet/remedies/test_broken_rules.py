@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from accelwatch.alerting.evaluation import own_problems, runner, self_check
+from accelwatch.alerting.evaluation import runner
 from accelwatch.alerting.evaluation.notifier_owner import NotifiedBy
+from accelwatch.alerting.evaluation.self_check import checks, own_problems
 from accelwatch.config.alerts import Alerts, SinkSettings
 from fleet.remedies.hub_site import HubSite, until
 from remediation.fake_scheduler import FakeScheduler
@@ -18,7 +19,7 @@ from support.servers.receivers import Receiver, receiver
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks and waits are shorter than half a minute."""
     monkeypatch.setattr(runner, "CHECK_EVERY_S", 0.1)
-    monkeypatch.setattr(self_check, "CHECK_EVERY_S", 0.1)
+    monkeypatch.setattr(checks, "CHECK_EVERY_S", 0.1)
     monkeypatch.setattr(own_problems, "NOTIFIED_AFTER_S", 0.3)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from accelwatch.alerting.evaluation import own_problems, self_check
 from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.evaluation.self_check import checks, own_problems
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
 from accelwatch.node.store.persistence.counts import CountFile
@@ -22,7 +22,7 @@ from support.servers.receivers import receiver
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks and waits are shorter than half a minute."""
-    monkeypatch.setattr(self_check, "CHECK_EVERY_S", 0.1)
+    monkeypatch.setattr(checks, "CHECK_EVERY_S", 0.1)
     monkeypatch.setattr(own_problems, "NOTIFIED_AFTER_S", 0.3)
 
 
@@ -73,7 +73,7 @@ def test_a_state_folder_that_hangs_keeps_no_notice_back(
         answers.wait(60.0)
         return ()
 
-    monkeypatch.setattr(self_check, "damaged_files", hangs)
+    monkeypatch.setattr(checks, "damaged_files", hangs)
 
     def refused(why: str) -> Callable[[RuleRunner], None]:
         return lambda rules: rules.refuse(why)

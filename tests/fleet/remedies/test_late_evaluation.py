@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.alerting.evaluation import lateness, own_problems, self_check
-from accelwatch.alerting.evaluation.own_problems import evaluation_problem
+from accelwatch.alerting.evaluation.self_check import checks, lateness, own_problems
+from accelwatch.alerting.evaluation.self_check.own_problems import evaluation_problem
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.remediation.policy.guards import data_guard
@@ -21,7 +21,7 @@ from support.servers.receivers import Receiver, receiver
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks and waits are shorter than half a minute."""
-    monkeypatch.setattr(self_check, "CHECK_EVERY_S", 0.1)
+    monkeypatch.setattr(checks, "CHECK_EVERY_S", 0.1)
     monkeypatch.setattr(lateness, "LATE_INTERVALS", 0.5)
     monkeypatch.setattr(lateness, "LATE_S", 2.0)
     monkeypatch.setattr(own_problems, "NOTIFIED_AFTER_S", 0.3)

@@ -15,18 +15,18 @@ from accelwatch.alerting.evaluation.alerting import Alerting
 from accelwatch.alerting.evaluation.evaluator import Evaluator
 from accelwatch.alerting.evaluation.event_deduplicator import EventDeduplicator
 from accelwatch.alerting.evaluation.explanation import Explanation
-from accelwatch.alerting.evaluation.lateness import Lateness
 from accelwatch.alerting.evaluation.notifier_owner import NotifiedBy, NotifierOwner
 from accelwatch.alerting.evaluation.notifying import Notifying
-from accelwatch.alerting.evaluation.own_problems import (
+from accelwatch.alerting.evaluation.rules_in_force import RulesInForce
+from accelwatch.alerting.evaluation.self_check.checks import SelfCheck
+from accelwatch.alerting.evaluation.self_check.lateness import Lateness
+from accelwatch.alerting.evaluation.self_check.own_problems import (
     configuration_problem,
     evaluation_problem,
     journal_problem,
     rules_problem,
     state_problem,
 )
-from accelwatch.alerting.evaluation.rules_in_force import RulesInForce
-from accelwatch.alerting.evaluation.self_check import SelfCheck
 from accelwatch.alerting.evaluation.switched_off import SWITCHED_OFF, SwitchedOffRules
 from accelwatch.alerting.incidents.incident_store import IncidentStore, OnChanges, restore_firing
 from accelwatch.alerting.incidents.journal.records import StateRecord

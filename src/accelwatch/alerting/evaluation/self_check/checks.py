@@ -8,7 +8,7 @@ from pathlib import Path
 
 from accelwatch.alerting.delivery.formatting.own_problem import OwnProblem
 from accelwatch.alerting.delivery.transport.blocking import Blocking, StillBusyError
-from accelwatch.alerting.evaluation.own_problems import OwnProblems
+from accelwatch.alerting.evaluation.self_check.own_problems import OwnProblems
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.base.clock import Clock
 from accelwatch.files.damaged import damaged_files

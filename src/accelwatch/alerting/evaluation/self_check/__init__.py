@@ -1,0 +1,1 @@
+"""Whether the process that evaluates rules can do its work, and who is notified when it cannot."""
