@@ -104,6 +104,53 @@ def test_what_was_read_goes_with_its_tick(tmp_path: Path) -> None:
         gc.enable()
 
 
+def unpowered(index: int) -> DeviceView:
+    """A device that reports no power."""
+    one = machines.view(index)
+    values = {key: value for key, value in one.reading.values.items() if key != POWER}
+    return msgspec.structs.replace(one, reading=msgspec.structs.replace(one.reading, values=values))
+
+
+def test_a_rule_wakes_when_a_device_reports_its_series_for_the_first_time(tmp_path: Path) -> None:
+    node = Node(tmp_path, 'id: low, title: t, when: "power_watts < 200"')
+    assert node.fired(unpowered(0)) == []
+    assert node.fired(power(0, 100.0)) == [f"n01 {machines.device(0).id}"]
+
+
+def test_a_rule_wakes_when_there_is_a_device_of_its_vendor(tmp_path: Path) -> None:
+    node = Node(tmp_path, 'id: low, title: t, select: {vendor: amd}, when: "power_watts < 200"')
+    assert node.fired(power(0, 100.0)) == []
+    other = power(1, 100.0)
+    other = msgspec.structs.replace(
+        other, device=msgspec.structs.replace(other.device, vendor="amd")
+    )
+    assert node.fired(power(0, 100.0), other) == [f"n01 {machines.device(1).id}"]
+
+
+@pytest.mark.parametrize("when", ["device_up == 0", "not device_up"])
+def test_what_follows_from_the_state_of_a_device_is_reported_by_none(
+    tmp_path: Path, when: str
+) -> None:
+    node = Node(tmp_path, f'id: gone, title: t, when: "{when}"')
+    assert node.fired(machines.view(0)) == []
+    assert node.fired(machines.lost_view(0)) == [f"n01 {machines.device(0).id}"]
+
+
+def test_a_series_that_was_reported_before_the_rules_changed_is_not_forgotten(
+    tmp_path: Path,
+) -> None:
+    silent = 'id: silent, title: t, when: "age(power_watts) > 3"'
+    node = Node(tmp_path, silent)
+    assert node.fired(power(0, 100.0)) == []
+    assert node.fired(unpowered(0)) == []
+    before = node.judge
+    other = 'id: other, title: t, when: "power_watts > 9000"'
+    node.judge = NodeRuleEvaluator(load([rules_file(tmp_path, silent, other)]).rules, 1.0)
+    node.judge.adopt(before)
+    told = [node.fired(unpowered(0)) for _ in range(4)]
+    assert [bool(some) for some in told].count(True) == 1
+
+
 def test_a_rule_of_the_node_folds_over_its_devices(tmp_path: Path) -> None:
     node = Node(
         tmp_path, 'id: two, title: t, scope: node, when: "node.count(power_watts < 200) >= 2"'

@@ -106,6 +106,22 @@ def test_who_is_not_selected_is_not_judged(tmp_path: Path) -> None:
     assert [one.entity for one in stage.tick()] == [device("nvidia1")]
 
 
+def test_rules_of_devices_and_of_nodes_may_have_the_same_selection(tmp_path: Path) -> None:
+    text = HOT + (
+        "  select: {node: n2}\n"
+        "- id: test.load\n  title: Busy\n  scope: node\n  select: {node: n2}\n"
+        '  when: "host_load_average[1] > 50"\n'
+    )
+    host = Member(node="n2", values={("host_load_average", "1"): 99.0})
+    stage = Stage(rules_of(tmp_path, text), gpu(), gpu("nvidia1"), gpu(node="n2"), host)
+    stage.heat(95.0)
+    stage.heat(95.0, node="n2")
+    assert [(one.rule, one.entity) for one in stage.tick()] == [
+        ("test.hot", device(node="n2")),
+        ("test.load", Entity(scope=Scope.NODE, node="n2")),
+    ]
+
+
 def test_who_is_no_longer_selected_is_over(tmp_path: Path) -> None:
     rules = rules_of(tmp_path, HOT + "  select: {vendor: nvidia}\n")
     member = gpu(vendor="nvidia")
