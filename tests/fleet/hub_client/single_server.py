@@ -47,6 +47,20 @@ class Server:
             await self.writers[0].wait_closed()
 
 
+class Silent(asyncio.Transport):
+    """Takes what is sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.aborted = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        pass
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
 def served(
     server: Server, play: Callable[[TargetClient], Awaitable[None]], host: str = "127.0.0.1"
 ) -> None:
@@ -66,7 +80,6 @@ def served(
             await play(link)
         finally:
             link.close()
-            await client.close()
             listening.close()
             await listening.wait_closed()
 

@@ -91,7 +91,6 @@ def followed(
         assert isinstance(following, asyncio.Future)
         following.cancel()
         await asyncio.wait([following])
-        await client.close()
         listening.close()
         return client
 

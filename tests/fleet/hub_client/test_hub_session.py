@@ -6,12 +6,15 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from accelwatch.fleet.follow.access import Ticket
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
-from accelwatch.fleet.follow.http import kept
 from accelwatch.fleet.follow.http.body import Body
-from accelwatch.fleet.hub_client.connection import transport as ways
+from accelwatch.fleet.follow.http.connector import Connector
+from accelwatch.fleet.follow.http.kept import KeptConnection
+from accelwatch.fleet.follow.http.server import Server as Place
 from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint, socket_endpoint
 from accelwatch.fleet.hub_client.connection.session import HubSession, Prolong
 from fleet.hub_client.single_server import KEPT, Server
@@ -230,11 +233,14 @@ def test_a_hub_is_asked_by_its_name_as_servers_know_it(
     server = Server(KEPT)
     connected: list[str] = []
 
-    async def noted(name: str, *more: object) -> kept.KeptConnection:
-        connected.append(name)
-        return await kept.connect("127.0.0.1", *more)  # type: ignore[arg-type]
+    connect = Connector.connect
 
-    monkeypatch.setattr(ways, "connect", noted)
+    async def noted(connector: Connector, place: Place, ticket: Ticket) -> KeptConnection:
+        connected.append(place.host)
+        here = msgspec.structs.replace(place, host="127.0.0.1")
+        return await connect(connector, here, ticket)
+
+    monkeypatch.setattr(Connector, "connect", noted)
 
     async def main() -> None:
         listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)

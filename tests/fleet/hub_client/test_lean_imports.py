@@ -42,7 +42,6 @@ def test_a_hub_loads_nothing_for_what_is_not_configured() -> None:
     assert not {name.partition(".")[0] for name in loaded} & set(HEAVY)
     unused = (
         "accelwatch.alerting.delivery",
-        "accelwatch.fleet.follow.http.by_aiohttp",
         "accelwatch.fleet.remedies",
         "accelwatch.fleet.rules",
         "accelwatch.fleet.ssh.follow",

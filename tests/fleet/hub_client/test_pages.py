@@ -218,6 +218,5 @@ def test_nobody_there() -> None:
         (target,) = targets_of(["127.0.0.1:1"])
         told = await fault(Pages(target_client(client, target), target.metrics_url, scrape))
         assert (told.reason, str(told)) == (Reason.CONNECT, "cannot connect: Connection refused")
-        await client.close()
 
     asyncio.run(main())

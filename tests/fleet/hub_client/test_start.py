@@ -42,7 +42,9 @@ class Begun:
 def begun(play: Callable[[Followers, Begun, Turn], Awaitable[None]]) -> None:
     async def main() -> None:
         sink, turn = Begun(), Turn()
-        client = SimpleNamespace(scrape=Scrape(mode="poll"), reading=turn, failures=FailureLog())
+        client = SimpleNamespace(
+            scrape=Scrape(mode="poll"), reading=turn, failures=FailureLog(), connector=None
+        )
         followers = Followers(cast("Client", client), sink, None)
         try:
             await play(followers, sink, turn)

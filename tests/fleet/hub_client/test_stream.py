@@ -9,13 +9,14 @@ from accelwatch.fleet.follow.failures.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.follow.frames import RawTick, Received
 from accelwatch.fleet.follow.http.body import OpenBody
 from accelwatch.fleet.follow.http.kept import KeptConnection
+from accelwatch.fleet.follow.http.request import Request
 from accelwatch.fleet.follow.pages import Pages
 from accelwatch.fleet.follow.stream import Stream
 from accelwatch.fleet.follow.target_client import TargetClient
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.schema.stream.frames import frame
 from accelwatch.web.http.stream import MSGPACK
-from fleet.hub_client.single_server import KEPT, Server, served
+from fleet.hub_client.single_server import KEPT, Server, Silent, served
 from remediation.virtual_time import VirtualLoop, run
 from support.fleet.hub_peers import stream_bytes
 from support.machines import composed as machines
@@ -35,7 +36,7 @@ async def followed(
     """How a stream ended."""
     stream = Stream(client, "http://n1/v1/stream", Scrape(timeout_s=5.0), {"X-Hub": "h1"})
     with pytest.raises(TargetFault) as caught:
-        await stream.follow(receive, lambda: 5.0)
+        await stream.follow(receive)
     return caught.value
 
 
@@ -103,20 +104,6 @@ def test_whatever_a_message_breaks_reaches_who_follows() -> None:
     served(Server(head() + MESSAGES), ask)
 
 
-class Silent(asyncio.Transport):
-    """Takes what is sent."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.aborted = False
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        pass
-
-    def abort(self) -> None:
-        self.aborted = True
-
-
 class Ticking:
     """A connection on which bytes come when the test says so."""
 
@@ -134,7 +121,11 @@ class Ticking:
         self, _url: str, _headers: Mapping[str, str], open_body: OpenBody, timeout_s: float
     ) -> bytes:
         until = asyncio.get_running_loop().time() + timeout_s
-        return (await self.connection.fetch(b"GET", open_body, until)).body()
+        request = Request("GET", "/v1/stream", "n1:9400", {})
+        exchange = await self.connection.fetch(
+            request, lambda _, answered: open_body(answered), until
+        )
+        return exchange.body()
 
     def prolong(self, timeout_s: float) -> None:
         self.connection.prolong(asyncio.get_running_loop().time() + timeout_s)

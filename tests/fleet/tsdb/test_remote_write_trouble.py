@@ -51,7 +51,7 @@ async def queued(store: FakeStore, counts: Counts, *numbers: int, limit: int = 1
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
-        await peer.close()
+        peer.close()
 
 
 def failing(*codes: int, **headers: str) -> Any:
@@ -181,7 +181,7 @@ def test_nobody_listens() -> None:
         await soon(lambda: counts.retries > 2)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
-        await peer.close()
+        peer.close()
         assert line.pending == 10
 
     asyncio.run(main())

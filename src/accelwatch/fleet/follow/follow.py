@@ -15,7 +15,6 @@ from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.follow.stream import Stream
 from accelwatch.fleet.follow.target_client import target_client
 from accelwatch.fleet.target import Target
-from accelwatch.schema.stream.compact import Hello
 from accelwatch.web.http.stream import STREAM
 
 _TOGETHER = 12
@@ -107,9 +106,10 @@ class Follower:
             self._reading = PacedReader(make_reader(target), client.reading)
         self._rounds = rounds
         self._poll_until = 0.0
-        self._interval_s = 1.0
         self._streaming = True
         self._started_at = 0.0
+        # Whether nothing has failed since it was last read.
+        self._is_well = False
         # Whether it is still to turn out whether it has a stream.
         self._is_new = client.scrape.mode == "auto"
 
@@ -146,6 +146,7 @@ class Follower:
             self._client.first_request.record_outcome(streams=streams)
 
     async def _failed(self, fault: TargetFault) -> None:
+        self._is_well = False
         if self._client.scrape.mode == "auto" and self._streaming:
             now = asyncio.get_running_loop().time()
             # Neither is a failure: there is a page to poll, so nobody is told and nothing is paused.
@@ -169,22 +170,24 @@ class Follower:
         stream = Stream(
             self._http, self._target.url(STREAM), self._client.scrape, self._client.hello
         )
-        await stream.follow(self._receive, self._silence_s)
-
-    def _silence_s(self) -> float:
-        return max(self._client.scrape.timeout_s, 3 * self._interval_s)
+        await stream.follow(self._receive)
 
     def _receive(self, message: Received, size: int) -> None:
         self._sink.message(self._target, message, size)
-        self._turned_out(streams=True)
-        if isinstance(message, RawTick):
-            # A target that breaks after each first tick must not begin at the shortest pause every time.
-            if asyncio.get_running_loop().time() - self._started_at >= _STEADY_S:
-                self._well()
-        elif isinstance(message, Hello) and message.interval_s:
-            self._interval_s = min(max(message.interval_s, 0.1), 600.0)
+        if self._is_new:
+            self._turned_out(streams=True)
+        if not self._is_well and isinstance(message, RawTick):
+            self._ticked()
+
+    def _ticked(self) -> None:
+        # A target that breaks after each first tick must not begin at the shortest pause every time.
+        if asyncio.get_running_loop().time() - self._started_at >= _STEADY_S:
+            self._well()
 
     def _well(self) -> None:
+        if self._is_well:
+            return
+        self._is_well = True
         self._backoff.succeeded()
         self._client.failures.recovered(self._target)
 

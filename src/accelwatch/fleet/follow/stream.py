@@ -6,6 +6,7 @@ from accelwatch.fleet.follow.failures.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.follow.frames import FrameReader, RawTick, Received
 from accelwatch.fleet.follow.target_client import TargetClient
 from accelwatch.fleet.scrape_settings import Scrape
+from accelwatch.schema.stream.compact import Hello
 from accelwatch.web.http.stream import MSGPACK, PACKED
 
 # Packed values, or from an agent that does not know them the same as arrays of MessagePack.
@@ -27,16 +28,16 @@ class Stream:
         self._scrape = scrape
         self._headers = {**_HEADERS, **hello}
 
-    async def follow(self, receive: Receive, silence_s: Callable[[], float]) -> None:
+    async def follow(self, receive: Receive) -> None:
         """Hand every message over until it ends, which raises TargetFault; NotOurs without a stream.
 
-        The next tick has to come within `silence_s()`.
+        The next tick has to come within the timeout, or three intervals of the target.
         """
 
         def open_body(headers: Mapping[str, str]) -> _Messages:
             _check_type(headers)
             reader = FrameReader(self._scrape.body_size_limit_bytes)
-            return _Messages(reader, receive, lambda: self._client.prolong(silence_s()))
+            return _Messages(reader, receive, self._client.prolong, self._scrape.timeout_s)
 
         try:
             await self._client.get(self._url, self._headers, open_body, self._scrape.timeout_s)
@@ -48,17 +49,26 @@ class Stream:
 class _Messages:
     """The body of a stream: nothing of it is kept."""
 
-    def __init__(self, reader: FrameReader, receive: Receive, ticked: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        reader: FrameReader,
+        receive: Receive,
+        prolong: Callable[[float], None],
+        least_s: float,
+    ) -> None:
         self._reader = reader
         self._receive = receive
-        self._ticked = ticked
+        self._prolong = prolong
+        self._least_s = self._silence_s = least_s
 
     def feed(self, chunk: bytes) -> None:
         """Hand over what has become complete. Raises TargetFault."""
         for message, size in self._reader.feed(chunk):
             self._receive(message, size)
             if isinstance(message, RawTick):
-                self._ticked()
+                self._prolong(self._silence_s)
+            elif isinstance(message, Hello) and message.interval_s:
+                self._silence_s = max(self._least_s, 3 * min(message.interval_s, 600.0))
 
     def read_all(self) -> bytes:
         """Nothing."""

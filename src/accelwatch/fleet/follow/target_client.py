@@ -1,18 +1,20 @@
-"""Requests to one target, one after the other: over http on a connection of its own that is kept."""
+"""Requests to one target, one after the other, on a connection of its own that is kept."""
 
 import asyncio
 from collections.abc import Mapping
 from typing import Protocol
 
 from accelwatch.fleet.follow.access import Ticket
-from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.follow.failures.texts import USER_AGENT, check_code
-from accelwatch.fleet.follow.http.body import OpenBody, fed
-from accelwatch.fleet.follow.http.kept import KeptConnection, connect
+from accelwatch.fleet.follow.http.body import OpenBody
 from accelwatch.fleet.follow.http.link import Link
-from accelwatch.fleet.follow.http.request import path_of, request
+from accelwatch.fleet.follow.http.request import Request, path_of
+from accelwatch.fleet.follow.http.server import Server
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.target import Target
+
+_OK = 200
 
 
 class TargetClient(Protocol):
@@ -34,48 +36,27 @@ class TargetClient(Protocol):
 
 
 def target_client(client: Client, target: Target) -> TargetClient:
-    """Over http on a connection of its own, over https by the session of the client."""
-    return PlainClient(client, target) if target.scheme == "http" else SessionClient(client, target)
+    """On a connection of its own."""
+    return HttpClient(client, target)
 
 
-class SessionClient:
-    """By the session of the client, which keeps connections for all targets."""
-
-    def __init__(self, client: Client, target: Target) -> None:
-        self._client = client
-        self._target = target
-        self._deadline: asyncio.Timeout | None = None
-
-    async def get(
-        self, url: str, headers: Mapping[str, str], open_body: OpenBody, timeout_s: float
-    ) -> bytes:
-        """What is kept of the body, once all of it has come. Raises TargetFault."""
-        try:
-            async with asyncio.timeout(timeout_s) as self._deadline:
-                async with self._client.get(self._target, url, dict(headers)) as response:
-                    return await fed(response, open_body(response.headers))
-        except TimeoutError as error:
-            raise TargetFault(Reason.TIMEOUT, "no complete answer in time") from error
-
-    def prolong(self, timeout_s: float) -> None:
-        """Give the answer that is coming so long from now on."""
-        if self._deadline is not None:
-            self._deadline.reschedule(asyncio.get_running_loop().time() + timeout_s)
-
-    def close(self) -> None:
-        """Nothing: the connections are the session's."""
-
-
-class PlainClient:
+class HttpClient:
     """On one connection, which is made anew when the target has closed it."""
 
     def __init__(self, client: Client, target: Target) -> None:
         self._client = client
         self._target = target
-        self._link = Link(self._connected)
+        host, _, port = target.address.rpartition(":")
+        server = Server(
+            host=host.strip("[]"),
+            port=int(port),
+            authority=target.address,
+            secure=target.scheme == "https",
+        )
+        self._link = Link(client.connector, server)
         self._ticket: Ticket | None = None
         # What is sent with that ticket, by what is asked for.
-        self._requests: dict[str, bytes] = {}
+        self._requests: dict[str, Request] = {}
 
     async def get(
         self, url: str, headers: Mapping[str, str], open_body: OpenBody, timeout_s: float
@@ -84,12 +65,18 @@ class PlainClient:
         ticket = await self._client.ticket(self._target)
         if ticket is not self._ticket:
             self._requests, self._ticket = {}, ticket
-        encoded = self._requests.get(url)
-        if encoded is None:
-            encoded = self._requests[url] = self._request(url, headers, ticket)
+        request = self._requests.get(url)
+        if request is None:
+            request = self._requests[url] = self._request(url, headers, ticket)
         until = asyncio.get_running_loop().time() + timeout_s
         try:
-            answer = await self._link.fetch(encoded, open_body, until)
+            answer = await self._link.fetch(
+                request,
+                ticket,
+                lambda code, answered: open_body(answered) if code == _OK else None,
+                until,
+            )
+            # No redirect is followed: it would carry the credentials to another server.
             check_code(answer.status, answer.headers.get("retry-after"))
             return answer.body()
         except TargetFault as fault:
@@ -106,17 +93,6 @@ class PlainClient:
         """Let go of the connection, if there is one."""
         self._link.close()
 
-    async def _connected(self) -> KeptConnection:
-        host, _, port = self._target.address.rpartition(":")
-        client = self._client
-        return await connect(
-            host.strip("[]"), int(port), client.resolver, client.buffer, client.families
-        )
-
-    def _request(self, url: str, requested: Mapping[str, str], ticket: Ticket) -> bytes:
+    def _request(self, url: str, requested: Mapping[str, str], ticket: Ticket) -> Request:
         headers = {**requested, **ticket.headers, "User-Agent": USER_AGENT}
-        try:
-            return request("GET", path_of(url), self._target.address, headers)
-        except ValueError as error:
-            text = f"request failed: {type(error).__name__}"
-            raise TargetFault(Reason.GARBAGE, text) from error
+        return Request("GET", path_of(url), self._target.address, headers)

@@ -257,8 +257,6 @@ class Hub:
     async def _stop_following(self) -> None:
         if self._followers is not None:
             await self._followers.close()
-        if self._client is not None:
-            await self._client.close()
 
     async def stop(self) -> None:
         """Follow nothing any more and write down what is known."""
@@ -362,10 +360,11 @@ class Hub:
 
     def message(self, target: Target, message: Received, size: int) -> None:
         """A message of a stream. Raises TargetFault."""
-        self.fleet.accept(target.key, message, size)
-        if target.key in self._started_at and isinstance(message, RawTick):
-            source = self.fleet.source(target.key)
-            started = self._started_at.pop(target.key)
+        key = target.key
+        self.fleet.accept(key, message, size)
+        if key in self._started_at and isinstance(message, RawTick):
+            source = self.fleet.source(key)
+            started = self._started_at.pop(key)
             if source is not None:
                 source.read_s = self._clock.monotonic() - started
 

@@ -6,16 +6,17 @@ UTF-8, the whole list each time; an answer that is anything else leaves the targ
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch.fleet.follow.access import Access
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
-from accelwatch.fleet.follow.http.body import read_body
+from accelwatch.fleet.follow.http.body import Body
 from accelwatch.fleet.follow.http.url import server_url
 from accelwatch.fleet.follow.session import Client
+from accelwatch.fleet.follow.target_client import TargetClient, target_client
 from accelwatch.fleet.scrape_settings import TlsConfig
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.cache import TargetCache
@@ -48,14 +49,14 @@ class HttpTargets:
 
     async def run(self, publish: Publish) -> None:
         """Ask until cancelled."""
-        client = Client(self._scrape, self._access)
+        client = target_client(Client(self._scrape, self._access), self._server)
         try:
             every_s = self._settings.refresh_s
             await Polled(lambda: self._poll(client), every_s, self.kept).run(publish)
         finally:
-            await client.close()
+            client.close()
 
-    async def _poll(self, client: Client) -> Sequence[Target]:
+    async def _poll(self, client: TargetClient) -> Sequence[Target]:
         # Without the query, in which sites keep secrets.
         location = self._settings.url.partition("?")[0]
         try:
@@ -66,24 +67,22 @@ class HttpTargets:
             self.kept.refuse(location, error)
         return self.kept.targets()
 
-    async def _request(self, client: Client) -> bytes:
+    async def _request(self, client: TargetClient) -> bytes:
         headers = {
             "Accept": "application/json",
             "Accept-Encoding": "gzip",
             "X-Prometheus-Refresh-Interval-Seconds": f"{self._settings.refresh_s:g}",
         }
-        try:
-            async with (
-                asyncio.timeout(self._settings.timeout_s),
-                client.get(self._server, self._settings.url, headers) as answer,
-            ):
-                media = answer.headers.get("Content-Type", "")
-                if not _TYPE.fullmatch(media.strip()):
-                    text = f"answered with {media[:60]!r}; expected application/json"
-                    raise TargetFault(Reason.GARBAGE, text)
-                return await read_body(answer, self._settings.body_size_limit_bytes)
-        except TimeoutError as error:
-            raise TargetFault(Reason.TIMEOUT, "no complete answer in time") from error
+        return await client.get(
+            self._settings.url, headers, self._open_body, self._settings.timeout_s
+        )
+
+    def _open_body(self, headers: Mapping[str, str]) -> Body:
+        media = headers.get("content-type", "")
+        if not _TYPE.fullmatch(media.strip()):
+            text = f"answered with {media[:60]!r}; expected application/json"
+            raise TargetFault(Reason.GARBAGE, text)
+        return Body(headers.get("content-encoding"), self._settings.body_size_limit_bytes)
 
     def _targets(self, body: bytes) -> list[Target]:
         try:

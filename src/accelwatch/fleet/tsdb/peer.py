@@ -1,20 +1,23 @@
 """Requests to one Prometheus-compatible server: credentials, headers, deadline; failures as faults."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-
-import aiohttp
+from urllib.parse import urlencode
 
 from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.follow.access import Access
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
-from accelwatch.fleet.follow.http.by_aiohttp import faults, open_session
-from accelwatch.fleet.follow.http.resolver import Resolver
+from accelwatch.fleet.follow.failures.texts import USER_AGENT
+from accelwatch.fleet.follow.http.connector import Connector
+from accelwatch.fleet.follow.http.exchange import Exchange, OpenAnswer
+from accelwatch.fleet.follow.http.link import Link
+from accelwatch.fleet.follow.http.request import Request, path_of
+from accelwatch.fleet.follow.http.server import server_of
 from accelwatch.fleet.tsdb.settings import RemoteWrite, Store, scrape_of
 from accelwatch.located_yaml.nodes import read_file
 
+# Requests at a time; others wait for their turn.
 _CONNECTIONS = 32
 _TENANT = "X-Scope-OrgID"
 
@@ -27,44 +30,48 @@ class Peer:
         self.url = settings.url.rstrip("/")
         self._settings = settings
         self._access = Access(scrape_of(settings))
-        self._https = self.url.startswith("https:")
-        self._session = open_session(Resolver(), connections=_CONNECTIONS)
+        self._server = server_of(self.url)
+        self._connector = Connector()
+        self._room = asyncio.Semaphore(_CONNECTIONS)
+        self._idle: list[Link] = []
+        self._busy: set[Link] = set()
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Close every connection."""
-        await self._session.close()
+        for link in (*self._idle, *self._busy):
+            link.close()
 
-    @contextlib.asynccontextmanager
     async def request(
         self,
         method: str,
         path: str,
         headers: Mapping[str, str],
+        open_answer: OpenAnswer,
         *,
         params: Mapping[str, str] | None = None,
         body: bytes | None = None,
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The answer, whatever its code, within the deadline. Raises TargetFault."""
+    ) -> Exchange:
+        """The complete answer, whatever its code, within the deadline. Raises TargetFault."""
         try:
-            ticket = await self._access.ticket(secure=self._https)
+            ticket = await self._access.ticket(secure=self._server.secure)
             own = await self._headers()
         except ConfigError as error:
             raise TargetFault(Reason.CREDENTIALS, str(error)) from error
-        with faults():
-            async with (
-                asyncio.timeout(self._settings.timeout_s),
-                self._session.request(
-                    method,
-                    self.url + path,
-                    headers={**own, **ticket.headers, **headers},
-                    params=params,
-                    data=body,
-                    allow_redirects=False,
-                    ssl=ticket.tls if self._https else True,
-                    server_hostname=ticket.server_name if self._https else None,
-                ) as response,
-            ):
-                yield response
+        url = self.url + path + (f"?{urlencode(params)}" if params else "")
+        fields = {"User-Agent": USER_AGENT, **own, **ticket.headers, **headers}
+        request = Request(method, path_of(url), self._server.authority, fields, body)
+        until = asyncio.get_running_loop().time() + self._settings.timeout_s
+        try:
+            async with asyncio.timeout_at(until), self._room:
+                link = self._idle.pop() if self._idle else Link(self._connector, self._server)
+                self._busy.add(link)
+                try:
+                    return await link.fetch(request, ticket, open_answer, until)
+                finally:
+                    self._busy.discard(link)
+                    self._idle.append(link)
+        except TimeoutError as error:
+            raise TargetFault(Reason.TIMEOUT, "no answer in time") from error
 
     async def _headers(self) -> dict[str, str]:
         headers = dict(self._settings.headers)

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar
 from urllib.parse import urlencode
 
-import aiohttp
 import msgspec
 
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
-from accelwatch.fleet.follow.http.body import read_body
-from accelwatch.fleet.follow.http.by_aiohttp import check_status
+from accelwatch.fleet.follow.failures.texts import check_code
+from accelwatch.fleet.follow.http.body import Body
+from accelwatch.fleet.follow.http.exchange import Exchange
 from accelwatch.fleet.tsdb.peer import Peer
 from accelwatch.fleet.tsdb.settings import Store
 
@@ -28,6 +28,7 @@ _NOW = {"nocache": "1", "latency_offset": "1ms"}
 _SMALL_BYTES = 1 << 20
 # Codes whose body says what is wrong with a query.
 _QUERY_ERROR_CODES = (400, 422)
+_OK = 200
 _MAX_TEXT = 200
 
 
@@ -113,15 +114,14 @@ class QueryClient:
 
     async def close(self) -> None:
         """Close every connection."""
-        await self._peer.close()
+        self._peer.close()
 
     async def names(self, start: float, end: float) -> list[str]:
         """Names of all families that have samples between two Unix times. Raises TargetFault."""
         params = {"start": f"{start:.0f}", "end": f"{end:.0f}"}
         path = "/api/v1/label/__name__/values"
-        async with self._peer.request("GET", path, _PLAIN, params=params) as response:
-            answer = await self._read(response, self._names)
-        return answer.data or []
+        response = await self._peer.request("GET", path, _PLAIN, self._open_answer, params=params)
+        return (await self._read(response, self._names)).data or []
 
     async def instant(self, expression: str) -> list[Instant]:
         """The series of an expression now, as the server's clock says. Raises TargetFault."""
@@ -142,19 +142,23 @@ class QueryClient:
         self, what: str, form: Mapping[str, str], decoder: "msgspec.json.Decoder[_A]"
     ) -> _A:
         body = urlencode({**form, **_NOW, "timeout": f"{self._settings.timeout_s:g}s"}).encode()
-        async with self._peer.request("POST", f"/api/v1/{what}", _FORM, body=body) as response:
-            return await self._read(response, decoder)
+        response = await self._peer.request(
+            "POST", f"/api/v1/{what}", _FORM, self._open_answer, body=body
+        )
+        return await self._read(response, decoder)
 
-    async def _read(
-        self, response: aiohttp.ClientResponse, decoder: "msgspec.json.Decoder[_A]"
-    ) -> _A:
-        if response.status in _QUERY_ERROR_CODES:
-            body = await read_body(response, _SMALL_BYTES)
-            raise TargetFault(
-                Reason.STATUS, _complaint(body, response.status), code=response.status
-            )
-        check_status(response)
-        body = await read_body(response, self._settings.body_size_limit_bytes)
+    def _open_answer(self, code: int, headers: Mapping[str, str]) -> Body | None:
+        coding = headers.get("content-encoding")
+        if code in _QUERY_ERROR_CODES:
+            return Body(coding, _SMALL_BYTES)
+        return Body(coding, self._settings.body_size_limit_bytes) if code == _OK else None
+
+    async def _read(self, response: Exchange, decoder: "msgspec.json.Decoder[_A]") -> _A:
+        code = response.status
+        if code in _QUERY_ERROR_CODES:
+            raise TargetFault(Reason.STATUS, _complaint(response.body(), code), code=code)
+        check_code(code, response.headers.get("retry-after"))
+        body = response.body()
         small = len(body) <= _SMALL_BYTES
         try:
             answer = (

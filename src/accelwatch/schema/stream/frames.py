@@ -36,6 +36,11 @@ class Splitter:
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """The bodies that `chunk` completes; each is read once given. Raises FrameSizeError."""
+        size = len(chunk) - PREFIX_BYTES
+        prefix = int.from_bytes(chunk[:PREFIX_BYTES], "big")
+        if not self._pending and prefix == size <= self._limit:  # one frame, as most come
+            yield chunk[PREFIX_BYTES:]
+            return
         buffered: bytes | bytearray = chunk
         if self._pending:
             self._pending += chunk

@@ -1,6 +1,7 @@
 """What an answer or a failure means for who asked, in the words that people read."""
 
 import os
+import ssl
 import time
 
 from accelwatch.base.backoff import retry_after
@@ -13,6 +14,8 @@ SCHEME_HINTS = {
     "http": " (does it expect TLS?)",
     "https": " (does it ask for a client certificate?)",
 }
+# What OpenSSL says of bytes that are no TLS at all.
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST")
 
 
 def without_guess(text: str) -> str:
@@ -41,3 +44,12 @@ def check_code(code: int, retry_header: str | None) -> None:
 def os_text(error: OSError) -> str:
     """What the system says of it, for people."""
     return os.strerror(error.errno) if error.errno else str(error)
+
+
+def tls_text(error: ssl.SSLError) -> str:
+    """What was wrong with TLS, for people."""
+    # Only an error that OpenSSL raises has either.
+    reason = getattr(error, "verify_message", "") or getattr(error, "reason", "") or str(error)
+    if reason in _NO_TLS:
+        return f"the target does not speak TLS ({reason})"
+    return f"TLS failed: {reason}"

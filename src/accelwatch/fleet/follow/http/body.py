@@ -2,12 +2,9 @@
 
 import zlib
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
-
-if TYPE_CHECKING:
-    import aiohttp
 
 _GZIP = 16 + zlib.MAX_WBITS
 # Of a body, until they are put together.
@@ -28,18 +25,6 @@ class BodyReader(Protocol):
 
 # What takes a body, by its headers in lower case. Raises TargetFault for one that was not asked for.
 OpenBody = Callable[[Mapping[str, str]], BodyReader]
-
-
-async def read_body(response: "aiohttp.ClientResponse", limit_bytes: int) -> bytes:
-    """The body, unpacked when it is gzip. Raises TargetFault above the limit and for damage."""
-    return await fed(response, Body(response.headers.get("Content-Encoding"), limit_bytes))
-
-
-async def fed(response: "aiohttp.ClientResponse", body: BodyReader) -> bytes:
-    """What a body keeps of an answer, once all of it has come. Raises TargetFault as the body does."""
-    async for chunk in response.content.iter_any():
-        body.feed(chunk)
-    return body.read_all()
 
 
 class BodyPrefix:

@@ -1,74 +1,13 @@
-"""A connection over plain HTTP/1.1 that is kept from one answer of a target to the next.
-
-Polls and ticks are most of what a hub does, and a client that can do everything takes as long for one as
-its numbers take to be read. This one asks for a page or a stream; TLS and everything else go by aiohttp.
-"""
+"""A connection over HTTP/1.1 that is kept from one answer of a server to the next."""
 
 import asyncio
 import math
-import socket
-
-import aiohappyeyeballs
+import ssl
 
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
-from accelwatch.fleet.follow.failures.texts import SCHEME_HINTS, os_text
-from accelwatch.fleet.follow.http.answer import Answer
-from accelwatch.fleet.follow.http.body import OpenBody
-from accelwatch.fleet.follow.http.resolver import Resolver, name_of
-
-_NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
-# RFC 8305, 5: the next address is tried beside the one before.
-_OTHER_FAMILY_AFTER_S = 0.25
-
-
-async def connect(
-    host: str,
-    port: int,
-    resolver: Resolver,
-    buffer: memoryview,
-    families: dict[str, int],
-) -> "KeptConnection":
-    """A connection to a name or an address. Raises TargetFault; the caller's own deadline applies.
-
-    `families` is by name of which family the address was that answered last, to try those first the
-    next time (RFC 6555, 4.2): behind a name such as `localhost` are hundreds of targets.
-    """
-    addresses = await _addresses(host, port, resolver)
-    if len(addresses) > 1:
-        preferred = families.get(host)
-        addresses.sort(key=lambda address: address[0] != preferred)
-    try:
-        sock = await aiohappyeyeballs.start_connection(
-            addresses, happy_eyeballs_delay=_OTHER_FAMILY_AFTER_S, interleave=1
-        )
-        if len(addresses) > 1:
-            families[host] = sock.family
-        loop = asyncio.get_running_loop()
-        _, connection = await loop.create_connection(lambda: KeptConnection(buffer), sock=sock)
-    except OSError as error:
-        raise TargetFault(Reason.CONNECT, f"cannot connect: {os_text(error)}") from error
-    return connection
-
-
-async def _addresses(
-    host: str, port: int, resolver: Resolver
-) -> "list[aiohappyeyeballs.AddrInfoType]":
-    try:
-        name = name_of(host)
-        return [*socket.getaddrinfo(name, port, type=socket.SOCK_STREAM, flags=_NUMERIC)]
-    except (OSError, UnicodeError):
-        pass  # a name
-    try:
-        resolved = await resolver.resolve(host, port, socket.AF_UNSPEC)
-        return [
-            address
-            for entry in resolved
-            for address in socket.getaddrinfo(
-                name_of(entry["host"]), port, type=socket.SOCK_STREAM, flags=_NUMERIC
-            )
-        ]
-    except (OSError, UnicodeError) as error:
-        raise TargetFault(Reason.DNS, f"the name does not resolve: {error}") from error
+from accelwatch.fleet.follow.failures.texts import SCHEME_HINTS, os_text, tls_text
+from accelwatch.fleet.follow.http.exchange import Exchange, OpenAnswer
+from accelwatch.fleet.follow.http.request import Request
 
 
 class KeptConnection(asyncio.BufferedProtocol):
@@ -78,37 +17,37 @@ class KeptConnection(asyncio.BufferedProtocol):
         """`buffer` may be all connections' of a loop: what came is taken before the next one reads."""
         self._buffer = buffer
         self._transport: asyncio.Transport | None = None
-        self._answer: Answer | None = None
-        self._waiting: asyncio.Future[Answer] | None = None
+        self._exchange: Exchange | None = None
+        self._waiting: asyncio.Future[Exchange] | None = None
         self._until = math.inf
         self._alarm: asyncio.TimerHandle | None = None
         # Whether another request may be sent.
         self.is_open = False
+        # Why it ended before an answer came.
+        self._lost = TargetFault(Reason.CLOSED, "the connection was closed")
 
-    async def fetch(
-        self, request: bytes, open_body: OpenBody, until: float, refusal_bytes: int = 0
-    ) -> Answer:
-        """The complete answer; of one that is not 200 the head, and so much of what it tells.
+    async def fetch(self, request: Request, open_answer: OpenAnswer, until: float) -> Exchange:
+        """The complete answer. Raises TargetFault, and what `open_answer` and the body raise.
 
-        Raises TargetFault. `until` is a time of the loop. What `open_body` and the body raise is raised.
+        `until` is a time of the loop.
         """
         loop = asyncio.get_running_loop()
         if self._transport is None or not self.is_open:
-            raise TargetFault(Reason.CLOSED, "the connection was closed")
-        answer = self._answer = Answer(open_body, refusal_bytes)
+            raise self._lost
+        exchange = self._exchange = Exchange(request, open_answer)
         waiting = self._waiting = loop.create_future()
         self.is_open = False
-        self._transport.write(request)
+        self._transport.write(exchange.request_bytes)
         self._until = until
         self._alarm = loop.call_at(until, self._late)
         try:
             await waiting
         finally:
             self._alarm.cancel()
-            self._waiting = self._answer = None
+            self._waiting = self._exchange = None
             if not self.is_open:
                 self.close()
-        return answer
+        return exchange
 
     def prolong(self, until: float) -> None:
         """Give the answer more time: it is one that goes on."""
@@ -132,45 +71,53 @@ class KeptConnection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes have come."""
-        answer = self._answer
-        if answer is None:  # nobody has asked
+        exchange = self._exchange
+        if exchange is None:  # nobody has asked
             self.close()
             return
         try:
-            complete = answer.feed(bytes(self._buffer[:nbytes]))
+            complete = exchange.feed(bytes(self._buffer[:nbytes]))
         except Exception as error:  # noqa: BLE001 - whoever asked is told, whatever it is
             self._fail(error)
             return
         if complete:
-            self._deliver(answer)
+            self._deliver(exchange)
 
     def connection_lost(self, error: Exception | None) -> None:
         """The other side has ended it, or nothing reaches it any more."""
         self.is_open = False
-        answer = self._answer
-        if answer is None:
+        exchange = self._exchange
+        if isinstance(error, ssl.SSLError):
+            self._lost = TargetFault(Reason.TLS, tls_text(error))
+        elif isinstance(error, OSError):
+            self._lost = TargetFault(Reason.CLOSED, f"the connection was closed: {os_text(error)}")
+        if exchange is None:
             return
         try:
-            if isinstance(error, OSError) and not answer.status:
-                raise TargetFault(Reason.CLOSED, f"the connection was closed: {os_text(error)}")
-            if not answer.started:
-                raise TargetFault(Reason.CLOSED, f"closed without an answer{SCHEME_HINTS['http']}")
+            if isinstance(error, OSError) and not exchange.status:
+                raise self._lost
+            if not exchange.started:
+                raise TargetFault(Reason.CLOSED, f"closed without an answer{self._hint()}")
             if error is not None:
                 raise TargetFault(Reason.GARBAGE, "connection closed mid-response, or not HTTP")
-            answer.finish()
+            exchange.finish()
         except TargetFault as fault:
             self._fail(fault)
         else:
-            self._deliver(answer)
+            self._deliver(exchange)
 
-    def _deliver(self, answer: Answer) -> None:
-        self._answer = None
+    def _hint(self) -> str:
+        secure = self._transport is not None and self._transport.get_extra_info("ssl_object")
+        return SCHEME_HINTS["https" if secure else "http"]
+
+    def _deliver(self, exchange: Exchange) -> None:
+        self._exchange = None
         if self._waiting is not None and not self._waiting.done():
-            self.is_open = answer.keeps
-            self._waiting.set_result(answer)
+            self.is_open = exchange.keeps
+            self._waiting.set_result(exchange)
 
     def _fail(self, error: Exception) -> None:
-        self._answer = None
+        self._exchange = None
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_exception(error)
         self.close()

@@ -1,33 +1,36 @@
-"""Answers of one server over plain HTTP, one after the other, on a connection that is kept."""
+"""Answers of one server, one after the other, on a connection that is kept."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
+from accelwatch.fleet.follow.access import Ticket
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
-from accelwatch.fleet.follow.http.answer import Answer
-from accelwatch.fleet.follow.http.body import OpenBody
+from accelwatch.fleet.follow.http.connector import Connector
+from accelwatch.fleet.follow.http.exchange import Exchange, OpenAnswer
 from accelwatch.fleet.follow.http.kept import KeptConnection
+from accelwatch.fleet.follow.http.request import Request
+from accelwatch.fleet.follow.http.server import Server
 
 
 class Link:
-    """One connection, made anew when the other side has closed it."""
+    """One connection, made anew when the other side has closed it or the credentials have changed."""
 
-    def __init__(self, connect: Callable[[], Awaitable[KeptConnection]]) -> None:
-        """`connect` raises TargetFault."""
-        self._connect = connect
+    def __init__(self, connector: Connector, server: Server) -> None:
+        self._connector = connector
+        self._server = server
         self._kept: KeptConnection | None = None
+        self._ticket: Ticket | None = None
 
     async def fetch(
-        self, request: bytes, open_body: OpenBody, until: float, refusal_bytes: int = 0
-    ) -> Answer:
+        self, request: Request, ticket: Ticket, open_answer: OpenAnswer, until: float
+    ) -> Exchange:
         """The answer on the connection of before, or on a new one. Raises TargetFault.
 
-        `until` is a time of the loop; so many bytes are waited for of what a refusal tells.
+        `until` is a time of the loop.
         """
         kept = self._kept
-        if kept is not None and kept.is_open:
+        if kept is not None and kept.is_open and ticket is self._ticket:
             try:
-                return await kept.fetch(request, open_body, until, refusal_bytes)
+                return await kept.fetch(request, open_answer, until)
             except TargetFault as fault:
                 # Nobody can tell a connection that has just been closed from one that is kept.
                 if fault.reason is not Reason.CLOSED or self._kept is not kept:
@@ -35,10 +38,11 @@ class Link:
         self.close()
         try:
             async with asyncio.timeout_at(until):
-                kept = self._kept = await self._connect()
+                kept = self._kept = await self._connector.connect(self._server, ticket)
         except TimeoutError as error:
             raise TargetFault(Reason.TIMEOUT, "no answer in time") from error
-        return await kept.fetch(request, open_body, until, refusal_bytes)
+        self._ticket = ticket
+        return await kept.fetch(request, open_answer, until)
 
     def prolong(self, timeout_s: float) -> None:
         """Give the answer that is coming so long from now on."""

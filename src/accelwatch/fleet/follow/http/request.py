@@ -1,8 +1,12 @@
-"""Requests over HTTP/1.1 as their bytes (RFC 9112)."""
+"""Requests over HTTP/1.1, and paths as they are sent (RFC 9112)."""
 
 import re
 from collections.abc import Mapping
 from urllib.parse import quote, urlsplit
+
+import h11
+
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 
 _PLAIN = "/:@!$&'()*+,;=-._~%"
 _LONE = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -10,15 +14,35 @@ _LONE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _ZONE = re.compile(r"%[^\]]*")
 
 
-def request(
-    method: str, path: str, authority: str, headers: Mapping[str, str], body: bytes | None = None
-) -> bytes:
-    """A request for a path with its query. Raises UnicodeError."""
-    fields = {"Host": _ZONE.sub("", authority), **headers}
-    if body is not None or method == "POST":
-        fields["Content-Length"] = str(len(body or b""))
-    lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items())]
-    return ("\r\n".join(lines) + "\r\n\r\n").encode() + (body or b"")
+class Request:
+    """A request that may be sent again and again."""
+
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        authority: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+    ) -> None:
+        """For a path with its query. Raises TargetFault for what cannot be sent."""
+        fields = {"Host": _ZONE.sub("", authority), **headers}
+        if body is not None or method == "POST":
+            fields["Content-Length"] = str(len(body or b""))
+        encoded = [(name.encode(), value.encode()) for name, value in fields.items()]
+        try:
+            self._event = h11.Request(method=method, target=path, headers=encoded)
+        except (h11.LocalProtocolError, UnicodeError) as error:
+            text = f"request failed: {type(error).__name__}"
+            raise TargetFault(Reason.GARBAGE, text) from error
+        self._body = body
+
+    def encode(self, http: h11.Connection) -> bytes:
+        """Its bytes, of which the connection then expects the answer."""
+        sent = http.send(self._event)
+        if self._body:
+            sent += http.send(h11.Data(data=self._body))
+        return sent + http.send(h11.EndOfMessage())
 
 
 def path_of(url: str) -> str:

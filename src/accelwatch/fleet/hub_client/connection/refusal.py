@@ -5,9 +5,18 @@ from collections.abc import Mapping
 
 from accelwatch.base.backoff import retry_after
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.follow.http.body import BodyPrefix
 
 # Bytes of a refusal that are shown.
-MOST_REFUSAL_BYTES = 2000
+_SHOWN_BYTES = 2000
+
+
+def refusal_body(headers: Mapping[str, str]) -> BodyPrefix | None:
+    """What takes the body of a refusal; None for one that does not say in words why."""
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "text/plain" and "content-encoding" not in headers:
+        return BodyPrefix(_SHOWN_BYTES)
+    return None
 
 
 def refusal(code: int, headers: Mapping[str, str], body: bytes) -> TargetFault:

@@ -9,13 +9,10 @@ from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.follow.access import Access, Ticket
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.follow.http.body import Body, BodyReader
+from accelwatch.fleet.follow.http.connector import Connector
+from accelwatch.fleet.follow.http.server import server_of
 from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
-from accelwatch.fleet.hub_client.connection.transport import (
-    HubLink,
-    HubRequest,
-    HubTransport,
-    PlainTransport,
-)
+from accelwatch.fleet.hub_client.connection.transport import HubLink, HubRequest
 
 TIMEOUT_S = 5.0
 _MAX_BODY = 256 << 20
@@ -35,8 +32,8 @@ class HubSession:
         self.endpoint = endpoint
         self.timeout_s = timeout_s
         self._access = Access(endpoint.access)
-        self._secure = endpoint.base.startswith("https:")
-        self._transport: HubTransport | None = None
+        self._server = server_of(endpoint.base, endpoint.unix_socket)
+        self._connector = Connector()
         self._idle: list[HubLink] = []
         self._busy: set[HubLink] = set()
         self._closed = False
@@ -47,9 +44,7 @@ class HubSession:
         for link in (*self._idle, *self._busy):
             link.close()
         self._idle.clear()
-        if self._transport is not None:
-            await self._transport.close()
-            self._transport = None
+        self._busy.clear()
 
     async def document(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
         """The body of a page. Raises TargetFault."""
@@ -117,30 +112,22 @@ class HubSession:
         """A link of one's own; `again` for one that others have used, and will."""
         if self._closed:
             raise TargetFault(Reason.CLOSED, "the session is closed")
-        link = self._idle.pop() if again and self._idle else self._open_transport().link()
+        spare = self._idle if again else []
+        link = spare.pop() if spare else HubLink(self._connector, self._server)
         self._busy.add(link)
         try:
             yield link
         finally:
+            keep = again and link in self._busy and len(self._idle) < _MOST_IDLE
             self._busy.discard(link)
-            if again and self._transport is not None and len(self._idle) < _MOST_IDLE:
+            if keep:
                 self._idle.append(link)
             else:
                 link.close()
 
-    def _open_transport(self) -> HubTransport:
-        if self._transport is None:
-            if self._secure:
-                from accelwatch.fleet.hub_client.connection.secure_transport import SecureTransport
-
-                self._transport = SecureTransport()
-            else:
-                self._transport = PlainTransport(self.endpoint)
-        return self._transport
-
     async def _ticket(self) -> Ticket:
         try:
-            return await self._access.ticket(secure=self._secure)
+            return await self._access.ticket(secure=self._server.secure)
         except ConfigError as error:
             raise TargetFault(Reason.CREDENTIALS, str(error)) from error
 

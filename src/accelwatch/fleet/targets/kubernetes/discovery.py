@@ -80,18 +80,15 @@ class KubernetesTargets:
         slices = [self._mirror(client, path, EndpointSlice) for path in self._paths() if not is_pod]
         nodes = [self._mirror(client, _NODES, Anything)]
         mirrors = (*pods, *slices, *(nodes if self._settings.node_labels else ()))
-        try:
-            async with asyncio.TaskGroup() as group:
-                for mirror in mirrors:
-                    group.create_task(mirror.run())
-                while True:
-                    await self._changed.wait()
-                    self._changed.clear()
-                    if self._has_synced(mirrors, len(pods) + len(slices)):
-                        publish(await self._targets(pods, slices, nodes[0].objects))
-                    await asyncio.sleep(_SETTLE_S)
-        finally:
-            await client.close()
+        async with asyncio.TaskGroup() as group:
+            for mirror in mirrors:
+                group.create_task(mirror.run())
+            while True:
+                await self._changed.wait()
+                self._changed.clear()
+                if self._has_synced(mirrors, len(pods) + len(slices)):
+                    publish(await self._targets(pods, slices, nodes[0].objects))
+                await asyncio.sleep(_SETTLE_S)
 
     @staticmethod
     def _has_synced(mirrors: Sequence[Mirror[Any]], count: int) -> bool:

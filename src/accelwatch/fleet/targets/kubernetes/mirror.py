@@ -5,7 +5,7 @@ resource version, bookmarks that move the version on, and 410 Gone, after which 
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 from urllib.parse import urlencode
 
@@ -13,8 +13,9 @@ import msgspec
 
 from accelwatch.base.backoff import SpreadBackoff
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
-from accelwatch.fleet.follow.http.body import read_body
+from accelwatch.fleet.follow.http.body import Body
 from accelwatch.fleet.follow.session import Client
+from accelwatch.fleet.follow.target_client import target_client
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.kubernetes.objects import (
     ListMeta,
@@ -51,6 +52,26 @@ class Page(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     items: tuple[T, ...] | None = ()
 
 
+class Lines:
+    """A body of lines, each handed over once it is whole; nothing of it is kept."""
+
+    def __init__(self, handle: Callable[[Sequence[bytes]], None]) -> None:
+        self._handle = handle
+        self._pending = b""
+
+    def feed(self, chunk: bytes) -> None:
+        """Another piece. Raises TargetFault for a line without an end, and what `handle` raises."""
+        *lines, self._pending = (self._pending + chunk).split(b"\n")
+        if len(self._pending) > _MAX_LINE_BYTES:
+            raise TargetFault(Reason.TOO_LARGE, "an event without an end")
+        if lines:
+            self._handle(lines)
+
+    def read_all(self) -> bytes:
+        """Nothing."""
+        return b""
+
+
 class Mirror(Generic[T]):
     """Keeps the objects of one collection; the loop's thread only."""
 
@@ -73,6 +94,7 @@ class Mirror(Generic[T]):
         self.path = path
         self._client = client
         self._server = server
+        self._http = target_client(client, server)
         self._query = dict(query)
         self._page = msgspec.json.Decoder(Page[shape])  # type: ignore[valid-type]  # at run time
         self._object = msgspec.json.Decoder(shape)
@@ -84,6 +106,12 @@ class Mirror(Generic[T]):
 
     async def run(self) -> None:
         """Keep the copy until cancelled."""
+        try:
+            await self._keep()
+        finally:
+            self._http.close()
+
+    async def _keep(self) -> None:
         backoff = SpreadBackoff(_MAX_BACKOFF_S)
         while True:
             retry_after_s = None
@@ -125,14 +153,11 @@ class Mirror(Generic[T]):
     async def _request(self, query: Mapping[str, str]) -> Page[T]:
         headers = {"Accept": self._accept("List"), "Accept-Encoding": "gzip"}
         limits = self._client.scrape
-        try:
-            async with (
-                asyncio.timeout(limits.timeout_s),
-                self._client.get(self._server, self._url(query), headers) as answer,
-            ):
-                body = await read_body(answer, limits.body_size_limit_bytes)
-        except TimeoutError as error:
-            raise TargetFault(Reason.TIMEOUT, "no complete answer in time") from error
+
+        def open_body(answered: Mapping[str, str]) -> Body:
+            return Body(answered.get("content-encoding"), limits.body_size_limit_bytes)
+
+        body = await self._http.get(self._url(query), headers, open_body, limits.timeout_s)
         try:
             page: Page[T] = self._page.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -149,26 +174,25 @@ class Mirror(Generic[T]):
             "timeoutSeconds": str(_WATCH_S),
         }
         headers = {"Accept": self._accept(""), "Accept-Encoding": "identity"}
+
+        def open_body(_answered: Mapping[str, str]) -> Lines:
+            self._changed("")
+            return Lines(lambda lines: self._received(lines, backoff))
+
+        longest_s = _WATCH_S + self._client.scrape.timeout_s
         try:
-            async with (
-                asyncio.timeout(_WATCH_S + self._client.scrape.timeout_s),
-                self._client.get(self._server, self._url(query), headers) as answer,
-            ):
-                self._changed("")
-                pending = bytearray()
-                async for chunk in answer.content.iter_any():
-                    pending += chunk
-                    *lines, rest = pending.split(b"\n")
-                    pending = bytearray(rest)
-                    if len(pending) > _MAX_LINE_BYTES:
-                        raise TargetFault(Reason.TOO_LARGE, "an event without an end")
-                    changes = [self._handle(bytes(line)) for line in lines]
-                    if lines:
-                        backoff.succeeded()
-                    if any(changes):
-                        self._changed("")
-        except TimeoutError as error:
-            raise TargetFault(Reason.TIMEOUT, "the watch does not end") from error
+            await self._http.get(self._url(query), headers, open_body, longest_s)
+        except TargetFault as fault:
+            if fault.reason is Reason.TIMEOUT:
+                raise TargetFault(Reason.TIMEOUT, "the watch does not end") from fault
+            raise
+
+    def _received(self, lines: Sequence[bytes], backoff: SpreadBackoff) -> None:
+        """Apply events that came together. Raises TargetFault."""
+        changes = [self._handle(line) for line in lines]
+        backoff.succeeded()
+        if any(changes):
+            self._changed("")
 
     def _handle(self, line: bytes) -> bool:
         """Apply one event; True when it changed something that is read.

@@ -1,7 +1,7 @@
 """One request of remote write: how it is sent, and which answers may be others later."""
 
-import contextlib
 import time
+from collections.abc import Mapping
 
 from accelwatch.alerting.delivery.transport.push_queue import (
     Counts,
@@ -11,7 +11,7 @@ from accelwatch.alerting.delivery.transport.push_queue import (
 )
 from accelwatch.base.backoff import retry_after
 from accelwatch.fleet.follow.failures.faults import TargetFault
-from accelwatch.fleet.follow.http.body import read_body
+from accelwatch.fleet.follow.http.body import BodyPrefix
 from accelwatch.fleet.tsdb.peer import Peer
 
 _HEADERS = {
@@ -39,18 +39,25 @@ def shard(peer: Peer, counts: Counts, limit_bytes: int, max_backoff_s: float) ->
 
 async def _send(peer: Peer, request: Request) -> None:
     """Raises TargetFault without an answer, NotTaken for one that does not take the request."""
-    async with peer.request("POST", "", _HEADERS, body=request.body) as response:
-        code = response.status
-        if 200 <= code < 300:
-            return
-        reason = b""
-        with contextlib.suppress(TargetFault):
-            reason = await read_body(response, _MAX_REASON_BYTES)
-        text = " ".join(reason.decode("utf-8", "replace").split())[:_SHOWN]
-        passes = code == 429 or code >= 500
-        raise NotAccepted(
-            f"answered {code}: {text}",
-            passes=passes,
-            label="reason=busy" if passes else f"code={code}",
-            retry_after_s=retry_after(response.headers.get("Retry-After"), time.time()),
-        )
+    answer = await peer.request("POST", "", _HEADERS, _open_answer, body=request.body)
+    code = answer.status
+    if _accepted(code):
+        return
+    text = " ".join(answer.body().decode("utf-8", "replace").split())[:_SHOWN]
+    passes = code == 429 or code >= 500
+    raise NotAccepted(
+        f"answered {code}: {text}",
+        passes=passes,
+        label="reason=busy" if passes else f"code={code}",
+        retry_after_s=retry_after(answer.headers.get("retry-after"), time.time()),
+    )
+
+
+def _accepted(code: int) -> bool:
+    return 200 <= code < 300
+
+
+def _open_answer(code: int, headers: Mapping[str, str]) -> BodyPrefix | None:
+    if _accepted(code) or "content-encoding" in headers:
+        return None
+    return BodyPrefix(_MAX_REASON_BYTES)

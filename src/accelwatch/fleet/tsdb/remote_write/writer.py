@@ -112,7 +112,7 @@ class Writer:
 
     async def close(self) -> None:
         """Close the connections; what has not been sent is lost."""
-        await self._peer.close()
+        self._peer.close()
 
     async def round(self) -> None:
         """Encode and queue everything that is new."""
