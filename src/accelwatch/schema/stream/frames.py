@@ -39,7 +39,7 @@ class Splitter:
         size = len(chunk) - PREFIX_BYTES
         prefix = int.from_bytes(chunk[:PREFIX_BYTES], "big")
         if not self._pending and prefix == size <= self._limit:  # one frame, as most come
-            yield chunk[PREFIX_BYTES:]
+            yield bytes(chunk[PREFIX_BYTES:])
             return
         buffered: bytes | bytearray = chunk
         if self._pending:

@@ -83,7 +83,7 @@ class Body:
         """All of it, once the answer has ended. Raises TargetFault when its gzip has not."""
         if self._unpack is not None and not self._unpack.complete:
             raise TargetFault(Reason.GARBAGE, "the body ends before it is complete")
-        return self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+        return b"".join(self._chunks)
 
 
 class _Gzip:

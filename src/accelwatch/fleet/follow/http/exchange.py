@@ -82,7 +82,7 @@ class Exchange:
             while not self._complete:
                 event = http.next_event()
                 if isinstance(event, h11.Data):
-                    self._feed_body(bytes(event.data))
+                    self._feed_body(event.data)  # a bytearray, of which no other copy is made
                     if event.chunk_end and http.trailing_data[0] == b"\r\n":
                         return  # as after each tick: to say so takes h11 as long as the tick
                 elif isinstance(event, h11.Response):
