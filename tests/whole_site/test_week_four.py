@@ -81,7 +81,7 @@ def test_a_job_runs_on_elsewhere_and_its_node_comes_back(
     until(
         lambda: site.stage(node) in ("probation", "healthy"),
         f"{node} is given back: {site.remedy(node)}",
-        120.0,
+        240.0,
     )
     shown = site.slurm.node(node)
     assert "DRAIN" not in shown
