@@ -206,7 +206,7 @@ def rules_figures(devices: int, ticks: int) -> dict[str, object]:
             "median": round(statistics.median(upkeep), 2),
             "worst": round(max(upkeep), 2),
         },
-        "windows_mib": round(window_bytes(whole.needs.windows, devices) / 2**20, 1),
+        "windows_mib": round(window_bytes(whole.needs.windows, devices, devices // 8) / 2**20, 1),
         "scalar_without_past_and_peers_ms": round(min(scalar), 1),
         "times_faster": round(min(scalar) / statistics.median(vector), 1),
     }

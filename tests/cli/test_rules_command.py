@@ -40,7 +40,16 @@ def run(*words: object) -> tuple[int, str, str]:
 def test_good_rules_are_ok_and_their_cost_is_told(file: Path) -> None:
     code, _, said = run("check", file)
     assert code == 0
-    assert "ok; rules: 1, files: 1; 2 windows take 3 MiB for 8000 devices" in said
+    assert "ok; rules: 1, files: 1; 2 windows take 3 MiB for 8000 devices on 1000 nodes" in said
+
+
+def test_the_memory_of_nodes_with_one_device_is_told_when_they_are_counted(file: Path) -> None:
+    file.write_text(RULES.replace("temperature_celsius", "host_memory_available_bytes"), "utf-8")
+    eight = json.loads(run("check", file, "--devices", "64", "--json")[1])
+    one = json.loads(run("check", file, "--devices", "64", "--nodes", "64", "--json")[1])
+    assert (eight["nodes"], one["nodes"]) == (8, 64)
+    assert one["window_bytes"] > eight["window_bytes"]
+    assert "for 1 device on 1 node" in run("check", file, "--devices", "1")[2]
 
 
 @pytest.mark.parametrize("words", [("check",), ("test",), ("list",), ("export",), ("show", "a")])

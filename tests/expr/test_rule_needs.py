@@ -74,14 +74,19 @@ def test_needs_of_several_rules_are_joined() -> None:
 
 def test_windows_of_a_series_share_what_is_kept() -> None:
     short, long = WindowNeed("avg", POWER, 60), WindowNeed("avg", POWER, 900)
-    assert window_bytes([short, long], 8000) == window_bytes([long], 8000)
-    # 90 closed steps of a single-precision sum and a byte of a count, and what is open
-    assert window_bytes([long], 8000) == 8000 * (90 * (4 + 1) + 2 * 16)
-    assert window_bytes([WindowNeed("age", POWER, 0)], 10) == 80
-    host = WindowNeed("avg", ("host_memory_available_bytes",), 900)  # once for a node of eight
-    assert window_bytes([host], 8000) == window_bytes([long], 1000)
-    assert window_bytes([host, long], 8) == window_bytes([long], 8) + window_bytes([long], 1)
-    assert window_bytes([host], 9) == window_bytes([long], 2)
+    assert window_bytes([short, long], 8000, 1000) == window_bytes([long], 8000, 1000)
+    # 90 closed steps of a single-precision sum and a byte of a count, what is open, the last sample
+    assert window_bytes([long], 8000, 1000) == 8000 * (90 * (4 + 1) + 2 * 16 + 16)
+    assert window_bytes([WindowNeed("age", POWER, 0)], 10, 2) == 160
+
+
+@pytest.mark.parametrize(("devices", "nodes"), [(8000, 1000), (8000, 8000), (7, 7), (7, 1)])
+def test_windows_over_a_host_are_kept_once_for_each_node(devices: int, nodes: int) -> None:
+    host = WindowNeed("avg", ("host_memory_available_bytes",), 900)
+    device = WindowNeed("avg", POWER, 900)
+    each = window_bytes([device], 1, 1)
+    assert window_bytes([host], devices, nodes) == nodes * each
+    assert window_bytes([host, device], devices, nodes) == (nodes + devices) * each
 
 
 def test_a_counter_that_changed_needs_its_growth_only() -> None:
@@ -97,12 +102,13 @@ def test_windows_that_take_too_much_are_refused_by_name() -> None:
         "b.small": compile_rule('avg(power_watts, "5m") > 1 and max(index, 3) > 1').needs,
         "c.dear": compile_rule('quantile(power_watts, 0.9, "1d") > 2').needs,
     }
-    refuse_costly(rules, 100)
+    refuse_costly(rules, 100, 100)
     with pytest.raises(ExpressionError) as caught:
-        refuse_costly(rules, 8000)
+        refuse_costly(rules, 8000, 1000)
     told = str(caught.value)
     assert (
-        "the windows of these rules take 330 MiB for 8000 devices, and the most is 256 MiB" in told
+        "the windows of these rules take 330 MiB for 8000 devices on 1000 nodes, "
+        "and the most is 256 MiB" in told
     )
     assert "  quantile of power_watts over 1d (330 MiB): a.dear, c.dear\n" in told
     assert told.index("a.dear") < told.index("b.small")

@@ -21,7 +21,6 @@ from accelwatch.expr.syntax.duration import spoken
 from accelwatch.expr.vocabulary.rule_names import LABEL_PREFIX, of_host
 from accelwatch.expr.vocabulary.windows import (
     WindowComponent,
-    WindowKind,
     bytes_of,
     components_of,
     steps_of,
@@ -32,9 +31,8 @@ from accelwatch.schema.series import path_of
 # Windows of all rules together take no more.
 MOST_BYTES = 256 << 20
 _SHOWN = 3
-_AGE_BYTES = 8
-# Windows over what a host tells are kept once for each node.
-_DEVICES_A_NODE = 8
+# Bytes of a series beside its components: the last sample and its time.
+_LAST_BYTES = 16
 
 
 class WindowNeed(msgspec.Struct, frozen=True, cache_hash=True):
@@ -118,48 +116,47 @@ def is_counter(series: Series) -> bool:
     return row is not None and row.kind is Kind.COUNTER
 
 
-def window_bytes(windows: Iterable[WindowNeed], devices: int) -> int:
-    """Memory that windows take together for so many devices; those of a series share theirs."""
+def window_bytes(windows: Iterable[WindowNeed], devices: int, nodes: int) -> int:
+    """Memory that windows take together for so many devices; those of a series share theirs.
+
+    Windows over quantities of the host are kept once for each of the `nodes`.
+    """
     windows = list(windows)
     of_nodes = [window for window in windows if of_host(window.series)]
     of_devices = [window for window in windows if not of_host(window.series)]
-    nodes = -(-devices // _DEVICES_A_NODE)
     return devices * _bytes_each(of_devices) + nodes * _bytes_each(of_nodes)
 
 
 def _bytes_each(windows: Iterable[WindowNeed]) -> int:
     """Memory of windows for one device, or one node."""
     lengths: dict[Series, dict[WindowComponent, int]] = {}
-    ages: set[Series] = set()
     for window in windows:
-        if window.kind == WindowKind.AGE:
-            ages.add(window.series)
         of_series = lengths.setdefault(window.series, {})
         for component in window.components:
             of_series[component] = max(of_series.get(component, 0), steps_of(window.seconds))
-    return sum(map(bytes_of, lengths.values())) + _AGE_BYTES * len(ages)
+    return sum(bytes_of(of_series) + _LAST_BYTES for of_series in lengths.values())
 
 
-def refuse_costly(rules: Mapping[str, Needs], devices: int, most: int = MOST_BYTES) -> None:
+def refuse_costly(
+    rules: Mapping[str, Needs], devices: int, nodes: int, most: int = MOST_BYTES
+) -> None:
     """Raise ExpressionError, which names the dearest windows, if those of all rules take too much."""
     rules_by_window: dict[WindowNeed, list[str]] = {}
     for name, need in rules.items():
         for window in need.windows:
             rules_by_window.setdefault(window, []).append(name)
-    total = window_bytes(rules_by_window, devices)
+    total = window_bytes(rules_by_window, devices, nodes)
     if total <= most:
         return
-    dearest = sorted(
-        rules_by_window, key=lambda window: (-window_bytes([window], devices), str(window))
-    )[:_SHOWN]
+    sizes = {window: window_bytes([window], devices, nodes) for window in rules_by_window}
+    dearest = sorted(sizes, key=lambda window: (-sizes[window], str(window)))[:_SHOWN]
     listing = "\n".join(
-        f"  {window} ({_mib(window_bytes([window], devices))}): "
-        f"{', '.join(sorted(rules_by_window[window])[:_SHOWN])}"
+        f"  {window} ({_mib(sizes[window])}): {', '.join(sorted(rules_by_window[window])[:_SHOWN])}"
         for window in dearest
     )
     raise ExpressionError(
-        f"the windows of these rules take {_mib(total)} for {devices} devices, and the most is "
-        f"{_mib(most)}; the dearest are\n{listing}\nask for shorter ones"
+        f"the windows of these rules take {_mib(total)} for {devices} devices on {nodes} nodes, and "
+        f"the most is {_mib(most)}; the dearest are\n{listing}\nask for shorter ones"
     )
 
 

@@ -23,6 +23,7 @@ _Packs = Annotated[
     list[str] | None, option("-p", "--pack", metavar="NAME", help="A pack that is shipped.")
 ]
 _Json = Annotated[bool, option("--json", help="As JSON.")]
+_DEVICES_A_NODE = 8
 
 
 def load_rules(files: list[Path] | None, packs: list[str] | None) -> Any:
@@ -40,9 +41,16 @@ def load_rules(files: list[Path] | None, packs: list[str] | None) -> Any:
 
 
 def rules_check(
-    files: list[Path] | None, packs: list[str] | None, devices: int, as_json: bool = False
+    files: list[Path] | None,
+    packs: list[str] | None,
+    devices: int,
+    nodes: int | None,
+    as_json: bool = False,
 ) -> int:
-    """Tell every mistake. Raises ConfigError, ExpressionError for windows that cost too much."""
+    """Report every mistake; without `nodes` each has eight devices.
+
+    Raises ConfigError, ExpressionError for windows that cost too much.
+    """
     from accelwatch.alerting.rules.loading.lint import doubts
     from accelwatch.exposition.display import counted
     from accelwatch.expr.needs import Needs, refuse_costly, window_bytes
@@ -54,21 +62,23 @@ def rules_check(
         needs[named] = Needs()
         for expression in rule.expressions:
             needs[named] |= expression.needs
-    refuse_costly(needs, devices)
+    nodes = nodes or -(-devices // _DEVICES_A_NODE)
+    refuse_costly(needs, devices, nodes)
     windows = {window for need in needs.values() for window in need.windows}
-    size = window_bytes(windows, devices)
+    size = window_bytes(windows, devices, nodes)
     count, several = len(loaded.rules), len(loaded.files)
     doubtful = [doubt for rule in loaded.rules.values() for doubt in doubts(rule)]
     for doubt in doubtful:
         complain(f"is this meant? {doubt}")
     if as_json:
-        counts = {"rules": count, "files": several, "windows": len(windows), "devices": devices}
-        _write_json({**counts, "window_bytes": size, "doubts": doubtful})
+        counts = {"rules": count, "files": several, "windows": len(windows)}
+        for_whom = {"devices": devices, "nodes": nodes}
+        _write_json({**counts, **for_whom, "window_bytes": size, "doubts": doubtful})
         return OK
     verb = "takes" if len(windows) == 1 else "take"
     complain(
         f"ok; rules: {count}, files: {several}; {counted(len(windows), 'window')} {verb} "
-        f"{size / (1 << 20):.0f} MiB for {devices} devices"
+        f"{size / (1 << 20):.0f} MiB for {counted(devices, 'device')} on {counted(nodes, 'node')}"
     )
     return OK
 
@@ -272,12 +282,18 @@ def _check(
     files: _Files = None,
     pack: _Packs = None,
     devices: Annotated[
-        int, option("--devices", min=1, help="Devices that memory is reckoned for.")
+        int, option("--devices", min=1, help="Devices that memory is calculated for.")
     ] = 8000,
+    nodes: Annotated[
+        int | None,
+        option(
+            "--nodes", min=1, help="Nodes that have them; one for each eight devices by default."
+        ),
+    ] = None,
     as_json: _Json = False,
 ) -> None:
     """Report every mistake in the files and the memory their windows need; exit code 2 if any."""
-    raise click.exceptions.Exit(rules_check(files, pack, devices, as_json))
+    raise click.exceptions.Exit(rules_check(files, pack, devices, nodes, as_json))
 
 
 @subcommand(rules, "test")

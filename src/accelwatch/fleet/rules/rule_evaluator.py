@@ -244,7 +244,7 @@ class FleetRuleEvaluator:
 
 def _dearest(rules: Iterable[Rule]) -> str:
     """The rules whose windows take most, with their places."""
-    sizes = {rule.id: window_bytes(needs_of([rule]).windows, 1) for rule in rules}
+    sizes = {rule.id: window_bytes(needs_of([rule]).windows, 1, 1) for rule in rules}
     most = sorted(rules, key=lambda rule: (-sizes[rule.id], rule.id))[:_SHOWN]
     return ", ".join(f"{rule.id} ({rule.origin})" for rule in most)
 
