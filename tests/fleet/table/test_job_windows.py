@@ -96,7 +96,7 @@ def test_a_job_is_another_only_when_its_name_is() -> None:
     def bring(*names: str | None) -> list[int]:
         words = sorted({one for one in names if one is not None})
         codes = np.array([-1 if one is None else words.index(one) for one in names])
-        return [int(one) for one in jobs.refresh(object(), codes, words)]
+        return [int(number) for number in jobs.refresh(object(), codes, words).of_row]
 
     assert bring(None, "a") == [0, 1]
     assert bring("b", "a") == [1, 1]

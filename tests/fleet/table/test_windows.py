@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from accelwatch.base.errors import UsageError
 from accelwatch.base.slices import LongWork
-from accelwatch.expr.needs import WindowNeed
+from accelwatch.expr.needs import WindowNeed, window_bytes
 from accelwatch.expr.past import Past
 from accelwatch.expr.vocabulary.windows import WindowKind
 from accelwatch.fleet.follow.frames import RawDevice
@@ -24,6 +24,7 @@ from accelwatch.fleet.state.nodes.devices import FleetDevice, ReadDevice, Stream
 from accelwatch.fleet.table import windows as windows_module
 from accelwatch.fleet.table.buckets import CHUNK_ROWS, Buckets
 from accelwatch.fleet.table.columns import Columns
+from accelwatch.fleet.table.jobs import Jobs
 from accelwatch.fleet.table.window import Window
 from accelwatch.fleet.table.windows import Arrivals, Windows, WindowsError
 from accelwatch.schema.metrics import Series
@@ -86,8 +87,12 @@ class Feed:
         values = np.array([saying.value for saying in sayings])
         rows = len(sayings)
         interval_s = np.full(rows, self.interval_s)
-        heard = Arrivals(rows, self.arrived, interval_s, self.generation, self.jobs.copy())
+        heard = Arrivals(rows, self.arrived, interval_s, self.generation, self.running())
         self.windows.sample(self.now, heard, lambda _series: values)
+
+    def running(self) -> Jobs:
+        """The job of each row."""
+        return Jobs(self.jobs.copy())
 
     def run(self, values: Iterable[float]) -> None:
         """A second for each value of the only row."""
@@ -327,6 +332,16 @@ def test_a_longer_window_keeps_what_was_gathered_and_a_shorter_one_gives_it_up()
     assert short.value()[0] == 1.0
     feed.windows.release(short)
     assert (feed.windows.series, feed.windows.bytes) == ((), 0)
+
+
+def test_rules_check_says_what_windows_take() -> None:
+    feed = Feed(1)
+    asked = [(POWER, 900, "avg"), (POWER, 60, "max"), (ECC, 300, "rate"), (USED, 0, "age")]
+    for series, seconds, kind in asked:
+        feed.windows.request(series, seconds, kind)
+    feed.run([1.0])
+    needs = [WindowNeed(kind, series, seconds) for series, seconds, kind in asked]
+    assert feed.windows.bytes == window_bytes(needs, 1, 0)
 
 
 def test_series_close_their_buckets_one_after_another() -> None:

@@ -68,11 +68,18 @@ class Jobs:
 
     def of(self, node: str, device: str) -> Occupant | None:
         """Whose a device is now; of several the first by name."""
-        there = [row for row in self._running.get(node, ()) if row.device in (None, device)]
+        there = self._rows(node, device)
         if not there:
             return None
         first = min(there, key=lambda row: row.job)
         return Occupant(first.job, first.user, first.stage or "")
+
+    def names(self, node: str, device: str) -> tuple[str, ...]:
+        """The jobs that share a device now, sorted."""
+        return tuple(sorted({row.job for row in self._rows(node, device)}))
+
+    def _rows(self, node: str, device: str) -> list[JobRow]:
+        return [row for row in self._running.get(node, ()) if row.device in (None, device)]
 
 
 class Maintenance:

@@ -66,9 +66,14 @@ class Window:
         self.of_job = of_job
         self._job = JobTotals(track, count, pace.starts) if of_job else None
         # What was made of closed buckets, and of which version of them.
-        self._folded: tuple[int, tuple[Floats, ...]] = (-1, ())
+        self._folded: tuple[tuple[int, int], tuple[Floats, ...]] = ((-1, -1), ())
         # Which version of starts of jobs that knows.
         self._starts_version = 0
+
+    @property
+    def _version(self) -> tuple[int, int]:
+        """Of the closed buckets that count: other ones do when a row counts to an earlier job again."""
+        return self._track.version, 0 if self._job is None else self._pace.starts.resumed
 
     def value(self) -> Floats:
         """What the window was asked for."""
@@ -132,7 +137,7 @@ class Window:
 
         A bucket that is closed between two steps makes them useless: then there are no more.
         """
-        version, rows = self._track.version, self._track.rows
+        version, rows = self._version, self._track.rows
         if self.kind is not WindowKind.QUANTILE or self._folded[0] == version:
             return
         values, starts = np.full(rows, math.nan), self._pace.starts.version
@@ -141,7 +146,7 @@ class Window:
             some = range(start, min(start + step, rows))
             values[start : some.stop] = _quantile(self._means(some), self.quantile)
             yield
-            if (self._track.version, self._track.rows) != (version, rows):
+            if (self._version, self._track.rows) != (version, rows):
                 return
         self._folded, self._starts_version = (version, (values,)), starts
 
@@ -160,9 +165,9 @@ class Window:
     def _once(self, make: Callable[[], tuple[Floats, ...]]) -> tuple[Floats, ...]:
         """What `make` makes of the closed buckets, made again when these are others."""
         version, folds = self._folded
-        if version != self._track.version:
+        if version != self._version:
             folds = make()
-            self._folded = self._track.version, folds
+            self._folded = self._version, folds
         elif self._job is not None:
             for numbers in folds:
                 numbers[self._pace.starts.started_after(self._starts_version)] = math.nan

@@ -141,7 +141,10 @@ class Windows:
         pace.interval_s = np.maximum(rows.interval_s[:count], self._tick_s)
         new = (arrived != self._arrived) & ~np.isnan(arrived)
         self._arrived = arrived.copy()
-        jobs = np.zeros(count, dtype=np.uint32) if rows.jobs is None else rows.jobs[:count]
+        if rows.jobs is None:
+            jobs = Jobs(np.zeros(count, dtype=np.uint32))
+        else:
+            jobs = Jobs(rows.jobs.of_row[:count], rows.jobs.shared)
         pace.starts.refresh(now, jobs, new)
         gap_s, any_new = 3 * pace.interval_s, bool(new.any())
         for series, track in self._tracks.items():

@@ -129,7 +129,7 @@ class ArchiveColumns:
         interval_s = np.full(device_index.size, self._step_s)
         self._belonging.refresh(self._now)
         job = self._belonging.by("job")
-        jobs = self._row_jobs.refresh(job, job.codes, job.values)
+        jobs = self._row_jobs.refresh(job, job.codes, job.values, self._belonging.shared_jobs)
         arrivals = Arrivals(
             len(device_index.devices),
             device_index.reported_at,

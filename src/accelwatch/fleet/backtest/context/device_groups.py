@@ -104,6 +104,16 @@ class DeviceGroups:
         """Whose the device in a row is."""
         return self._owners[row] if row < len(self._owners) else None
 
+    def shared_jobs(self) -> dict[int, tuple[str, ...]]:
+        """The jobs of each row that several share, sorted."""
+        devices, here = self._device_index.devices, self._device_index.here
+        jobs = {
+            row: self._jobs.names(device.node, device.device)
+            for row, device in enumerate(devices)
+            if here[row]
+        }
+        return {row: names for row, names in jobs.items() if len(names) > 1}
+
     def nodes_of(self, job: str) -> tuple[str, ...]:
         """The nodes of a running job."""
         return tuple(sorted(self._jobs.nodes.get(job, {})))

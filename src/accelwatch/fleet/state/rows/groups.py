@@ -46,6 +46,14 @@ class Groups(NamedTuple):
         """Members of each group."""
         return np.bincount(self.groups, minlength=len(self.names))
 
+    def shared(self) -> dict[int, list[str]]:
+        """The names of the groups of each row that is in several, sorted."""
+        several = np.bincount(self.rows, minlength=len(self.of_row)) > 1
+        names: dict[int, list[str]] = {}
+        for at in np.flatnonzero(several[self.rows]):  # sorted by group, and so by name
+            names.setdefault(int(self.rows[at]), []).append(self.names[self.groups[at]])
+        return names
+
 
 class GroupIndex:
     """The groups of all rows by name of what they have in common; the loop's thread only."""
@@ -58,9 +66,11 @@ class GroupIndex:
         self._row_jobs = RowJobs()
 
     def jobs(self) -> Jobs:
-        """By row a number that is another when another job has begun there; of several the first's."""
+        """The jobs of all rows, as numbers that are others when another job has begun there."""
         belonging = self.by("job")
-        return self._row_jobs.refresh(belonging, belonging.of_row, belonging.names)
+        return self._row_jobs.refresh(
+            belonging, belonging.of_row, belonging.names, belonging.shared
+        )
 
     def by(self, key: str) -> Groups:
         """The groups by a name, as of when nodes were last brought up to date.
