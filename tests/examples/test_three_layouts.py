@@ -7,6 +7,7 @@ Windows of the shipped rules are shortened and `for` is left out, so that minute
 import asyncio
 import contextlib
 import re
+import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -15,6 +16,7 @@ import pytest
 import yaml
 
 from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.scrape_settings import Scrape
@@ -92,6 +94,7 @@ class Fleet:
         self.rack = contextlib.AsyncExitStack()
         # Ends the hub.
         self.hub = contextlib.AsyncExitStack()
+        self.rules: RuleRunner | None = None
 
     @property
     def addresses(self) -> list[str]:
@@ -124,6 +127,7 @@ async def fleet(tmp_path: Path, examples: Path) -> AsyncIterator[Fleet]:
         hub = await one.hub.enter_async_context(
             served_hub(settings, interval_s=0.2, state_dir=no_folder)
         )
+        one.rules = hub.hub.rules
         hub.hub.remedies = cast("RemedyRunner", SickRemedies())
         federated = {
             "job_name": HUB,
@@ -243,6 +247,27 @@ async def _many_gone_are_one_alert(one: Fleet) -> None:
             lambda found: [series["metric"]["node"] for series in found] == [one.silent],
             WITHIN_S,
         )
+
+
+async def _nobody_is_paged_about_a_node_in_maintenance(one: Fleet) -> None:
+    assert one.rules is not None
+    now = time.time()
+    await one.rules.incident_store.mute(
+        Maintenance(
+            id="m1", nodes=(one.silent,), starts=now, ends=now + 3600, by="ana", reason="BIOS"
+        )
+    )
+    down = 'ALERTS{alertstate="firing", alertname=~"FleetTargetDown|AcceleratorExporterDown"}'
+    for layout in ("remote_write", "federation"):
+        await one.stores[layout].until(
+            down, lambda found: not any(_is_of(series, one.silent) for series in found), WITHIN_S
+        )
+    found = await one.stores["agents"].query(down)
+    assert any(_is_of(series, one.silent) for series in found), "no hub tells Prometheus of it"
+
+
+def _is_of(series: dict[str, Any], node: str) -> bool:
+    return node in (series["metric"].get("node"), series["metric"].get("instance"))
 
 
 async def _a_hub_that_is_gone_is_missed(one: Fleet) -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from accelwatch.alerting.evaluation.pages import IncidentPages
 from accelwatch.alerting.evaluation.silences.pages import SilencePages
+from accelwatch.alerting.incidents.model.muting import Muting
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.base.slices import Turns
 from accelwatch.exposition.text import OPENMETRICS, TEXT
@@ -18,6 +19,7 @@ from accelwatch.fleet.api.http import index_page, listed
 from accelwatch.fleet.api.incidents.audit_pages import AuditPages
 from accelwatch.fleet.api.incidents.past_incidents import PastIncidents
 from accelwatch.fleet.api.incidents.remedy_pages import RemedyPages
+from accelwatch.fleet.api.muted_targets import MutedTargets
 from accelwatch.fleet.api.node_pages import NodePages
 from accelwatch.fleet.api.own import RenderOwn, own_series
 from accelwatch.fleet.api.query.events import SINCE, event_condition, events_page, parse_start
@@ -99,9 +101,10 @@ class HubPages:
         usage: Callable[[Query, Headers], Awaitable[Page]] | None = None,
         avoid: AvoidPages | None = None,
         past: PastIncidents | None = None,
+        muting: Callable[[], Muting | None] = lambda: None,
     ) -> None:
         """`may_act`: whether those who can reach the hub may change something; `usage`: the page of
-        who uses the devices."""
+        who uses the devices; `muting`: silences and maintenance, None without rules."""
         self._silences = silences or SilencePages(lambda: None, fleet.clock, lambda: fleet.nodes)
         self._remedies = remedies or RemedyPages(lambda: None, fleet.clock, lambda: fleet.nodes)
         self._evidence = evidence or EvidencePages(fleet, Evidence)
@@ -121,7 +124,8 @@ class HubPages:
         self._order: tuple[frozenset[str], list[str]] = (frozenset(), [])
         self._turns = Turns()
         self._node_pages = NodePages(fleet, self._turns, self.names, self.invalidate_sums, peers)
-        self._target_outages = TargetOutages(fleet)
+        self._muted = MutedTargets(fleet, muting)
+        self._target_outages = TargetOutages(fleet, self._muted.is_muted)
         # Requests that come together wait for one walk over the fleet and share its result.
         self._counting = asyncio.Lock()
         self.kept_totals = KeptTotals(fleet.clock, self._count)
@@ -358,7 +362,7 @@ class HubPages:
         async with self._turns.walk() as walk:
             series = await own_series(self._fleet, sums, walk)
         peers = {} if self._peers is None else self._peers.own()
-        return {**series, **self._target_outages.series(), **peers}
+        return {**series, **self._muted.series(), **self._target_outages.series(), **peers}
 
     async def _metrics(self, _query: Query, headers: Headers) -> Page:
         chosen = choose(headers.get("Accept", ""), (TEXT, OPENMETRICS)) or TEXT

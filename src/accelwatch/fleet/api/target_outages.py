@@ -1,5 +1,7 @@
 """Which targets are part of an outage, and of which one, as series by which alerts are grouped."""
 
+from collections.abc import Callable
+
 from accelwatch.fleet.api.summaries import node_health
 from accelwatch.fleet.outages import outages
 from accelwatch.fleet.state.fleet import Fleet
@@ -11,8 +13,10 @@ from accelwatch.schema.reading import Number
 class TargetOutages:
     """Of one hub, for one event loop."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, is_muted: Callable[[Node], bool]) -> None:
+        """`is_muted`: whether nobody is to be paged about a node."""
         self._fleet = fleet
+        self._is_muted = is_muted
         # By node, when the outage began that it was part of when it was asked for last.
         self._since: dict[str, str] = {}
 
@@ -24,7 +28,11 @@ class TargetOutages:
         these have no begin; an alert on them would stand for ever, and they are down one by one.
         """
         fleet = self._fleet
-        counted = [node_health(fleet, node) for node in fleet.nodes.values() if _counts(node)]
+        counted = [
+            node_health(fleet, node)
+            for node in fleet.nodes.values()
+            if node.sources and not self._is_muted(node)
+        ]
         since: dict[str, str] = {}
         for outage, nodes in outages(counted, len(fleet.nodes), fleet.clock.wall()):
             if outage.since is not None:
@@ -32,9 +40,3 @@ class TargetOutages:
                 since.update(dict.fromkeys(nodes, min(existing, default=outage.since)))
         self._since = since
         return {("fleet_target_outage", name, started): 1 for name, started in since.items()}
-
-
-def _counts(node: Node) -> bool:
-    """Whether people are to be alerted of a node that does not answer."""
-    acknowledged = node.expected is not None and node.expected.acknowledged is not None
-    return bool(node.sources) and not acknowledged

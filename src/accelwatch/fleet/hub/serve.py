@@ -107,6 +107,7 @@ class HubServer:
             audit=AuditPages(lambda: hub.journal, clock),
             avoid=AvoidPages(hub.fleet, lambda: hub.rules, lambda: hub.remedies),
             usage=hub.usage.page,
+            muting=lambda: None if hub.rules is None else hub.rules.incident_store.muting,
             silences=SilencePages(
                 lambda: hub.rules, clock, lambda: hub.fleet.nodes, lambda: target_labels(hub.fleet)
             ),

@@ -14,6 +14,16 @@ METRICS: tuple[Metric, ...] = (
         source=MetricSource.SELF,
     ),
     Metric(
+        "fleet_target_muted",
+        Kind.GAUGE,
+        Tier.AGGREGATE,
+        "",
+        "1 for each target that was acknowledged, is in maintenance, or is silenced.",
+        labels=("node",),
+        scope=Scope.NODE,
+        source=MetricSource.SELF,
+    ),
+    Metric(
         "fleet_target_outage",
         Kind.GAUGE,
         Tier.AGGREGATE,

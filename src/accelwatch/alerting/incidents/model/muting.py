@@ -154,15 +154,21 @@ class Muting:
     def _of_single(self, incident: Incident, now: float) -> Mute | None:
         if not self._in_force:
             return None
-        labels = incident.labels()
+        source = self.source_of(incident.labels(), incident.nodes, now)
+        return None if source is None else _mute(source)
+
+    def source_of(
+        self, labels: Mapping[str, str], nodes: Sequence[str], now: float
+    ) -> MuteSource | None:
+        """The silence or window in force for something with these labels on these nodes."""
         for silence in self._silences.values():
             if silence.mutes(labels, now):
-                return _mute(silence)
-        concerned = set(incident.nodes)
-        first = incident.nodes[0] if concerned else None
-        for window, names in (*self._covering.get(first, ()), *self._covering.get(None, ())):
-            if window.starts <= now < window.ends and (not names or concerned <= names):
-                return _mute(window)
+                return silence
+        concerned = set(nodes)
+        for first in (nodes[0] if concerned else None, None):
+            for window, names in self._covering.get(first, ()):
+                if window.starts <= now < window.ends and (not names or concerned <= names):
+                    return window
         return None
 
     def _of_group(self, group: Incident, members: Sequence[Incident], now: float) -> Mute | None:
