@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.exposition.display import energy, short_duration
+from accelwatch.exposition.display import energy, quantity, short_duration
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,16 @@ def test_time_that_is_compared_is_short_and_never_in_days(seconds: float, said: 
 )
 def test_energy_has_the_unit_that_keeps_it_short(joules: float, said: str) -> None:
     assert energy(joules) == said
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("utilization_ratio", 0.96, "96%"),
+        ("power_watts", 412.4, "412 W"),
+        ("temperature_celsius", 61.0, "61 °C"),
+        ("memory_used_bytes", 2 << 30, "2.0 GiB"),
+    ],
+)
+def test_a_share_is_in_percent_without_a_blank(name: str, value: float, shown: str) -> None:
+    assert quantity(name, value) == shown

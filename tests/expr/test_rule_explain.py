@@ -60,7 +60,7 @@ def test_a_window_tells_how_much_of_it_there_is() -> None:
             'avg(power_watts, "5m")',
             MISSING,
             None,
-            "power_watts avg 5m has 41 % of its samples; now stale",
+            "power_watts avg 5m has 41% of its samples; now stale",
         ),
     ]
     assert explained('avg(power_watts, "5m") < 1', World(1))[1].reason == (
@@ -121,7 +121,7 @@ def test_an_agent_says_how_much_of_a_window_there_is() -> None:
         keeper.sample(float(at), "gpu0", lookups["gpu0"])
     scene = Scene(keeper, lookups, at=1123.0, now=NOW)
     parts = explain(text, rule.tree, scene.members[0])
-    assert parts[1].reason == "power_watts avg 5m has 41 % of its samples"
+    assert parts[1].reason == "power_watts avg 5m has 41% of its samples"
 
 
 def test_cost_is_counted() -> None:

@@ -10,14 +10,14 @@ from accelwatch.base.untrusted_text import printable as printable  # noqa: PLC04
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.series import series_of
 
-# Unit to factor, digits and symbol.
+# Unit to factor, digits and what is behind the number.
 _SCALED = {
     "ratio": (100.0, 0, "%"),
-    "celsius": (1.0, 0, "°C"),
-    "watts": (1.0, 0, "W"),
-    "hertz": (1e-6, 0, "MHz"),
-    "volts": (1.0, 3, "V"),
-    "amperes": (1.0, 1, "A"),
+    "celsius": (1.0, 0, " °C"),
+    "watts": (1.0, 0, " W"),
+    "hertz": (1e-6, 0, " MHz"),
+    "volts": (1.0, 3, " V"),
+    "amperes": (1.0, 1, " A"),
 }
 _VENDOR_PREFIXES = ("NVIDIA ", "AMD ", "Advanced Micro Devices, Inc. ", "Intel(R) ", "Intel ")
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -120,7 +120,7 @@ def quantity(name: str, value: object, *, ascii_only: bool = False) -> str:
         return energy(value)
     if unit in _SCALED:
         factor, digits, symbol = _SCALED[unit]
-        shown = f"{value * factor:.{digits}f} {symbol}"
+        shown = f"{value * factor:.{digits}f}{symbol}"
         return shown.replace("°", "") if ascii_only else shown
     return f"{value:g}" if isinstance(value, float) else str(value)
 

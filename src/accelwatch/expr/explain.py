@@ -153,7 +153,7 @@ def _incomplete(node: Window, environment: Environment) -> str:
         return f"{what}: {why}"
     best = max(share for share in shares if share is not None)
     if best < LEAST_SHARE:
-        text = f"{what} has {best:.0%} of its samples".replace("%", " %")
+        text = f"{what} has {best:.0%} of its samples"
         text += " since the job began" if node.of_job else ""
         return f"{text}; now {now}" if now else text
     return f"{what} has no value yet"

@@ -434,7 +434,7 @@ def folded(folder: Path, when: str) -> list[str]:
         ('node.any(state == "lost")', ["nvidia1: state is lost"]),
         (
             "node.share(power_watts > 600) >= 0.5",
-            ["50 % of the devices of the node, >= 50 %", "nvidia1: power_watts is 700 W, > 600 W"],
+            ["50% of the devices of the node, >= 50%", "nvidia1: power_watts is 700 W, > 600 W"],
         ),
         (
             "node.count(power_watts > 600) == 1",

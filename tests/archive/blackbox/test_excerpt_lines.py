@@ -28,7 +28,7 @@ def test_the_lost_time_stands_below_its_place_on_the_axis(moment: Excerpt) -> No
     assert load[21:141].find("✕") == shown[2][21:].find("▾") == shown[3][21:].find("✕")
     assert load[21:141].count("✕") == pytest.approx(30, abs=2)
     assert load[21:141].count("█") == pytest.approx(90, abs=2)
-    assert load.rstrip().endswith("97 %")
+    assert load.rstrip().endswith("97%")
 
 
 def test_each_mark_has_its_line_with_the_time_from_the_moment(moment: Excerpt) -> None:

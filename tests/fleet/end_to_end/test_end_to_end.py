@@ -122,7 +122,7 @@ EXPECTED = (
         rule="jobs.silent_hang",
         since=(20, 22),
         closed=(35, 39),
-        evidence="100 % of the devices of the job, >= 80 %",
+        evidence="100% of the devices of the job, >= 80%",
     ),
     Expected(
         whom="n041 nvidia2",

@@ -280,7 +280,7 @@ def test_a_rule_about_a_job_reads_no_samples_of_the_job_before() -> None:
     assert [hub.truth(one) for one in (of_job, of_device, growth)] == [UNKNOWN, True, UNKNOWN]
     assert hub.truth(own) is UNKNOWN
     parts = explain(own, hub.rules[own].tree, Row(hub.columns, hub.row("a", 0)))
-    reason = "power_watts max 1m has 0 % of its samples since the job began"
+    reason = "power_watts max 1m has 0% of its samples since the job began"
     assert reason in [one.reason for one in parts]
     hub.clock.advance(1)
     work("8", 300.0, 400, 1.0)
@@ -353,7 +353,7 @@ def test_explain_says_how_much_of_a_window_there_is() -> None:
         hub.bring()
         hub.clock.advance(1)
     parts = explain(text, hub.rules[text].tree, Row(hub.columns, hub.row("a", 0)))
-    assert parts[1].reason == "power_watts avg 5m has 32 % of its samples"
+    assert parts[1].reason == "power_watts avg 5m has 32% of its samples"
 
 
 def reasons(hub: Hub, text: str) -> list[str]:

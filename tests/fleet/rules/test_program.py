@@ -185,7 +185,7 @@ def test_explain_of_a_row() -> None:
     assert [one.reason for one in parts if one.reason] == [
         "not known: power_watts avg",
         "not known: power_watts avg",
-        "power_watts avg 5m has 41 % of its samples",
+        "power_watts avg 5m has 41% of its samples",
     ]
     assert [one.value for one in parts][-4:] == [True, "amd", True, 1.0]
     absent = explain(text, rule.tree, Row(columns, 1))

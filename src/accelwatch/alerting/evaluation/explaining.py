@@ -82,11 +82,13 @@ def _row(key: str, component: Component) -> ExplanationRow:
 
 
 def _shown(component: Component) -> str:
-    """`412 W`, `0.95 (95 %)`: in base units, which the rule is written in, and as people see it."""
+    """`412 W`, `0.95 (95%)`: in base units, which the rule is written in, and as people see it."""
     value = component.value
     if isinstance(value, bool) or not isinstance(value, int | float) or component.truth is not None:
         return ""
     plain, shown = f"{value:.6g}", worded(component.node, value)
+    if "%" in shown:
+        return f"{plain} ({shown})"
     number, _, unit = shown.partition(" ")
     if not unit or number == plain:
         return shown if unit else plain

@@ -198,7 +198,7 @@ def worded(node: Node, value: Raw) -> str:
         case Window(kind=WindowKind.AGE) | Event(kind=EventUse.SINCE):
             return duration(value)
         case Window(kind=WindowKind.SHARE) | Fold(kind="share"):
-            return f"{value:.0%}".replace("%", " %")
+            return f"{value:.0%}"
     key, per_second = _unit_of(node)
     shown = None if key is None else quantity(key, value)
     if shown is None or shown == f"{value:g}":
