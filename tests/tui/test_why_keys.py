@@ -65,7 +65,7 @@ def test_a_node_that_is_visited_tells_of_devices_that_the_filter_has_left_out() 
 
     async def check(stage: FleetStage) -> None:
         text = await asked(stage, "enter")
-        assert "nothing is wrong with n001/nvidia0: 0% busy." in text
+        assert "nothing is wrong with n001/nvidia0: load 0%." in text
 
     on(check, source=source)
 

@@ -60,7 +60,7 @@ BOARD = Board(
         ),
         row("Use"),
         Panel(
-            "Utilisation of all devices",
+            "Utilization of all devices",
             "How many devices were how busy: the mean busy ratio of each over 5 minutes.",
             "percentunit",
             (("instance_device:accel_utilization:avg5m{@node}", "{{instance}} {{device}}"),),

@@ -39,7 +39,7 @@ def owner_panels(owner: str, by: str, join: str, legend: str) -> tuple[Panel, ..
     no_value = f"no data: no {owner} holds a device here, or the agent does not see its owner"
     return (
         Panel(
-            f"Utilisation of each device of the {owner}",
+            f"Utilization of each device of the {owner}",
             "Mean busy ratio. A shared device shows the same value for each owner.",
             "percentunit",
             ((f"{join}{BUSY}", f"{legend} {{{{instance}}}} {{{{device}}}}"),),

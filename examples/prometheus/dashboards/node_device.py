@@ -16,7 +16,7 @@ BOARD = Board(
     (
         row("Use"),
         Panel(
-            "Utilisation",
+            "Utilization",
             "Mean busy ratio between scrapes, and the highest sample within the agent's window.",
             "percentunit",
             (
@@ -27,7 +27,7 @@ BOARD = Board(
         Panel(
             "What is busy",
             "Share of compute units with work, of matrix units active, of memory bandwidth used. "
-            "High utilisation with low values here is a device that waits.",
+            "High utilization with low values here is a device that waits.",
             "percentunit",
             (
                 ("accel_compute_active_ratio{@device}", "{{device}} compute"),

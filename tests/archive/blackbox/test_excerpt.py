@@ -9,6 +9,7 @@ import pytest
 from accelwatch.archive.blackbox.excerpt import Excerpt, read_excerpt
 from accelwatch.archive.recording import Recorder
 from accelwatch.base.absence import Absence
+from accelwatch.cli.past.blackbox_report import excerpt_rows
 from accelwatch.kernel.xid import category_of
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import ErrorEvent
@@ -186,5 +187,8 @@ def test_a_device_that_hangs_is_told_too(tmp_path: Path) -> None:
         recorder.write(machines.snapshot(view(0, 0), time=NOW))
         hung = msgspec.structs.replace(view(0, 1), state=DeviceState.UNRESPONSIVE)
         recorder.write(machines.snapshot(hung, time=NOW + 1))
-    (mark,) = read_excerpt(path, before_s=9, after_s=9).markers
+    excerpt = read_excerpt(path, before_s=9, after_s=9)
+    (mark,) = excerpt.markers
     assert (mark.text, mark.severity) == ("hung, was ok", "critical")
+    rows = [row.split()[1:3] for row in excerpt_rows(excerpt)]
+    assert ["nvidia0", "hung"] in rows, rows

@@ -265,7 +265,7 @@ def test_the_events_of_a_dashboard_tell_a_bad_minute() -> None:
             ("▲ warning", " stale ", "the node last answered 11 s ago"),
             ("✕ critical", " down ", "the node last answered 31 s ago"),
             ("· info", " back ", "the node answers again after 61 s"),
-            ("✕ critical", name(1), "the device hangs"),
+            ("✕ critical", name(1), "the device is hung"),
             ("· info", name(1), "the device is healthy again, unresponsive for 60 s"),
         ),
         strict=True,

@@ -222,7 +222,7 @@ def test_an_idle_job_on_sound_devices_is_sent_to_look_at_itself() -> None:
 def test_another_jobs_trouble_is_not_this_ones() -> None:
     said = asked(fleet({"n003/0": "lost"}), JOB)
 
-    assert said.sentence == f"nothing is wrong with job {JOB} of ada: 16 devices, 90% busy."
+    assert said.sentence == f"nothing is wrong with job {JOB} of ada: 16 devices, load 90%."
 
 
 def test_a_lost_device_tells_which_job_waits_for_it() -> None:

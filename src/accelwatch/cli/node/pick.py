@@ -32,7 +32,7 @@ class PickOptions(msgspec.Struct, frozen=True, kw_only=True):
         str | None, option(metavar="SIZE", help="At least this much free on each (10GiB).")
     ] = None
     max_utilization: Annotated[
-        str | None, option(metavar="PERCENT", help="At most this busy (10 or 10%).")
+        str | None, option(metavar="PERCENT", help="Highest load allowed (10 or 10%).")
     ] = None
     unused: Annotated[bool, option("--unused", help="Only devices without a process.")] = False
     vendor: Annotated[

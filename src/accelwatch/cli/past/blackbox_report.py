@@ -113,7 +113,9 @@ def excerpt_rows(excerpt: Excerpt) -> Iterator[str]:
             yield f"{timestamp(marker.time):24}  {names:12}  ! {marker.kind}: {printable(marker.text)}\n"
         for track in excerpt.tracks:
             values = [_shown(key, track.values[key][index]) for key in KEYS]
-            yield _row(timestamp(time), track.name, track.states[index] or "-", *values)
+            yield _row(
+                timestamp(time), track.name, state_label(track.states[index] or "-"), *values
+            )
     for marker in markers:
         names = printable(",".join(marker.devices) or "-")
         yield f"{timestamp(marker.time):24}  {names:12}  ! {marker.kind}: {printable(marker.text)}\n"

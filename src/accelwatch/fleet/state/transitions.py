@@ -27,7 +27,7 @@ _AT_ONCE = 48
 _Notice = tuple[str, Category, str]
 _DEVICE: dict[DeviceState, _Notice] = {
     DeviceState.LOST: ("device_lost", Category.BUS, "the device is lost"),
-    DeviceState.UNRESPONSIVE: ("device_unresponsive", Category.HANG, "the device hangs"),
+    DeviceState.UNRESPONSIVE: ("device_unresponsive", Category.HANG, "the device is hung"),
     DeviceState.DEGRADED: ("device_degraded", Category.OTHER, "the device is degraded"),
 }
 _MISSING: _Notice = ("device_missing", Category.BUS, "the device is expected and not there")

@@ -12,6 +12,7 @@ from accelwatch.fleet.picture.why.subject import Kind, Subject
 from accelwatch.fleet.picture.why.troubles import NEVER_REPORTED, RUINS_JOBS, Trouble, troubles
 from accelwatch.node.usage.shares import IDLE_RATIO
 from accelwatch.schema.health import STATE_REASONS
+from accelwatch.schema.status.device_status import state_label
 from accelwatch.schema.timestamps import timestamp_or_none
 
 _MOST_EVIDENCE = 8
@@ -156,10 +157,10 @@ def _of_well_device(device: ObservedDevice) -> str:
     name = f"{device.node}/{device.name}"
     if device.state != "ok":
         reason = device.verdict.summary
-        return f"{name} is {device.state}" + (f": {reason}" if reason else "")
+        return f"{name} is {state_label(device.state)}" + (f": {reason}" if reason else "")
     details = []
     if device.load_ratio is not None:
-        details.append(f"{device.load_ratio:.0%} busy")
+        details.append(f"load {device.load_ratio:.0%}")
     if device.jobs:
         details.append(f"has job {', '.join(device.jobs)}")
     text = f"nothing is wrong with {name}" + (f": {', '.join(details)}" if details else "")
@@ -312,7 +313,7 @@ def _is_idle(device: ObservedDevice) -> bool:
 def _status_of(devices: Sequence[ObservedDevice]) -> str:
     loads = [device.load_ratio for device in devices if device.load_ratio is not None]
     text = counted(len(devices), "device")
-    return f"{text}, {sum(loads) / len(loads):.0%} busy" if loads else text
+    return f"{text}, load {sum(loads) / len(loads):.0%}" if loads else text
 
 
 _SENTENCES = {Kind.EVERYTHING: _of_everything, Kind.JOB: _of_job, Kind.USER: _of_job}
