@@ -1,5 +1,7 @@
 """The map of a fleet: quiet where all is well, loud where something is wrong, aligned, roomy."""
 
+import math
+
 import msgspec
 import pytest
 
@@ -310,9 +312,27 @@ def test_a_cell_is_still_while_the_load_moves_little(width: int) -> None:
 
 def test_a_temperature_is_still_for_less_than_three_degrees() -> None:
     steady = SteadyValues()
-    shown = [steady.of(1, "temperature", value) for value in (60.0, 62.9, 57.1, 63.0, 61.0)]
+    told = (60.0, 62.9, 57.1, 63.0, 61.0)
+    shown = [steady.of(1, "temperature", value, 0.0) for value in told]
     assert shown == [60.0, 60.0, 60.0, 63.0, 63.0]
-    assert steady.of(2, "temperature", 61.0) == 61.0
-    assert steady.of(1, "load", 0.2) == 0.2
-    assert steady.of(1, "temperature", None) is None
-    assert steady.of(1, "temperature", 61.0) == 61.0
+    assert steady.of(2, "temperature", 61.0, 0.0) == 61.0
+    assert steady.of(1, "load", 0.2, 0.0) == 0.2
+    assert steady.of(1, "temperature", None, 0.0) is None
+    assert steady.of(1, "temperature", 61.0, 0.0) == 61.0
+
+
+def test_a_load_that_goes_up_and_down_around_its_mean_is_still() -> None:
+    steady = SteadyValues()
+    loads = [0.85 + 0.05 * math.sin(second * 2 * math.pi / 16) for second in range(300)]
+    shown = [steady.of(1, "load", load, float(second)) for second, load in enumerate(loads)]
+    assert len(set(shown)) == 1
+
+
+def test_a_load_that_has_become_another_is_shown() -> None:
+    steady = SteadyValues()
+    assert steady.of(1, "load", 0.5, 0.0) == 0.5
+    shown = [steady.of(1, "load", 0.62, float(second)) for second in range(1, 61)]
+    assert shown[0] == 0.5
+    assert shown[-1] == pytest.approx(0.62, abs=0.05)
+    assert steady.of(1, "load", 0.9, 61.0) == 0.9, "a jump"
+    assert steady.of(1, "load", 0.0, 62.0) == 0.0, "idle"

@@ -26,7 +26,9 @@ def device_cell(now: DeviceNow, context: "RenderContext", width: int, *, live: b
     status = device_class(now)
     if status != "ok":
         return _fault(status, context, width)
-    value = context.board.steady.of(now.slot, context.shade, _value(now, context.shade))
+    view = context.board.view
+    time = 0.0 if view is None else view.time
+    value = context.board.steady.of(now.slot, context.shade, _value(now, context.shade), time)
     ratio = _ratio(value, context.shade)
     sign, role = context.glyphs.states["ok"], "quiet0"
     if ratio is not None:
