@@ -31,7 +31,7 @@ SHORTENED = (
     ("budget: {share: 5%, most: 3}", "budget: {share: 5%, most: 3, per_hour: 100, spacing: 0s}"),
 )
 # Of the pack: how long a rule goes on and has to hold; how long an Xid counts, 10m also over a boot.
-# That has to outlast the move of the job, which comes before the reboot and takes 30 s on a busy machine.
+# That has to outlast the move of the job, which precedes the reboot and takes 30 s on a busy machine.
 OF_PACKS = (
     (r"keep: \d+m\b", "keep: 1s"),
     (r"for: 45s", "for: 1s"),
