@@ -10,7 +10,7 @@ from accelwatch.remediation.policy.conditions.scene import Scene
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CHORES
-from accelwatch.remediation.policy.effects.node_quarantine import restore_job
+from accelwatch.remediation.policy.effects.restored_jobs import restore_job
 from accelwatch.remediation.policy.jobs.chores import MOVED_ON, name_of
 from accelwatch.remediation.policy.jobs.following import follow
 from accelwatch.remediation.policy.plan.stand_ins import spare_for

@@ -7,28 +7,33 @@ approval is of one plan, and lifts only what a person may lift.
 from collections.abc import Iterator
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.alerting.rules.document import Mode, Trust
+from accelwatch.alerting.rules.document import Mode
 from accelwatch.remediation.policy.context.cases import fresh, leading, with_desired_policy
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind, denials
-from accelwatch.remediation.policy.guards.limits import attempts, breaker, budget, canary
-from accelwatch.remediation.policy.guards.limits.ceiling import Bearing, Ceiling, answers
-from accelwatch.remediation.policy.guards.ownership import Ownership, ownership, ownership_text
+from accelwatch.remediation.policy.guards.limits import attempts, breaker
+from accelwatch.remediation.policy.guards.limits.ceiling import answers
 from accelwatch.remediation.policy.jobs import readings
-from accelwatch.remediation.policy.jobs.jobs import hung, next_job, silent
+from accelwatch.remediation.policy.jobs.jobs import next_job
 from accelwatch.remediation.policy.jobs.resuming import may_resume
 from accelwatch.remediation.policy.plan.digest import is_plan
+from accelwatch.remediation.policy.plan.gate_answers import (
+    answering,
+    bearing_of,
+    foreign,
+    machine_proof,
+    reachable,
+    room,
+)
 from accelwatch.remediation.policy.plan.verify import verify_health
 from accelwatch.remediation.policy.state.case import Case, Policy
-from accelwatch.remediation.policy.state.clocks import FRESH_S
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.relapses import MOST
 from accelwatch.remediation.policy.state.stage import Stage
 
 REMEDIES = frozenset({Kind.RESET_DEVICE, Kind.REBOOT, Kind.POWER_CYCLE})
 _WITHDRAWING = frozenset({DenialKind.STOPPED, DenialKind.VETOED, DenialKind.CEILING})
-_OTHERS = frozenset({Ownership.FOREIGN, Ownership.MAINTENANCE})
 # What the breaker keeps from beginning.
 _NEW = REMEDIES | {Kind.QUARANTINE}
 
@@ -64,7 +69,7 @@ def withdrawn(ctx: StepView, remedy: Remedy, kind: Kind) -> Denial | None:
     """What a person or a ceiling says by now against an intent that was begun."""
     case = remedy_case(ctx, remedy)
     # A rule's own mode is asked before something is begun, and takes nothing back.
-    for answer in answers(_bearing(ctx, remedy, case, Mode.AUTO), kind):
+    for answer in answers(bearing_of(ctx, remedy, case, Mode.AUTO), kind):
         if isinstance(answer, Denial) and answer.why in _WITHDRAWING:
             return answer
     return None
@@ -104,7 +109,7 @@ def only_waits(ctx: StepView, remedy: Remedy, case: Case) -> bool:
     an approved plan waits too, and a look, where the scheduler does not answer or we have just begun.
     """
     starting = not ctx.world.guard.is_warmed_up
-    unseen = starting or isinstance(_answering(ctx, remedy), Denial)
+    unseen = starting or isinstance(answering(ctx, remedy), Denial)
     passing = _PACE | {DenialKind.APPROVAL, DenialKind.STALE_READING}
     if unseen or ctx.world.guard.why:
         passing |= {DenialKind.DATA, DenialKind.STARTING}
@@ -153,17 +158,17 @@ def evaluate_guards(
 ) -> Iterator[Answer]:
     """What every guard answers to an intent; `case` is the one that a quarantine would be for."""
     # Who needs one answer stops at the first denial: the order is the one that people are told.
-    yield _answering(ctx, remedy)
+    yield answering(ctx, remedy)
     # A release asks for proof that the node is well, not whether something may be done to it.
     if kind is Kind.RELEASE:
         yield from _of_release(ctx, remedy)
         return
-    yield _identity(ctx, remedy)
+    yield machine_proof(ctx, remedy)
     of_case = case if kind is Kind.QUARANTINE else remedy_case(ctx, remedy)
     current = readings.is_current(ctx, remedy, kind, of_case)
     yield _or_approval(remedy, current) if kind is Kind.QUARANTINE else current
     yield data_guard.may_start(ctx.world.guard)
-    yield _foreign(ctx, remedy, kind)
+    yield foreign(ctx, remedy, kind)
     if kind is Kind.QUARANTINE:
         yield from _of_quarantine(ctx, remedy, case)
     else:
@@ -173,7 +178,7 @@ def evaluate_guards(
         yield breaker.may_start(ctx.state.breaker, incident, ctx.settings.breaker)
     job = next_job(ctx, remedy) if kind is Kind.MOVE_JOB else None
     if job is not None:
-        yield _reachable(ctx, remedy)
+        yield reachable(ctx, remedy)
         yield may_resume(ctx, remedy, job)
     if kind is Kind.CANCEL_JOB:
         yield attempts.cancel(ctx.state.attempts, ctx.now, ctx.settings.budget)[1]
@@ -183,20 +188,20 @@ def evaluate_guards(
             ctx.state.attempts, location, incident, ctx.now, ctx.settings.budget
         )
     if kind is Kind.QUARANTINE:
-        yield _room(ctx, remedy)
+        yield room(ctx, remedy)
 
 
 def _of_quarantine(ctx: StepView, remedy: Remedy, case: Case | None) -> Iterator[Answer]:
     if case is None:
-        yield from answers(_bearing(ctx, remedy, None, Mode.AUTO), Kind.QUARANTINE)
+        yield from answers(bearing_of(ctx, remedy, None, Mode.AUTO), Kind.QUARANTINE)
         return
     policy = case.policy
-    bearing = _bearing(ctx, remedy, case, policy.mode, sure=policy.is_sure)
+    bearing = bearing_of(ctx, remedy, case, policy.mode, sure=policy.is_sure)
     yield from answers(bearing, Kind.QUARANTINE)
     for doubt in _doubts(ctx, remedy, case):
         yield _or_approval(remedy, doubt)
     if case.group:
-        yield _denial(DenialKind.GROUP, f"it is part of {case.group}, which has one cause")
+        yield Denial(why=DenialKind.GROUP, text=f"it is part of {case.group}, which has one cause")
     override = ctx.state.overrides.get(remedy.node)
     if override is not None and ctx.now < override.until:
         text = "a person undid what was done to it, not long ago"
@@ -207,35 +212,41 @@ def _or_approval(remedy: Remedy, doubt: Answer) -> Answer:
     """A doubt; of a node that was out until its scheduler forgot that, a person may say yes in spite."""
     if not remedy.mark_lost or not isinstance(doubt, Denial):
         return doubt
-    return _denial(DenialKind.APPROVAL, f"its scheduler has lost our mark on it, and {doubt.text}")
+    return Denial(
+        why=DenialKind.APPROVAL, text=f"its scheduler has lost our mark on it, and {doubt.text}"
+    )
 
 
 def _doubts(ctx: StepView, remedy: Remedy, case: Case) -> Iterator[Denial]:
     """Why a case does not speak for a quarantine by what is so now."""
     if case.blind:
-        yield _denial(DenialKind.DATA, "there is no current data about the node")
+        yield Denial(why=DenialKind.DATA, text="there is no current data about the node")
     if case.orphaned:
-        yield _denial(DenialKind.MODE, "the rule of the incident is gone")
+        yield Denial(why=DenialKind.MODE, text="the rule of the incident is gone")
     if not fresh(ctx, remedy.node, case):
-        yield _denial(DenialKind.OLD_EVIDENCE, "what speaks for it is only what happened long ago")
+        yield Denial(
+            why=DenialKind.OLD_EVIDENCE, text="what speaks for it is only what happened long ago"
+        )
 
 
 def _of_stage(ctx: StepView, remedy: Remedy, kind: Kind) -> Iterator[Answer]:
     """After the quarantine: by the policy that was kept, and on what is so now."""
     policy = remedy.policy or Policy(rule="")
     case = remedy_case(ctx, remedy)
-    bearing = _bearing(ctx, remedy, case, policy.mode, sure=policy.is_sure)
+    bearing = bearing_of(ctx, remedy, case, policy.mode, sure=policy.is_sure)
     yield from answers(bearing, kind)
     if case is None:
         if kind is not Kind.TEST and not remedy.repair.unfit:
-            yield _denial(DenialKind.OLD_EVIDENCE, "nothing is wrong with it any more")
+            yield Denial(why=DenialKind.OLD_EVIDENCE, text="nothing is wrong with it any more")
         return
     if case.blind and not remedy.repair.unfit:
-        yield _denial(DenialKind.DATA, "there is no current data about the node")
+        yield Denial(why=DenialKind.DATA, text="there is no current data about the node")
     if case.group:
-        yield _denial(DenialKind.GROUP, f"it is part of {case.group}, which has one cause")
+        yield Denial(why=DenialKind.GROUP, text=f"it is part of {case.group}, which has one cause")
     if kind in REMEDIES and not remedy.repair.unfit and not fresh(ctx, remedy.node, case):
-        yield _denial(DenialKind.OLD_EVIDENCE, "what speaks for it is only what happened long ago")
+        yield Denial(
+            why=DenialKind.OLD_EVIDENCE, text="what speaks for it is only what happened long ago"
+        )
 
 
 def remedy_case(ctx: StepView, remedy: Remedy) -> Case | None:
@@ -251,108 +262,17 @@ def _of_release(ctx: StepView, remedy: Remedy) -> Iterator[Answer]:
     if remedy.approval.forced:
         return
     if remedy.approval.manual:
-        yield _denial(DenialKind.VETOED, "a person took it out, and only a person lets it go")
+        yield Denial(
+            why=DenialKind.VETOED, text="a person took it out, and only a person lets it go"
+        )
     if remedy.repair.relapses >= MOST:
         text = (
             f"it has failed again {remedy.repair.relapses} times in a row after it was given back"
         )
-        yield _denial(DenialKind.VETOED, f"{text}, and only a person lets it go")
+        yield Denial(why=DenialKind.VETOED, text=f"{text}, and only a person lets it go")
     yield verify_health(ctx, remedy)
     yield data_guard.may_start(ctx.world.guard)
     veto = ctx.state.vetoes.get(remedy.node)
     if veto is not None and not remedy.approval.vouched:
-        yield _denial(DenialKind.VETOED, f"{veto.by} put a hold on it")
+        yield Denial(why=DenialKind.VETOED, text=f"{veto.by} put a hold on it")
     yield attempts.release(ctx.state.attempts, ctx.now, ctx.settings.budget)[1]
-
-
-def _answering(ctx: StepView, remedy: Remedy) -> Answer:
-    action = ctx.world.shown_by.get(ctx.target(remedy))
-    scheduler = ctx.world.schedulers.get(action) if action is not None else None
-    if scheduler is None:
-        return _denial(DenialKind.IDENTITY, "no scheduler shows such a node")
-    if scheduler.unavailable:
-        return _denial(DenialKind.DATA, f"{action} does not answer: {scheduler.unavailable}")
-    if ctx.now - scheduler.time > FRESH_S:
-        age = ctx.now - scheduler.time
-        return _denial(DenialKind.DATA, f"{action} was last checked {age:.0f} s ago")
-    return PERMIT
-
-
-def _reachable(ctx: StepView, remedy: Remedy) -> Answer:
-    """Whether the node can let a job go: what runs on one that hangs goes on beside the new copy."""
-    if not hung(ctx, remedy):
-        return PERMIT
-    text = f"{ctx.target(remedy)} does not answer the scheduler, and has to be fenced first"
-    status = ctx.node_status(remedy.node)
-    if status is None or silent(ctx, remedy):
-        return _denial(DenialKind.DATA, text)
-    until = status.time + FRESH_S
-    return Denial(
-        why=DenialKind.DATA, text=f"{text}; that waits until its agent is silent too", until=until
-    )
-
-
-def _room(ctx: StepView, remedy: Remedy) -> Answer:
-    """Whether the budgets have room for a quarantine."""
-    state, limits = ctx.state.budget, ctx.settings.budget
-    if remedy.node not in state.own:
-        return budget.may_reserve(
-            state, ctx.failure_domain(remedy), ctx.group_counts, now=ctx.now, budget=limits
-        )
-    if remedy.mark_lost:
-        # It was begun before, so its pace is spent; but more may be out by now than may be.
-        return budget.has_room(state, ctx.failure_domain(remedy), ctx.group_counts, limits)
-    return PERMIT
-
-
-def _identity(ctx: StepView, remedy: Remedy) -> Answer:
-    """Whether the hub's node and the scheduler's are the same machine."""
-    proof = ctx.proof(remedy.node)
-    return proof if isinstance(proof, Denial) else PERMIT
-
-
-def _foreign(ctx: StepView, remedy: Remedy, kind: Kind) -> Answer:
-    observation = ctx.scheduler_node(remedy)
-    if observation is None:
-        return PERMIT
-    whose = ownership(observation, None)
-    if whose in _OTHERS or (whose is Ownership.DOWN and kind is Kind.QUARANTINE):
-        return _denial(DenialKind.FOREIGN, ownership_text(observation, whose))
-    return PERMIT
-
-
-def _bearing(
-    ctx: StepView, remedy: Remedy, case: Case | None, mode: Mode, *, sure: bool = True
-) -> Bearing:
-    status = ctx.node_status(remedy.node)
-    policy = remedy.policy if case is None else case.policy
-    stop, veto = ctx.state.stop, ctx.state.vetoes.get(remedy.node)
-    no = ctx.state.denied.get(remedy.node)
-    rule = "" if policy is None else policy.rule
-    return Bearing(
-        node=remedy.node,
-        mode=Mode.AUTO if remedy.approval.manual else mode,
-        sure=sure or remedy.approval.manual,
-        site=Ceiling.RESUME if remedy.approval.manual else Ceiling(ctx.settings.ceiling),
-        profile=None if remedy.approval.manual or status is None else Ceiling(status.ceiling),
-        stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",
-        canary=canary.may_act(ctx.state.canary, rule, remedy.node, policy.canary, ctx.now)
-        if policy is not None
-        else PERMIT,
-        trusted=True if case is None else case.trusted,
-        trust=Trust.AUTHENTICATED if policy is None else policy.trust,
-        silence="" if case is None or remedy.approval.manual else case.muted,
-        vetoed_by=_labelled(ctx, remedy) if veto is None else f"{veto.by}: {veto.reason}",
-        denied_by="" if no is None or not no.bears(rule, ctx.now) else no.by,
-    )
-
-
-def _labelled(ctx: StepView, remedy: Remedy) -> str:
-    """The label by which a node is left alone by rules; a person may still act on it."""
-    status, label = ctx.node_status(remedy.node), ctx.settings.no_auto_label
-    labelled = status is not None and bool(label) and label in status.labels
-    return f"it has the label {label}" if labelled and not remedy.approval.manual else ""
-
-
-def _denial(why: DenialKind, text: str) -> Denial:
-    return Denial(why=why, text=text)

@@ -18,8 +18,8 @@ from accelwatch.remediation.policy.effects.job_moves import fenced, job_done
 from accelwatch.remediation.policy.effects.node_quarantine import (
     record_quarantine,
     refresh_quarantine,
-    restore_job,
 )
+from accelwatch.remediation.policy.effects.restored_jobs import restore_job
 from accelwatch.remediation.policy.guards.limits import attempts
 from accelwatch.remediation.policy.jobs.chores import MOVED_ON
 from accelwatch.remediation.policy.jobs.following import followed

@@ -115,9 +115,11 @@ from accelwatch.remediation.policy.effects import (
     job_moves,
     lost_jobs,
     node_quarantine,
+    overrides,
     reevaluation,
     relapsing,
     repairs,
+    restored_jobs,
 )
 from accelwatch.remediation.policy.state.stage import Stage as S  # noqa: N817 - a table is read by its columns
 from accelwatch.remediation.policy.state.stage import Trigger as T  # noqa: N817 - likewise
@@ -187,12 +189,12 @@ _QUARANTINING = (
 _OTHERS = (
     *row(BEFORE, T.OBSERVED_FOREIGN, to=S.OWNED_BY_OTHER),
     *row(BEFORE, T.OBSERVED_DOWN, to=S.OWNED_BY_OTHER),
-    *row(ACTING, T.FOREIGN, to=S.OWNED_BY_OTHER, does=(node_quarantine.hand_over,)),
+    *row(ACTING, T.FOREIGN, to=S.OWNED_BY_OTHER, does=(overrides.hand_over,)),
     *row(QUARANTINED_STAGES, T.OBSERVED_FOREIGN,
-         to=S.OWNED_BY_OTHER, does=(node_quarantine.cancel, node_quarantine.hand_over)),
+         to=S.OWNED_BY_OTHER, does=(node_quarantine.cancel, overrides.hand_over)),
     *row(S.RELEASING, T.OBSERVED_FOREIGN, idle,
-         to=S.OWNED_BY_OTHER, does=(node_quarantine.hand_over,)),
-    *row(S.FAILED, T.OBSERVED_FOREIGN, to=S.OWNED_BY_OTHER, does=(node_quarantine.hand_over,)),
+         to=S.OWNED_BY_OTHER, does=(overrides.hand_over,)),
+    *row(S.FAILED, T.OBSERVED_FOREIGN, to=S.OWNED_BY_OTHER, does=(overrides.hand_over,)),
     *row(S.OWNED_BY_OTHER, T.OBSERVED_OPEN, idle, suspicious, to=S.SUSPECT),
     *row(S.OWNED_BY_OTHER, T.OBSERVED_OPEN, idle, to=S.HEALTHY),
     *row(S.OWNED_BY_OTHER, T.OBSERVED_OURS, not_forgotten,
@@ -202,24 +204,24 @@ _OTHERS = (
 # Seen open without our doing: a scheduler that has lost its state is asked about before a person is
 # blamed, for a person's override keeps the node in the pool for hours.
 _OVERRIDES = (
-    *row(ACTING, T.UNDONE, to=S.OVERRIDDEN, does=(node_quarantine.override,)),
+    *row(ACTING, T.UNDONE, to=S.OVERRIDDEN, does=(overrides.override,)),
     *row(QUARANTINED_STAGES, T.OBSERVED_OPEN, idle, state_lost,
-         to=S.SUSPECT, does=(node_quarantine.reopen,)),
+         to=S.SUSPECT, does=(overrides.reopen,)),
     *row(S.RELEASING, T.OBSERVED_OPEN, idle, state_lost, not_forced,
          to=S.PROBATION, does=(node_quarantine.confirm_release,)),
     *row((*QUARANTINED_STAGES, S.RELEASING), T.OBSERVED_OPEN, idle,
-         to=S.OVERRIDDEN, does=(node_quarantine.override,)),
+         to=S.OVERRIDDEN, does=(overrides.override,)),
     *row(S.FAILED, T.OBSERVED_OPEN, is_quarantined, state_lost,
-         to=S.SUSPECT, does=(node_quarantine.reopen,)),
-    *row(S.FAILED, T.OBSERVED_OPEN, is_quarantined, to=S.OVERRIDDEN, does=(node_quarantine.override,)),
-    *row((*BEFORE, S.OVERRIDDEN), T.RELEASE, to=S.OVERRIDDEN, does=(node_quarantine.override,)),
+         to=S.SUSPECT, does=(overrides.reopen,)),
+    *row(S.FAILED, T.OBSERVED_OPEN, is_quarantined, to=S.OVERRIDDEN, does=(overrides.override,)),
+    *row((*BEFORE, S.OVERRIDDEN), T.RELEASE, to=S.OVERRIDDEN, does=(overrides.override,)),
     *row((*BEFORE, S.OVERRIDDEN), T.FORCE_RELEASE,
-         to=S.OVERRIDDEN, does=(node_quarantine.override,)),
+         to=S.OVERRIDDEN, does=(overrides.override,)),
     *row(S.OVERRIDDEN, T.DUE, suspicious, to=S.SUSPECT),
     *row(S.OVERRIDDEN, T.DUE, to=S.HEALTHY),
     *row(S.OVERRIDDEN, T.OBSERVED_OURS,
          to=S.RELEASING,
-         does=(node_quarantine.record_quarantine, node_quarantine.revert_late_quarantine)),
+         does=(node_quarantine.record_quarantine, overrides.revert_late_quarantine)),
 )
 # What is next for a node that is out: well before fenced, fenced before emptied, emptied before
 # repaired. Each row that begins something asks `idle` first: one intent on a node at a time.
@@ -317,11 +319,11 @@ _RELEASING = (
     *row(S.RELEASING, T.TICK, idle, other_generation, not_forced,
          to=S.VERIFYING, does=(repairs.start_verifying,)),
     *row(S.RELEASING, T.TICK, idle, may_release,
-         intent=Kind.RELEASE, does=(repairs.count_release, node_quarantine.restore_jobs)),
+         intent=Kind.RELEASE, does=(repairs.count_release, restored_jobs.restore_jobs)),
     *row(S.RELEASING, T.ACHIEVED, by_person,
          to=S.SUSPECT, does=(node_quarantine.confirm_release,)),
     *row(S.RELEASING, T.ACHIEVED, forced,
-         to=S.OVERRIDDEN, does=(node_quarantine.confirm_release, node_quarantine.override)),
+         to=S.OVERRIDDEN, does=(node_quarantine.confirm_release, overrides.override)),
     *row(S.RELEASING, T.ACHIEVED, probation,
          to=S.PROBATION, does=(node_quarantine.confirm_release,)),
     *row(S.RELEASING, T.ACHIEVED, suspicious,
@@ -417,7 +419,7 @@ _PEOPLE = (
          to=S.RELEASING, does=(node_quarantine.drop, relapsing.reset_relapses, approvals.force)),
     *row(S.RELEASING, T.FORCE_RELEASE, does=(approvals.force,)),
     *row(tuple(stage for stage in S if stage is not S.HEALTHY), T.FORGET,
-         to=S.HEALTHY, does=(node_quarantine.forget,)),
+         to=S.HEALTHY, does=(overrides.forget,)),
 )
 # fmt: on
 

@@ -1,0 +1,166 @@
+"""What rows of the table do when somebody else has the node, or a person undoes what we did."""
+
+import msgspec
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.observed import HoldState, NodeObservation
+from accelwatch.action.step import RefusalKind
+from accelwatch.remediation.policy.conditions.scene import Happening, Scene
+from accelwatch.remediation.policy.context.cases import leading
+from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import BREAKER, FORGOTTEN, LINGERING, OVERRIDES
+from accelwatch.remediation.policy.effects.approvals import actor_of
+from accelwatch.remediation.policy.effects.relapsing import forget_relapses
+from accelwatch.remediation.policy.effects.restored_jobs import with_chores
+from accelwatch.remediation.policy.guards.limits import breaker
+from accelwatch.remediation.policy.state.model import Clocks, Override, Remedy, Repair
+from accelwatch.remediation.policy.state.stage import Stage
+
+replace = msgspec.structs.replace
+
+
+def hand_over(at: Scene) -> Remedy:
+    """Somebody else holds the node: what we held is theirs, though it may bear our mark."""
+    if at.remedy.hold is not None or _was_drained(at.happening):
+        observation = shown_node(at.happening)
+        if (
+            observation is not None
+            and observation.hold_state is HoldState.OURS
+            and observation.annotation is not None
+        ):
+            at.ctx.set_row(FORGOTTEN, at.remedy.node, observation.annotation.incident)
+        _override(at.ctx, at.remedy, f"{_holder(at.happening)} took it over")
+        text = f"{_holder(at.happening)} took {at.remedy.node} over"
+        if (
+            observation is not None
+            and observation.hold_state is HoldState.FOREIGN
+            and observation.reason
+        ):
+            text = f"{text}: {observation.reason}"
+        at.ctx.note(at.remedy, text, Loudness.ALERT)
+    forget_relapses(at.ctx, at.remedy.node)
+    return clean(with_chores(at.ctx, at.remedy))
+
+
+def _was_drained(happening: Happening) -> bool:
+    """Whether our drain had happened that is refused now: somebody was there in the same moment."""
+    pursued = happening.pursued
+    return (
+        pursued is not None
+        and pursued.intent.kind is Kind.QUARANTINE
+        and pursued.was_applied
+        and pursued.refusal is RefusalKind.FOREIGN
+    )
+
+
+def shown_node(happening: Happening) -> NodeObservation | None:
+    """The node as the end of a pursuit showed it, else as the scheduler did."""
+    pursued = happening.pursued
+    if pursued is None or pursued.observed is None:
+        return happening.observation
+    return pursued.observed.node
+
+
+def override(at: Scene) -> Remedy:
+    """A person undid what we did, or wants the node left alone; that it looks bad is told once."""
+    what = "it is left alone, as a person asked"
+    bad = _unhealthy_text(at)
+    _override(at.ctx, at.remedy, what)
+    if at.remedy.hold is not None:
+        changed = breaker.overridden(at.ctx.state.breaker, at.ctx.now, at.ctx.settings.breaker)
+        at.ctx.set(BREAKER, changed)
+    if bad:
+        at.ctx.note(at.remedy, bad, Loudness.ALERT, actor_of(at.happening))
+    else:
+        at.ctx.note(at.remedy, f"{at.remedy.node}: {what}", Loudness.NOTIFY, actor_of(at.happening))
+    forget_relapses(at.ctx, at.remedy.node)
+    return clean(with_chores(at.ctx, at.remedy))
+
+
+def _unhealthy_text(at: Scene) -> str:
+    """For people: that a node which a person gave back is bad, and with what; empty when it is not."""
+    remedy, node = at.remedy, at.remedy.node
+    why = dict.fromkeys(case.title or case.policy.rule for case in leading(at.ctx, remedy))
+    if remedy.repair.unfit:
+        why[remedy.repair.unfit] = None
+    if not why or (remedy.hold is None and not remedy.mark_lost and not remedy.approval.forced):
+        return ""
+    by = actor_of(at.happening) or remedy.approval.forced or "a person"
+    hours = at.ctx.settings.override_s / 3600
+    return (
+        f"{node} is back in the pool and takes jobs, but looks bad: {'; '.join(why)}. Because "
+        f"{by} gave it back, it is left alone for {hours:g} h; accelwatch remedy quarantine {node} "
+        "--reason WHY takes it out again"
+    )
+
+
+def reopen(at: Scene) -> Remedy:
+    """The scheduler has lost its state: our mark is gone, and so is what was kept for jobs.
+
+    What a person had approved is asked about anew. Who is told, and of which nodes, is decided when the
+    whole look is taken up (`state_loss.tell_state_lost`).
+    """
+    at.ctx.note(
+        at.remedy, f"the scheduler has lost our mark on {at.remedy.node}, which is open again"
+    )
+    free = with_chores(at.ctx, at.remedy)
+    return replace(
+        free,
+        hold=None,
+        mark_lost=True,
+        approval=replace(free.approval, approved="", approved_plan="", asked="", expired=None),
+        repair=replace(free.repair, verification=None),
+        jobs=replace(free.jobs, fenced=False),
+    )
+
+
+def _override(ctx: StepContext, remedy: Remedy, text: str, cooldown_s: float | None = None) -> None:
+    wait = ctx.settings.override_s if cooldown_s is None else cooldown_s
+    row = Override(node=remedy.node, at=ctx.now, until=ctx.now + wait, text=text)
+    ctx.set_row(OVERRIDES, remedy.node, row)
+
+
+def revert_late_quarantine(at: Scene) -> Remedy:
+    """A mark of ours came late on a node that a person wants free."""
+    at.ctx.note(at.remedy, "a late mark of ours is removed", Loudness.NOTIFY)
+    return replace(at.remedy, approval=replace(at.remedy.approval, forced="who undid it before"))
+
+
+def forget(at: Scene) -> Remedy:
+    """A person wants us to have nothing to do with it: nothing is touched, not even our mark."""
+    annotation = at.remedy.hold.mark if at.remedy.hold is not None else None
+    if at.remedy.pursuing is not None:
+        at.ctx.cancel(at.remedy.pursuing)
+        if at.remedy.stage is not Stage.UNKNOWN:
+            at.ctx.set_row(LINGERING, at.remedy.node, at.remedy.pursuing)
+        if at.remedy.pursuing.kind is Kind.QUARANTINE:
+            annotation = at.remedy.pursuing.mark
+    if annotation is not None:
+        at.ctx.set_row(FORGOTTEN, at.remedy.node, annotation.incident)
+    _override(at.ctx, at.remedy, "forgotten", 0.0)
+    forget_relapses(at.ctx, at.remedy.node)
+    return replace(with_chores(at.ctx, at.remedy), pursuing=None, cancelling=False, hold=None)
+
+
+def clean(remedy: Remedy) -> Remedy:
+    """Without anything that was begun or allowed for what is over."""
+    return Remedy(
+        node=remedy.node,
+        stage=remedy.stage,
+        clocks=Clocks(since=remedy.clocks.since, begun=remedy.clocks.begun),
+        target=remedy.target,
+        cases=remedy.cases,
+        incident=remedy.incident,
+        repair=Repair(serials=remedy.repair.serials),
+        pursuing=remedy.pursuing,
+        cancelling=remedy.cancelling,
+    )
+
+
+def _holder(happening: Happening) -> str:
+    observation = happening.observation
+    pursued = happening.pursued
+    if pursued is not None and pursued.observed is not None:
+        observation = pursued.observed.node
+    return "somebody" if observation is None or not observation.set_by else observation.set_by

@@ -1,0 +1,109 @@
+"""Answers of single guards to an intent on a node: scheduler, machine, holder, budgets."""
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.alerting.rules.document import Mode, Trust
+from accelwatch.remediation.policy.context.views import StepView
+from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remediation.policy.guards.limits import budget, canary
+from accelwatch.remediation.policy.guards.limits.ceiling import Bearing, Ceiling
+from accelwatch.remediation.policy.guards.ownership import Ownership, ownership, ownership_text
+from accelwatch.remediation.policy.jobs.jobs import hung, silent
+from accelwatch.remediation.policy.state.case import Case
+from accelwatch.remediation.policy.state.clocks import FRESH_S
+from accelwatch.remediation.policy.state.model import Remedy
+
+_OTHERS = frozenset({Ownership.FOREIGN, Ownership.MAINTENANCE})
+
+
+def answering(ctx: StepView, remedy: Remedy) -> Answer:
+    """Whether the scheduler that has the node answers."""
+    action = ctx.world.shown_by.get(ctx.target(remedy))
+    scheduler = ctx.world.schedulers.get(action) if action is not None else None
+    if scheduler is None:
+        return Denial(why=DenialKind.IDENTITY, text="no scheduler shows such a node")
+    if scheduler.unavailable:
+        return Denial(
+            why=DenialKind.DATA, text=f"{action} does not answer: {scheduler.unavailable}"
+        )
+    if ctx.now - scheduler.time > FRESH_S:
+        age = ctx.now - scheduler.time
+        return Denial(why=DenialKind.DATA, text=f"{action} was last checked {age:.0f} s ago")
+    return PERMIT
+
+
+def reachable(ctx: StepView, remedy: Remedy) -> Answer:
+    """Whether the node can let a job go: what runs on one that hangs goes on beside the new copy."""
+    if not hung(ctx, remedy):
+        return PERMIT
+    text = f"{ctx.target(remedy)} does not answer the scheduler, and has to be fenced first"
+    status = ctx.node_status(remedy.node)
+    if status is None or silent(ctx, remedy):
+        return Denial(why=DenialKind.DATA, text=text)
+    until = status.time + FRESH_S
+    return Denial(
+        why=DenialKind.DATA, text=f"{text}; that waits until its agent is silent too", until=until
+    )
+
+
+def room(ctx: StepView, remedy: Remedy) -> Answer:
+    """Whether the budgets have room for a quarantine."""
+    state, limits = ctx.state.budget, ctx.settings.budget
+    if remedy.node not in state.own:
+        return budget.may_reserve(
+            state, ctx.failure_domain(remedy), ctx.group_counts, now=ctx.now, budget=limits
+        )
+    if remedy.mark_lost:
+        # It was begun before, so its pace is spent; but more may be out by now than may be.
+        return budget.has_room(state, ctx.failure_domain(remedy), ctx.group_counts, limits)
+    return PERMIT
+
+
+def machine_proof(ctx: StepView, remedy: Remedy) -> Answer:
+    """Whether the hub's node and the scheduler's are the same machine."""
+    proof = ctx.proof(remedy.node)
+    return proof if isinstance(proof, Denial) else PERMIT
+
+
+def foreign(ctx: StepView, remedy: Remedy, kind: Kind) -> Answer:
+    """Whether nobody else has taken the node out."""
+    observation = ctx.scheduler_node(remedy)
+    if observation is None:
+        return PERMIT
+    whose = ownership(observation, None)
+    if whose in _OTHERS or (whose is Ownership.DOWN and kind is Kind.QUARANTINE):
+        return Denial(why=DenialKind.FOREIGN, text=ownership_text(observation, whose))
+    return PERMIT
+
+
+def bearing_of(
+    ctx: StepView, remedy: Remedy, case: Case | None, mode: Mode, *, sure: bool = True
+) -> Bearing:
+    """What bears on a node: ceilings, people, the mode of a case."""
+    status = ctx.node_status(remedy.node)
+    policy = remedy.policy if case is None else case.policy
+    stop, veto = ctx.state.stop, ctx.state.vetoes.get(remedy.node)
+    no = ctx.state.denied.get(remedy.node)
+    rule = "" if policy is None else policy.rule
+    return Bearing(
+        node=remedy.node,
+        mode=Mode.AUTO if remedy.approval.manual else mode,
+        sure=sure or remedy.approval.manual,
+        site=Ceiling.RESUME if remedy.approval.manual else Ceiling(ctx.settings.ceiling),
+        profile=None if remedy.approval.manual or status is None else Ceiling(status.ceiling),
+        stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",
+        canary=canary.may_act(ctx.state.canary, rule, remedy.node, policy.canary, ctx.now)
+        if policy is not None
+        else PERMIT,
+        trusted=True if case is None else case.trusted,
+        trust=Trust.AUTHENTICATED if policy is None else policy.trust,
+        silence="" if case is None or remedy.approval.manual else case.muted,
+        vetoed_by=_labelled(ctx, remedy) if veto is None else f"{veto.by}: {veto.reason}",
+        denied_by="" if no is None or not no.bears(rule, ctx.now) else no.by,
+    )
+
+
+def _labelled(ctx: StepView, remedy: Remedy) -> str:
+    """The label by which a node is left alone by rules; a person may still act on it."""
+    status, label = ctx.node_status(remedy.node), ctx.settings.no_auto_label
+    labelled = status is not None and bool(label) and label in status.labels
+    return f"it has the label {label}" if labelled and not remedy.approval.manual else ""
