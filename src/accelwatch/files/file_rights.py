@@ -22,20 +22,20 @@ ALL_UIDS = ["0", "0", "4294967295"]
 def changed_by_others(path: Path, owners: frozenset[int]) -> str:
     """Who else can change what a path leads to, with what to do; empty when only `owners` (uids) can.
 
-    Looked at are the place itself, the folders that lead there, and the same behind links.
+    Checked are the file itself, the folders that lead there, and the same behind links.
     In a user namespace, a folder that leads there may belong to a user that the namespace does not know.
     Raises OSError, or RuntimeError for a loop of links.
     """
     real = path.resolve(strict=True)
     trusted = owners | _unmapped_uids()
-    for component in _leading_to(path.absolute(), real):
-        file_status = component.stat()
-        if file_status.st_uid not in (owners if component == real else trusted):
-            return f"{shown(component)}: belongs to uid {file_status.st_uid}; give it to root"
+    for entry in _leading_to(path.absolute(), real):
+        file_status = entry.stat()
+        if file_status.st_uid not in (owners if entry == real else trusted):
+            return f"{shown(entry)}: belongs to uid {file_status.st_uid}; give it to root"
         if file_status.st_mode & GROUP_OR_OTHERS and not (
-            _is_sticky(file_status) and component != real
+            _is_sticky(file_status) and entry != real
         ):
-            return f"{shown(component)}: its group or others may write to it; chmod go-w it"
+            return f"{shown(entry)}: its group or others may write to it; chmod go-w it"
     return ""
 
 
@@ -48,15 +48,15 @@ def written_by_everybody(path: Path, status: os.stat_result) -> str:
     if not stat.S_ISREG(status.st_mode):
         return ""
     real = Path(os.path.realpath(path))
-    for component in _leading_to(path.absolute(), real):
-        file_status = status if component == real else component.stat()
+    for entry in _leading_to(path.absolute(), real):
+        file_status = status if entry == real else entry.stat()
         if (
             file_status.st_mode & stat.S_IWOTH
             and not _is_sticky(file_status)
-            and not _is_read_only(component)
+            and not _is_read_only(entry)
         ):
             return (
-                f"everybody may write to {shown(component)}; chmod o-w {shown(component)}, "
+                f"everybody may write to {shown(entry)}; chmod o-w {shown(entry)}, "
                 "or in a container mount the volume readOnly"
             )
     return ""
