@@ -18,7 +18,7 @@ from accelwatch.fleet.documents.remedies import (
 from accelwatch.remediation.policy.context.outcome import Note
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.guards.limits.budget import bound
-from accelwatch.remediation.policy.plan.stand_ins import candidate
+from accelwatch.remediation.policy.plan.spares.stand_ins import candidate
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState, Veto
 from accelwatch.remediation.policy.state.node_locations import failure_domain_of
 from accelwatch.remediation.settings import RemedySettings

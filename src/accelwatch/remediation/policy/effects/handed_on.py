@@ -13,7 +13,7 @@ from accelwatch.remediation.policy.context.tables import CHORES
 from accelwatch.remediation.policy.effects.restored_jobs import restore_job
 from accelwatch.remediation.policy.jobs.chores import MOVED_ON, name_of
 from accelwatch.remediation.policy.jobs.following import follow
-from accelwatch.remediation.policy.plan.stand_ins import spare_for
+from accelwatch.remediation.policy.plan.spares.stand_ins import spare_for
 from accelwatch.remediation.policy.state.clocks import RESTORE_S
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult

@@ -8,7 +8,7 @@ from accelwatch.remediation.policy.conditions.scene import Scene
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CHORES
 from accelwatch.remediation.policy.effects.intents import intent_of, restoring
-from accelwatch.remediation.policy.plan.stand_ins import return_spare
+from accelwatch.remediation.policy.plan.spares.stand_ins import return_spare
 from accelwatch.remediation.policy.state.model import Remedy
 
 replace = msgspec.structs.replace

@@ -14,7 +14,7 @@ from accelwatch.remediation.policy.plan.planned_steps import (
     steps_of,
     with_owner,
 )
-from accelwatch.remediation.policy.plan.stand_ins import drawn
+from accelwatch.remediation.policy.plan.spares.stand_ins import drawn
 from accelwatch.remediation.policy.state.case import Policy
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.spares import Drawn

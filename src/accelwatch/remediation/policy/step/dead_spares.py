@@ -11,8 +11,8 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import SPARES
-from accelwatch.remediation.policy.plan.spare_tests import INCIDENT
-from accelwatch.remediation.policy.plan.stand_ins import (
+from accelwatch.remediation.policy.plan.spares.spare_tests import INCIDENT
+from accelwatch.remediation.policy.plan.spares.stand_ins import (
     candidate,
     fault_of,
     is_dead,

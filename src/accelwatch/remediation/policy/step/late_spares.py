@@ -15,7 +15,7 @@ from accelwatch.remediation.policy.context.tables import CHORES
 from accelwatch.remediation.policy.effects.intents import intent_of
 from accelwatch.remediation.policy.jobs.chores import MOVED_ON
 from accelwatch.remediation.policy.plan.gates import first_denial
-from accelwatch.remediation.policy.plan.stand_ins import (
+from accelwatch.remediation.policy.plan.spares.stand_ins import (
     adrift,
     holder_of,
     may_request_spare,

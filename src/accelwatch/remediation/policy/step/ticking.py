@@ -19,7 +19,7 @@ from accelwatch.remediation.policy.jobs.probing import probe_silent
 from accelwatch.remediation.policy.jobs.reviving import revive
 from accelwatch.remediation.policy.plan.escalation import INTENTS, next_escalation_step
 from accelwatch.remediation.policy.plan.gates import first_denial, reported_denial
-from accelwatch.remediation.policy.plan.spare_tests import start_due_test
+from accelwatch.remediation.policy.plan.spares.spare_tests import start_due_test
 from accelwatch.remediation.policy.state import relapses
 from accelwatch.remediation.policy.state.clocks import REVIVAL_S
 from accelwatch.remediation.policy.state.model import Remedy

@@ -11,7 +11,7 @@ from accelwatch.remediation.policy.context.tables import CHORES, SPARES
 from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remediation.policy.guards.limits.ceiling import Bearing, Ceiling, answers
-from accelwatch.remediation.policy.plan.stand_ins import candidate, hub_name
+from accelwatch.remediation.policy.plan.spares.stand_ins import candidate, hub_name
 from accelwatch.remediation.policy.state import spares
 from accelwatch.remediation.policy.state.clocks import FRESH_S, TEST_S
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult

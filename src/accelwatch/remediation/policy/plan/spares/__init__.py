@@ -1,0 +1,1 @@
+"""Spares: which node may stand in for another, and their tests. Pure."""
