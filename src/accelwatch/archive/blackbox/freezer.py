@@ -21,6 +21,8 @@ _NOTE = "pending.json"
 _VERSION = 1
 # A freeze that failed is tried again after this long.
 _AGAIN_S = 60.0
+# Copied at once from a segment into a frozen file.
+_COPIED_BYTES = 64 << 10
 
 
 class Pending(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,8 +125,6 @@ class Freezer:
 
 def _join(ring: list[Segment], path: Path) -> None:
     """One recording of several: a recording is blocks one after another, whatever file they are of."""
-    import shutil  # half a MiB, for the day on which a device breaks
-
     partial = partial_path(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(partial, flags, 0o600)
@@ -132,7 +132,9 @@ def _join(ring: list[Segment], path: Path) -> None:
         with os.fdopen(descriptor, "wb") as frozen:
             for segment in ring:
                 with segment.path.open("rb") as piece:
-                    shutil.copyfileobj(piece, frozen)
+                    # Not shutil, which takes half a MiB of an agent on the day on which a device breaks.
+                    while chunk := piece.read(_COPIED_BYTES):
+                        frozen.write(chunk)
             frozen.flush()
             os.fsync(frozen.fileno())
         partial.rename(path)
