@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from accelwatch.backend_kit.remote import CommandOutput, RemoteCommand
@@ -12,7 +13,7 @@ from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.ssh.answers import (
     end_of_probe,
     end_of_round,
-    failed_before,
+    is_due,
     outputs_of,
     parse_probe,
 )
@@ -96,6 +97,10 @@ def test_what_is_not_there_is_not_asked(tmp_path: Path) -> None:
     assert outputs_of(told, MARK) == {}
 
 
+def due(body: bytes, commands: dict[str, RemoteCommand]) -> list[str]:
+    return [name for name, command in commands.items() if is_due(body, MARK, name, command)]
+
+
 def test_what_is_run_only_when_another_fails_is_run_for_each_entry_of_a_folder(
     tmp_path: Path,
 ) -> None:
@@ -118,7 +123,7 @@ def test_what_is_run_only_when_another_fails_is_run_for_each_entry_of_a_folder(
     first, second, _ = told.split(end_of_round(MARK))
     first += end_of_round(MARK)
     assert set(outputs_of(first, MARK)) == {"test.q"}
-    assert failed_before(first, MARK, asked) == ["test.each"]
+    assert due(first, asked) == ["test.each"]
     outputs = outputs_of(second, MARK)
     assert {name: told.output for name, told in outputs.items()} == {
         "test.each/0000:1b:00.0": b"-i 0000:1b:00.0\n",
@@ -127,8 +132,21 @@ def test_what_is_run_only_when_another_fails_is_run_for_each_entry_of_a_folder(
     _, well = run(
         tmp_path, SHELLS[0], query, each, words=PROBE + b"STATUS=0; export STATUS\n" + ROUND
     )
-    assert failed_before(well, MARK, asked) == []
-    assert failed_before(first, MARK, {"test.q": query}) == []
+    assert due(well, asked) == []
+    assert due(first, {"test.q": query}) == []
+
+
+def test_a_command_may_be_for_the_failure_of_one_that_was_for_a_failure(tmp_path: Path) -> None:
+    program(tmp_path, "vendor-smi", "exit 3")
+    first = RemoteCommand(key="q", programs=("vendor-smi",))
+    second = msgspec.structs.replace(first, key="r", if_fails="q")
+    third = msgspec.structs.replace(first, key="s", if_fails="r")
+    asked = {"test.q": first, "test.r": second, "test.s": third}
+    words = PROBE + ROUND + also(asked, "test.r")
+    _, told = run(tmp_path, SHELLS[0], first, second, third, words=words)
+    rounds = told.split(end_of_round(MARK))
+    assert due(rounds[0] + end_of_round(MARK), asked) == ["test.r"]
+    assert due(told, asked) == ["test.r", "test.s"]
 
 
 def test_a_folder_without_entries_is_asked_for_none(tmp_path: Path) -> None:

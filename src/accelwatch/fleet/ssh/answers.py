@@ -1,7 +1,6 @@
 """What the script wrote on its standard output, taken apart at the marks. Pure; raises TargetFault."""
 
 import re
-from collections.abc import Mapping
 
 import msgspec
 
@@ -81,14 +80,15 @@ def outputs_of(body: bytes, marker: str) -> dict[str, CommandOutput]:
     return outputs
 
 
-def failed_before(body: bytes, marker: str, commands: Mapping[str, RemoteCommand]) -> list[str]:
-    """The commands that are to be run because the one before them failed. Raises TargetFault."""
-    wanting = [name for name, command in commands.items() if command.if_fails]
-    if not wanting:
-        return []
-    outputs = outputs_of(body, marker)
-    before = {name: f"{name.partition('.')[0]}.{commands[name].if_fails}" for name in wanting}
-    return [name for name in wanting if before[name] in outputs and outputs[before[name]].status]
+def is_due(body: bytes, marker: str, name: str, command: RemoteCommand) -> bool:
+    """Whether a command is to be run because the one before it was run and has failed.
+
+    Asked of one command after the other it holds for a chain of them. Raises TargetFault.
+    """
+    if not command.if_fails:
+        return False
+    before = outputs_of(body, marker).get(f"{name.partition('.')[0]}.{command.if_fails}")
+    return before is not None and before.status != 0
 
 
 def _status(line: bytes) -> int:

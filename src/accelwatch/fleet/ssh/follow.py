@@ -14,7 +14,7 @@ from accelwatch.fleet.ssh.answers import (
     HostProbe,
     end_of_probe,
     end_of_round,
-    failed_before,
+    is_due,
     parse_probe,
 )
 from accelwatch.fleet.ssh.connection import Connection
@@ -149,8 +149,9 @@ class SshFollower:
         loop = asyncio.get_running_loop()
         started = loop.time()
         body = await self._answer(connection, ROUND)
-        for name in failed_before(body, self._marker, self._transport.commands):
-            body += await self._answer(connection, also(self._transport.commands, name))
+        for name, command in self._transport.commands.items():
+            if is_due(body, self._marker, name, command):
+                body += await self._answer(connection, also(self._transport.commands, name))
         duration_s = loop.time() - started
         pace_s = max(self._transport.settings.interval_s, min(_SHARE * duration_s, _LONGEST_REST_S))
         exposed = await self._reading.read(body)
