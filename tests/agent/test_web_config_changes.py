@@ -14,7 +14,7 @@ import pytest
 from accelwatch.base.errors import ConfigError
 from accelwatch.config.model import Web
 from accelwatch.web.front import Front
-from accelwatch.web.http.http_server import ServerLimits
+from accelwatch.web.http.sources import ServerLimits
 from accelwatch.web.protection.exposure import check_kept
 from accelwatch.web.protection.watch import Watch
 from accelwatch.web.protection.web_config import Protection, load_protection

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from accelwatch.base.clock import SystemClock
-from accelwatch.web.http.http_server import HttpServer, ServerLimits
+from accelwatch.web.http.http_server import HttpServer
+from accelwatch.web.http.sources import ServerLimits
 from accelwatch.web.http.stream import OFFERED, STREAM, Outlet
 from accelwatch.web.pages.page import Change, Headers, Page, Query
 from accelwatch.web.protection.web_config import Protection

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.web.http.http_server import ServerLimits
+from accelwatch.web.http.sources import ServerLimits
 from accelwatch.web.protection.web_config import Protection
 from web.echo_site import BIG, LAST, EchoSite, asked, codes, received, told
 

@@ -16,7 +16,8 @@ from accelwatch.alerting.evaluation.paths import is_about_rules
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UnmetError
 from accelwatch.exporter import Exporter
-from accelwatch.web.http.http_server import HttpServer, ServerLimits
+from accelwatch.web.http.http_server import HttpServer
+from accelwatch.web.http.sources import ServerLimits
 from accelwatch.web.http.stream import OFFERED, PACKED, STREAM, Outlet
 from accelwatch.web.pages.index import index_page
 from accelwatch.web.pages.page import Change, Headers, Page, Query, check_parameters, plain

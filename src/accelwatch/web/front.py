@@ -10,7 +10,7 @@ import msgspec
 
 from accelwatch.config.forms import split_address
 from accelwatch.config.model import Web
-from accelwatch.web.http.http_server import ServerLimits
+from accelwatch.web.http.sources import ServerLimits
 from accelwatch.web.protection.exposure import check_exposure, check_kept
 from accelwatch.web.protection.watch import CHECK_EVERY_S, Watch
 from accelwatch.web.protection.web_config import Protection

@@ -7,101 +7,36 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from typing import Protocol
-from urllib.parse import parse_qs
-
-import msgspec
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 
 from accelwatch.base.clock import Clock
-from accelwatch.base.errors import AccelwatchError, UnmetError, UsageError
-from accelwatch.web.http.admission import RETRY, Admission, Admitted
+from accelwatch.base.errors import AccelwatchError, UnmetError
+from accelwatch.web.http.admission import RETRY, Admission
 from accelwatch.web.http.failures import FailureLog
 from accelwatch.web.http.http_protocol import HttpProtocol
 from accelwatch.web.http.reply import DEFAULT_HEADERS, Reply
 from accelwatch.web.http.request import Request
-from accelwatch.web.http.stream import STREAM, Outlet, Stalled
+from accelwatch.web.http.request_reading import change_of, guest_of, query_of, visit_of
+from accelwatch.web.http.sources import PageSource, ServerLimits, StreamSource
+from accelwatch.web.http.stream import STREAM, Stalled
 from accelwatch.web.pages.negotiation import choose
 from accelwatch.web.pages.page import (
     BusyError,
-    Change,
     Headers,
     Page,
-    Query,
-    Visit,
     VisitedPages,
     plain,
 )
 from accelwatch.web.protection.web_config import Protection
-from accelwatch.web.sockets.connections import Connection, Connections, Limits
+from accelwatch.web.sockets.connections import Connection, Connections
 
 logger = logging.getLogger(__name__)
 
-_MAX_PARAMETERS = 64
 _READING = ("GET", "HEAD")
-# Longer than any honest client needs for the little that is taken.
-_BODY_WAIT_S = 5.0
 # For answers whose connections have been closed.
 _FINAL_REPLY_S = 0.1
 # Answers after which a connection is closed.
 _LAST = frozenset({401, 413, 415})
-
-
-class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Bounds on requests and streams; times in seconds."""
-
-    requests: int = 40
-    # A client that takes longer to read its answer gives way when there are too many requests.
-    slow_s: float = 1.0
-    streams: int = 32
-    stall_s: float = 10.0
-    connections: Limits = Limits()
-    # Names in lower case, beyond this machine's own, by which it may be asked on loopback.
-    allowed_hosts: frozenset[str] = frozenset()
-
-
-class PageSource(Protocol):
-    """Which path gives which page."""
-
-    def methods(self, path: str) -> tuple[str, ...]:
-        """The methods that a path takes; empty when there is no such path."""
-        ...
-
-    def page(self, path: str, query: Query, headers: Headers) -> Page | Awaitable[Page]:
-        """The page for GET and HEAD, at once or later.
-
-        Raises AccelwatchError for parameters that make no sense.
-        """
-        ...
-
-    async def act(self, change: Change) -> Page:
-        """The answer to a request that changes something. Raises AccelwatchError."""
-        ...
-
-
-class StreamSource(Protocol):
-    """What `/v1/stream` sends."""
-
-    @property
-    def offered(self) -> tuple[str, ...]:
-        """Its media types, that of a client that does not say first."""
-        ...
-
-    async def run(self) -> None:
-        """Keep time for the streams until cancelled."""
-        ...
-
-    def close(self) -> None:
-        """Nothing will follow: streams end."""
-        ...
-
-    def check(self, query: Query) -> None:
-        """Raise AccelwatchError for parameters that make no sense."""
-        ...
-
-    async def send(self, media: str, outlet: Outlet, query: Query, stall_s: float) -> None:
-        """Send one stream until it ends. Raises Stalled, ConnectionError, TimeoutError."""
-        ...
 
 
 class HttpServer:
@@ -234,21 +169,21 @@ class HttpServer:
         if visited is not None and not visited.methods(request.path):
             visited = None
         admitted = await self._admission.admit(
-            request, self.protection, self.limits.allowed_hosts, _guest(request, visited)
+            request, self.protection, self.limits.allowed_hosts, guest_of(request, visited)
         )
         refusal = admitted.refusal or self._route_refusal(request)
         if refusal is not None:
             return refusal
         try:
-            query = _query(request)
+            query = query_of(request)
             if request.path == STREAM and request.method == "GET":
                 self._source.check(query)
                 return None
             if request.method not in _READING:
-                change = await _change_of(request, query, admitted)
+                change = await change_of(request, query, admitted)
                 return await (self._pages if visited is None else visited).act(change)
             if visited is not None:
-                return visited.show(_visit_of(request, query, admitted))
+                return visited.show(visit_of(request, query, admitted))
             page = self._pages.page(request.path, query, request.headers)
             return page if isinstance(page, Page) else await page
         except UnmetError as error:
@@ -302,7 +237,7 @@ class HttpServer:
         outlet = _Outlet(reply, request.headers, stall_s)
         try:
             await reply.start(200, self._headers(headers), close=True)
-            await self._source.send(media, outlet, _query(request), stall_s)
+            await self._source.send(media, outlet, query_of(request), stall_s)
             await reply.finish()
         except (Stalled, TimeoutError):
             logger.info("a stream's client does not read and is let go")
@@ -332,55 +267,3 @@ class _Outlet:
 
     def backlog(self) -> int:
         return self._reply.backlog()
-
-
-def _query(request: Request) -> Query:
-    try:
-        return parse_qs(
-            request.raw_query,
-            keep_blank_values=True,
-            max_num_fields=_MAX_PARAMETERS,
-        )
-    except ValueError as error:
-        raise AccelwatchError("the query cannot be read") from error
-
-
-async def _change_of(request: Request, query: Query, admitted: Admitted) -> Change:
-    """What is asked for, with its body, which was judged by its length before. Raises UsageError."""
-    try:
-        async with asyncio.timeout(_BODY_WAIT_S):
-            body = await request.read()
-    except (TimeoutError, ConnectionError) as error:
-        raise UsageError("the body did not arrive") from error
-    return Change(
-        method=request.method,
-        path=request.path,
-        query=query,
-        headers=request.headers,
-        body=body,
-        user=admitted.user,
-        role=admitted.role,
-        address=request.remote,
-        guest=admitted.guest,
-    )
-
-
-def _guest(request: Request, visited: VisitedPages | None) -> str:
-    """Under which name a request without credentials is let in by a link; empty when it is not."""
-    if visited is None:
-        return ""
-    try:
-        return visited.guest(request.path, _query(request))
-    except AccelwatchError:
-        return ""
-
-
-def _visit_of(request: Request, query: Query, admitted: Admitted) -> Visit:
-    return Visit(
-        path=request.path,
-        query=query,
-        headers=request.headers,
-        user=admitted.user,
-        role=admitted.role,
-        guest=admitted.guest,
-    )
