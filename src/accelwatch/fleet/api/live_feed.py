@@ -1,0 +1,170 @@
+"""What one set of fields and filter shows of the fleet, tick by tick; made once for all who watch."""
+
+import asyncio
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from accelwatch.base.slices import LongWork
+from accelwatch.expr import Expression
+from accelwatch.fleet.api.query.choosing import chosen, series_of, subject_at
+from accelwatch.fleet.api.query.names import Column, all_series
+from accelwatch.fleet.api.query.showing import shown
+from accelwatch.fleet.api.query.written import identity_fields
+from accelwatch.fleet.names import SPEAKING
+from accelwatch.fleet.state.events import Noted
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.fleet_status import AT_ONCE, FleetStatus, refresh_nodes, status_of
+from accelwatch.fleet.state.nodes.node import Node
+from accelwatch.fleet.state.rows.table import Indices
+from accelwatch.fleet.table.rows import grown
+from accelwatch.fleet.table.state_codes import HEALTHS, STATE, STATES
+from accelwatch.fleet.wire import (
+    DeviceNow,
+    DeviceSlot,
+    FleetDocument,
+    FleetTick,
+    NodeNow,
+)
+from accelwatch.web.http.stream import (
+    framed,
+)
+
+# Characters of why a node is not heard, in every tick.
+_MAX_WHY = 200
+# Devices after which the loop may do something else.
+_DEVICES_AT_ONCE = 500
+_UNREACHABLE = STATE["unreachable"]
+
+
+class Feed:
+    """Ticks for one set of fields and filter."""
+
+    def __init__(self, columns: tuple[Column, ...], expression: Expression | None) -> None:
+        self.columns = columns
+        self.clients = 0
+        self.sequence = 0
+        self.tick: FleetTick | None = None
+        # Slot to the sequence at which it was last changed, and its device.
+        self.devices: dict[int, tuple[int, DeviceSlot]] = {}
+        self._expression = expression
+        self._series = [*all_series(columns), *series_of(expression)]
+        # By row, what the table's `changed` was when its place was told.
+        self._announced_versions: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        # Frames of the present tick by media type, and changes by media type and last sequence:
+        # encoded once for all viewers, void with the next tick.
+        self._frames: dict[str, bytes] = {}
+        self._changes: dict[tuple[str, int], list[bytes]] = {}
+        # Sequence at which a place was last changed.
+        self._changed_sequence = 0
+        # Making a tick yields to the loop. A second one meanwhile would give out the same sequence
+        # number twice, and viewers would miss a change.
+        self._making = asyncio.Lock()
+
+    def request_series(self, fleet: Fleet) -> None:
+        """Have its numbers among those that are next decoded, for whomever that is."""
+        fleet.table.planes.request(self._series, fleet.clock.monotonic())
+
+    async def make(self, fleet: Fleet, document: FleetDocument) -> None:
+        """Make the next tick; one at a time."""
+        async with self._making:
+            await self._make(fleet, document)
+
+    async def _make(self, fleet: Fleet, document: FleetDocument) -> None:
+        sequence = self.sequence + 1
+        devices: list[DeviceNow] = []
+        nodes: list[NodeNow] = []
+        work = LongWork()
+        ready = await refresh_nodes(fleet, self._series, work.rest)
+        await fleet.odd.refresh(work)
+        for at in range(0, len(ready), AT_ONCE):
+            batch = ready[at : at + AT_ONCE]
+            nodes += [_node_now(fleet, node) for node in batch]
+            devices += self._now(fleet, status_of(fleet, batch), sequence)
+            await work.rest()
+        self.tick = FleetTick(
+            sequence=sequence,
+            time=fleet.clock.wall(),
+            fleet=document,
+            nodes=tuple(nodes),
+            devices=tuple(devices),
+        )
+        self.sequence = sequence
+        self._frames, self._changes = {}, {}
+
+    def _now(self, fleet: Fleet, now: FleetStatus, sequence: int) -> list[DeviceNow]:
+        at = np.flatnonzero(chosen(fleet, now, self._expression))
+        if not len(at):
+            return []
+        table, rows, state = fleet.table, now.rows[at], now.state[at]
+        self._update_devices(fleet, now, at, sequence)
+        ages = [None if math.isnan(age) else age for age in now.age_s[at].tolist()]
+        return list(
+            map(
+                DeviceNow,
+                rows.tolist(),
+                [STATES[code] for code in state.tolist()],
+                [HEALTHS[code] for code in now.health[at].tolist()],
+                ages,
+                zip(*shown(table, rows, state == _UNREACHABLE, self.columns), strict=True),
+            )
+        )
+
+    def _update_devices(self, fleet: Fleet, now: FleetStatus, at: Indices, sequence: int) -> None:
+        """Who stands in the rows that have changed since they were told."""
+        table, rows = fleet.table, now.rows[at]
+        self._announced_versions = grown(self._announced_versions, table.rows.size, -1)
+        for position in np.flatnonzero(
+            self._announced_versions[rows] != table.changed[rows]
+        ).tolist():
+            row = int(rows[position])
+            identity = identity_fields(subject_at(fleet, now, int(at[position])))
+            before = self.devices.get(row)
+            current = DeviceSlot(slot=row, **identity)
+            self._announced_versions[row] = table.changed[row]
+            if before is None or before[1] != current:
+                self.devices[row] = sequence, current
+                self._changed_sequence = sequence
+
+    def changes(self, media: str, after: int) -> Sequence[bytes]:
+        """Places that changed after a tick as bytes, made once for all who saw that tick last."""
+        if after >= self._changed_sequence:
+            return ()
+        if (media, after) not in self._changes:
+            changed = [message for sequence, message in self.devices.values() if sequence > after]
+            self._changes[media, after] = [
+                b"".join(
+                    [framed(message, media) for message in changed[at : at + _DEVICES_AT_ONCE]]
+                )
+                for at in range(0, len(changed), _DEVICES_AT_ONCE)
+            ]
+        return self._changes[media, after]
+
+    def shows(self, fleet: Fleet, noted: Noted) -> bool:
+        """Whether an event is of this stream: with a filter, of a device that it has let through."""
+        if self._expression is None:
+            return True
+        row = fleet.table.rows.get((noted.node, noted.event.device_id))
+        shown = None if row is None else self.devices.get(row)
+        return shown is not None and shown[1].node == noted.node
+
+    def frame(self, media: str) -> bytes:
+        """The tick as bytes, made once for all clients."""
+        if media not in self._frames and self.tick is not None:
+            self._frames[media] = framed(self.tick, media)
+        return self._frames.get(media, b"")
+
+
+def _node_now(fleet: Fleet, node: Node) -> NodeNow:
+    slots = fleet.table.slots_of(node.name)
+    gone = slots.missing if slots is not None and node.best is not None else 0
+    state = fleet.state_of(node)
+    why = _what_is_unread(node) if state in SPEAKING else node.why_silent[:_MAX_WHY]
+    odd = fleet.odd.of(node.name)
+    return NodeNow(node.name, state.value, fleet.age_of(node), gone, why, odd)
+
+
+def _what_is_unread(node: Node) -> str:
+    return "; ".join(backend.complaint for backend in node.unusable)[:_MAX_WHY]
