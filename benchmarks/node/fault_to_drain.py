@@ -85,7 +85,7 @@ def measured(site: SlurmSite, compares: bool) -> dict[str, float]:
     began = time.monotonic()
     site.lose(OURS)
     seen = seen_by(lambda: drained(slurm), {OURS, THEIRS} if compares else {OURS})
-    site.mend(OURS)
+    site.repair(OURS)
     waited(lambda: not site.get("/v1/remedies")["remedies"])
     time.sleep(CALM_S)
     if THEIRS in drained(slurm):

@@ -103,7 +103,7 @@ def test_it_is_a_fork_with_nothing_of_the_server(start: Start) -> None:
     targets = [link.readlink() for link in links if link.is_symlink()]
     assert not any(str(target).startswith("socket:") for target in targets)
     assert not any(str(target).startswith(str(agent.folder / "state")) for target in targets)
-    assert agent.told().count("listening address=") == 1
+    assert agent.log_text().count("listening address=") == 1
 
 
 def test_the_collector_has_no_openssl(start: Start) -> None:
@@ -125,7 +125,7 @@ def test_one_that_crashes_is_replaced_by_a_program_of_its_own(start: Start) -> N
         lambda: b"accelwatch.node.sampler.child" in Path(f"/proc/{second}/cmdline").read_bytes()
     )
     agent.wait_for(lambda: "accel_device_up{" in agent.get("/metrics"))
-    assert agent.told().count("collector ended code=SIGKILL") == 1
+    assert agent.log_text().count("collector ended code=SIGKILL") == 1
 
 
 def test_it_ends_with_an_agent_that_is_killed(start: Start) -> None:

@@ -30,7 +30,7 @@ def test_a_running_agent_asks_nobody_and_loads_nothing_for_it(tmp_path: Path) ->
     finally:
         agent.kill()
     lines = [
-        line.split("|") for line in agent.told().splitlines() if line.startswith("import time:")
+        line.split("|") for line in agent.log_text().splitlines() if line.startswith("import time:")
     ]
     loaded = {line[-1].strip() for line in lines}
     assert {"accelwatch.agent.runtime", "h11"} <= loaded

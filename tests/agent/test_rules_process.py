@@ -70,7 +70,7 @@ def test_a_fault_of_the_driver_is_an_incident(agent: AgentProcess, driver: NvmlS
     # Broken rules change nothing; mended ones are taken up with the same signal.
     (agent.folder / "rules.yaml").write_text("version: 1\nrules: [{id: a, title: t, when: 'x'}]")
     agent.process.send_signal(signal.SIGHUP)
-    agent.wait_for(lambda: "configuration refused" in agent.told())
+    agent.wait_for(lambda: "configuration refused" in agent.log_text())
     assert titles() == ["nvidia3: GPU has fallen off the bus"]
     (agent.folder / "rules.yaml").write_text(RULES + "- {id: b, title: t, when: power_watts < 0}\n")
     agent.process.send_signal(signal.SIGHUP)
@@ -80,7 +80,7 @@ def test_a_fault_of_the_driver_is_an_incident(agent: AgentProcess, driver: NvmlS
     full = agent.file.read_text()
     agent.file.write_text("")
     agent.process.send_signal(signal.SIGHUP)
-    agent.wait_for(lambda: f"{agent.file}: the file sets nothing" in agent.told())
+    agent.wait_for(lambda: f"{agent.file}: the file sets nothing" in agent.log_text())
     failed = 'accel_exporter_config_last_reload_successful{config="agent"} 0'
     agent.wait_for(lambda: failed in agent.get("/metrics"))
     assert titles() == ["nvidia3: GPU has fallen off the bus"]
@@ -91,6 +91,6 @@ def test_a_fault_of_the_driver_is_an_incident(agent: AgentProcess, driver: NvmlS
     agent.process.send_signal(signal.SIGHUP)
     agent.wait_for(lambda: agent.status("/v1/incidents") == 404)
     assert agent.status("/v1/silences") == 404
-    agent.wait_for(lambda: "the configuration has no rules any more" in agent.told())
+    agent.wait_for(lambda: "the configuration has no rules any more" in agent.log_text())
     agent.wait_for(lambda: "accel_rule_firing" not in agent.get("/metrics"))
     assert agent.end(signal.SIGTERM) == 0

@@ -6,13 +6,13 @@ import pytest
 
 from accelwatch.base.errors import ConfigError, UsageError
 from accelwatch.cli.startup.app import invoke
-from support.actions.hooks import program, saying
+from support.actions.hooks import printing, program
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     act = program(tmp_path, f"echo $ACCELWATCH_DRY_RUN >> {tmp_path}/ran; echo would drain", "act")
-    (observe,) = saying(tmp_path, node={"name": "n3", "standing": "open"})
+    (observe,) = printing(tmp_path, node={"name": "n3", "standing": "open"})
     config = tmp_path / "hub.yaml"
     config.write_text(
         "remedy:\n"

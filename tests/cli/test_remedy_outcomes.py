@@ -17,7 +17,7 @@ from accelwatch.fleet.documents.remedies import (
     SparesPage,
 )
 from support.fleet.canned_hub import answering
-from support.incidents.remedy_documents import answered, asking, draining, page, unknown
+from support.incidents.remedy_documents import answered, awaiting_approval, draining, page, unknown
 
 WHY = ("--reason", "by hand")
 
@@ -89,10 +89,10 @@ def test_spares_are_listed_with_pool_state_test_and_whom_they_stand_for() -> Non
     [
         ("approve", answered("approve by kim: yes", draining()), 0),
         ("stop", answered("kim stopped everything"), 0),
-        ("hold", answered("", asking()), 0),
-        ("release", answered("release changes nothing: n002 is suspect", asking()), 1),
+        ("hold", answered("", awaiting_approval()), 0),
+        ("release", answered("release changes nothing: n002 is suspect", awaiting_approval()), 1),
         ("retry", answered("retry by kim: looked", unknown()), 3),
-        ("release", answered("release by kim: done", asking()), 4),
+        ("release", answered("release by kim: done", awaiting_approval()), 4),
     ],
 )
 def test_a_word_ends_with_what_has_come_of_it(verb: str, told: Commanded, code: int) -> None:

@@ -36,7 +36,7 @@ def test_a_job_goes_on_elsewhere_and_its_node_comes_back(site: SlurmSite, tmp_pa
     assert "JobState=PENDING" in site.slurm.job(rival)
     job.has_gone_on()
     assert incident["provenance"] == "authenticated"
-    site.mend("n1")
+    site.repair("n1")
     until(lambda: "DRAIN" not in site.slurm.node("n1"), f"n1 is released: {site.hub.log}")
     assert "accelwatch" not in site.slurm.node("n1")
     until(lambda: site.stage("n1") == "healthy", "n1 works again")
@@ -66,7 +66,7 @@ def test_a_controller_that_hangs_in_the_middle_is_told_nothing_twice(
     job.has_gone_on()
     told = Counter(line.split()[1] for line in site.changes[before:])
     assert told["requeue"] == 1
-    site.mend("n1")
+    site.repair("n1")
     until(lambda: "DRAIN" not in site.slurm.node("n1"), f"n1 is released: {site.hub.log}", 60.0)
 
 
@@ -85,7 +85,7 @@ def test_people_keep_what_they_take(site: SlurmSite) -> None:
     # After the cooldown what was seen before the person's word counts no more, though it goes on.
     until(lambda: site.stage("n3") == "healthy", "the cooldown is over")
     for node in ("n1", "n2", "n3"):
-        site.mend(node)
+        site.repair(node)
     until(lambda: not site.get("/v1/remedies")["remedies"], f"nothing is done: {site.hub.log}")
     for node, reason in (("n1", "swap the riser"), ("n2", "mine now")):
         assert "+DRAIN " in site.slurm.node(node)

@@ -52,8 +52,8 @@ def test_what_is_held_back(
     async def main() -> None:
         rules = _shipped(examples)["inhibit_rules"]
         async with alertmanager(tmp_path, free_port(), inhibit_rules=rules) as server:
-            await server.tell(source)
-            await server.tell(target)
+            await server.post_alert(source)
+            await server.post_alert(target)
             while len(found := await server.alerts(alertname=target["alertname"])) == 0:
                 await asyncio.sleep(0.05)
             (shown,) = found

@@ -14,7 +14,7 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import OWNER_NAMES, Owner
 from accelwatch.schema.status.device_status import BAD, WORST_FIRST, effective_state, severity
 from accelwatch.tui.fleet import filters
-from support.dashboards.fleets import place_of
+from support.dashboards.fleets import slot_of
 
 CONDITIONS = [
     *(f'{name} == "ml"' for name in OWNER_NAMES),
@@ -40,7 +40,7 @@ def test_each_part_of_an_owner_is_a_field_of_rows_and_places_and_a_group(name: s
     assert name in grouping.choices([])
     assert grouping.by_device(name, [])
     assert grouping.owned(name, [])
-    place = msgspec.structs.replace(place_of(0, "n1", 0, "r1"), **{name: "special"})
+    place = msgspec.structs.replace(slot_of(0, "n1", 0, "r1"), **{name: "special"})
     group = grouping.group_of(name, [])
     assert group is not None
     assert group(place) == "special"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.kernel.device_nodes import is_virtual_function, why_withheld
-from support.machines.pci_nodes import bind, give, make_part, name_node
+from support.machines.pci_nodes import bind, give, make_virtual_function, name_node
 
 ONE, TWO = "0000:51:00.0", "0000:d8:00.0"
 
@@ -76,7 +76,7 @@ def test_without_a_pattern_nothing_is_known_of_nodes(root: Path) -> None:
 
 def test_parts_of_a_function_and_other_drivers_want_no_node(root: Path) -> None:
     give(root, "npu0")
-    make_part(root, TWO, ONE)
+    make_virtual_function(root, TWO, ONE)
     assert is_virtual_function(root, TWO)
     assert not is_virtual_function(root, ONE)
     assert not why(root, pattern="npu[0-9]*")

@@ -146,7 +146,7 @@ def test_what_was_shown_long_ago_says_nothing() -> None:
     ground = ground_of()
     ground.now += FRESH_S + 1
     ground.nodes[NAME].late = True
-    ground.step(seen=(ground.nodes[NAME].heard(ground.now),), look=False)
+    ground.step(seen=(ground.nodes[NAME].status(ground.now),), look=False)
     assert not probes(ground)
     ground.step()
     assert len(probes(ground)) == 1
@@ -165,5 +165,5 @@ def test_of_many_that_fall_silent_some_are_probed_and_none_when_it_is_most() -> 
     storm = ground_of()
     for node in storm.nodes.values():
         node.late, node.agent = True, False
-    storm.step(seen=tuple(node.heard(storm.now) for node in storm.nodes.values()))
+    storm.step(seen=tuple(node.status(storm.now) for node in storm.nodes.values()))
     assert not probes(storm)

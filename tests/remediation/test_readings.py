@@ -82,8 +82,8 @@ def test_a_device_whose_own_source_is_silent_is_not_current() -> None:
     ground.fault(NODE, device="gpu-1")
     ground.now += 1.0
     node = ground.nodes[NODE]
-    heard = msgspec.structs.replace(node.heard(ground.now), late_devices=("gpu-1",))
-    node.heard = lambda now: msgspec.structs.replace(heard, time=now)  # type: ignore[method-assign]
+    heard = msgspec.structs.replace(node.status(ground.now), late_devices=("gpu-1",))
+    node.status = lambda now: msgspec.structs.replace(heard, time=now)  # type: ignore[method-assign]
     ground.say(Verb.START)
     assert ground.kinds(NODE) == []
     assert in_the_way(ground, Kind.QUARANTINE) == [

@@ -17,7 +17,7 @@ from accelwatch.action.step import RefusalKind
 from accelwatch.remediation.execution.operations.operation import OperationState
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from remediation.bench import Bench, intent
-from support.actions.hooks import program, saying, script
+from support.actions.hooks import printing, program, script
 
 OPEN = {"name": "n1", "standing": "open"}
 OURS = {"name": "n1", "standing": "ours", "mark": {"incident": "i1", "token": 1}}
@@ -46,7 +46,7 @@ class Site(Bench):
         kind = hook.pop("kind", "quarantine")
         self.options: dict[str, Any] = {"hooks": {kind: {"argv": argv, **hook}}}
         if not hook.get("trusted"):
-            self.options["observe"] = {"argv": saying(folder, node=OPEN)}
+            self.options["observe"] = {"argv": printing(folder, node=OPEN)}
         super().__init__()
 
     def restart(self) -> None:

@@ -167,7 +167,7 @@ def test_nothing_is_begun_on_what_was_seen_before_it(back_s: float, begun: list[
 def test_an_agent_that_fell_silent_before_it_is_not_fresh_after_it() -> None:
     """What the hub tells of it again has the moment at which it was heard, which is yet to come."""
     ground = Ground()
-    heard = ground.nodes["n05"].heard(ground.now)
+    heard = ground.nodes["n05"].status(ground.now)
     ground.nodes["n05"].agent = ground.nodes["n05"].answering = False
     ground.nodes["n05"].labels["rack"] = "r0"
     ground.set_back(HOUR_S)

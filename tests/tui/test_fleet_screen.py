@@ -13,7 +13,7 @@ from accelwatch.tui.theme.palettes import PALETTES
 from accelwatch.tui.widgets.row_list import RowList
 from support.dashboards.fleets import FAULTS, FedFleet, FleetStage, event, fleet_view, following, on
 from support.dashboards.local import board_of, empty_node
-from support.incidents.incident_documents import seen, told
+from support.incidents.incident_documents import fleet_with_incidents, incident_now
 from support.incidents.incident_samples import incident
 from support.machines.composed import NOW
 
@@ -252,18 +252,20 @@ def test_what_a_rule_has_found_and_what_to_do_stand_beside_the_state() -> None:
         place = next(
             one for one in view.slots if one is not None and one.node == "n002" and one.index == 3
         )
-        found = told(
+        found = incident_now(
             incident(1),
             node="n002",
             device=place.id,
         )
-        over = told(
+        over = incident_now(
             incident(2, title="It was hot"),
             node="n003",
             device="other",
             closed="2027-01-15T08:00:00Z",
         )
-        async with following(FedFleet(seen(found, over, view=view)), (240, 24)) as stage:
+        async with following(
+            FedFleet(fleet_with_incidents(found, over, view=view)), (240, 24)
+        ) as stage:
             line = stage.line_with("n002")
             assert "✕ nvidia3 lost  GPU has fallen off the bus → reboot the node" in line
             assert "✕ nvidia1 lost  → drain the node" in stage.line_with("n003")

@@ -11,7 +11,7 @@ from accelwatch.tui.state.board import Board
 from accelwatch.tui.views.header import header, tab_at
 from support.dashboards.fleets import FAULTS, FedFleet, FleetStage, fleet_view, following
 from support.dashboards.local import FedSource, Stage, board_of, hung, lost, node, running, stale
-from support.incidents.incident_documents import everything, seen
+from support.incidents.incident_documents import everything, fleet_with_incidents
 from support.machines.composed import NOW
 
 UNWELL = node(8, d1=lost(1), d3=lost(3), d5=hung(5), d6=stale(6))
@@ -133,7 +133,7 @@ def test_names_of_tabs_give_way_one_at_a_time_from_the_right(width: int) -> None
 
 def test_the_name_of_the_incidents_stays_longest() -> None:
     async def go() -> None:
-        view = seen(*everything())
+        view = fleet_with_incidents(*everything())
         async with following(FedFleet(view), (80, 24)) as stage:
             head = stage.text().splitlines()[0]
             assert "5 incidents" in head

@@ -11,14 +11,14 @@ from support.dashboards.local import board_of
 from support.incidents.incident_documents import (
     everything,
     explanation,
+    fleet_with_incidents,
     hint,
+    incident_now,
     low_power,
     muted,
     over,
     past,
     rules_now,
-    seen,
-    told,
 )
 from support.incidents.incident_samples import incident
 from tui.test_incident_screen import listed, of
@@ -85,7 +85,7 @@ def test_those_that_are_over_can_be_left_out() -> None:
         await stage.press("5", "o")
         assert "i3" not in listed(stage)
         assert "open ones only" in stage.text()
-        await stage.tick(seen(over()))
+        await stage.tick(fleet_with_incidents(over()))
         assert "no incident is open; 1 incident resolved recently" in stage.text()
         await stage.press("o")
         assert listed(stage) == ["i3"]
@@ -101,7 +101,7 @@ def test_what_a_rule_has_met_is_not_told_as_what_is_expected() -> None:
         assert "expected" not in stage.text()
 
     state = Evidence(signal="state", text="state is lost", value="lost", expected="lost")
-    on(check, source=of(told(incident(1, evidence=(state,)))))
+    on(check, source=of(incident_now(incident(1, evidence=(state,)))))
 
 
 def test_a_page_tells_all_of_an_incident() -> None:
@@ -149,7 +149,7 @@ def test_a_page_follows_its_incident_and_stays_when_it_is_told_no_more() -> None
         await stage.wait(6.0)
         await stage.until("no rule is in force")
         assert len(stage.fed.explained) == 2
-        await stage.tick(seen())
+        await stage.tick(fleet_with_incidents())
         assert "no longer updated" in stage.text()
         assert "Draws far less power" in stage.text()
 
@@ -204,7 +204,7 @@ def test_a_node_that_the_fleet_has_not_is_said() -> None:
         assert "no node n009 in this fleet" in stage.text()
         assert stage.screen_name == "incident"
 
-    on(check, source=FedFleet(seen(muted(), view=fleet_view(2))))
+    on(check, source=FedFleet(fleet_with_incidents(muted(), view=fleet_view(2))))
 
 
 def test_copying_gives_the_id_and_the_document() -> None:
@@ -249,7 +249,7 @@ def test_help_and_footer_name_the_keys() -> None:
 
 def test_a_click_in_the_footer_does_what_it_says() -> None:
     async def go() -> None:
-        source = FedFleet(seen(hint(), over()))
+        source = FedFleet(fleet_with_incidents(hint(), over()))
         async with following(source, board=board_of()) as stage:
             await stage.press("5")
             footer = stage.text().splitlines()[-1]

@@ -15,14 +15,21 @@ from accelwatch.tui.views.fleet.incident_list import why_none
 from support.dashboards.fleets import FAULTS, FedFleet, FleetStage, fleet_view, following, on
 from support.dashboards.local import FedSource, board_of, running, texts
 from support.dashboards.local import node as machine
-from support.incidents.incident_documents import everything, hint, low_power, over, seen, storm
+from support.incidents.incident_documents import (
+    everything,
+    fleet_with_incidents,
+    hint,
+    low_power,
+    over,
+    storm,
+)
 
 SIZES = [(40, 12), (60, 20), (80, 24), (120, 40), (200, 60)]
 
 
 def of(*incidents: object, **changes: object) -> FedFleet:
     """A fleet whose hub tells these."""
-    return FedFleet(seen(*incidents, **changes))  # type: ignore[arg-type]
+    return FedFleet(fleet_with_incidents(*incidents, **changes))  # type: ignore[arg-type]
 
 
 def listed(stage: FleetStage) -> list[str]:
@@ -199,11 +206,11 @@ def test_more_than_are_told_are_counted() -> None:
 def test_a_cursor_on_the_worst_stays_there_and_else_with_its_incident() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("5")
-        await stage.tick(seen(*everything()))
+        await stage.tick(fleet_with_incidents(*everything()))
         assert selected(stage) == "i1"
         await stage.press("down", "down", "down")
         assert selected(stage) == "i7"
-        await stage.tick(seen(low_power(), over()))
+        await stage.tick(fleet_with_incidents(low_power(), over()))
         assert selected(stage) == "i7"
 
     on(check, source=of(low_power(), hint(), over()))
@@ -248,4 +255,4 @@ def test_words_of_others_cannot_move_the_cursor() -> None:
             assert "\x1b" not in stage.text()
             assert "\u202e" not in stage.text()
 
-    on(check, source=FedFleet(seen(told, view=fleet_view(4, faults=FAULTS))))
+    on(check, source=FedFleet(fleet_with_incidents(told, view=fleet_view(4, faults=FAULTS))))

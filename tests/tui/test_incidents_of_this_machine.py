@@ -8,7 +8,13 @@ import msgspec
 from accelwatch.fleet.picture.model import Problem
 from support.dashboards.fleets import FedFleet
 from support.dashboards.local import FedSource, Stage, node, running
-from support.incidents.incident_documents import explanation, lost, low_power, rules_now, seen
+from support.incidents.incident_documents import (
+    explanation,
+    fleet_with_incidents,
+    lost,
+    low_power,
+    rules_now,
+)
 from support.machines.composed import NOW
 
 Check = Callable[[Stage], Awaitable[None]]
@@ -24,7 +30,7 @@ def on(check: Check, source: FedFleet | None, size: tuple[int, int] = (120, 40))
 
 
 def test_incidents_of_the_agent_are_listed_opened_and_lead_to_the_device() -> None:
-    source = FedFleet(seen(lost(), low_power()))
+    source = FedFleet(fleet_with_incidents(lost(), low_power()))
     source.explanation = explanation()
 
     async def check(stage: Stage) -> None:
@@ -50,7 +56,7 @@ def test_incidents_of_the_agent_are_listed_opened_and_lead_to_the_device() -> No
 
 
 def test_an_incident_of_this_machine_is_silenced_through_its_agent() -> None:
-    source = FedFleet(seen(lost()))
+    source = FedFleet(fleet_with_incidents(lost()))
 
     async def check(stage: Stage) -> None:
         await stage.press("5")
@@ -66,7 +72,7 @@ def test_an_incident_of_this_machine_is_silenced_through_its_agent() -> None:
 def test_without_an_agent_or_its_rules_the_screen_says_how_to_get_them() -> None:
     silent = FedFleet(None)
     silent.trouble = Problem(text="no agent 127.0.0.1:9877 answers", since=NOW)
-    view = seen()
+    view = fleet_with_incidents()
     ruleless = FedFleet(None)
     ruleless.view = msgspec.structs.replace(view, rules=rules_now(evaluated=False, rules=0))
     for source, why in (
@@ -84,7 +90,7 @@ def test_without_an_agent_or_its_rules_the_screen_says_how_to_get_them() -> None
 
 
 def test_nobody_is_asked_before_the_screen_is_opened() -> None:
-    source = FedFleet(seen(lost()))
+    source = FedFleet(fleet_with_incidents(lost()))
     asked = []
 
     async def go() -> None:

@@ -37,8 +37,15 @@ from support.dashboards.local import (
     running,
     with_history,
 )
-from support.incidents.incident_documents import everything, explanation, past, seen
-from support.incidents.remedy_documents import asking, draining, page, plan, stopped, unknown
+from support.incidents.incident_documents import everything, explanation, fleet_with_incidents, past
+from support.incidents.remedy_documents import (
+    awaiting_approval,
+    draining,
+    page,
+    plan,
+    stopped,
+    unknown,
+)
 from support.machines.composed import NOW
 from support.machines.samples import FIXTURES
 
@@ -73,7 +80,7 @@ PROBLEMS = (
 )
 SILENCE = Problem(text="hub http://hub:9878 cannot be reached: connection refused", since=NOW)
 
-ACTING = page(asking(), draining(), unknown())
+ACTING = page(awaiting_approval(), draining(), unknown())
 
 CHOSEN: dict[str, Picture] = {
     "eight-devices-one-lost-one-hung": Picture(
@@ -130,40 +137,48 @@ CHOSEN: dict[str, Picture] = {
     "node-whose-devices-have-owners": Picture(shot=owned(node(8, d3=lost(3)), JOB), size=(140, 40)),
     "no-device-on-the-local-screen": Picture(shot=driverless(), size=(80, 24)),
     "incidents-worst-first-with-a-group-unfolded": Picture(
-        fleet=seen(*everything()), size=(140, 30), keys=("5", "down", "space")
+        fleet=fleet_with_incidents(*everything()), size=(140, 30), keys=("5", "down", "space")
     ),
     "incidents-on-eighty-columns-on-light": Picture(
-        fleet=seen(*everything()), size=(80, 24), theme="light", keys=("5",)
+        fleet=fleet_with_incidents(*everything()), size=(80, 24), theme="light", keys=("5",)
     ),
     "incident-with-evidence-graphs-and-its-rule": Picture(
-        fleet=seen(*everything()), size=(120, 50), keys=("5", "down", "down", "down", "enter")
+        fleet=fleet_with_incidents(*everything()),
+        size=(120, 50),
+        keys=("5", "down", "down", "down", "enter"),
     ),
     "incident-on-eighty-columns-on-light": Picture(
-        fleet=seen(*everything()),
+        fleet=fleet_with_incidents(*everything()),
         size=(80, 24),
         theme="light",
         keys=("5", "down", "down", "down", "enter"),
     ),
     "incidents-where-there-are-no-rules": Picture(
-        fleet=seen(evaluated=False, rules=0), size=(80, 24), keys=("5",)
+        fleet=fleet_with_incidents(evaluated=False, rules=0), size=(80, 24), keys=("5",)
     ),
     "incidents-with-what-is-done-next": Picture(
-        fleet=seen(*everything()), size=(80, 24), remedies=ACTING, keys=("5",)
+        fleet=fleet_with_incidents(*everything()), size=(80, 24), remedies=ACTING, keys=("5",)
     ),
     "incidents-where-everything-is-stopped": Picture(
-        fleet=seen(*everything()),
+        fleet=fleet_with_incidents(*everything()),
         size=(120, 24),
-        remedies=stopped(asking(), draining(), unknown()),
+        remedies=stopped(awaiting_approval(), draining(), unknown()),
         keys=("5",),
     ),
     "incident-with-its-plan-and-why-not": Picture(
-        fleet=seen(*everything()), size=(100, 40), remedies=ACTING, keys=("5", "enter")
+        fleet=fleet_with_incidents(*everything()),
+        size=(100, 40),
+        remedies=ACTING,
+        keys=("5", "enter"),
     ),
     "approval-dialog-on-cancel-with-all-that-would-be-done": Picture(
-        fleet=seen(*everything()), size=(80, 24), remedies=ACTING, keys=("5", "enter", "P")
+        fleet=fleet_with_incidents(*everything()),
+        size=(80, 24),
+        remedies=ACTING,
+        keys=("5", "enter", "P"),
     ),
     "stop-that-has-to-be-typed-on-light": Picture(
-        fleet=seen(*everything()),
+        fleet=fleet_with_incidents(*everything()),
         size=(80, 24),
         theme="light",
         remedies=ACTING,

@@ -13,14 +13,14 @@ from support.dashboards.fleets import FedFleet, FedRemedies, FleetStage, on
 from support.incidents.incident_documents import job, lost, low_power, muted, over, storm
 from support.incidents.remedy_documents import (
     answered,
-    asking,
+    awaiting_approval,
     draining,
-    held,
     page,
     plan,
     remedy,
     stopped,
     unknown,
+    veto,
 )
 from support.processes.waiting import GUARD_S
 from tui.test_incident_screen import of
@@ -29,7 +29,9 @@ from tui.test_incident_screen import of
 def acting(*told: IncidentNow, remedies: RemediesPage | None = None) -> FedFleet:
     """A hub that asks for a yes about n002."""
     source = of(*told) if told else of(lost())
-    source.remedies = FedRemedies(page(asking()) if remedies is None else remedies, plan())
+    source.remedies = FedRemedies(
+        page(awaiting_approval()) if remedies is None else remedies, plan()
+    )
     return source
 
 
@@ -128,7 +130,7 @@ def test_a_hold_is_taken_back_where_there_is_one() -> None:
         await stage.until("counts")
         assert words(stage) == [Command(verb="unhold", node="n002", reason="x")]
 
-    on(check, source=acting(remedies=page(asking(), vetoes=(held("n002"),))))
+    on(check, source=acting(remedies=page(awaiting_approval(), vetoes=(veto("n002"),))))
 
 
 def test_stop_and_start_have_to_be_typed() -> None:
@@ -149,7 +151,7 @@ def test_stop_and_start_have_to_be_typed() -> None:
         assert words(stage) == [Command(verb="start", reason="calm")]
 
     on(stop, source=acting())
-    on(start, source=acting(remedies=stopped(asking())))
+    on(start, source=acting(remedies=stopped(awaiting_approval())))
 
 
 def test_what_the_hub_refuses_stays_until_it_is_closed() -> None:
@@ -174,7 +176,7 @@ def test_a_word_that_changes_nothing_or_leaves_doubt_is_told_as_such() -> None:
     assert fed is not None
 
     async def check(stage: FleetStage) -> None:
-        fed.answer = answered("release changes nothing: n002 is suspect", asking())
+        fed.answer = answered("release changes nothing: n002 is suspect", awaiting_approval())
         await stage.press("5", "R", "down", "enter", "w", "enter")
         await stage.until("It changes nothing")
         assert "release changes nothing: n002 is suspect" in stage.text()
@@ -188,7 +190,7 @@ def test_a_word_that_changes_nothing_or_leaves_doubt_is_told_as_such() -> None:
         await stage.until("Not known whether it was done")
         assert "n010 is unknown: reboots: no answer from slurmctld for 40 s" in stage.text()
         await stage.press("enter")
-        fed.answer = answered("release by kim: w", asking())
+        fed.answer = answered("release by kim: w", awaiting_approval())
         await stage.press("R", "down", "enter", "w", "enter")
         await stage.until("A person still has to approve")
 
@@ -282,7 +284,7 @@ def test_an_incident_of_another_cause_on_the_node_shows_for_what_it_is() -> None
 
 def test_what_is_done_is_told_on_list_page_and_head() -> None:
     many = page(
-        asking(),
+        awaiting_approval(),
         *(remedy(f"n0{n}", "suspect", "i30", blocked_by="as others") for n in range(25, 29)),
     )
 
@@ -307,7 +309,7 @@ def test_what_is_done_is_told_on_list_page_and_head() -> None:
 
 
 def test_a_mark_a_spare_and_a_hold_are_told_on_the_page() -> None:
-    told = page(draining(), vetoes=(held("n009"),))
+    told = page(draining(), vetoes=(veto("n009"),))
 
     async def check(stage: FleetStage) -> None:
         await stage.press("5", "enter")

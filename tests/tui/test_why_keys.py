@@ -9,7 +9,7 @@ from accelwatch.schema.health import Health
 from support.dashboards.fleets import FedFleet, FedRemedies, FleetStage, fleet_view, on
 from support.dashboards.local import FedSource, Stage, busy_process, busy_view, lost, node, running
 from support.incidents.incident_documents import low_power
-from support.incidents.remedy_documents import asking, page
+from support.incidents.remedy_documents import awaiting_approval, page
 from support.machines.composed import NOW
 from tui.test_incident_screen import of
 
@@ -72,7 +72,7 @@ def test_a_node_that_is_visited_tells_of_devices_that_the_filter_has_left_out() 
 
 def test_an_incident_and_what_the_hub_does_about_it_are_told() -> None:
     source = of(low_power())
-    source.remedies = FedRemedies(page(asking()))
+    source.remedies = FedRemedies(page(awaiting_approval()))
 
     async def check(stage: FleetStage) -> None:
         text = await asked(stage, "5")

@@ -176,8 +176,8 @@ def week_four(folder: Path, slurm: WorkingSlurm, nodes: Sequence[str]) -> Iterat
     site = WeekFour(folder, slurm, nodes)
     try:
         site.keep_spare()
-        site.begin_agents()
-        site.begin_hub()
+        site.start_agents()
+        site.start_hub()
         yield site
     finally:
         site.end()

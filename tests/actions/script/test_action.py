@@ -28,7 +28,7 @@ from accelwatch.action.step import (
 from accelwatch.base.clock import ManualClock
 from accelwatch_script.process import MOST_KEPT
 from accelwatch_script.references import HIDDEN, without, without_cut
-from support.actions.hooks import JOB, MOVE, intent, operation, program, saying, script
+from support.actions.hooks import JOB, MOVE, intent, operation, printing, program, script
 
 OPEN = {"name": "n3", "standing": "open", "answering": True}
 OURS = {"name": "n3", "standing": "ours", "mark": {"incident": "i7", "token": 3}}
@@ -51,7 +51,7 @@ async def performed(made: Action, wanted: Intent, **changes: Any) -> Report:
 def site(tmp_path: Path, text: str, seen: dict[str, Any], **hook: Any) -> dict[str, Any]:
     """One hook of quarantine, and an observer."""
     hooks = {"quarantine": {"argv": [program(tmp_path, text)], **hook}}
-    return {"observe": {"argv": saying(tmp_path, **seen)}, "hooks": hooks}
+    return {"observe": {"argv": printing(tmp_path, **seen)}, "hooks": hooks}
 
 
 def test_a_node_is_quarantined_when_that_is_seen(tmp_path: Path) -> None:
@@ -132,9 +132,9 @@ def test_a_word_is_forgotten_when_its_effect_is_seen(tmp_path: Path) -> None:
     async def scenario() -> None:
         made = script(**site(tmp_path, "exit 0", {"node": OPEN}))
         await performed(made, intent())
-        saying(tmp_path, node=OURS)
+        printing(tmp_path, node=OURS)
         assert isinstance(await proposed(made, intent()), Achieved)
-        saying(tmp_path, node=OPEN)
+        printing(tmp_path, node=OPEN)
         assert isinstance(await proposed(made, intent()), Step)
 
     run(scenario())
@@ -387,7 +387,7 @@ def moving(tmp_path: Path, **job: Any) -> dict[str, Any]:
 def test_a_move_knows_nodes_spare_and_checkpoint(tmp_path: Path) -> None:
     async def scenario() -> None:
         hooks = {"move_job": {"argv": [program(tmp_path, f"cat > {tmp_path}/given")]}}
-        observe = {"argv": saying(tmp_path, **moving(tmp_path, user="ann", restarts=2))}
+        observe = {"argv": printing(tmp_path, **moving(tmp_path, user="ann", restarts=2))}
         made = script(observe=observe, hooks=hooks)
         wanted = intent(**MOVE)
         observed = await made.observe(wanted)
@@ -408,11 +408,11 @@ def test_a_move_knows_nodes_spare_and_checkpoint(tmp_path: Path) -> None:
 def test_a_move_is_not_begun_when_the_job_has_begun_anew_since(tmp_path: Path) -> None:
     async def scenario() -> None:
         hooks = {"move_job": {"argv": [program(tmp_path, f"touch {tmp_path}/ran")]}}
-        observe = {"argv": saying(tmp_path, **moving(tmp_path))}
+        observe = {"argv": printing(tmp_path, **moving(tmp_path))}
         made = script(observe=observe, hooks=hooks)
         step = await proposed(made, intent(**MOVE))
         assert isinstance(step, Step)
-        saying(tmp_path, **moving(tmp_path, restarts=1))
+        printing(tmp_path, **moving(tmp_path, restarts=1))
         told = await made.perform(step, operation())
         assert told.status is ReportStatus.REFUSED
         assert told.text == "restarts was '0' and is '1': not called"
@@ -420,7 +420,7 @@ def test_a_move_is_not_begun_when_the_job_has_begun_anew_since(tmp_path: Path) -
         assert (await made.perform(step, operation())).status is ReportStatus.RETRY
         assert not (tmp_path / "ran").exists()
         begun = StartedStep(step=step, started=None)
-        saying(tmp_path, **moving(tmp_path))
+        printing(tmp_path, **moving(tmp_path))
         observed = await made.observe(intent(**MOVE))
         assert made.recover(begun, observed) is Recovery.REDO
 
@@ -430,7 +430,7 @@ def test_a_move_is_not_begun_when_the_job_has_begun_anew_since(tmp_path: Path) -
 def test_another_job_of_the_same_number_is_not_ours(tmp_path: Path) -> None:
     async def scenario() -> None:
         hooks = {"move_job": {"argv": ["/bin/true"]}}
-        observe = {"argv": saying(tmp_path, **moving(tmp_path, submitted=1_800_000_500.0))}
+        observe = {"argv": printing(tmp_path, **moving(tmp_path, submitted=1_800_000_500.0))}
         refusal = await proposed(script(observe=observe, hooks=hooks), intent(**MOVE))
         assert isinstance(refusal, Refusal)
         assert refusal.text == "the job is missing: its number is another job's now"
@@ -446,7 +446,7 @@ def test_all_nodes_at_once(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         options = site(tmp_path, "exit 0", {"node": OPEN})
-        made = script(**options, survey={"argv": saying(tmp_path, "survey", nodes=nodes)})
+        made = script(**options, survey={"argv": printing(tmp_path, "survey", nodes=nodes)})
         seen = await made.observe_all()
         assert len(seen) == 2000
         assert {one.hold_state for one in seen} == {HoldState.OPEN}
@@ -562,7 +562,7 @@ def test_a_job_is_followed_by_who_sees_and_moves_jobs(tmp_path: Path) -> None:
             f"{tmp_path}/42/step-900",
         )
         assert made.propose(wanted, observed) == Refusal(RefusalKind.DIED, "exit code 3")
-        saying(tmp_path, job={**job, "step": 950})
+        printing(tmp_path, job={**job, "step": 950})
         told = (await made.observe(wanted)).job
         assert told is not None
         assert told.step == 950

@@ -11,7 +11,7 @@ from accelwatch.action.checkpoint_options import CheckpointOptions
 from accelwatch.action.step import ReportStatus, Step
 from accelwatch.base.errors import ConfigError
 from accelwatch_script.checkpoint_search import CheckpointSearch
-from support.actions.hooks import MOVE, intent, operation, program, saying, script
+from support.actions.hooks import MOVE, intent, operation, printing, program, script
 
 PATTERN = "/srv/{job}/copy-{copy}/step-{step}"
 
@@ -124,7 +124,7 @@ def test_a_move_is_given_what_is_found(tmp_path: Path) -> None:
     }
     node = {"name": "n3", "standing": "open", "answering": True}
     made = script(
-        observe={"argv": saying(tmp_path, node=node, job=job)},
+        observe={"argv": printing(tmp_path, node=node, job=job)},
         hooks={"move_job": {"argv": ["/bin/true"]}},
         checkpoints={"pattern": f"{tmp_path}/{{job}}/step-{{step}}"},
     )
@@ -173,7 +173,7 @@ def test_a_hook_names_both_and_is_told_from_which_to_begin(tmp_path: Path) -> No
     told = tmp_path / "told"
     names = {"checkpoint": "/c/9", "checkpoint_before": "/c/8"}
     made = script(
-        observe={"argv": saying(tmp_path, node=node, job=job, **names)},
+        observe={"argv": printing(tmp_path, node=node, job=job, **names)},
         hooks={"move_job": {"argv": [program(tmp_path, f"echo $ACCELWATCH_BEGIN_FROM >{told}")]}},
     )
     wanted = intent(**MOVE, revive=True, checkpoint="/c/8")

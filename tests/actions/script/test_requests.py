@@ -10,7 +10,7 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from accelwatch.action.step import Refusal, Report, ReportStatus, Step, Wait
 from accelwatch.base.clock import Clock, ManualClock, SystemClock
-from support.actions.hooks import intent, operation, saying, script
+from support.actions.hooks import intent, operation, printing, script
 from support.servers.receivers import Receiver, code, receiver
 
 SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
@@ -24,7 +24,7 @@ async def told(
     made = script(
         clock or SystemClock(),
         {"SECRET": SECRET, "TOKEN": "t0ps3cret"},
-        observe={"argv": saying(tmp_path, node=OPEN)},
+        observe={"argv": printing(tmp_path, node=OPEN)},
         hooks={"quarantine": {"url": f"{there.base}/in", **hook}},
     )
     step = made.propose(intent(), await made.observe(intent()))

@@ -19,7 +19,7 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import BY_EXPORTER, WITHOUT_DRIVER, Health, Unread, evaluate_health
 from accelwatch.schema.reading import wholly_absent
 from accelwatch.schema.snapshot import DeviceView
-from support.fleet.two_nodes import ToldFleet
+from support.fleet.two_nodes import TwoNodes
 from support.machines import composed as machines
 from support.servers.fake_feed import FakeFeed
 
@@ -90,7 +90,7 @@ def on_an_agent(view: DeviceView, folder: Path) -> list[Incident]:
 
 def on_a_hub(view: DeviceView, folder: Path) -> list[Incident]:
     async def story() -> list[Incident]:
-        site = ToldFleet()
+        site = TwoNodes()
         runner = RuleRunner(FleetEvaluator(site.fleet), settings(), folder)
         await runner.start()
         for _ in range(TICKS):

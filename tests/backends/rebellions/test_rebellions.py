@@ -22,7 +22,7 @@ from accelwatch_rebellions.mapping import identified, read
 from accelwatch_rebellions.ownership import contexts_of
 from accelwatch_rebellions.table import parse_table
 from backends.rebellions.machines import DOCUMENTS, document, lay_out_bus, stage, write_program
-from support.machines.pci_nodes import bind, give, make_part, name_node
+from support.machines.pci_nodes import bind, give, make_virtual_function, name_node
 from support.machines.polling import Poll, Polled, assert_all_believed, identities, loss, readings
 from support.machines.samples import sample
 from support.machines.staged_machines import Stage
@@ -343,7 +343,7 @@ def test_a_card_that_is_listed_again_was_not_lost(tmp_path: Path) -> None:
 def test_virtual_functions_that_the_command_does_not_list_are_no_cards(tmp_path: Path) -> None:
     with opened(tmp_path, "sdk1") as (_, backend):
         lay_out_bus(tmp_path, ["0000:51:00.1"])
-        make_part(tmp_path, "0000:51:00.1", "0000:51:00.0")
+        make_virtual_function(tmp_path, "0000:51:00.1", "0000:51:00.0")
         assert [device.pci_bus_id for device in backend.discover()] == ["0000:51:00.0"]
 
 

@@ -12,7 +12,7 @@ from accelwatch.fleet.dialects import read_devices
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import DeviceView
-from support.fleet.two_nodes import ToldFleet
+from support.fleet.two_nodes import TwoNodes
 
 _DCGM = 'gpu="0",UUID="GPU-5ca1ab1e-0000-4000-8000-000000000000",device="nvidia0"'
 _NPU = 'id="0",vdie_id="5CA1AB1E-00000001-00000002-00000003-00000004",pcie_bus_info="0000:01:00.0"'
@@ -125,7 +125,7 @@ def test_however_many_codes_an_npu_has_a_rule_can_match_them(many: int, codes: s
 
 def test_an_npu_with_sixteen_codes_is_an_incident(tmp_path: Path) -> None:
     async def story() -> list[str]:
-        site = ToldFleet()
+        site = TwoNodes()
         runner = RuleRunner(FleetEvaluator(site.fleet), RuleSettings(packs=("device",)), tmp_path)
         await runner.start()
         (view,) = read_devices(_failed_npu(16), 1e9).devices

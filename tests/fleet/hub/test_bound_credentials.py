@@ -89,7 +89,9 @@ def test_what_a_discovery_finds_is_shown_its_own_credentials_only(
             async with served_hub(settings, interval_s=0.05) as running:
                 everybody = (static, filed, first, second)
                 await running.until(lambda: all(one.shown for one in everybody))
-                await running.until(lambda: "none are configured" in running.told(first.address))
+                await running.until(
+                    lambda: "none are configured" in running.failure_text(first.address)
+                )
             return [set(one.shown) for one in everybody]
 
     with caplog.at_level(logging.WARNING):

@@ -80,7 +80,7 @@ def test_incidents_arrive_change_in_place_and_end_and_others_alerts_come_in(
 
             # As Prometheus would tell of another exporter's finding; the uuid is enough.
             other = {"alertname": "BadGpu", "severity": "critical", "UUID": str(bad.uuid)}
-            await there.tell(other, annotations=SHOWN)
+            await there.post_alert(other, annotations=SHOWN)
             await running.until(lambda: [set(one) for one in _rules_of(running)] == [
                 {"gpu.lost", "gpu.told"}
             ])  # fmt: skip
@@ -103,7 +103,7 @@ def test_incidents_arrive_change_in_place_and_end_and_others_alerts_come_in(
 
             one.feed.put(machines.snapshot(machines.view(0), machines.view(1)))
             await running.until(lambda: _rules_of(running) == [("gpu.told",)])
-            await there.tell(other, annotations=SHOWN, endsAt="2020-01-01T00:00:00Z")
+            await there.post_alert(other, annotations=SHOWN, endsAt="2020-01-01T00:00:00Z")
             await running.until(lambda: _rules_of(running) == [])
             await _until(there, lambda told: not told, incident=active["labels"]["incident"])
             assert len(running.hub.fleet.evidence) == 0

@@ -14,7 +14,7 @@ from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.remedies import Remedies
 from accelwatch.fleet.picture.remedies import Command
 from support.fleet.canned_hub import Answers, answering
-from support.incidents.remedy_documents import answered, asking, page, plan
+from support.incidents.remedy_documents import answered, awaiting_approval, page, plan
 from support.processes.waiting import GUARD_S
 
 QUARANTINE = Command(verb="quarantine", node="n 1/a", reason="dead", lasts="")
@@ -34,7 +34,7 @@ def test_pages_come_and_what_stops_them_is_told() -> None:
     async def main() -> None:
         async with served() as (answers, remedies):
             heard = asyncio.Event()
-            answers.of(page(asking()))
+            answers.of(page(awaiting_approval()))
             asking_it = asyncio.create_task(remedies.run(heard.set))
 
             async def again() -> None:
@@ -45,7 +45,7 @@ def test_pages_come_and_what_stops_them_is_told() -> None:
 
             await again()
             told = remedies.page()
-            assert told == page(asking())
+            assert told == page(awaiting_approval())
             assert remedies.problem() == ""
             answers.refuse(500, "broken")
             await again()
@@ -86,7 +86,7 @@ def test_a_plan_and_words_go_where_they_belong() -> None:
             answers.of(answered("kim stopped everything"))
             said = await remedies.send_command(Command(verb="stop", reason="smoke"))
             assert said == answered("kim stopped everything")
-            answers.of(answered("deny by kim: no", asking()))
+            answers.of(answered("deny by kim: no", awaiting_approval()))
             await remedies.send_command(Command(verb="deny", node="n 1/a", reason="no", lasts="4h"))
             await remedies.send_command(
                 Command(verb="approve", node="n1", reason="yes", plan="5f3a")

@@ -9,7 +9,7 @@ from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.verdict import Entity, Evidence
 from accelwatch.fleet.incident_page.graph import Trace, graph
 from accelwatch.fleet.incident_page.traces import traces_of
-from support.fleet.two_nodes import ToldFleet, view
+from support.fleet.two_nodes import TwoNodes, view
 from support.incidents.incident_samples import incident
 
 END = 1_795_000_000.0
@@ -51,7 +51,7 @@ def test_anything_can_be_drawn(values: tuple[float | None, ...]) -> None:
 
 
 def test_what_the_evidence_speaks_of_is_drawn() -> None:
-    told = ToldFleet()
+    told = TwoNodes()
     for _ in range(4):
         told.tell("a", view(0, {("power_watts",): 100.0}))
         told.clock.advance(10.0)
@@ -68,7 +68,7 @@ def test_what_the_evidence_speaks_of_is_drawn() -> None:
 
 
 def test_of_what_is_no_device_nothing_is_drawn() -> None:
-    told = ToldFleet()
+    told = TwoNodes()
     entity = Entity(scope=Scope.NODE, node="a")
     assert traces_of(told.fleet, incident(entity=entity)) == ()
     gone = msgspec.structs.replace(entity, node="zz", device="x")

@@ -63,25 +63,25 @@ def test_a_device_that_differs_from_the_others_of_its_node_is_named() -> None:
 
 def test_nodes_that_are_alike_have_no_mark_and_one_that_changes_has() -> None:
     alike = AlikeFleet()
-    assert alike.marks() == {}
+    assert alike.odd_texts() == {}
     version = alike.fleet.odd.version
     alike.tell("b", *views(driver="550.2", kernel="5.15.0"))
-    assert alike.marks() == {
+    assert alike.odd_texts() == {
         "b": "kernel 5.15.0 (3 of 4 nodes have 6.8.0); driver 550.2 (3 of 4 nodes have 570.1)"
     }
     assert fields_of(alike.fleet.odd.of("b")) == ("kernel", "driver")
     assert alike.fleet.odd.version > version
     alike.tell("b", *views())
-    assert alike.marks() == {}
+    assert alike.odd_texts() == {}
 
 
 def test_nothing_is_compared_again_while_all_say_the_same() -> None:
     alike = AlikeFleet()
     alike.tell("b", *views(driver="550.2"))
-    alike.marks()
+    alike.odd_texts()
     before, version = alike.fleet.odd.of("b"), alike.fleet.odd.version
     alike.tell("b", *views(driver="550.2"))
-    alike.marks()
+    alike.odd_texts()
     assert alike.fleet.odd.of("b") is before
     assert alike.fleet.odd.version == version
 
@@ -89,11 +89,11 @@ def test_nothing_is_compared_again_while_all_say_the_same() -> None:
 def test_a_node_that_is_no_target_any_more_is_compared_no_more() -> None:
     alike = AlikeFleet()
     alike.tell("b", *views(driver="550.2"))
-    assert list(alike.marks()) == ["b"]
+    assert list(alike.odd_texts()) == ["b"]
     alike.fleet.set_targets(targets_of(["b", "c"], {}))
     for gone in ("a", "d"):
         asyncio.run(alike.fleet.acknowledge(gone))
-    assert alike.marks() == {}
+    assert alike.odd_texts() == {}
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_clusters_are_not_compared_with_each_other(
 ) -> None:
     alike = AlikeFleet(clusters)
     alike.tell("b", *views(driver="550.2"))
-    assert list(alike.marks()) == odd
+    assert list(alike.odd_texts()) == odd
 
 
 def set_to(swappiness: str | None, nccl: str | None = "2.21.5") -> tuple[DeviceView, ...]:
@@ -124,13 +124,13 @@ def test_settings_of_the_kernel_and_libraries_are_compared() -> None:
     alike = AlikeFleet()
     for node in alike.nodes:
         alike.tell(node, *set_to("10"))
-    assert alike.marks() == {}
+    assert alike.odd_texts() == {}
     alike.tell("c", *set_to("60", "2.18.1"))
-    assert alike.marks() == {
+    assert alike.odd_texts() == {
         "c": "nccl 2.18.1 (3 of 4 nodes have 2.21.5); vm.swappiness 60 (3 of 4 nodes have 10)"
     }
     alike.tell("c", *set_to("10"))
-    assert alike.marks() == {}
+    assert alike.odd_texts() == {}
 
 
 def test_a_setting_that_is_not_known_differs_from_nothing() -> None:
@@ -138,7 +138,7 @@ def test_a_setting_that_is_not_known_differs_from_nothing() -> None:
     for node in alike.nodes:
         alike.tell(node, *set_to("10"))
     alike.tell("c", *set_to(None, None))
-    assert alike.marks() == {}
+    assert alike.odd_texts() == {}
 
 
 def test_a_node_that_tells_too_much_has_a_bounded_number_of_marks() -> None:
@@ -151,7 +151,7 @@ def test_a_node_that_tells_too_much_has_a_bounded_number_of_marks() -> None:
     }
     reading = msgspec.structs.replace(machine.reading, values=told)
     alike.tell("c", device, msgspec.structs.replace(machine, reading=reading))
-    assert list(alike.marks()) == ["c"]
+    assert list(alike.odd_texts()) == ["c"]
     marks = alike.fleet.odd.of("c")
     assert len(marks) == MOST_DEVIATIONS
     assert {len(mark.value) for mark in marks} == {120}

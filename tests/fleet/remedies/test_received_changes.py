@@ -8,7 +8,7 @@ from accelwatch.remediation.policy.state.world import NodeStatus
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import DeviceView
 from support.fleet.manual_fleet import Bench
-from support.fleet.two_nodes import ToldFleet, view
+from support.fleet.two_nodes import TwoNodes, view
 from support.machines import composed as machines
 
 
@@ -16,7 +16,7 @@ class Heard:
     """Node `a`, and what is told of it."""
 
     def __init__(self) -> None:
-        self.site = ToldFleet()
+        self.site = TwoNodes()
         source = self.site.fleet.source(self.site.keys["a"])
         assert source is not None
         self.source = source

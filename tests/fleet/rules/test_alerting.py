@@ -12,7 +12,7 @@ from accelwatch.alerting.incidents.model.silence import Maintenance, Silence, ma
 from accelwatch.config.alerts import Alerts, DeadMan, SinkSettings
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
-from support.fleet.two_nodes import ToldFleet, view
+from support.fleet.two_nodes import TwoNodes, view
 from support.servers.receivers import Receiver, code, receiver
 
 POWER = ("power_watts",)
@@ -27,7 +27,7 @@ rules:
 """
 
 
-class Site(ToldFleet):
+class Site(TwoNodes):
     """A fleet, a rule, and a folder for the journal."""
 
     def __init__(self, folder: Path) -> None:

@@ -17,7 +17,7 @@ from accelwatch.fleet.rules.columns.fleet_rule_context import FleetRuleContext
 from accelwatch.fleet.rules.rule_evaluator import FleetRuleEvaluator
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import Owner
-from support.fleet.two_nodes import ToldFleet, view
+from support.fleet.two_nodes import TwoNodes, view
 from support.machines import composed as machines
 
 POWER = ("power_watts",)
@@ -35,7 +35,7 @@ def rules_of(folder: Path, *rules: str) -> dict[str, Rule]:
 LOW = 'id: low, when: "power_watts < 200"'
 
 
-class Judged(ToldFleet):
+class Judged(TwoNodes):
     """A fleet and the verdicts on it."""
 
     def __init__(self, rules: dict[str, Rule]) -> None:

@@ -29,13 +29,13 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Owner
 from accelwatch.schema.stream.context import Event
-from support.fleet.two_nodes import ToldFleet, host, view
+from support.fleet.two_nodes import TwoNodes, host, view
 from support.machines import composed as machines
 
 POWER, ENERGY = ("power_watts",), ("energy_joules_total", "hardware")
 
 
-class Hub(ToldFleet):
+class Hub(TwoNodes):
     """A fleet of polled nodes and the columns of some rules."""
 
     def __init__(self, *texts: str, firing: Callable[[str], Bools | None] | None = None) -> None:

@@ -11,7 +11,7 @@ from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
-from support.fleet.two_nodes import ToldFleet, view
+from support.fleet.two_nodes import TwoNodes, view
 
 REBOOT: dict[Series, Number | None] = {
     ("reset_required",): 1,
@@ -20,7 +20,7 @@ REBOOT: dict[Series, Number | None] = {
 }
 
 
-class Site(ToldFleet):
+class Site(TwoNodes):
     """A fleet that all packs are judged on."""
 
     def __init__(self, folder: Path) -> None:

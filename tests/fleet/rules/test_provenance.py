@@ -16,7 +16,7 @@ from accelwatch.schema.event import PUSHED, Category, ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.provenance import ORDER, Provenance, strongest, weakest
 from accelwatch.schema.stream.context import Event
-from support.fleet.two_nodes import ToldFleet, host, view
+from support.fleet.two_nodes import TwoNodes, host, view
 from support.machines import composed as machines
 
 PLAIN, EXPORTER, STORE = Provenance.PLAIN, Provenance.EXPORTER, Provenance.STORE
@@ -24,7 +24,7 @@ SAFE = Provenance.AUTHENTICATED
 LOW = "power_watts < 200"
 
 
-class Sourced(ToldFleet):
+class Sourced(TwoNodes):
     """A node `a` of sources that are reached in different ways."""
 
     def __init__(self, *schemes: str) -> None:

@@ -25,7 +25,7 @@ from accelwatch.fleet.table.windows import WindowsError
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import Owner
 from accelwatch.schema.stream.context import Event
-from support.fleet.two_nodes import ToldFleet, view
+from support.fleet.two_nodes import TwoNodes, view
 from support.machines import composed as machines
 
 POWER = ("power_watts",)
@@ -42,7 +42,7 @@ rules:
 """
 
 
-class Site(ToldFleet):
+class Site(TwoNodes):
     """A fleet, rule files, and a folder for the journal."""
 
     def __init__(self, folder: Path) -> None:

@@ -14,7 +14,7 @@ from accelwatch.fleet.rules.rule_evaluator import FleetRuleEvaluator
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import Owner
-from support.fleet.two_nodes import ToldFleet, host, view
+from support.fleet.two_nodes import TwoNodes, host, view
 
 POWER = ("power_watts",)
 JOB = (Owner(kind="job", job_id="4711", scheduler="slurm"),)
@@ -33,7 +33,7 @@ CONDITIONS = {
 }
 
 
-class Bad(ToldFleet):
+class Bad(TwoNodes):
     """Node `a` with one device that is well, one that is lost, and one that is gone; `for` is 8 s."""
 
     def __init__(

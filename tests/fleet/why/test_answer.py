@@ -24,7 +24,7 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import Owner, ReadFailure
 from accelwatch.schema.status.verdict import Verdict
 from support.dashboards.fleets import Faults, fleet_view
-from support.incidents.incident_documents import low_power, told
+from support.incidents.incident_documents import incident_now, low_power
 from support.incidents.incident_samples import incident
 from support.machines import composed as machines
 from support.machines.composed import NOW
@@ -381,7 +381,9 @@ def test_a_user_has_the_devices_of_all_his_jobs() -> None:
 
 
 def test_whose_job_it_is_is_said_where_only_the_scheduler_knows() -> None:
-    one = told(incident(3, node="n009", title="Does not answer"), jobs=("777",), users=("zoe",))
+    one = incident_now(
+        incident(3, node="n009", title="Does not answer"), jobs=("777",), users=("zoe",)
+    )
     scene = fleet()
     scene = msgspec.structs.replace(scene, incidents=(one.incident,))
     assert asked(scene, "777").sentence.startswith("job 777 of zoe is still running, but n009")
@@ -391,7 +393,7 @@ def test_whose_job_it_is_is_said_where_only_the_scheduler_knows() -> None:
 
 
 def test_a_job_of_which_only_an_incident_knows_can_be_asked_about() -> None:
-    one = told(incident(3, node="", title="Stands still"), job="777", nodes=(), node="")
+    one = incident_now(incident(3, node="", title="Stands still"), job="777", nodes=(), node="")
     view = msgspec.structs.replace(fleet_view(1), incidents=(one,))
     said = asked(scene_of_fleet(view), "777")
 
@@ -435,7 +437,7 @@ def test_what_an_incident_says_of_it_is_not_told_twice() -> None:
         node="n002",
         entity=Entity(scope=Scope.NODE, node="n002"),
     )
-    said = asked(msgspec.structs.replace(scene, incidents=(told(found).incident,)), "n002")
+    said = asked(msgspec.structs.replace(scene, incidents=(incident_now(found).incident,)), "n002")
     assert scene.nodes["n002"].odd in said.sentence
     assert said.differs == ""
 

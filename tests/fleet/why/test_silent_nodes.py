@@ -15,7 +15,7 @@ from accelwatch.fleet.wire import IncidentNow
 from accelwatch.schema.snapshot import ReadFailure
 from accelwatch.schema.status.verdict import CHECK_COLLECTION, REMEDIES
 from support.dashboards.fleets import Faults, fleet_view
-from support.incidents.incident_documents import told
+from support.incidents.incident_documents import incident_now
 from support.incidents.incident_samples import incident
 from support.machines import composed as machines
 from support.machines.composed import NOW
@@ -49,7 +49,7 @@ def clock(known: Scene) -> str:
 
 def of_silence(nodes: tuple[str, ...], **parts: object) -> IncidentNow:
     """An incident because these do not answer."""
-    one = told(incident(7, node=nodes[0], title="A node is silent"))
+    one = incident_now(incident(7, node=nodes[0], title="A node is silent"))
     note = EvidenceNote(
         signal="node_state",
         text="node_state is down",
@@ -97,7 +97,9 @@ def test_a_node_of_an_outage_is_told_as_one_of_many() -> None:
 
 def test_a_device_begins_with_its_own_incident_while_its_node_is_silent() -> None:
     place = next(one for one in scene().devices if (one.node, one.index) == ("n003", 3))
-    xid = told(incident(3, node="n003", title="GPU has fallen off the bus"), device=place.id)
+    xid = incident_now(
+        incident(3, node="n003", title="GPU has fallen off the bus"), device=place.id
+    )
     named = msgspec.structs.replace(xid.incident, device_name=place.name)
     known = scene({"n003": "down"}, msgspec.structs.replace(xid, incident=named))
     said = asked(known, "n003/3")
@@ -204,7 +206,7 @@ def test_an_incident_of_other_nodes_is_not_of_this_outage() -> None:
 
 
 def test_another_incident_of_a_node_does_not_hide_that_it_is_silent() -> None:
-    clock_off = told(incident(3, node="n003", title="The clock of the node is wrong"))
+    clock_off = incident_now(incident(3, node="n003", title="The clock of the node is wrong"))
     bare = msgspec.structs.replace(clock_off.incident, device="")
     found = troubles(scene({"n003": "down"}, msgspec.structs.replace(clock_off, incident=bare)))
     assert [one.silent for one in found] == [True, False]

@@ -51,7 +51,7 @@ def program(folder: Path, text: str, name: str = "hook") -> str:
     return str(file)
 
 
-def saying(folder: Path, name: str = "observe", **document: Any) -> list[str]:
+def printing(folder: Path, name: str = "observe", **document: Any) -> list[str]:
     """The command of a hook that says the document, and whatever is written over it later."""
     told = folder / f"{name}.json"
     told.write_bytes(msgspec.json.encode(document))

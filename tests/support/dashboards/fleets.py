@@ -51,7 +51,7 @@ def values(number: int) -> tuple[Number | None, ...]:
     return load, used, 80 * GIB, 100 + 550 * load, 35 + 45 * load, 89.0, None
 
 
-def place_of(slot: int, name: str, index: int, rack: str) -> DeviceSlot:
+def slot_of(slot: int, name: str, index: int, rack: str) -> DeviceSlot:
     """A device with its owner: a job has two nodes, every fifth pair of nodes is idle."""
     pair = slot // 16
     free = pair % 5 == 4
@@ -92,7 +92,7 @@ def fleet_view(
         nodes.append(NodeNow(name, state, _AGES[state], len(gone)))
         for index in range(0 if state == "never" else devices):
             slot = len(places)
-            places.append(place_of(slot, name, index, f"r{number // 8 + 1:02d}"))
+            places.append(slot_of(slot, name, index, f"r{number // 8 + 1:02d}"))
             nows.append(_now(slot, state, faults.get(f"{name}/{index}", ""), faults, name, index))
     return FleetView(
         sequence=1,

@@ -180,7 +180,7 @@ class Running:
             return ""
         return str(self.source(node).fault.reason)
 
-    def told(self, node: str) -> str:
+    def failure_text(self, node: str) -> str:
         """The text of the node's latest failure, or nothing."""
         held = self.hub.fleet.nodes.get(node)
         fault = self.source(node).fault if held is not None and held.sources else None

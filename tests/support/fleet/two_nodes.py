@@ -39,7 +39,7 @@ def host(**values: Number) -> DeviceView:
     return msgspec.structs.replace(whole, reading=reading)
 
 
-class ToldFleet:
+class TwoNodes:
     """Polled nodes `a` and `b` of rack r1 on a clock of their own."""
 
     def __init__(self) -> None:

@@ -9,11 +9,11 @@ from accelwatch.base.slices import LongWork
 from accelwatch.fleet.odd.documents import text_of
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.snapshot import DeviceView
-from support.fleet.two_nodes import ToldFleet, host
+from support.fleet.two_nodes import TwoNodes, host
 from support.machines import composed as machines
 
 
-class AlikeFleet(ToldFleet):
+class AlikeFleet(TwoNodes):
     """Four polled nodes, of which each tells a device and its host."""
 
     nodes = ("a", "b", "c", "d")
@@ -30,7 +30,7 @@ class AlikeFleet(ToldFleet):
         for node in self.nodes:
             self.tell(node, *views())
 
-    def marks(self) -> dict[str, str]:
+    def odd_texts(self) -> dict[str, str]:
         """By node what is said of it."""
         asyncio.run(self.fleet.odd.refresh(LongWork()))
         return {node: text for node in self.nodes if (text := text_of(self.fleet.odd.of(node)))}

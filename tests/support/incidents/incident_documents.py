@@ -18,7 +18,7 @@ from support.incidents.incident_samples import incident
 from support.machines.composed import NOW
 
 
-def told(one: Incident, **changes: Any) -> IncidentNow:
+def incident_now(one: Incident, **changes: Any) -> IncidentNow:
     """An incident as the stream tells it; `changes` are to its document."""
     document = msgspec.structs.replace(document_of(one), **changes)
     return IncidentNow(
@@ -70,13 +70,13 @@ def low_power() -> IncidentNow:
         ),
     )
     facts = {"device_name": "nvidia3", "model": "NVIDIA H100 80GB HBM3", "serial": "1650522000123"}
-    return told(one, jobs=("48101",), users=("ada",), rack="r01", **facts)
+    return incident_now(one, jobs=("48101",), users=("ada",), rack="r01", **facts)
 
 
 def lost() -> IncidentNow:
     """A GPU that has fallen off the bus, six minutes ago."""
     one = incident(1, node="n002", at=NOW - 350)
-    return told(one, jobs=("48101",), users=("ada",), device_name="nvidia5", rack="r01")
+    return incident_now(one, jobs=("48101",), users=("ada",), device_name="nvidia5", rack="r01")
 
 
 def muted() -> IncidentNow:
@@ -89,7 +89,7 @@ def muted() -> IncidentNow:
         until=timestamp(NOW + 7200),
     )
     one = incident(4, node="n009", at=NOW - 90_000, title="Memory rows are to be remapped")
-    return told(one, muted_by=mute, rule="nvidia.memory.remap", device_name="nvidia0")
+    return incident_now(one, muted_by=mute, rule="nvidia.memory.remap", device_name="nvidia0")
 
 
 def hint() -> IncidentNow:
@@ -105,7 +105,7 @@ def hint() -> IncidentNow:
             Evidence(signal="xid_79", text="xid_79: fell off", source="kmsg", trusted=False),
         ),
     )
-    return told(one, rule="nvidia.xid.79", device_name="nvidia1")
+    return incident_now(one, rule="nvidia.xid.79", device_name="nvidia1")
 
 
 def over() -> IncidentNow:
@@ -116,7 +116,9 @@ def over() -> IncidentNow:
         TimelineEntry(NOW - 1800, TimelineKind.CLOSED, "cleared after 1200 s"),
     )
     ended = msgspec.structs.replace(one, timeline=moments)
-    return told(ended, state="closed", closed=timestamp(NOW - 1800), rule="service.readings")
+    return incident_now(
+        ended, state="closed", closed=timestamp(NOW - 1800), rule="service.readings"
+    )
 
 
 def job() -> IncidentNow:
@@ -132,7 +134,7 @@ def job() -> IncidentNow:
         rules=("jobs.silent-hang",),
         evidence=(Evidence(signal="power_watts", text="job.share(power_watts < 200) is 1, > 0.9"),),
     )
-    return told(one, jobs=("48103",), users=("linus",), device_name="", device="")
+    return incident_now(one, jobs=("48103",), users=("linus",), device_name="", device="")
 
 
 def storm() -> list[IncidentNow]:
@@ -170,7 +172,10 @@ def storm() -> list[IncidentNow]:
         ),
     )
     plain = {"device_name": "", "device": ""}
-    return [*(told(one, **plain) for one in members), told(group, rack="r04", **plain)]
+    return [
+        *(incident_now(one, **plain) for one in members),
+        incident_now(group, rack="r04", **plain),
+    ]
 
 
 def rules_now(*incidents: IncidentNow, **changes: Any) -> RulesNow:
@@ -198,7 +203,9 @@ def everything() -> list[IncidentNow]:
     return [over(), muted(), hint(), *storm(), low_power(), job(), lost()]
 
 
-def seen(*incidents: IncidentNow, view: FleetView | None = None, **changes: Any) -> FleetView:
+def fleet_with_incidents(
+    *incidents: IncidentNow, view: FleetView | None = None, **changes: Any
+) -> FleetView:
     """A fleet with incidents; `changes` are to how judging goes."""
     rules = rules_now(*incidents, **changes)
     fleet = view or fleet_view(40, faults=FAULTS)

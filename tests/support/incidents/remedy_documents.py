@@ -39,7 +39,7 @@ def remedy(node: str, stage: str, incident: str, **changes: Any) -> RemedyDocume
     return RemedyDocument(node=node, stage=stage, incident=incident, **{**usual, **changes})
 
 
-def asking() -> RemedyDocument:
+def awaiting_approval() -> RemedyDocument:
     """A person is asked whether node n002, of incident i1, may be taken out."""
     return remedy(
         "n002",
@@ -90,7 +90,7 @@ def stopped(*remedies: RemedyDocument) -> RemediesPage:
     return page(*remedies, stopped_by="kim", stopped_why="too much at once")
 
 
-def held(node: str, until: float | None = None) -> LeftAlone:
+def veto(node: str, until: float | None = None) -> LeftAlone:
     """A person wants a node left alone."""
     ends = None if until is None else timestamp(until)
     return LeftAlone(node=node, by="kim", reason="a demo runs", until=ends)

@@ -27,7 +27,7 @@ def give(root: Path, node: str) -> None:
     path.touch()
 
 
-def make_part(root: Path, bus: str, whole: str) -> None:
+def make_virtual_function(root: Path, bus: str, whole: str) -> None:
     """The function is a virtual one of another."""
     (root / "sys/bus/pci/devices" / bus / "physfn").symlink_to(f"../{whole}")
 

@@ -58,7 +58,7 @@ class SickRemedies:
     def histograms(self) -> Mapping[Series, Histogram]:
         return {}
 
-    def heard(self, incidents: Sequence[Incident]) -> None:
+    def on_changes(self, incidents: Sequence[Incident]) -> None:
         """Nothing is done about them."""
 
     async def stop(self) -> None:

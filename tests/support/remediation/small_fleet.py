@@ -110,7 +110,7 @@ class Node:
             maintenance=self.maintenance,
         )
 
-    def heard(self, now: float) -> NodeStatus:
+    def status(self, now: float) -> NodeStatus:
         return NodeStatus(
             node=self.name,
             time=now,
@@ -202,9 +202,9 @@ class Ground:
             agents=len(self.nodes),
             silent=silent,
         )
-        heard = [node.heard(self.now) for node in self.nodes.values() if node.agent]
+        heard = [node.status(self.now) for node in self.nodes.values() if node.agent]
         heard += [
-            given_up(self.state.world.node_statuses[node.name])
+            silent_status(self.state.world.node_statuses[node.name])
             for node in self.nodes.values()
             if node.given_up
         ]
@@ -350,7 +350,7 @@ class Ground:
         return [intent.kind for intent in self.begun if intent.node == name]
 
 
-def given_up(heard: NodeStatus) -> NodeStatus:
+def silent_status(heard: NodeStatus) -> NodeStatus:
     """What is told of a node that was heard so, and not since."""
     return msgspec.structs.replace(heard, healthy=None, down=True)
 

@@ -52,7 +52,7 @@ from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.step.step import step
 from accelwatch.remediation.settings import Budget, DataGuard, RemedySettings, SpareSettings
 from support.remediation.invariants import BrokenError, Watch
-from support.remediation.small_fleet import ACTION, BEGIN, POLICY, Node, given_up
+from support.remediation.small_fleet import ACTION, BEGIN, POLICY, Node, silent_status
 
 KEPT = Path("build/walker-seeds.txt")
 NODES = 32
@@ -216,7 +216,7 @@ class History:
             )
         )
         some = self.nodes if everybody else self.favourites
-        self.heard += [node.heard(self.now) for node in some if node.agent]
+        self.heard += [node.status(self.now) for node in some if node.agent]
         known = self.state.world.node_statuses
         for node in some:
             if not node.agent and node.name in known:
@@ -224,7 +224,7 @@ class History:
                 age_s = self.now - last.time
                 if age_s > silence_s(last.interval_s):
                     late = _replace(last, late=True)
-                    self.heard.append(given_up(late) if age_s > DOWN_S else late)
+                    self.heard.append(silent_status(late) if age_s > DOWN_S else late)
         if luck < 0.7:
             self.heard.append(self.poll())
 

@@ -30,7 +30,7 @@ _GROUPED = {
 Values = Sequence[float | None]
 
 
-class Told:
+class WrittenSeries:
     """Series for promtool, of all members of a world."""
 
     def __init__(self, play: Play, ticks: int) -> None:
@@ -189,7 +189,7 @@ def group_of_tests(
     return {
         "name": name,
         "interval": _time(play.interval_s),
-        "input_series": Told(play, whole).written(),
+        "input_series": WrittenSeries(play, whole).written(),
         "promql_expr_test": asked,
     }
 

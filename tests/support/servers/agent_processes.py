@@ -45,18 +45,18 @@ class AgentProcess:
         for _ in range(1200):
             if condition():
                 return
-            assert self.process.poll() is None, self.told()
+            assert self.process.poll() is None, self.log_text()
             pause.wait(0.05)
-        raise AssertionError(self.told())
+        raise AssertionError(self.log_text())
 
-    def told(self) -> str:
+    def log_text(self) -> str:
         """Its log."""
         return self.log.read_text()
 
     @property
     def address(self) -> str:
         """Host and port; empty until it listens."""
-        found = re.search(r"listening address=(127[\d.:]+)", self.told())
+        found = re.search(r"listening address=(127[\d.:]+)", self.log_text())
         return found[1] if found else ""
 
     def get(self, path: str) -> str:

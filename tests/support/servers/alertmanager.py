@@ -30,7 +30,7 @@ class Alertmanager:
             told: list[Any] = await answer.json()
             return told
 
-    async def tell(self, labels: Mapping[str, str], **alert: Any) -> None:
+    async def post_alert(self, labels: Mapping[str, str], **alert: Any) -> None:
         """Tell it of an alert, as Prometheus does."""
         body = [{"labels": dict(labels), **alert}]
         async with (

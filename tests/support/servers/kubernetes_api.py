@@ -46,7 +46,7 @@ class ApiServer:
         self.base = f"https://127.0.0.1:{self.port}"
         self._tls = authority.client()
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Start etcd and the server."""
         (self._folder / "tokens.csv").write_text(_TOKENS)
         key = str(self._folder / "account.key")
@@ -143,7 +143,7 @@ def _processes(authority: Authority) -> Iterator[ApiServer]:
         pytest.skip("etcd and kube-apiserver are not both installed")
     one = ApiServer(authority, etcd, apiserver)
     try:
-        one.begin()
+        one.start()
         yield one
     finally:
         one.end()

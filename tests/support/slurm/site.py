@@ -109,7 +109,7 @@ class SlurmSite:
         """By which the agents' certificate is verified."""
         return self._authority.file
 
-    def begin_agents(self) -> None:
+    def start_agents(self) -> None:
         """Start them; each listens when this returns."""
         certificate, key = self._authority.issue("agents")
         web = self.folder / "web.yaml"
@@ -135,7 +135,7 @@ class SlurmSite:
         for agent in self.agents.values():
             agent.wait_for(lambda agent=agent: bool(agent.address))  # type: ignore[misc]
 
-    def begin_hub(self) -> None:
+    def start_hub(self) -> None:
         """Start it and wait until it hears all agents and could draw the spare."""
         self._begin_commands()
         targets = [
@@ -257,7 +257,7 @@ class SlurmSite:
         """The GPU of a node falls off the bus."""
         self.drivers[node].lose(0).write()
 
-    def mend(self, node: str) -> None:
+    def repair(self, node: str) -> None:
         """It is back."""
         self.drivers[node].unset(0, "lost").write()
 
@@ -296,7 +296,7 @@ class SlurmSite:
     def calm_down(self) -> None:
         """All is mended, nothing is being done, no job runs, and the spare is where it was."""
         for node in self.nodes:
-            self.mend(node)
+            self.repair(node)
         until(lambda: not self.get("/v1/remedies")["remedies"], f"nothing is done: {self.hub.log}")
         # An agent looks for a lost GPU every few seconds only. A fault that begins before it has seen
         # the GPU again is the old incident, about which nothing is done once a person has decided.
@@ -315,8 +315,8 @@ def slurm_site(
     site = SlurmSite(folder, slurm, nodes, **more)
     try:
         site.keep_spare()
-        site.begin_agents()
-        site.begin_hub()
+        site.start_agents()
+        site.start_hub()
         yield site
     finally:
         site.end()
