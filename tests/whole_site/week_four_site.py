@@ -148,12 +148,12 @@ class WeekFour(SlurmSite):
             lines = self._reboots.read_text().split() if self._reboots.exists() else []
             for node in lines[len(self.rebooted) :]:
                 self.slurm.processes.signal(f"slurmd.{node}", signal.SIGKILL)
-                self.mend(node)
+                self.repair(node)
                 self.restart_agent(node)
                 self.slurm.start_node(node, booted=True)
                 self.rebooted.append(node)
 
-    def mend(self, node: str) -> None:
+    def repair(self, node: str) -> None:
         """The driver finds all its devices well."""
         driver = self.drivers[node].system("count", 2)
         driver.set(0, "recovery_action", 0).unset(0, "lost").write()
