@@ -97,7 +97,7 @@ def test_of_a_process_the_worst_of_its_devices_is_told() -> None:
         async with running(FedSource(node(8, **views))) as stage:
             await stage.press("4", "slash", *"pid==4242", "enter")
             await stage.until("4242")
-            assert "/nvidia6 has been degraded" in await asked(stage, "down")
+            assert "/nvidia6 is degraded" in await asked(stage, "down")
 
     asyncio.run(go())
 
