@@ -4,21 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from accelwatch.archive.history import layout
-from accelwatch.archive.history.files import write
-from accelwatch.archive.history.layout import Description, write_description
-from accelwatch.archive.history.rows import EventRow, JobRow
-from accelwatch.archive.history.tables import TIME, event_table, job_table
+from accelwatch.archive.history.rows import JobRow, MaintenanceRow
+from healthy_fleets.folder import SPAN_S, START, Roster, write_days, write_events, write_rest
 from healthy_fleets.jobs import NODES, Job, jobs, machines
 from healthy_fleets.machines import DEVICES, by_device
 from healthy_fleets.nuisances import Away, Nuisances
 from healthy_fleets.work import SERVE, load_of
 
 Array = np.ndarray
-SPAN_S = 3 * 3600
-START = 1_767_225_600
 STEP_S = 30
 _GIB = float(1 << 30)
 
@@ -40,26 +34,37 @@ class HealthyFleet:
         self._own = rng.normal(1.0, 0.01, shape)
         self._heat = rng.normal(0, 4, shape)
         self._offset = rng.uniform(2, STEP_S - 2, NODES)
+        self._roster = Roster(
+            [f"n{node:03d}" for node in range(NODES)],
+            [[_id(node, device) for device in range(DEVICES)] for node in range(NODES)],
+            [machine.model.name for machine in self._machines],
+        )
         self._totals: dict[str, Array] = {}
         self._booted = np.full(NODES, -1e6)
 
     def write(self, folder: Path) -> None:
         """The whole archive."""
-        for table in layout.TABLES:
-            (folder / table).mkdir(parents=True, exist_ok=True)
-        day: list[tuple[Any, Any]] = []
-        for begin in range(0, self._seconds, SPAN_S):
-            day.append(self._span(begin, min(SPAN_S, self._seconds - begin) // STEP_S))
-            if (begin + SPAN_S) % 86_400 == 0 or begin + SPAN_S >= self._seconds:
-                self._write_day(folder, begin, day)
-                day = []
-        self._write_events(folder)
-        rows = job_table([row for job in self._jobs for row in self._job_rows(job)])
-        write(folder / layout.JOBS, [rows], rows.schema)
-        self._write_maintenance(folder)
-        end = float(START + self._seconds)
-        write_description(
-            folder, Description(interval_s=float(STEP_S), start=float(START), end=end)
+        write_days(
+            folder,
+            (
+                self._span(begin, min(SPAN_S, self._seconds - begin) // STEP_S)
+                for begin in range(0, self._seconds, SPAN_S)
+            ),
+        )
+        nuisances = self._nuisances
+        write_events(
+            folder,
+            (
+                self._roster.event(event, nuisances.skew(event.node, event.second))
+                for event in nuisances.events
+            ),
+        )
+        write_rest(
+            folder,
+            [row for job in self._jobs for row in self._job_rows(job)],
+            [self._window(away) for away in nuisances.maintenance],
+            seconds=self._seconds,
+            step_s=float(STEP_S),
         )
 
     def _span(self, begin: int, ticks: int) -> tuple[Any, Any]:
@@ -77,7 +82,14 @@ class HealthyFleet:
                     values[rows, away.node, which] = 0.0 if name == "device_up" else np.nan
         self._count(device)
         self._count(node)
-        return self._table(seconds, device, told, of=DEVICES), self._table(seconds, node, told)
+        jitter = self._rng.uniform(-1.0, 1.0, (2, *told.shape))
+        ms = ((START + seconds[:, None] - self._offset + jitter) * 1000).astype(np.int64)
+        devices = {name: values.transpose(1, 2, 0) for name, values in device.items()}
+        nodes = {name: values.T for name, values in node.items()}
+        return (
+            self._roster.table(ms[0].T, told.T, devices),
+            self._roster.table(ms[1].T, told.T, nodes),
+        )
 
     def _devices(self, seconds: Array) -> dict[str, Array]:
         shape = len(seconds), NODES, DEVICES
@@ -212,68 +224,6 @@ class HealthyFleet:
             self._totals[key] = total[-1]
             columns[key] = np.floor(total + 1e-6)
 
-    def _table(
-        self, seconds: Array, columns: dict[str, Array], told: Array, of: int | None = None
-    ) -> Any:
-        jitter = self._rng.uniform(-1.0, 1.0, told.shape)
-        ms = ((START + seconds[:, None] - self._offset + jitter) * 1000).astype(np.int64)
-        node = np.broadcast_to(np.arange(NODES)[:, None], (NODES, len(seconds)))
-        there, times = told.T, ms.T
-        if of is not None:
-            there, times, node = (
-                np.repeat(one[:, None, :], of, axis=1) for one in (there, times, node)
-            )
-        made = {
-            "time": pa.array(times[there]).cast(TIME),
-            "node": _coded(node[there], [f"n{one:03d}" for one in range(NODES)]),
-        }
-        if of is not None:
-            number = node * of + np.arange(of)[None, :, None]
-            ids = [_id(n, d) for n in range(NODES) for d in range(of)]
-            made["device"] = _coded(number[there], ids)
-            names = [one.model.name for one in self._machines]
-            unlike = sorted(set(names))
-            model = np.array([unlike.index(one) for one in names])
-            made["model"] = _coded(model[node[there]], unlike)
-        for name, values in columns.items():
-            axes = (1, 0) if of is None else (1, 2, 0)
-            flat = values.transpose(axes)[there]
-            kind = pa.float64() if "total" in name else pa.float32()
-            made[name] = pa.array(flat, mask=np.isnan(flat)).cast(kind)
-        return pa.table(made)
-
-    def _write_day(self, folder: Path, begin: int, day: list[tuple[Any, Any]]) -> None:
-        for table, parts in zip(
-            (layout.DEVICES, layout.NODES), zip(*day, strict=True), strict=True
-        ):
-            path = layout.day_file(folder, table, (START + begin) * 1000)
-            write(path, list(parts), parts[0].schema)
-
-    def _write_events(self, folder: Path) -> None:
-        days: dict[int, list[EventRow]] = {}
-        for event in self._nuisances.events:
-            skew = [
-                by
-                for node, since, by in self._nuisances.skews
-                if node == event.node and since <= event.second
-            ]
-            time = int((START + event.second + skew[-1]) * 1000)
-            device = None if event.device is None else _id(event.node, event.device)
-            row = EventRow(
-                time=time,
-                node=f"n{event.node:03d}",
-                device=device,
-                kind=event.code.partition("_")[0],
-                code=event.code,
-                text=event.text,
-            )
-            days.setdefault(time // layout.DAY_MS, []).append(row)
-        for day, rows in days.items():
-            table = event_table(sorted(rows, key=lambda row: row.time))
-            write(
-                layout.day_file(folder, layout.EVENTS, day * layout.DAY_MS), [table], table.schema
-            )
-
     def _job_rows(self, job: Job) -> list[JobRow]:
         whole = len(job.devices) == DEVICES
         places = [
@@ -293,21 +243,9 @@ class HealthyFleet:
             for node, device in places
         ]
 
-    def _write_maintenance(self, folder: Path) -> None:
-        windows = self._nuisances.maintenance
-        moments = [
-            [int((START + at) * 1000) for at in times]
-            for times in ([one.start - 120 for one in windows], [one.end + 300 for one in windows])
-        ]
-        table = pa.table(
-            {
-                "node": pa.array([f"n{one.node:03d}" for one in windows], pa.string()),
-                "start": pa.array(moments[0], pa.int64()).cast(TIME),
-                "end": pa.array(moments[1], pa.int64()).cast(TIME),
-                "reason": pa.array(["update"] * len(windows), pa.string()),
-            }
-        )
-        write(folder / layout.MAINTENANCE, [table], table.schema)
+    def _window(self, away: Away) -> MaintenanceRow:
+        start, end = (int((START + at) * 1000) for at in (away.start - 120, away.end + 300))
+        return MaintenanceRow(f"n{away.node:03d}", start, end, "update")
 
 
 def _id(node: int, device: int) -> str:
@@ -316,7 +254,3 @@ def _id(node: int, device: int) -> str:
 
 def _during(away: Away, seconds: Array) -> Array:
     return (seconds > away.start) & (seconds <= away.end)
-
-
-def _coded(numbers: Array, words: list[str]) -> Any:
-    return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), pa.array(words))

@@ -48,6 +48,8 @@ class Rates(NamedTuple):
     reboots: float = 0.15
     maintenance: float = 0.5
     clock_steps: float = 2.0
+    # By how many seconds the clocks of nodes are off.
+    clock_sd_s: float = 5.0
     link_recoveries: float = 100.0
     link_errors: float = 40.0
     corrected_ecc: float = 4.0
@@ -58,11 +60,19 @@ class Rates(NamedTuple):
 
 
 class Nuisances:
-    """All of an archive, drawn once."""
+    """All of an archive, drawn once; `shape` is nodes and devices of each."""
 
-    def __init__(self, seconds: float, jobs: list[Job], rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        seconds: float,
+        jobs: list[Job],
+        rng: np.random.Generator,
+        *,
+        shape: tuple[int, int] = (NODES, DEVICES),
+        rates: Rates = Rates(),  # noqa: B008 a constant
+    ) -> None:
         self._rng, self._seconds = rng, seconds
-        rates = Rates()
+        self._nodes, self._devices = shape
         self.rates = rates
         self.unreadable = [
             *self._away(rates.unreadable, 20, 70, of_device=True),
@@ -78,7 +88,7 @@ class Nuisances:
         self.events = sorted([*self._of_hosts(), *self._of_programs(jobs)])
 
     def _moments(self, a_day: float) -> Array:
-        count = self._rng.poisson(a_day * self._seconds / _DAY_S)
+        count = self._rng.poisson(a_day * self._nodes / NODES * self._seconds / _DAY_S)
         return np.sort(self._rng.uniform(0, self._seconds, count))
 
     def _away(
@@ -87,8 +97,8 @@ class Nuisances:
         rng = self._rng
         return [
             Away(
-                int(rng.integers(NODES)),
-                int(rng.integers(DEVICES)) if of_device else None,
+                int(rng.integers(self._nodes)),
+                int(rng.integers(self._devices)) if of_device else None,
                 float(at),
                 float(at + rng.uniform(least, most)),
             )
@@ -98,14 +108,20 @@ class Nuisances:
     def _skews(self, a_day: float) -> list[tuple[int, float, float]]:
         """Node, since when, and by how many seconds its clock is off."""
         rng = self._rng
-        first = [(node, 0.0, float(rng.normal(0, 5))) for node in range(NODES)]
+        first = [
+            (node, 0.0, float(rng.normal(0, self.rates.clock_sd_s))) for node in range(self._nodes)
+        ]
         return [
             *first,
             *(
-                (int(rng.integers(NODES)), float(at), float(rng.normal(0, 40)))
+                (int(rng.integers(self._nodes)), float(at), float(rng.normal(0, 40)))
                 for at in self._moments(a_day)
             ),
         ]
+
+    def skew(self, node: int, second: float) -> float:
+        """By how many seconds the clock of a node is off at a moment."""
+        return [by for other, since, by in self.skews if other == node and since <= second][-1]
 
     def _of_hosts(self) -> list[Event]:
         rng, found = self._rng, []
@@ -114,10 +130,10 @@ class Nuisances:
                 ("pcie_corrected", "AER: Corrected error received"),
                 ("edac_ce", "EDAC MC0: 1 CE on DIMM_A1"),
             )[int(rng.integers(2))]
-            found.append(Event(float(at), int(rng.integers(NODES)), None, code, text))
+            found.append(Event(float(at), int(rng.integers(self._nodes)), None, code, text))
         for at in self._moments(self.rates.out_of_memory):
             text = "Out of memory: Killed process 4242 (python)"
-            found.append(Event(float(at), int(rng.integers(NODES)), None, "oom_kill", text))
+            found.append(Event(float(at), int(rng.integers(self._nodes)), None, "oom_kill", text))
         for node, _, _, end in self.started:
             found.append(Event(end - 60.0, node, None, "boot", "the node was started"))
         return found
@@ -146,6 +162,6 @@ class Nuisances:
 
     def missed(self, ticks: int) -> Array:
         """By tick and node: samples that nobody has, some of them several in a row."""
-        fails = self._rng.random((ticks, NODES)) < self.rates.missed / 1.5
-        fails[1:] |= fails[:-1] & (self._rng.random((ticks - 1, NODES)) < 0.5)
+        fails = self._rng.random((ticks, self._nodes)) < self.rates.missed / 1.5
+        fails[1:] |= fails[:-1] & (self._rng.random((ticks - 1, self._nodes)) < 0.5)
         return fails
