@@ -35,14 +35,15 @@ class Roster:
     def table(self, ms: Array, there: Array, columns: Mapping[str, Array]) -> Any:
         """Rows in the order of a row group.
 
-        `ms` and `there` (Unix milliseconds, and whether a sample arrived) are by node and tick, columns
-        by node and tick, or by node, device and tick; NaN is absent.
+        `ms` (Unix milliseconds) is by node and tick, columns by node and tick or by node, device and
+        tick, with NaN where absent, and `there` (whether a sample arrived) by either.
         """
         each = len(self.devices[0]) if next(iter(columns.values())).ndim == 3 else 0
         node = np.broadcast_to(np.arange(len(self.nodes))[:, None], ms.shape)
         if each:
             shape = len(self.nodes), each, ms.shape[-1]
-            ms, there, node = (np.broadcast_to(one[:, None, :], shape) for one in (ms, there, node))
+            ms, node = (np.broadcast_to(one[:, None, :], shape) for one in (ms, node))
+            there = np.broadcast_to(there if there.ndim == 3 else there[:, None, :], shape)
         made = {
             "time": pa.array(ms[there]).cast(TIME),
             "node": _coded(node[there], self.nodes),

@@ -1,0 +1,1 @@
+"""Archives of fleets on which things break, with the truth beside them."""
