@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from accelwatch.agent.rules.node_note import node_note
+from accelwatch.alerting.evaluation.describing import document_of
 from accelwatch.alerting.evaluation.documents import IncidentsPage, NodeNote
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.loading.rule_files import RuleFiles, pack_file, pack_names
@@ -28,6 +29,7 @@ from accelwatch.schema.json.wire import decode
 from accelwatch.schema.reading import wholly_absent
 from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Snapshot
 from accelwatch.schema.status.device_status import effective_state
+from support.incidents.incident_samples import incident
 from support.machines import composed as machines
 from support.machines.samples import FIXTURES
 from support.processes.shell_scripts import script
@@ -189,22 +191,17 @@ def test_errors_that_were_counted_before_count_at_one_look() -> None:
 def test_an_incident_of_another_kind_hides_no_lost_device() -> None:
     """The agent lists a warning while a device is lost and its rule has not fired yet."""
     lost = NodeNote(host="n1", devices=8, lost=1, silent=0)
-    page = json.loads(
-        msgspec.json.encode(
-            IncidentsPage(evaluated=True, interval_s=1.0, evaluated_age_s=0.1, node=lost)
-        )
+    fan = incident(
+        severity=Severity.WARNING, rule="nvidia.fan", title="A fan that should turn has stopped"
     )
-    page["incidents"] = [
-        {
-            "severity": "warning",
-            "device_name": "nvidia0",
-            "title": "A fan that should turn has stopped",
-            "evidence": [],
-            "rule": "nvidia.fan",
-            "what_to_do": "",
-        }
-    ]
-    report = of_incidents(json.dumps(page).encode())
+    page = IncidentsPage(
+        evaluated=True,
+        interval_s=1.0,
+        evaluated_age_s=0.1,
+        node=lost,
+        incidents=(document_of(fan),),
+    )
+    report = of_incidents(msgspec.json.encode(page))
     assert report.status is Status.CRITICAL
     assert [one.title for one in report.findings] == [
         "A fan that should turn has stopped",
