@@ -66,6 +66,11 @@ clean:
 packages: $(STAMP)
 	@$(BIN)/python distribution/build_packages.py --out dist $(FORMATS)
 
+# Baselines and shipped packs over three small traces with known faults: benchmarks/README.md. ARGS="--seeds 3 4" for others.
+.PHONY: detection
+detection: $(STAMP)
+	@$(BIN)/python benchmarks/detection/detection_table.py $(ARGS)
+
 # The tools that benchmarks compare with, in an environment of their own.
 .PHONY: peers
 peers:

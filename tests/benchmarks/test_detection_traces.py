@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -339,6 +340,26 @@ def test_as_many_faults_as_published() -> None:
         coming = arrivals(rng, drawn(rng), Settings(seed))
         counts.append(sum(one.kind.scope != "group" and one.kind.name != "app" for one in coming))
     assert 17 < np.mean(counts) < 21
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_life_of_a_fleet_holds_together(seed: int) -> None:
+    trace = Trace(Settings(seed, fault_rate=3.0))
+    life = trace.life
+    for before, after in pairwise(life.sessions):
+        assert before.start < before.end < after.start
+        assert len(set(after.nodes)) == len(after.nodes) <= 60
+    for fault in life.faults:
+        assert fault.onset <= fault.until <= fault.end
+        assert fault.precursor is None or fault.precursor.start <= fault.onset
+        if fault.session is not None:
+            assert fault.node in fault.session.nodes
+            assert fault.session.start <= fault.onset <= fault.session.end
+        if fault.kind.needs_training:
+            assert fault.session is not None
+            assert fault.session.load_end <= fault.onset
+    for node, begin, end in life.repairs:
+        assert not [one for one in life.sessions if begin <= one.start < end and node in one.nodes]
 
 
 def test_truth_outlives_a_round_trip(fleet: Path) -> None:

@@ -217,7 +217,7 @@ class Placing:
         start = fault.onset - 60.0 * float(np.exp(rng.uniform(np.log(low), np.log(high))))
         signal, unit, least, most = PRECURSORS[kind.name]
         if kind.name == "ecc_94" and rng.random() < 0.6:  # 5.3: 20 % a burst, 30 % earlier remaps
-            signal, most = "memory_remapped_rows.uncorrected", 30.0
+            signal, least, most = "memory_remapped_rows.uncorrected", 10.0, 30.0
             start = fault.onset - rng.uniform(3600.0, 36_000.0)
         strength = float(np.exp(rng.uniform(np.log(least), np.log(most))))
         fault.precursor = Precursor(max(start, 0.0), signal, strength, unit)

@@ -1,0 +1,235 @@
+"""The measures of design/detection.md 5.5 over any number of traces."""
+
+import statistics
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from accelwatch.archive.history.rows import MaintenanceRow
+from accelwatch.fleet.backtest.line import Line
+from scoring.matching import (
+    ALERT,
+    OUT,
+    WATCH,
+    episodes,
+    false_alarms,
+    finding,
+    first_about,
+    is_announced,
+    is_explained,
+    is_named,
+    suspect,
+)
+from scoring.poisson import interval
+from traces.classes import CLASSES, HARD, HIDDEN, NUMERIC, XID_CLASSES
+from traces.truth import GROUP, RATE, Fault
+
+_XID = frozenset(one.name for one in XID_CLASSES)
+# True faults a day of the published fleet (0, row 8).
+FLEET_RATE = 0.31
+# What must be found early: a precursor of so many deviations, or times the rate, and seconds.
+STRONG_SD, STRONG_RATE, STRONG_S = 8.0, 10.0, 600.0
+
+
+class Result(NamedTuple):
+    """What became of one fault."""
+
+    fault: Fault
+    # When it was found, Unix seconds.
+    opened: float | None
+    # Whether the first alert about it named its node; None: there was none.
+    right: bool | None
+    # Of a group's: whether it was one incident, and nodes advised to be taken out.
+    is_single: bool | None = None
+    out: int = 0
+
+    @property
+    def is_early(self) -> bool:
+        """Before both the record in the kernel log and the loss of work."""
+        first = min(self.fault.onset, self.fault.xid_time or self.fault.onset)
+        return self.opened is not None and self.opened < first
+
+    @property
+    def delay(self) -> float | None:
+        """Seconds after the onset; None for what was not found, or found early."""
+        return None if self.opened is None or self.is_early else self.opened - self.fault.onset
+
+
+class Outcome(NamedTuple):
+    """One trace; days are those of a fleet of 63 nodes."""
+
+    results: list[Result]
+    false_alarms: int
+    watches: int
+    fleet_days: float
+
+
+def judge(
+    lines: Sequence[Line],
+    faults: Sequence[Fault],
+    windows: Sequence[MaintenanceRow],
+    fleet_days: float,
+) -> Outcome:
+    """Compare the lines of a back-test with the truth."""
+    alerts = [line for line in lines if line.level == ALERT]
+    return Outcome(
+        [_result(fault, lines, alerts, faults, windows) for fault in faults],
+        len(false_alarms(alerts, faults, windows)),
+        sum(line.level == WATCH for line in lines),
+        fleet_days,
+    )
+
+
+def _result(
+    fault: Fault,
+    lines: Sequence[Line],
+    alerts: Sequence[Line],
+    faults: Sequence[Fault],
+    windows: Sequence[MaintenanceRow],
+) -> Result:
+    found = finding(fault, alerts)
+    opened = None if found is None else found.opened
+    if fault.scope == GROUP:
+        own = _of_group(fault, lines, faults, windows)
+        told = episodes(line for line in own if line.level == ALERT)
+        single = found is not None and len(told) == 1
+        nodes = {suspect(line) for line in own if line.advice in OUT}
+        return Result(fault, opened, None, single, len(nodes))
+    about = first_about(fault, alerts)
+    return Result(fault, opened, None if about is None else suspect(about) == fault.node)
+
+
+def _of_group(
+    fault: Fault,
+    lines: Iterable[Line],
+    faults: Sequence[Fault],
+    windows: Sequence[MaintenanceRow],
+) -> list[Line]:
+    """Lines during a group's fault about it, and about its nodes where nothing else explains them."""
+    others = [one for one in faults if one is not fault]
+    return [
+        line
+        for line in lines
+        if line.level in (ALERT, WATCH)
+        and fault.begin <= line.opened <= fault.end
+        and is_explained(line, line.opened, line.opened, [fault])
+        and (
+            is_named(fault, line)
+            or not (
+                is_explained(line, line.opened, line.opened, others)
+                or is_announced(line, line.opened, line.opened, windows)
+            )
+        )
+    ]
+
+
+def has_strong_precursor(fault: Fault) -> bool:
+    """Whether a fault could be found early."""
+    if fault.precursor_start is None or fault.precursor_strength is None:
+        return False
+    least = STRONG_RATE if fault.precursor_unit == RATE else STRONG_SD
+    lasts = fault.onset - fault.precursor_start
+    return fault.precursor_strength >= least and lasts >= STRONG_S
+
+
+def group_of(fault: Fault) -> str:
+    """The row of the table of issue 31 that a fault belongs to."""
+    if fault.kind in _XID:
+        return "xid"
+    if fault.kind == "slow_clock" and (fault.magnitude or 0.0) < 0.10:
+        return "fail_slow_3_10"
+    if fault.kind in ("unreachable", "hang", "slow_clock", "slow_link"):
+        return "no_xid"
+    return "group" if fault.scope == GROUP else fault.kind
+
+
+class Share(msgspec.Struct, frozen=True):
+    """So many of so many."""
+
+    hits: int
+    of: int
+
+    @property
+    def share(self) -> float | None:
+        """None of nothing."""
+        return self.hits / self.of if self.of else None
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True):
+    """All measures of one detector; delays in seconds."""
+
+    fleet_days: float
+    recall: dict[str, Share]
+    by_class: dict[str, Share]
+    early: Share
+    early_of_all: Share
+    right_node: Share
+    group_single: Share
+    group_nodes_out: int
+    false_alarms: int
+    false_alarms_a_day: float
+    false_alarms_interval: tuple[float, float]
+    watches_a_day: float
+    precision: float | None
+    precision_at_fleet_rate: float | None
+    delays: dict[str, tuple[float, float] | None]
+
+
+def table(outcomes: Sequence[Outcome]) -> Table:
+    """The measures over traces."""
+    results = [result for outcome in outcomes for result in outcome.results]
+    days = sum(outcome.fleet_days for outcome in outcomes)
+    false = sum(outcome.false_alarms for outcome in outcomes)
+    seen = [one for one in results if CLASSES[one.fault.kind].kind != HIDDEN]
+    hits = sum(one.opened is not None for one in seen)
+    rows = {name: [one for one in seen if group_of(one.fault) == name] for name in _ROWS}
+    named = [one for one in seen if one.right is not None]
+    strong = [one for one in seen if has_strong_precursor(one.fault)]
+    groups = [one for one in seen if one.is_single is not None]
+    found_a_day = FLEET_RATE * hits / len(seen) if seen else 0.0
+    a_day = false / days
+    return Table(
+        fleet_days=days,
+        recall={name: _found(rows[name]) for name in _ROWS},
+        by_class={
+            name: _found([one for one in results if one.fault.kind == name]) for name in CLASSES
+        },
+        early=Share(sum(one.is_early for one in strong), len(strong)),
+        early_of_all=Share(sum(one.is_early for one in seen), len(seen)),
+        right_node=Share(sum(bool(one.right) for one in named), len(named)),
+        group_single=Share(sum(bool(one.is_single) for one in groups), len(groups)),
+        group_nodes_out=sum(one.out for one in groups),
+        false_alarms=false,
+        false_alarms_a_day=a_day,
+        false_alarms_interval=interval(false, days),
+        watches_a_day=sum(outcome.watches for outcome in outcomes) / days,
+        precision=hits / (hits + false) if hits + false else None,
+        precision_at_fleet_rate=found_a_day / (found_a_day + a_day)
+        if found_a_day + a_day
+        else None,
+        delays={
+            "hard": _delays(seen, HARD),
+            "numeric": _delays(seen, NUMERIC),
+            "hang": _spread([one for one in seen if one.fault.kind == "hang"]),
+        },
+    )
+
+
+_ROWS = ("xid", "no_xid", "fail_slow_3_10", "group")
+
+
+def _found(results: Sequence[Result]) -> Share:
+    return Share(sum(one.opened is not None for one in results), len(results))
+
+
+def _delays(results: Iterable[Result], kind: str) -> tuple[float, float] | None:
+    return _spread([one for one in results if CLASSES[one.fault.kind].kind == kind])
+
+
+def _spread(results: Iterable[Result]) -> tuple[float, float] | None:
+    """Median and 95th percentile of what was found after its onset."""
+    delays = sorted(one.delay for one in results if one.delay is not None)
+    if not delays:
+        return None
+    return statistics.median(delays), delays[min(len(delays) - 1, int(0.95 * len(delays)))]
