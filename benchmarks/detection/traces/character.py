@@ -107,6 +107,7 @@ def drawn(rng: np.random.Generator) -> Character:
         rates=Rates(
             missed=uniform(0.005, 0.05),  # 5.1
             maintenance=uniform(2.0, 6.0) / 7.0,  # 5.1: windows a week
+            reboots=0.0,  # a node that nobody announced is class unreachable
             clock_sd_s=uniform(2.0, 12.0),  # 5.1: +-30 s
             link_errors=0.0,  # link_errors_an_hour has them
         ),

@@ -195,6 +195,9 @@ class Placing:
             fault.until, fault.end = begin, begin + lasts
             self._out[fault.node] = begin + lasts
             self.life.repairs.append((fault.node, begin, begin + lasts))
+        elif session.tail is not None and session.tail[0] == fault.onset and kind.name != "ecc_94":
+            # Whatever stopped the job is reset before the next; memory waits for its repair (5.3).
+            fault.until = fault.end = session.end + rng.uniform(60.0, 300.0)
 
     def _relapse(self, waiting: deque[Arrival], fault: Placed) -> None:
         """0, row 7: what was repaired fails again, within days."""
