@@ -29,8 +29,9 @@ from accelwatch.fleet.backtest.line import Line
 from baselines.limits import ThreeSigma, VendorLimits, XidOnly
 from baselines.peers import COUNTERS, GAUGES, peer_detectors
 from baselines.playing import play
-from scoring.measures import Outcome, judge, table
+from scoring.measures import table
 from scoring.report import surface_text, text
+from scoring.results import Outcome, judge
 from scoring.surface import fail_slow_curve, precursor_surface
 from traces.character import Settings
 from traces.fleet import Trace

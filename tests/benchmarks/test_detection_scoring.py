@@ -8,9 +8,10 @@ from accelwatch.alerting.rules.document import Advice
 from accelwatch.archive.history.rows import MaintenanceRow
 from accelwatch.fleet.backtest.line import Line
 from scoring.matching import episodes, false_alarms, finding, first_about
-from scoring.measures import Outcome, Result, group_of, has_strong_precursor, judge, table
+from scoring.measures import group_of, has_strong_precursor, table
 from scoring.poisson import interval
 from scoring.report import surface_text, text
+from scoring.results import Outcome, Result, judge
 from scoring.surface import fail_slow_curve, precursor_surface
 from traces.classes import CLASSES
 from traces.truth import Fault

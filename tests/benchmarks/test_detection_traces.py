@@ -369,6 +369,12 @@ def test_the_life_of_a_fleet_holds_together(seed: int) -> None:
         assert not [one for one in life.sessions if begin <= one.start < end and node in one.nodes]
 
 
+def test_row_groups_of_large_fleets_cover_less_time() -> None:
+    assert Settings().span_s == 3 * 3600
+    assert Settings(nodes=1000).span_s == 3600
+    assert Settings(nodes=4000).span_s == 900
+
+
 def test_truth_outlives_a_round_trip(fleet: Path) -> None:
     assert all(isinstance(fault, Fault) for fault in read_truth(fleet / "truth.ndjson"))
     assert all(

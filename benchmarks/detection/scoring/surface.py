@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from scoring.measures import Result
+from scoring.results import Result
 from traces.truth import RATE
 
 # Strengths in deviations and in times the usual rate, lengths in minutes, and shares of power lost.

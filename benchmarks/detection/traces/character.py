@@ -7,9 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from accelwatch.archive.history.files import MAX_GROUP_ROWS
+from healthy_fleets.folder import SPAN_S
 from healthy_fleets.nuisances import Rates
 
 Array = np.ndarray
+_SPANS_S = (SPAN_S, 3600, 1800, 900, 300)
 
 
 class Settings(NamedTuple):
@@ -27,6 +30,14 @@ class Settings(NamedTuple):
     def seconds(self) -> float:
         """The whole span."""
         return self.days * 86_400.0
+
+    @property
+    def span_s(self) -> int:
+        """What a row group covers: three hours, less of a fleet that has too many rows in them."""
+        rows_a_second = self.nodes * self.devices / self.interval_s
+        return next(
+            (span for span in _SPANS_S if span * rows_a_second <= MAX_GROUP_ROWS), _SPANS_S[-1]
+        )
 
     @property
     def spares(self) -> int:

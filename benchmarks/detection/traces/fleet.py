@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from accelwatch.archive.history.rows import JobRow, MaintenanceRow
-from healthy_fleets.folder import SPAN_S, START, Roster, write_days, write_events, write_rest
+from healthy_fleets.folder import START, write_days, write_events, write_rest
 from healthy_fleets.nuisances import Event, Nuisances
 from traces.arrivals import Arrival, arrivals
 from traces.character import Array, Settings, drawn
@@ -18,11 +17,10 @@ from traces.hosts import Hosts
 from traces.placed import Placed
 from traces.placing import Placing
 from traces.quirks import Quirks
-from traces.sessions import IDLE, Session, phases_of
+from traces.records import Records, roster_of
+from traces.sessions import IDLE, phases_of
 from traces.span import Span
-from traces.truth import DEVICE, GROUP, TRUTH, Fault, write_truth
-
-_FIRST_JOB = 4000
+from traces.truth import GROUP, TRUTH, Fault, write_truth
 
 
 class Trace:
@@ -43,12 +41,8 @@ class Trace:
         )
         self._devices = Devices(rng, self._character, settings)
         self._hosts = Hosts(rng, self._character, settings)
-        numbers = np.sort(rng.choice(1000, settings.nodes, replace=False))
-        ids = [
-            sorted(f"nvidia:GPU-{rng.bytes(6).hex()}" for _ in range(settings.devices))
-            for _ in range(settings.nodes)
-        ]
-        self.roster = Roster([f"n{one:03d}" for one in numbers], ids, self._devices.models)
+        self.roster = roster_of(rng, settings, self._devices.models)
+        self._records = Records(self.roster, settings.seconds)
         self._stage = rng.permutation(settings.nodes) % len(self._character.stage_power)
         self._offset = rng.uniform(1.5, settings.interval_s - 1.5, (settings.nodes, 1))
         # Nodes end a phase at their own moment (4.4).
@@ -63,7 +57,7 @@ class Trace:
     def write(self, folder: Path) -> None:
         """The archive in `folder/archive`, the truth in `folder/truth.ndjson`."""
         archive, settings = folder / "archive", self._settings
-        write_days(archive, self._spans())
+        write_days(archive, self._spans(), span_s=settings.span_s)
         skew = self._nuisances.skew
         rows = [
             self.roster.event(event, skew(event.node, event.second))
@@ -71,14 +65,14 @@ class Trace:
             if event.second < settings.seconds
         ]
         write_events(archive, rows)
-        jobs = [row for session in self.life.sessions for row in self._jobs(session)]
-        jobs += [row for session in self.life.small for row in self._jobs(session)]
-        windows = [self._window(*one) for one in self._quirks.windows]
+        sessions = (*self.life.sessions, *self.life.small)
+        jobs = [row for session in sessions for row in self._records.jobs(session)]
+        windows = [self._records.window(*one) for one in self._quirks.windows]
         write_rest(archive, jobs, windows, seconds=settings.seconds, step_s=settings.interval_s)
         write_truth(folder / TRUTH, self.truth())
 
     def _spans(self) -> Iterator[tuple[Any, Any]]:
-        for begin in range(0, int(self._settings.seconds), SPAN_S):
+        for begin in range(0, int(self._settings.seconds), self._settings.span_s):
             span = self._span(float(begin))
             ms = ((START + span.seconds) * 1000).astype(np.int64)
             yield (
@@ -88,7 +82,7 @@ class Trace:
 
     def _span(self, begin: float) -> Span:
         settings, rng = self._settings, self._rng
-        lasts = min(float(SPAN_S), settings.seconds - begin)
+        lasts = min(float(settings.span_s), settings.seconds - begin)
         ticks = int(lasts // settings.interval_s)
         shape = settings.nodes, ticks
         ends = begin + np.arange(1, ticks + 1) * settings.interval_s
@@ -161,50 +155,7 @@ class Trace:
                 if key in columns:
                     columns[key][unread == 0] = np.nan
 
-    def _job(self, session: Session) -> str:
-        return str(_FIRST_JOB + session.number + 5000 * (session.devices is not None))
-
-    def _jobs(self, session: Session) -> Iterator[JobRow]:
-        if session.start >= self._settings.seconds:
-            return
-        ended = session.end < self._settings.seconds
-        for node in session.nodes:
-            for device in session.devices or (None,):
-                yield JobRow(
-                    job=self._job(session),
-                    user="amy" if session.devices is None else "ben",
-                    node=self.roster.nodes[node],
-                    device=None if device is None else self.roster.devices[node][device],
-                    start=int((START + session.start) * 1000),
-                    end=int((START + session.end) * 1000) if ended else None,
-                    nodes_wanted=len(session.nodes),
-                )
-
-    def _window(self, node: int, begin: float, end: float, reason: str) -> MaintenanceRow:
-        start, until = (int((START + at) * 1000) for at in (begin, end))
-        return MaintenanceRow(self.roster.nodes[node], start, until, reason)
-
     def truth(self) -> list[Fault]:
         """What is broken, as far as it begins before the end."""
-        return [self._fault(one) for one in self.life.faults if one.onset < self._settings.seconds]
-
-    def _fault(self, fault: Placed) -> Fault:
-        sign, kind = fault.precursor, fault.kind
-        group, of_device = kind.scope == GROUP, kind.scope == DEVICE or kind.name == "hang"
-        return Fault(
-            kind=kind.name,
-            scope=kind.scope,
-            node=None if group else self.roster.nodes[fault.node],
-            device=self.roster.devices[fault.node][fault.device] if of_device else None,
-            job=None if fault.session is None else self._job(fault.session),
-            nodes=sorted(self.roster.nodes[node] for node in fault.nodes),
-            precursor_start=None if sign is None else START + sign.start,
-            precursor_signal=None if sign is None else sign.signal,
-            precursor_strength=None if sign is None else sign.strength,
-            precursor_unit=None if sign is None else sign.unit,
-            onset=START + fault.onset,
-            xid=None if fault.xid_at is None else kind.xid,
-            xid_time=None if fault.xid_at is None else START + fault.xid_at,
-            end=START + fault.end,
-            magnitude=None if fault.magnitude is None else float(fault.magnitude),
-        )
+        seconds = self._settings.seconds
+        return [self._records.fault(one) for one in self.life.faults if one.onset < seconds]

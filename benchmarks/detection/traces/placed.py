@@ -1,10 +1,11 @@
 """A fault with its place and size, and from which ranges lengths, sizes and precursors are drawn."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from traces.character import Array
 from traces.classes import FaultClass
 from traces.sessions import Session
 from traces.truth import RATE, SD
@@ -40,7 +41,37 @@ class Placed:
     variant: float = 0.0
 
 
-def usual(rng: np.random.Generator) -> tuple[float, float | None]:
+def group_of(
+    rng: np.random.Generator, name: str, job: Sequence[int], rows: Array
+) -> tuple[int, ...]:
+    """The nodes of a group's fault; `rows` are all nodes in the order of their racks."""
+    if name == "storage":
+        return tuple(job)
+    share = rng.uniform(0.3, 0.9) if name == "congestion" else rng.uniform(0.12, 0.3)
+    first = int(rng.integers(len(rows)))
+    chosen = np.roll(rows, first)[: max(2, round(share * len(rows)))]
+    return tuple(int(node) for node in chosen if node in job) or tuple(job[:2])
+
+
+def precursor_of(rng: np.random.Generator, kind: FaultClass, onset: float) -> Precursor | None:
+    """What is seen before a fault of a class, if anything."""
+    if rng.random() >= kind.precursor:
+        return None
+    low, high = kind.precursor_min
+    start = onset - 60.0 * _between(rng, low, high)
+    signal, unit, least, most = PRECURSORS[kind.name]
+    if kind.name == "ecc_94" and rng.random() < 0.6:  # 5.3: 20 % a burst, 30 % earlier remaps
+        signal, least, most = "memory_remapped_rows.uncorrected", 10.0, 30.0
+        start = onset - rng.uniform(3600.0, 36_000.0)
+    return Precursor(max(start, 0.0), signal, _between(rng, least, most), unit)
+
+
+def lasting(rng: np.random.Generator, kind: FaultClass) -> tuple[float, float | None]:
+    """Seconds until a fault ends where nobody ends it, and its magnitude."""
+    return LASTS.get(kind.name, _usual)(rng)
+
+
+def _usual(rng: np.random.Generator) -> tuple[float, float | None]:
     """Nobody touches it for half an hour to two (assumption)."""
     return rng.uniform(1800.0, 7200.0), None
 

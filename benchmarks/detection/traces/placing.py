@@ -8,7 +8,7 @@ import numpy as np
 
 from traces.arrivals import Arrival, node_weights
 from traces.character import Character, Settings
-from traces.placed import LASTS, PRECURSORS, Placed, Precursor, usual
+from traces.placed import Placed, group_of, lasting, precursor_of
 from traces.sessions import DEAD, HANG, Session, session_of
 from traces.truth import GROUP, JOB
 
@@ -121,7 +121,7 @@ class Placing:
             fault.until = min(begin + fault.magnitude * (end - begin), session.end - 60.0)
             session.saves[save] = (begin, fault.until, True)
             fault.end = fault.until
-        self._add_precursor(fault)
+        fault.precursor = precursor_of(rng, kind, onset)
         self._affects(fault, session)
         return fault
 
@@ -138,7 +138,7 @@ class Placing:
         node = arrival.node if arrival.node is not None and able[arrival.node] else None
         if node is None:
             node = int(rng.choice(settings.nodes, p=weights / weights.sum()))
-        lasts, magnitude = LASTS.get(kind.name, usual)(rng)
+        lasts, magnitude = lasting(rng, kind)
         fault = Placed(
             kind,
             onset,
@@ -151,25 +151,13 @@ class Placing:
             variant=float(rng.random()),
         )
         if kind.scope == GROUP:
-            fault.nodes = self._group(kind.name, session)
+            fault.nodes = group_of(rng, kind.name, session.nodes, self._rows)
         if kind.xid is not None and not (kind.name == "off_bus" and fault.variant < 0.1):
             # 5.3: 79 comes 0-60 s after the device has gone, and sometimes never; 119 after a time-out.
             fault.xid_at = onset + {"off_bus": rng.uniform(0, 60), "gsp": rng.uniform(6, 60)}.get(
                 kind.name, rng.uniform(0, 3)
             )
         return fault
-
-    def _group(self, name: str, session: Session) -> tuple[int, ...]:
-        nodes = self._settings.nodes
-        if name == "storage":
-            return session.nodes
-        share = (
-            self._rng.uniform(0.3, 0.9) if name == "congestion" else self._rng.uniform(0.12, 0.3)
-        )
-        size = max(2, round(share * nodes))
-        first = int(self._rng.integers(nodes))
-        chosen = [int(self._rows[(first + at) % nodes]) for at in range(size)]
-        return tuple(node for node in chosen if node in session.nodes) or session.nodes[:2]
 
     def _affects(self, fault: Placed, session: Session) -> None:
         """Its job stops, its node is repaired."""
@@ -211,16 +199,3 @@ class Placing:
     def _put(waiting: deque[Arrival], arrival: Arrival) -> None:
         moments = [one.second for one in waiting]
         waiting.insert(bisect.bisect(moments, arrival.second), arrival)
-
-    def _add_precursor(self, fault: Placed) -> None:
-        rng, kind = self._rng, fault.kind
-        if rng.random() >= kind.precursor:
-            return
-        low, high = kind.precursor_min
-        start = fault.onset - 60.0 * float(np.exp(rng.uniform(np.log(low), np.log(high))))
-        signal, unit, least, most = PRECURSORS[kind.name]
-        if kind.name == "ecc_94" and rng.random() < 0.6:  # 5.3: 20 % a burst, 30 % earlier remaps
-            signal, least, most = "memory_remapped_rows.uncorrected", 10.0, 30.0
-            start = fault.onset - rng.uniform(3600.0, 36_000.0)
-        strength = float(np.exp(rng.uniform(np.log(least), np.log(most))))
-        fault.precursor = Precursor(max(start, 0.0), signal, strength, unit)

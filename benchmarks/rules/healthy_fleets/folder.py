@@ -69,7 +69,7 @@ class Roster:
         )
 
 
-def write_days(folder: Path, spans: Iterable[tuple[Any, Any]]) -> None:
+def write_days(folder: Path, spans: Iterable[tuple[Any, Any]], span_s: int = SPAN_S) -> None:
     """Tables of devices and of nodes, span after span from START; one of devices is in memory."""
     for table in layout.TABLES:
         (folder / table).mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ def write_days(folder: Path, spans: Iterable[tuple[Any, Any]]) -> None:
 
         def devices(first: tuple[Any, Any], hosts: list[Any]) -> Iterator[Any]:
             for _, (device, host) in zip(
-                range(_DAY_S // SPAN_S), chain([first], coming), strict=False
+                range(_DAY_S // span_s), chain([first], coming), strict=False
             ):
                 hosts.append(host)
                 yield device
