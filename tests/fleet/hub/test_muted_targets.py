@@ -6,7 +6,8 @@ import pytest
 
 from accelwatch.alerting.incidents.model.muting import Muting
 from accelwatch.alerting.incidents.model.silence import Maintenance, Silence, matchers
-from accelwatch.fleet.api.muted_targets import MutedTargets
+from accelwatch.base.slices import LongWork
+from accelwatch.fleet.api.muted_targets import MutedTargets, muted_series
 from accelwatch.fleet.api.target_outages import TargetOutages
 from support.fleet.manual_fleet import Bench
 from support.machines import composed as machines
@@ -42,10 +43,13 @@ class Site:
         self.add(Maintenance(id="m1", nodes=nodes, starts=now, ends=now + 60, by="ana", reason=""))
 
     def series(self) -> list[str]:
-        found = self.muted.series()
+        found = muted_series(self.names())
         assert set(found.values()) <= {1}
         assert {name for name, _ in found} <= {"fleet_target_muted"}
-        return sorted(node for _, node in found)
+        return [node for _, node in found]
+
+    def names(self) -> frozenset[str]:
+        return asyncio.run(self.muted.names(LongWork()))
 
 
 def test_a_node_is_muted_from_its_acknowledgement_until_it_answers_again() -> None:
@@ -99,13 +103,35 @@ def test_a_node_that_is_no_target_has_no_series() -> None:
 def test_without_rules_only_acknowledged_nodes_are_muted() -> None:
     site = Site()
     asyncio.run(site.bench.fleet.acknowledge("n1"))
-    found = MutedTargets(site.bench.fleet, lambda: None).series()
-    assert found == {("fleet_target_muted", "n1"): 1}
+    muted = MutedTargets(site.bench.fleet, lambda: None)
+    assert asyncio.run(muted.names(LongWork())) == {"n1"}
 
 
 def test_nodes_in_maintenance_are_no_outage() -> None:
     site = Site()
-    outages = TargetOutages(site.bench.fleet, site.muted.is_muted)
-    assert len(outages.series()) == 4
+    outages = TargetOutages(site.bench.fleet)
+    assert len(outages.series(site.names())) == 4
     site.maintain("n1")
-    assert sorted(node for _, node, _ in outages.series()) == ["n2", "n3", "n4"]
+    assert sorted(node for _, node, _ in outages.series(site.names())) == ["n2", "n3", "n4"]
+
+
+class Slices(LongWork):
+    """Work that counts how often it lets others have their turn."""
+
+    __slots__ = ("rests",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rests = 0
+
+    async def rest(self, pause: float = 0.0) -> None:
+        self.rests += 1
+        await super().rest(pause)
+
+
+def test_many_targets_and_silences_do_not_hold_the_loop() -> None:
+    site = Site()
+    site.silence("node=n2")
+    work = Slices()
+    assert asyncio.run(site.muted.names(work)) == {"n2"}
+    assert work.rests == len(site.bench.targets)

@@ -1,8 +1,5 @@
 """Which targets a hub's /metrics has as part of an outage, and of which one."""
 
-import asyncio
-
-from accelwatch.fleet.api.muted_targets import MutedTargets
 from accelwatch.fleet.api.target_outages import TargetOutages
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.schema.timestamps import timestamp
@@ -13,17 +10,13 @@ DOWN_S = 60.0
 REFUSED = TargetFault(Reason.CONNECT, "refused")
 
 
-def outages_of(bench: Bench) -> TargetOutages:
-    return TargetOutages(bench.fleet, MutedTargets(bench.fleet, lambda: None).is_muted)
-
-
 class Racks:
     """Nodes that answer until a test lets a rack of them die."""
 
     def __init__(self, *racks: str, size: int = 3) -> None:
         self.nodes = {rack: [f"{rack}{at}" for at in range(size)] for rack in racks}
         self.bench = Bench(*(node for rack in self.nodes.values() for node in rack))
-        self.outages = outages_of(self.bench)
+        self.outages = TargetOutages(self.bench.fleet)
         self.answer(*racks)
 
     def answer(self, *racks: str) -> None:
@@ -31,9 +24,9 @@ class Racks:
             for node in self.nodes[rack]:
                 self.bench.tell(node, machines.view(0))
 
-    def series(self) -> dict[str, str]:
+    def series(self, *muted: str) -> dict[str, str]:
         """By node, when its outage began."""
-        found = self.outages.series()
+        found = self.outages.series(muted)
         assert set(found.values()) <= {1}
         assert {name for name, _, _ in found} <= {"fleet_target_outage"}
         return {node: since for _, node, since in found}
@@ -83,7 +76,7 @@ def test_targets_that_never_answered_are_no_outage() -> None:
     bench = Bench("n1", "n2", "n3", "n4")
     for target in bench.targets.values():
         bench.fleet.fail(target.key, REFUSED)
-    assert outages_of(bench).series() == {}
+    assert TargetOutages(bench.fleet).series() == {}
 
 
 def test_nodes_that_are_no_targets_any_more_are_no_outage() -> None:
@@ -96,11 +89,9 @@ def test_nodes_that_are_no_targets_any_more_are_no_outage() -> None:
     assert racks.series() == {}, "two are left that are targets"
 
 
-def test_nodes_that_are_acknowledged_are_no_outage() -> None:
+def test_nodes_that_are_muted_are_no_outage() -> None:
     racks = Racks("a", size=4)
     racks.bench.clock.advance(DOWN_S)
     first, second, *others = racks.nodes["a"]
-    asyncio.run(racks.bench.fleet.acknowledge(first))
-    assert racks.series().keys() == {second, *others}
-    asyncio.run(racks.bench.fleet.acknowledge(second))
-    assert racks.series() == {}, "two are left that nobody has acknowledged"
+    assert racks.series(first).keys() == {second, *others}
+    assert racks.series(first, second) == {}, "two are left that nobody has acknowledged"

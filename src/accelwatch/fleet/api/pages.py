@@ -19,7 +19,7 @@ from accelwatch.fleet.api.http import index_page, listed
 from accelwatch.fleet.api.incidents.audit_pages import AuditPages
 from accelwatch.fleet.api.incidents.past_incidents import PastIncidents
 from accelwatch.fleet.api.incidents.remedy_pages import RemedyPages
-from accelwatch.fleet.api.muted_targets import MutedTargets
+from accelwatch.fleet.api.muted_targets import MutedTargets, muted_series
 from accelwatch.fleet.api.node_pages import NodePages
 from accelwatch.fleet.api.own import RenderOwn, own_series
 from accelwatch.fleet.api.query.events import SINCE, event_condition, events_page, parse_start
@@ -125,7 +125,7 @@ class HubPages:
         self._turns = Turns()
         self._node_pages = NodePages(fleet, self._turns, self.names, self.invalidate_sums, peers)
         self._muted = MutedTargets(fleet, muting)
-        self._target_outages = TargetOutages(fleet, self._muted.is_muted)
+        self._target_outages = TargetOutages(fleet)
         # Requests that come together wait for one walk over the fleet and share its result.
         self._counting = asyncio.Lock()
         self.kept_totals = KeptTotals(fleet.clock, self._count)
@@ -361,8 +361,9 @@ class HubPages:
         sums = await self.sums()
         async with self._turns.walk() as walk:
             series = await own_series(self._fleet, sums, walk)
+            muted = await self._muted.names(walk)
         peers = {} if self._peers is None else self._peers.own()
-        return {**series, **self._muted.series(), **self._target_outages.series(), **peers}
+        return {**series, **muted_series(muted), **self._target_outages.series(muted), **peers}
 
     async def _metrics(self, _query: Query, headers: Headers) -> Page:
         chosen = choose(headers.get("Accept", ""), (TEXT, OPENMETRICS)) or TEXT

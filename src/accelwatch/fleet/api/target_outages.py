@@ -1,11 +1,10 @@
 """Which targets are part of an outage, and of which one, as series by which alerts are grouped."""
 
-from collections.abc import Callable
+from collections.abc import Collection
 
 from accelwatch.fleet.api.summaries import node_health
 from accelwatch.fleet.outages import outages
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 
@@ -13,15 +12,13 @@ from accelwatch.schema.reading import Number
 class TargetOutages:
     """Of one hub, for one event loop."""
 
-    def __init__(self, fleet: Fleet, is_muted: Callable[[Node], bool]) -> None:
-        """`is_muted`: whether nobody is to be paged about a node."""
+    def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
-        self._is_muted = is_muted
         # By node, when the outage began that it was part of when it was asked for last.
         self._since: dict[str, str] = {}
 
-    def series(self) -> dict[Series, Number]:
-        """1 for each target of an outage.
+    def series(self, muted: Collection[str] = ()) -> dict[Series, Number]:
+        """1 for each target of an outage; `muted` are nodes that nobody is to be paged about.
 
         An outage has the same `since` until it is over, also when the node that stopped first is back:
         with another one it would be another alert. Targets that never answered are left out, since
@@ -31,7 +28,7 @@ class TargetOutages:
         counted = [
             node_health(fleet, node)
             for node in fleet.nodes.values()
-            if node.sources and not self._is_muted(node)
+            if node.sources and node.name not in muted
         ]
         since: dict[str, str] = {}
         for outage, nodes in outages(counted, len(fleet.nodes), fleet.clock.wall()):

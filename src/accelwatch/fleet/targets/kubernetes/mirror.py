@@ -57,15 +57,19 @@ class Lines:
 
     def __init__(self, handle: Callable[[Sequence[bytes]], None]) -> None:
         self._handle = handle
-        self._pending = b""
+        self._pending = bytearray()
 
     def feed(self, chunk: bytes) -> None:
         """Another piece. Raises TargetFault for a line without an end, and what `handle` raises."""
-        *lines, self._pending = (self._pending + chunk).split(b"\n")
+        # Only the piece is searched: a line may come as a million of them.
+        ended, newline, rest = chunk.rpartition(b"\n")
+        if newline:
+            lines = (bytes(self._pending) + ended).split(b"\n")
+            self._pending = bytearray()
+            self._handle(lines)
+        self._pending += rest
         if len(self._pending) > _MAX_LINE_BYTES:
             raise TargetFault(Reason.TOO_LARGE, "an event without an end")
-        if lines:
-            self._handle(lines)
 
     def read_all(self) -> bytes:
         """Nothing."""
