@@ -46,7 +46,8 @@ weeks](fleet/observe-to-auto.md) enables it step by step.
 - **Only rules with an action act.** Other rules notify people and start nothing: they neither cause a
   reboot nor keep a repaired node or a job out, unless they are critical.
 - **The current rules count** until something starts; what has started is finished as it was started. A
-  rule that has resolved requests nothing any more, even if its incident stays open for another rule.
+  rule that has resolved requests nothing any more, even if its incident stays open for another rule. One
+  with [`until="boot"`](expressions.md#events) does not resolve while its node waits for the reboot.
 - **A worse fault is evaluated again.** While a node is out and its jobs are waited for, the strictest
   request of all open rules counts: jobs leave now before at their checkpoint before after they have
   ended, leave before left alone, the node before its device. A request counts as a whole, never the

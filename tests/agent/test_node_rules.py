@@ -88,6 +88,23 @@ class Node:
         return [str(one.entity) for one in told if one.transition is Transition.FIRED]
 
 
+def test_an_event_fires_until_a_boot_which_a_restart_of_the_agent_is_not(tmp_path: Path) -> None:
+    rule = 'id: xid, title: x, when: \'event("xid", code == 79, until="boot")\''
+    device, began = machines.view(1), machines.NOW + 101.0
+
+    def restarted(later_s: float) -> Node:
+        node = Node(tmp_path, rule)
+        node.at += later_s
+        return node
+
+    events = (xid(began - 900.0),)
+    assert restarted(0.0).fired(device, events=events, boot_time=began - 9000.0)
+    assert restarted(2400.0).fired(device, events=events, boot_time=began - 9000.0)
+    assert restarted(0.0).fired(device, events=events, boot_time=began - 1000.0)
+    assert not restarted(0.0).fired(device, events=events, boot_time=began - 300.0)
+    assert not restarted(0.0).fired(device, events=events)
+
+
 def test_what_was_read_goes_with_its_tick(tmp_path: Path) -> None:
     """It waits for no collection: readings of a second are as large as the rules themselves."""
     peers = "id: low, title: t, when: 'power_watts < 0.1 * peer_median(power_watts, by=\"model\")'"

@@ -36,6 +36,14 @@ def test_what_a_rule_needs() -> None:
     assert needs.rules == {"a.b"}
 
 
+def test_an_event_that_only_a_boot_ends_needs_the_uptime() -> None:
+    uptime = ("host_uptime_seconds",)
+    needs = compile_rule('node.any(event("xid", until="boot"))').needs
+    assert needs.series == {uptime}
+    assert needs.windows == {WindowNeed("age", uptime, 0)}
+    assert needs.events == {EventNeed(EventPattern("xid", ""), 30 * 86400)}
+
+
 def test_how_a_window_reads() -> None:
     assert str(WindowNeed("avg", POWER, 90)) == "avg of power_watts over 90s"
     assert str(WindowNeed("age", GPU, 0)) == "age of temperature_celsius.gpu"

@@ -17,6 +17,7 @@ from accelwatch.expr.vocabulary.kleene import Lookup
 from accelwatch.schema.event import Category, ErrorEvent
 
 POWER, ENERGY = ("power_watts",), ("energy_joules_total",)
+UPTIME = ("host_uptime_seconds",)
 NOW = 1_800_000_000.0
 
 
@@ -219,6 +220,36 @@ def test_which_events_are_meant(text: str, code: str, expected: bool) -> None:
     told = ErrorEvent(code=code, category=Category.HANG, time=NOW, text="", source="kernel_log")
     heard.add(told, NOW)
     assert (heard.last("gpu0", each) == NOW) is expected
+
+
+@pytest.mark.parametrize(
+    ("ago_s", "uptime_s", "told_before", "expected"),
+    [
+        (3600, 9000.0, True, True),
+        (3600, 3596.0, True, True),
+        (3600, 3595.0, True, False),
+        (4, 0.0, True, True),
+        (30 * 86400, 9e6, True, True),
+        (30 * 86400 + 1, 9e6, True, False),
+        (600, None, True, True),
+        (601, None, True, UNKNOWN),
+        (600, None, False, True),
+        (601, None, False, False),
+        (math.inf, None, True, False),
+    ],
+)
+def test_an_event_that_only_a_boot_ends(
+    ago_s: float, uptime_s: float | None, told_before: bool, expected: object
+) -> None:
+    rule = compile_rule('event("xid", code == 151, until="boot")')
+    keeper = RuleHistory(rule.needs, 1.0)
+    if told_before:
+        keeper.sample(100.0, HOST, lookup({UPTIME: 50.0}))
+    if math.isfinite(ago_s):
+        keeper.events.add(xid(151, NOW - ago_s), NOW)
+    host = lookup({} if uptime_s is None else {UPTIME: uptime_s})
+    scene = Scene(keeper, {HOST: host, "gpu0": lookup({})}, at=199.0, now=NOW)
+    assert rule.evaluate(scene.members[0]) is expected
 
 
 def lookup(values: dict[Key, Value]) -> Lookup:

@@ -9,18 +9,25 @@ import pytest
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState
 from accelwatch.alerting.rules.document import Mode, Severity, Trust, When
+from accelwatch.alerting.rules.loading.rule_files import load, pack_file
 from accelwatch.alerting.rules.rule import Canary
+from accelwatch.alerting.rules.verdict import Evidence
 from accelwatch.remediation.policy.guards.denial import DenialKind
 from accelwatch.remediation.policy.guards.limits.breaker import BreakerState, overridden
+from accelwatch.remediation.policy.plan.of_incident import case_changed
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
 from accelwatch.remediation.policy.state.clocks import FRESH_S
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import Budget
+from accelwatch.schema.event import Category, ErrorEvent
+from support.incidents.incident_samples import incident
 from support.remediation.small_fleet import JOB, POLICY, SETTINGS, Ground, job_policy
+from support.rules.rule_worlds import World
 
 NODE = "n03"
+XID = "nvidia.xid.reboot"
 LONG_AGO = "what speaks for it is only what happened long ago"
 BLIND = "there is no current data about the node"
 
@@ -267,3 +274,34 @@ def test_a_scheduler_that_was_not_looked_at_lately_is_not_acted_upon() -> None:
     assert ground.kinds(NODE) == []
     whys = [why for why, _ in in_the_way(ground)]
     assert whys == [DenialKind.DATA]
+
+
+@pytest.mark.parametrize("boots", [0, 1])
+def test_what_only_a_boot_cures_is_rebooted_however_long_its_job_is_waited_for(boots: int) -> None:
+    ground = Ground()
+    (packed,) = [r for r in load([pack_file("nvidia")], tests=False).rules.values() if r.id == XID]
+    xid = ErrorEvent(
+        code="xid_151", category=Category.BUS, time=ground.now, text="", source="kernel_log"
+    )
+    told = incident(evidence=(Evidence(signal=xid.code, text=xid.text, event=xid),))
+    changed = case_changed(told, packed, {})
+    assert changed is not None
+    ground.nodes[NODE].jobs = (JOB,)
+    case = ground.fault(
+        NODE, standing=changed.case.standing, policy=job_policy(when=When.AFTER_JOB)
+    )
+    ground.end(NODE)
+    waited_s = 40 * 60.0
+    ground.wait(waited_s)
+    pattern = next(iter(packed.when.needs.events)).pattern
+    world = World(
+        1,
+        numbers={("host_uptime_seconds",): [60.0 if boots else 9000.0]},
+        lasts={pattern: [xid.time]},
+        now=xid.time + waited_s,
+    )
+    if not packed.when.evaluate(world.rows[0]):
+        ground.clear(NODE, case)
+    ground.nodes[NODE].jobs = ()
+    ground.wait(60)
+    assert (Kind.REBOOT in ground.kinds(NODE)) is not bool(boots)

@@ -112,6 +112,17 @@ def test_what_only_happened_is_not_standing() -> None:
     assert case(incident(evidence=())).standing
 
 
+def test_what_counts_until_the_node_is_booted_is_standing() -> None:
+    happened = incident(evidence=(Evidence(signal="xid_151", text="Xid 151", event=EVENT),))
+    for when, standing in (
+        ('event("xid", code == 151)', False),
+        ('event("xid", code == 151, until="boot")', True),
+    ):
+        changed = case_changed(happened, replace(rule(), when=compile_rule(when)), {})
+        assert changed is not None
+        assert changed.case.standing is standing
+
+
 @pytest.mark.parametrize(
     ("trusted", "provenance", "result"),
     [

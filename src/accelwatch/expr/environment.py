@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from accelwatch.expr.boot import SLACK_S, UPTIME_AGE, UPTIME_SERIES
 from accelwatch.expr.checking.tree import Event, EventPattern, Window
-from accelwatch.expr.vocabulary.events import EventUse
+from accelwatch.expr.vocabulary.events import LONGEST_S, WITHIN_S, EventUse
 from accelwatch.expr.vocabulary.kleene import Key, Missing, Raw, Value, number
 from accelwatch.expr.vocabulary.peers import (
     LEAST_PEERS,
@@ -109,8 +110,21 @@ def happened(environment: Environment, node: Event) -> Raw:
     if last is None:
         return None
     if node.kind == EventUse.HAPPENED:
-        return environment.now - last <= node.seconds
+        ago = environment.now - last
+        return _since_boot(environment, ago) if node.until_boot else ago <= node.seconds
     return number(last if node.kind == EventUse.LAST else environment.now - last)
+
+
+def _since_boot(environment: Environment, ago: float) -> bool | None:
+    """Whether an event of so many seconds ago is younger than the boot; None: the node is silent."""
+    if ago > LONGEST_S:
+        return False
+    uptime = number(environment.lookup(UPTIME_SERIES))
+    if uptime is not None:
+        return ago < uptime + SLACK_S
+    if ago <= WITHIN_S:
+        return True
+    return False if windowed(environment, UPTIME_AGE) is None else None
 
 
 def peer_median(environment: Environment, by: str, inner: Inner) -> Raw:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import msgspec
 
 from accelwatch.base.errors import ExpressionError
+from accelwatch.expr.boot import UPTIME_AGE
 from accelwatch.expr.checking.tree import (
     Affected,
     Event,
@@ -88,6 +89,8 @@ class Needs:
 def needs(tree: Node) -> Needs:
     """What a tree asks for."""
     nodes = list(walk(tree))
+    if any(isinstance(node, Event) and node.until_boot for node in nodes):
+        nodes += walk(UPTIME_AGE)
     keys = {key for node in nodes if isinstance(node, Reading) for key in node.keys}
     fields = {key for key in keys if isinstance(key, str)}
     labels = {key for key in fields if key.startswith(LABEL_PREFIX)}

@@ -156,6 +156,18 @@ def test_events(when: str, matchers: str) -> None:
     )
 
 
+def test_an_event_that_only_a_boot_ends() -> None:
+    last = f'{LAST}code="xid_151"}})'
+    uptime = (
+        "accel_device_up * 0 + ignoring (vendor, device, uuid) group_left ()"
+        " accel_host_uptime_seconds"
+    )
+    assert said('event("xid", code == 151, until="boot")')[0] == (
+        f"{last} > time() - ( {uptime} ) - 5 and {last} >= time() - 2592000"
+        f" or {last} >= time() - 600 unless {uptime}"
+    )
+
+
 def test_events_are_counted_from_when_their_counter_began() -> None:
     query, notes = said('count("xid", code == 48, within="1h") > 3')
     total = 'accel_error_events_total{code="xid_48"}'

@@ -240,6 +240,55 @@ def test_events_of_devices_and_nodes() -> None:
     assert hub.truth(texts[2]) is True
 
 
+def test_an_event_that_counts_until_a_boot() -> None:
+    text = 'event("xid", code == 151, until="boot")'
+    hub = Hub(text)
+    hub.tell("a", view(0), host(host_uptime_seconds=9000))
+    hub.bring()
+    note(hub, "a", 0, "xid_151", 10)
+    hub.bring()
+    assert hub.truth(text) is True
+    hub.clock.advance(2400)
+    hub.bring()
+    assert hub.truth(text) is UNKNOWN  # the node is silent: perhaps it boots
+    hub.tell("a", view(0), host(host_uptime_seconds=11400))
+    hub.bring()
+    assert hub.truth(text) is True
+    hub.tell("a", view(0), host(host_uptime_seconds=300))
+    hub.bring()
+    assert hub.truth(text) is False
+
+
+def test_an_event_that_counts_until_the_boot_that_an_agent_without_its_host_tells() -> None:
+    text = 'event("xid", code == 151, until="boot")'
+    hub = Hub(text)
+    hub.tell("a", view(0))
+    (source,) = hub.fleet.nodes["a"].sources.values()
+    source.boot_time = hub.clock.wall() - 9000
+    hub.bring()
+    note(hub, "a", 0, "xid_151", 1200)
+    hub.bring()
+    assert hub.truth(text) is True
+    source.boot_time = hub.clock.wall() - 300
+    hub.tell("a", view(0))
+    hub.bring()
+    assert hub.truth(text) is False
+
+
+def test_an_event_that_counts_until_a_boot_of_which_nobody_tells() -> None:
+    text = 'event("xid", code == 151, until="boot")'
+    hub = Hub(text)
+    hub.tell("a", view(0))
+    hub.bring()
+    note(hub, "a", 0, "xid_151", 10)
+    hub.bring()
+    assert hub.truth(text) is True
+    hub.clock.advance(600)
+    hub.tell("a", view(0))
+    hub.bring()
+    assert hub.truth(text) is False
+
+
 def test_groups_follow_jobs() -> None:
     text = 'job.count() == 3 and peer_median(power_watts, by="job") > 1'
     counted = "job.count() == 3"

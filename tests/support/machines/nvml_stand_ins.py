@@ -178,6 +178,11 @@ class NvmlScenario:
         number = sum(key.startswith("event.") for key in self.values)
         return self.system(f"event.{number}", f"{device}:{data}:{kind}")
 
+    def without_events(self) -> Self:
+        """Takes the events back: a process that loads the library anew would get them once more."""
+        self.values = {k: v for k, v in self.values.items() if not k.startswith("event.")}
+        return self
+
     def missing(self, *symbols: str) -> Self:
         """Symbols that the library of an older driver does not have; see `library()`."""
         return self.system("missing", ",".join(symbols))

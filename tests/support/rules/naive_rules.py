@@ -30,6 +30,7 @@ from accelwatch.expr.checking.tree import (
 from accelwatch.expr.vocabulary.kleene import MISSING
 from support.rules.rule_worlds import Row
 
+UPTIME = ("host_uptime_seconds",)
 Answer = float | int | str | bool | None
 _RECKON = {
     "+": operator.add,
@@ -83,6 +84,8 @@ def of_rule(node: Node, row: Row) -> Answer:
     match node:
         case Event(kind="count", pattern=pattern, seconds=seconds):
             return row.occurrences(pattern, seconds)
+        case Event(until_boot=True, pattern=pattern):
+            return since_boot(row, row.last(pattern))
         case Event(kind=kind, pattern=pattern, seconds=seconds):
             last = row.last(pattern)
             if last is None:
@@ -103,6 +106,19 @@ def of_rule(node: Node, row: Row) -> Answer:
             values = [naive(operand, one) for one in rows]
             return peered(kind, values, own)
     raise AssertionError(node)
+
+
+def since_boot(row: Row, last: float | None) -> Answer:
+    if last is None:
+        return None
+    ago, uptime = row.now - last, row.lookup(UPTIME)
+    if ago > 30 * 86400:
+        return False
+    if isinstance(uptime, int | float):
+        return ago < uptime + 5
+    if ago <= 600:
+        return True
+    return False if row.window("age", UPTIME, 0, None) is None else None
 
 
 def first(found: list[object]) -> Answer:

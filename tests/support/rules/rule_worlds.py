@@ -198,6 +198,7 @@ def _conditions(numbers: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
                 'changed(power_watts, "1h")',
                 'event("xid", code == 79, within="10s")',
                 'event("boot")',
+                'event("xid", code == 79, until="boot")',
             ]
         ),
     )

@@ -125,8 +125,10 @@ class SlurmSite:
                 driver.set(device, "uuid", f"GPU-5ca1ab1e-0000-4000-9000-{unique:012d}")
                 driver.set(device, "serial", f"16510{unique:08d}")
             driver.write()
+            root = self._root(node)
             config = (
-                f"collect: {{backends: [nvidia], interval: {self._interval}}}\nstate_dir: state\n"
+                f"collect: {{backends: [nvidia], interval: {self._interval}, root: '{root}'}}\n"
+                "state_dir: state\n"
             )
             self.drivers[node] = driver
             self.agents[node] = AgentProcess(
@@ -134,6 +136,10 @@ class SlurmSite:
             )
         for agent in self.agents.values():
             agent.wait_for(lambda agent=agent: bool(agent.address))  # type: ignore[misc]
+
+    def _root(self, node: str) -> Path:
+        """Where the agent of a node finds /proc and /sys."""
+        return Path("/")
 
     def start_hub(self) -> None:
         """Start it and wait until it hears all agents and could draw the spare."""

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from accelwatch.base.absence import reason_of
+from accelwatch.expr.boot import UPTIME_SERIES
 from accelwatch.expr.scene import HOST
 from accelwatch.expr.vocabulary.kleene import MISSING, Key, Lookup, Missing, Value
 from accelwatch.query.lookup import STATUS_SERIES, lookup
@@ -46,6 +47,8 @@ def reported_series(snapshot: Snapshot) -> Iterator[Collection[Series]]:
     if snapshot.node is not None:
         yield snapshot.node.reading.values
     yield snapshot.own
+    if snapshot.boot_time is not None:
+        yield (UPTIME_SERIES,)
 
 
 def owner_names(owners: tuple[Owner, ...], name: str) -> tuple[str, ...]:
@@ -82,6 +85,8 @@ def _of_host(snapshot: Snapshot) -> Lookup:
 
     def value(key: Key) -> Value | Missing:
         if isinstance(key, tuple):
+            if key == UPTIME_SERIES and snapshot.boot_time is not None:
+                return snapshot.time - snapshot.boot_time
             current = values.get(key)
             current = snapshot.own.get(key) if current is None else current
             return MISSING if current is None else current

@@ -22,18 +22,37 @@ from accelwatch.expr.vocabulary.events import (
 )
 from accelwatch.expr.vocabulary.names import did_you_mean
 
+# Keywords that are no field of an event.
+_WHEN = ("within", "until")
+
 
 def event(typing: Typing, call: ast.Call, name: str) -> Event:
     """The typed call of a function over events; raises ExpressionError."""
     row = EVENT_FUNCTIONS[name]
     if not row.within and (keyword := next((k for k in call.keywords if k.arg == "within"), None)):
         raise typing.refusal(keyword, f"{name} looks back without an end", f"write {row.usage}")
+    until_boot = _until_boot(typing, call, row)
     pattern = _pattern(typing, _about(typing, call, row), row)
     seconds = 0
-    if row.within:
+    if until_boot:
+        seconds = LONGEST_S
+    elif row.within:
         written = _duration(typing, call, row)
         seconds = WITHIN_S if written is None else seconds_of(typing, written, 1, LONGEST_S)
-    return Event(row.use.value, pattern, seconds, row.result)
+    return Event(row.use.value, pattern, seconds, row.result, until_boot)
+
+
+def _until_boot(typing: Typing, call: ast.Call, row: EventRow) -> bool:
+    """Whether `until="boot"` stands there."""
+    until = keyword_of(call, "until")
+    if until is None:
+        return False
+    if row.use is not EventUse.HAPPENED:
+        raise typing.refusal(until, f"only event ends with a boot, not {row.use}")
+    choice_of(typing, until, "end of an event", ["boot"])
+    if (within := keyword_of(call, "within")) is not None:
+        raise typing.refusal(within, 'an event has either within= or until="boot"')
+    return True
 
 
 def _about(typing: Typing, call: ast.Call, row: EventRow) -> ast.Call:
@@ -46,8 +65,9 @@ def _about(typing: Typing, call: ast.Call, row: EventRow) -> ast.Call:
     if keyword_of(first, "within") is not None:
         message = f"within stands outside of event in {row.use}"
         raise typing.refusal(first, message, f"write {row.usage}")
+    _until_boot(typing, first, row)
     rest = [argument for argument in call.args[1:] if literal(typing, argument) is None]
-    fields = [keyword.value for keyword in call.keywords if keyword.arg != "within"]
+    fields = [keyword.value for keyword in call.keywords if keyword.arg not in _WHEN]
     if rest or fields:
         raise typing.refusal([*rest, *fields][0], "this belongs into event(...)")
     return first
@@ -72,7 +92,7 @@ def _pattern(typing: Typing, call: ast.Call, row: EventRow) -> EventPattern:
         for argument in call.args[1:]
         if not (row.use is EventUse.COUNT and literal(typing, argument))
     ]
-    equal = [keyword for keyword in call.keywords if keyword.arg != "within" or not row.within]
+    equal = [keyword for keyword in call.keywords if keyword.arg not in _WHEN]
     conditions = [*rest, *(_equality(keyword) for keyword in equal)]
     if not conditions:
         return EventPattern(kind.name, "")

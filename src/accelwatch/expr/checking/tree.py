@@ -139,6 +139,8 @@ class Event:
     # How far back is looked; 0 for any time.
     seconds: int
     type: Type
+    # Whether it counts no more once the node has been booted (`expr.boot`).
+    until_boot: bool = False
     span: Span = field(default=(0, 0), compare=False, repr=False)
 
 

@@ -1,5 +1,6 @@
 """Events as the agents count them: by device, code and category, with the time of the last."""
 
+from accelwatch.expr.boot import SLACK_S, UPTIME
 from accelwatch.expr.checking.tree import (
     Comparison,
     Constant,
@@ -11,6 +12,7 @@ from accelwatch.expr.checking.tree import (
     walk,
 )
 from accelwatch.expr.codegen import generate
+from accelwatch.expr.promql.quantities import reading
 from accelwatch.expr.promql.query import (
     PromqlError,
     Query,
@@ -24,7 +26,13 @@ from accelwatch.expr.promql.query import (
     without,
 )
 from accelwatch.expr.promql.query_context import DEVICE, QueryContext
-from accelwatch.expr.vocabulary.events import EVENT_KINDS, EventKind, EventUse
+from accelwatch.expr.vocabulary.events import (
+    EVENT_KINDS,
+    LONGEST_S,
+    WITHIN_S,
+    EventKind,
+    EventUse,
+)
 from accelwatch.expr.vocabulary.kleene import MISSING, Key, Missing, Value
 from accelwatch.schema.event import Category, ErrorEvent, severity
 
@@ -41,7 +49,8 @@ _OF_NODES = frozenset(
 
 def happened(node: Event, context: QueryContext) -> Truth:
     """Whether there was an event lately. Raises PromqlError."""
-    true = _lately(node, _last(node, context))
+    last = _last(node, context)
+    true = _since_boot(last, context) if node.until_boot else _lately(node.seconds, last)
     return Truth(true, without(context.everybody, true))
 
 
@@ -65,14 +74,22 @@ def _count(node: Event, context: QueryContext) -> Query:
     grown = joined(new, "or", called("increase", f"{total}[{span}]"))
     context.note("increase() of PromQL extrapolates to the ends of the window")
     lately = joined(
-        grown, "and", _lately(node, Query(context.select(_LAST, *_matchers(node, context))))
+        grown, "and", _lately(node.seconds, Query(context.select(_LAST, *_matchers(node, context))))
     )
     counted = called("sum without (code, category) ", lately.text)
     return joined(counted, "or", joined(context.everybody, "*", constant(0)))
 
 
-def _lately(node: Event, last: Query) -> Query:
-    return joined(last, ">=", joined(Query("time()"), "-", constant(node.seconds)))
+def _lately(seconds: int, last: Query) -> Query:
+    return joined(last, ">=", joined(Query("time()"), "-", constant(seconds)))
+
+
+def _since_boot(last: Query, context: QueryContext) -> Query:
+    """Without an uptime an event counts as long as any other."""
+    uptime = reading(UPTIME, context)
+    booted = joined(joined(Query("time()"), "-", uptime), "-", constant(SLACK_S))
+    since = joined(joined(last, ">", booted), "and", _lately(LONGEST_S, last))
+    return joined(since, "or", joined(_lately(WITHIN_S, last), "unless", uptime))
 
 
 def _matchers(node: Event, context: QueryContext) -> list[str]:

@@ -40,7 +40,8 @@ _ROWS = (
         usage='event("xid", code in [48, 79], within="10m")',
         result=Type.BOOL,
         within=True,
-        help="whether such an event was reported in the last time, ten minutes unless said",
+        help="whether such an event was reported in the last time, ten minutes unless said; with "
+        'until="boot", since the node was booted',
     ),
     EventRow(
         use=EventUse.LAST,

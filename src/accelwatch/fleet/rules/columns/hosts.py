@@ -7,6 +7,7 @@ import numpy as np
 
 from accelwatch.alerting.rules.timing import LEAST_SILENCE_S, silence_s
 from accelwatch.base.slices import LongWork
+from accelwatch.expr.boot import UPTIME_SERIES
 from accelwatch.expr.needs import Needs, WindowNeed
 from accelwatch.expr.vocabulary.rule_names import of_host
 from accelwatch.expr.vocabulary.windows import WindowKind
@@ -69,7 +70,8 @@ class Hosts:
     def _read_host(self, node: Node) -> tuple[list[float], float, float]:
         host = node.host
         source = None if host is None else node.origin(host)
-        own = next((candidate for candidate in node.sources.values() if candidate.own), None)
+        agents = (s for s in node.sources.values() if s.own or s.boot_time is not None)
+        own = next(agents, None)
         origin = source or own
         if origin is None or origin.arrived is None:
             return [math.nan] * len(self._series), math.nan, 1.0
@@ -80,8 +82,13 @@ class Hosts:
         else:
             numbers = host.numbers(self._series)
         own_values: Mapping[Series, Number] = {} if own is None else own.own
+        booted: Mapping[Series, Number] = {}
+        if own is not None and own.boot_time is not None:
+            # Of this moment, and from agents without the group `host`, too.
+            uptime = self._fleet.clock.wall() - own.skew.ours(own.boot_time)
+            booted = {UPTIME_SERIES: uptime}
         merged = [
-            own_values.get(key) if number is None else number
+            booted.get(key, own_values.get(key) if number is None else number)
             for key, number in zip(self._series, numbers, strict=True)
         ]
         return [_finite(value) for value in merged], origin.arrived, origin.interval_s

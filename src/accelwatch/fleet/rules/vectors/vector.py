@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from accelwatch.expr.boot import SLACK_S, UPTIME, UPTIME_AGE
 from accelwatch.expr.checking.tree import (
     Affected,
     Arithmetic,
@@ -27,7 +28,7 @@ from accelwatch.expr.checking.tree import (
     Truthy,
     Window,
 )
-from accelwatch.expr.vocabulary.events import EventUse
+from accelwatch.expr.vocabulary.events import LONGEST_S, WITHIN_S, EventUse
 from accelwatch.expr.vocabulary.kleene import Key
 from accelwatch.expr.vocabulary.names import Type
 from accelwatch.fleet.rules.columns.columns import Columns
@@ -104,10 +105,23 @@ class Generator:
             case Invoke():
                 return self._presence(node)
             case Event():
-                return _happened(node)
+                return self._since_boot(node) if node.until_boot else _happened(node)
             case Fold(operand=over) if over is not None:
                 return self._truths_once(node, self._folded(node, over))
         raise AssertionError("no other node is a condition")
+
+    def _since_boot(self, node: Event) -> Condition:
+        uptime_of, age_of = self._number_once(UPTIME), self._number_once(UPTIME_AGE)
+
+        def since_boot(tick: Tick) -> Truths:
+            ago = tick.columns.now - tick.columns.last(node.pattern)
+            uptime, never = uptime_of(tick), np.isnan(age_of(tick))
+            reported, recent = ~np.isnan(uptime), ago <= WITHIN_S
+            true = np.where(reported, ago < uptime + SLACK_S, recent) & (ago <= LONGEST_S)
+            over = np.where(reported, ago >= uptime + SLACK_S, never & (ago > WITHIN_S))
+            return Truths(true, over | (ago > LONGEST_S))
+
+        return since_boot
 
     def _slot_of(self, node: Node) -> int:
         return self._slots.setdefault(node, len(self._slots))
