@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from ipaddress import IPv6Address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -175,6 +176,8 @@ def _split(rest: str, text: str) -> tuple[str, int]:
         host = host[1:-1]
     elif ":" in host:
         raise UsageError(f"target {text[:100]!r}: an IPv6 address stands in brackets")
+    if ":" in host and not _is_ipv6(host):
+        raise UsageError(f"target {text[:100]!r}: {host[:60]!r} is not a valid IPv6 address")
     if not _HOST.fullmatch(host):
         raise UsageError(f"target {text[:100]!r}: {_no_host(host)}")
     if not (port.isascii() and port.isdecimal()) or not 1 <= int(port[:9]) <= 65535:
@@ -182,6 +185,14 @@ def _split(rest: str, text: str) -> tuple[str, int]:
             f"target {text[:100]!r}: {port[:20]!r} is not a port from 1 to 65535; write host:port"
         )
     return host, int(port)
+
+
+def _is_ipv6(host: str) -> bool:
+    try:
+        IPv6Address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _no_host(host: str) -> str:

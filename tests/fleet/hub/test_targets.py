@@ -81,7 +81,7 @@ def test_a_url_gives_a_base() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "n1:0", "n1:x", "a b:1", "::1:9400", "ftp://n1:1", "u:p@n1:1"]
+    "text", ["", "n1:0", "n1:x", "a b:1", "::1:9400", "ftp://n1:1", "u:p@n1:1", "[::x]:1"]
 )
 def test_a_target_that_makes_no_sense_is_refused(text: str) -> None:
     with pytest.raises(UsageError):

@@ -129,6 +129,8 @@ def test_why_a_connection_was_lost_before_an_answer(
         ("http://n1/x", "n1", 80, "n1", False),
         ("https://n1", "n1", 443, "n1", True),
         ("https://n1:9090/x", "n1", 9090, "n1:9090", True),
+        ("http://[::1]/x", "::1", 80, "[::1]", False),
+        ("http://[fe80::1%25]:1", "fe80::1%25", 1, "[fe80::1%25]:1", False),
         ("http://[fe80::1%25eth0]:1", "fe80::1%eth0", 1, "[fe80::1%25eth0]:1", False),
     ],
 )

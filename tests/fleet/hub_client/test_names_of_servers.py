@@ -4,10 +4,16 @@ import asyncio
 
 import pytest
 
+from accelwatch.fleet.follow.access import Access
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.follow.http.body import BodyPrefix
 from accelwatch.fleet.follow.http.resolver import Resolver
+from accelwatch.fleet.follow.session import Client
+from accelwatch.fleet.follow.target_client import target_client
 from accelwatch.fleet.hub_client.connection.endpoint import hub_endpoint
 from accelwatch.fleet.hub_client.connection.session import HubSession
+from accelwatch.fleet.scrape_settings import Scrape
+from accelwatch.fleet.targets.http import endpoint
 from accelwatch.fleet.tsdb.peer import Peer
 from accelwatch.fleet.tsdb.settings import Store
 
@@ -28,7 +34,17 @@ async def of_a_hub() -> None:
         await session.close()
 
 
-@pytest.mark.parametrize("ask", [of_a_store, of_a_hub])
+async def of_an_api_server() -> None:
+    scrape = Scrape()
+    server = endpoint("https://api.invalid")
+    client = target_client(Client(scrape, Access(scrape)), server)
+    try:
+        await client.get(server.url("/api/v1/pods"), {}, lambda _headers: BodyPrefix(1), 5.0)
+    finally:
+        client.close()
+
+
+@pytest.mark.parametrize("ask", [of_a_store, of_a_hub, of_an_api_server])
 def test_names_are_looked_up_by_our_resolver(ask: object, monkeypatch: pytest.MonkeyPatch) -> None:
     async def resolve(*_given: object, **_more: object) -> None:
         raise OSError("our resolver")

@@ -13,6 +13,10 @@ import pytest
 from aiohttp import web
 
 from accelwatch.base.errors import UsageError
+from accelwatch.fleet.follow.access import Ticket
+from accelwatch.fleet.follow.http.connector import Connector
+from accelwatch.fleet.follow.http.kept import KeptConnection
+from accelwatch.fleet.follow.http.server import Server, server_of
 from accelwatch.fleet.scrape_settings import Authorization, BasicAuth, TlsConfig
 from accelwatch.fleet.targets.http import HttpTargets, endpoint
 from accelwatch.fleet.targets.rules import Rules
@@ -77,6 +81,38 @@ def test_groups_become_targets_with_their_labels() -> None:
         assert asked["X-Prometheus-Refresh-Interval-Seconds"] == "0.02"
         assert asked["Accept"] == "application/json"
         assert "Authorization" not in asked
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "authority"),
+    [
+        ("http://inventory.example/targets", "inventory.example", "inventory.example"),
+        ("http://[::1]/targets", "::1", "[::1]"),
+        ("http://bücher.example/targets", "bücher.example", "xn--bcher-kva.example"),
+    ],
+)
+def test_without_a_port_the_url_means_that_of_its_scheme(
+    url: str, host: str, authority: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = Connector.connect
+    servers: list[Server] = []
+
+    async def main() -> None:
+        answer = Answer()
+        async with server(answer) as local:
+            here = server_of(local)
+
+            async def redirected(self: Connector, server: Server, ticket: Ticket) -> KeptConnection:
+                servers.append(server)
+                return await connect(self, here, ticket)
+
+            monkeypatch.setattr(Connector, "connect", redirected)
+            async with finding(HttpTargets(settings(url), Rules())) as one:
+                await one.until(lambda: len(one.targets) == 3)
+        assert (servers[0].host, servers[0].port) == (host, 80)
+        assert answer.requests[0]["Host"] == authority
 
     asyncio.run(main())
 

@@ -10,7 +10,7 @@ from accelwatch.fleet.follow.failures.texts import USER_AGENT, check_code
 from accelwatch.fleet.follow.http.body import OpenBody
 from accelwatch.fleet.follow.http.link import Link
 from accelwatch.fleet.follow.http.request import Request, path_of
-from accelwatch.fleet.follow.http.server import Server
+from accelwatch.fleet.follow.http.server import server_of
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.target import Target
 
@@ -46,14 +46,9 @@ class HttpClient:
     def __init__(self, client: Client, target: Target) -> None:
         self._client = client
         self._target = target
-        host, _, port = target.address.rpartition(":")
-        server = Server(
-            host=host.strip("[]"),
-            port=int(port),
-            authority=target.address,
-            secure=target.scheme == "https",
-        )
-        self._link = Link(client.connector, server)
+        # The port may be that of the scheme.
+        self._server = server_of(f"{target.scheme}://{target.address}")
+        self._link = Link(client.connector, self._server)
         self._ticket: Ticket | None = None
         # What is sent with that ticket, by what is asked for.
         self._requests: dict[str, Request] = {}
@@ -95,4 +90,4 @@ class HttpClient:
 
     def _request(self, url: str, requested: Mapping[str, str], ticket: Ticket) -> Request:
         headers = {**requested, **ticket.headers, "User-Agent": USER_AGENT}
-        return Request("GET", path_of(url), self._target.address, headers)
+        return Request("GET", path_of(url), self._server.authority, headers)

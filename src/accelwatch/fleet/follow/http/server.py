@@ -23,7 +23,7 @@ def server_of(url: str, unix_socket: str | None = None) -> Server:
     """The server of an `http` or `https` URL. Raises ValueError."""
     components = urlsplit(url)
     host = components.hostname or ""
-    if ":" in host:
+    if ":" in host and not host.endswith("%25"):  # which is the zone 25
         host = host.replace("%25", "%", 1)  # a zone as URLs write it (RFC 6874)
     authority = components.netloc
     if not authority.isascii():
