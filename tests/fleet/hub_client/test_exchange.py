@@ -60,6 +60,13 @@ def test_a_page_comes_in_any_form_and_in_any_pieces(form: str, piece: int) -> No
     assert (answer.status, answer.keeps, answer.body()) == (200, True, PAGE)
 
 
+@pytest.mark.parametrize("piece", [4096, 64 << 10])
+def test_a_page_may_come_in_a_chunk_for_each_line(piece: int) -> None:
+    line = b'accel_temperature_celsius{gpu="0"} 40\n'
+    data = CHUNKS + b"%x\r\n%b\r\n" % (len(line), line) * 20_000 + b"0\r\n\r\n"
+    assert answered(data, piece, 1 << 20).body() == line * 20_000
+
+
 @pytest.mark.parametrize("piece", [1, 1 << 20])
 def test_without_a_length_the_page_ends_with_the_connection(piece: int) -> None:
     answer = answered(b"HTTP/1.1 200 OK\r\n\r\n" + PAGE, piece)
@@ -117,6 +124,22 @@ def test_a_refusal_that_came_whole_leaves_its_connection(
     answer = Exchange(REQUEST, page(LIMIT))
     assert answer.feed(b"HTTP/1.1 404 None\r\n" + fields + b"\r\n\r\n" + body)
     assert (answer.status, answer.keeps, answer.body()) == (404, keeps, b"")
+
+
+@pytest.mark.parametrize(
+    ("rest", "keeps"),
+    [
+        (b"Content-Length: 50000\r\n\r\n" + b"x" * 50_000, True),
+        (b"Transfer-Encoding: chunked\r\n\r\n" + (b"1000\r\n%b\r\n" % (b"x" * 4096)) * 12, False),
+    ],
+)
+@pytest.mark.parametrize("most", [0, 4096])
+def test_a_refusal_keeps_its_code_however_much_comes_with_its_head(
+    rest: bytes, keeps: bool, most: int
+) -> None:
+    answer = Exchange(REQUEST, lambda _code, _headers: BodyPrefix(most) if most else None)
+    assert answer.feed(b"HTTP/1.1 404 None\r\n" + rest)
+    assert (answer.status, answer.keeps, answer.body()) == (404, keeps and not most, b"x" * most)
 
 
 REFUSAL = b"HTTP/1.1 404 None\r\nContent-Type: text/plain\r\n"
@@ -193,6 +216,12 @@ def test_what_is_no_answer_is_garbage(flaw: str, piece: int) -> None:
     data = NONE[flaw]
     with pytest.raises(TargetFault) as caught:
         answered(data, max(piece, len(data) // 100), 100 * LIMIT).body()
+    assert caught.value.reason is Reason.GARBAGE
+
+
+def test_chunks_of_a_few_bytes_hold_the_loop_for_one_read_at_most() -> None:
+    with pytest.raises(TargetFault) as caught:
+        answered(CHUNKS + b"5\r\nup 1\n\r\n" * 20_000 + b"0\r\n\r\n", 64 << 10, 1 << 20)
     assert caught.value.reason is Reason.GARBAGE
 
 

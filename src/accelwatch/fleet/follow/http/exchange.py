@@ -12,9 +12,11 @@ from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.follow.http.body import BodyPrefix, BodyReader
 from accelwatch.fleet.follow.http.request import Request
 
-# Of an answer beside its body: status line, headers and trailers. What stands between chunks may be as
-# much again as there is in them.
+# Of an answer beside its body: status line, headers and trailers.
 _MAX_HEAD = 32 << 10
+# Of what is in chunks, what may stand between them besides: our ticks and lines of exporters need a
+# tenth. Chunks of a few bytes would hold the loop for longer than anybody may have to wait.
+_CHUNKED_PER_OVERHEAD = 4
 # Answers of 1xx before the answer.
 _MAX_INTERIM = 16
 _PREFIX = b"HTTP/1."
@@ -60,7 +62,9 @@ class Exchange:
             if not self._head.startswith(_PREFIX[: len(self._head)]):
                 raise self._no_http()
         self._read(data)
-        if self._received - self._body_bytes > _MAX_HEAD + self._body_bytes:
+        # Of a complete answer the body may not have been read.
+        overhead = self._received - self._body_bytes
+        if not self._complete and overhead > _MAX_HEAD + self._body_bytes // _CHUNKED_PER_OVERHEAD:
             raise self._no_http()
         return self._complete
 
