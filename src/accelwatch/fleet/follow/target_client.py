@@ -15,6 +15,9 @@ from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.target import Target
 
 _OK = 200
+# Requests that are kept. A target has a stream and a page; of an API server's lists and watches each has
+# a URL of its own, and none is sent twice.
+_MOST_REQUESTS = 8
 
 
 class TargetClient(Protocol):
@@ -62,6 +65,8 @@ class HttpClient:
             self._requests, self._ticket = {}, ticket
         request = self._requests.get(url)
         if request is None:
+            if len(self._requests) == _MOST_REQUESTS:
+                self._requests.clear()
             request = self._requests[url] = self._request(url, headers, ticket)
         until = asyncio.get_running_loop().time() + timeout_s
         try:
