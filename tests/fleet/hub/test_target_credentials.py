@@ -20,6 +20,10 @@ from support.servers.certificate_authority import Authority
 FAST = Scrape(timeout_s=0.5, max_backoff_s=0.1, interval_s=0.1)
 
 
+# No server has such a name: an empty label, a label without end, a null byte, half a character.
+NO_NAMES = ("a..b", ".x", "x" * 64, "a\0b", "\ud800")
+
+
 def _protection(folder: Path, text: str) -> Path:
     file = folder / "web.yaml"
     file.write_text(text)
@@ -91,6 +95,7 @@ def test_basic_auth_is_sent(tmp_path: Path) -> None:
     [
         Scrape(basic_auth=BasicAuth(username="a")),
         Scrape(tls_config=TlsConfig(cert_file="x")),
+        *(Scrape(tls_config=TlsConfig(server_name=name)) for name in NO_NAMES),
         Scrape(authorization=Authorization(type="Basic")),
         Scrape(authorization=Authorization(type="Bäsic")),
         Scrape(authorization=Authorization(type="To ken")),
@@ -103,6 +108,17 @@ def test_basic_auth_is_sent(tmp_path: Path) -> None:
 def test_settings_that_do_not_fit_together_are_refused(scrape: Scrape) -> None:
     with pytest.raises(ConfigError):
         check_access(scrape)
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
+def test_the_key_of_a_name_that_no_server_has_is_told(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"^s\.tls_config\.server_name: expected the name"):
+        check_access(Scrape(tls_config=TlsConfig(server_name=name)), "s")
+
+
+@pytest.mark.parametrize("name", [None, "", "n1", "n1.example.", "::1", "bücher.example"])
+def test_a_name_that_a_server_may_have_is_taken(name: str | None) -> None:
+    check_access(Scrape(tls_config=TlsConfig(server_name=name)))
 
 
 def test_no_secret_is_in_what_a_ticket_shows_of_itself(tmp_path: Path) -> None:

@@ -14,10 +14,11 @@ from accelwatch.fleet.follow.http.body import Body
 from accelwatch.fleet.follow.http.connector import Connector
 from accelwatch.fleet.follow.http.kept import KeptConnection
 from accelwatch.fleet.follow.http.link import Link
-from accelwatch.fleet.follow.http.request import Request
+from accelwatch.fleet.follow.http.request import Request, path_of
 from accelwatch.fleet.follow.http.server import server_of
+from accelwatch.fleet.follow.target_client import HttpClient, TargetClient
 from accelwatch.fleet.scrape_settings import TlsConfig
-from fleet.hub_client.single_server import KEPT, Server, Silent
+from fleet.hub_client.single_server import KEPT, Server, Silent, served
 from support.servers.certificate_authority import Authority
 
 PLAIN = Ticket({}, TlsConfig())
@@ -95,6 +96,24 @@ def test_who_hangs_up_over_tls_may_ask_for_a_certificate_of_ours(tmp_path: Path)
     asked(Server(KEPT), ask, context)
 
 
+@pytest.mark.parametrize("name", ["a..b", ".x", "x" * 64])
+def test_a_name_that_tls_cannot_send_is_a_fault_and_leaves_no_connection(name: str) -> None:
+    async def main() -> None:
+        server = Server()
+        async with await asyncio.start_server(server.serve, "127.0.0.1", 0) as listening:
+            port = listening.sockets[0].getsockname()[1]
+            link = Link(Connector(), server_of(f"https://127.0.0.1:{port}"))
+            with pytest.raises(TargetFault, match="not a valid name") as caught:
+                await page(link, Ticket({}, TlsConfig(server_name=name)))
+            assert caught.value.reason is Reason.TLS
+            async with asyncio.timeout(30):
+                while not server.writers:
+                    await asyncio.sleep(0)
+                await server.gone()
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("asks_first", [True, False])
 @pytest.mark.parametrize(
     ("error", "reason", "words"),
@@ -138,3 +157,31 @@ def test_the_server_of_a_url(url: str, host: str, port: int, authority: str, sec
     server = server_of(url)
     assert (server.host, server.port, server.authority) == (host, port, authority)
     assert server.secure is secure
+
+
+@pytest.mark.parametrize("url", ["http://n1/\ud800", "http://n1/?\ud800"])
+def test_half_a_character_in_a_url_is_a_fault(url: str) -> None:
+    with pytest.raises(TargetFault, match="request failed") as caught:
+        path_of(url)
+    assert caught.value.reason is Reason.GARBAGE
+
+
+def test_half_a_character_in_a_header_is_a_fault() -> None:
+    with pytest.raises(TargetFault, match="request failed") as caught:
+        Request("GET", "/", "n1", {"X-A": "\ud800"})
+    assert caught.value.reason is Reason.GARBAGE
+
+
+def test_a_client_keeps_few_requests_of_many_urls() -> None:
+    """Each list and watch of an API server has a URL of its own."""
+    server = Server(*[KEPT] * 40)
+    urls = [f"http://n1/{number % 20}" for number in range(40)]
+
+    async def ask(client: TargetClient) -> None:
+        assert isinstance(client, HttpClient)
+        for url in urls:
+            await client.get(url, {}, lambda _headers: Body(None, 1000), 30.0)
+            assert len(client._requests) <= 8
+
+    served(server, ask)
+    assert [head.split()[1].decode() for head in server.heads] == [url[9:] for url in urls]

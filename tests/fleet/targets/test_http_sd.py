@@ -238,6 +238,7 @@ def test_credentials_and_certificates_are_those_of_the_section(
         "http://[::1",
         "http://sd:99999/x",
         "http://sd/x#a",
+        "http://ü..x/y",
     ],
 )
 def test_a_url_that_makes_no_sense_is_refused(url: str) -> None:

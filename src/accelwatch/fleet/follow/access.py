@@ -60,8 +60,18 @@ def check_access(scrape: Scrape, section: str = "scrape") -> None:
         raise ConfigError(f"{section}.basic_auth: username and password_file are both needed")
     if bool(tls.cert_file) != bool(tls.key_file):
         raise ConfigError(f"{section}.tls_config: cert_file and key_file are both needed")
+    if not _is_server_name(tls.server_name or ""):
+        raise ConfigError(f"{section}.tls_config.server_name: expected the name of a server")
     if not token.type.isascii() or not token.type.isalnum() or token.type.lower() == "basic":
         raise ConfigError(f"{section}.authorization.type: expected a word other than Basic")
+
+
+def _is_server_name(text: str) -> bool:
+    """Whether TLS can send it."""
+    try:
+        return b"\0" not in text.encode("idna")
+    except UnicodeError:
+        return False
 
 
 class Tickets(Protocol):

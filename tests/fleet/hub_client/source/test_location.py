@@ -33,6 +33,7 @@ def test_a_socket_is_a_path() -> None:
         ("http://me:word@hub", "no credentials in a URL"),
         ("http://hub?x=1", "write http://host:9878"),
         ("http://hub:99999", "out of range"),
+        ("http://ü..x:9878", "--hub 'http://ü..x:9878': the host is not a valid name"),
         ("", "write http://host:9878"),
         ("unix:run/hub.sock", "absolute path"),
     ],

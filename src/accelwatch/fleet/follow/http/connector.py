@@ -44,11 +44,18 @@ class Connector:
             if not server.secure:
                 return (await loop.create_connection(protocol, sock=sock))[1]
             name = ticket.server_name or server.host.partition("%")[0].rstrip(".")
-            return (
-                await loop.create_connection(
-                    protocol, sock=sock, ssl=ticket.tls, server_hostname=name
-                )
-            )[1]
+            try:
+                return (
+                    await loop.create_connection(
+                        protocol, sock=sock, ssl=ticket.tls, server_hostname=name
+                    )
+                )[1]
+            except ssl.SSLError:
+                raise  # that of a certificate is a ValueError as well
+            except ValueError as error:
+                sock.close()  # nobody has taken it yet
+                text = f"TLS failed: {name[:64]!r} is not a valid name of a server"
+                raise TargetFault(Reason.TLS, text) from error
         except ssl.SSLError as error:
             raise TargetFault(Reason.TLS, tls_text(error)) from error
         except OSError as error:

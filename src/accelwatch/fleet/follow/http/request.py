@@ -29,12 +29,11 @@ class Request:
         fields = {"Host": _ZONE.sub("", authority), **headers}
         if body is not None or method == "POST":
             fields["Content-Length"] = str(len(body or b""))
-        encoded = [(name.encode(), value.encode()) for name, value in fields.items()]
         try:
+            encoded = [(name.encode(), value.encode()) for name, value in fields.items()]
             self._event = h11.Request(method=method, target=path, headers=encoded)
         except (h11.LocalProtocolError, UnicodeError) as error:
-            text = f"request failed: {type(error).__name__}"
-            raise TargetFault(Reason.GARBAGE, text) from error
+            raise _unsendable(error) from error
         self._body = body
 
     def encode(self, http: h11.Connection) -> bytes:
@@ -46,8 +45,15 @@ class Request:
 
 
 def path_of(url: str) -> str:
-    """Path and query of a URL as a request has them. Raises ValueError."""
-    components = urlsplit(url)
-    path = quote(_LONE.sub("%25", components.path), safe=_PLAIN) or "/"
-    query = quote(_LONE.sub("%25", components.query), safe=_PLAIN + "?")
+    """Path and query of a URL as a request has them. Raises TargetFault for half a character."""
+    try:
+        components = urlsplit(url)
+        path = quote(_LONE.sub("%25", components.path), safe=_PLAIN) or "/"
+        query = quote(_LONE.sub("%25", components.query), safe=_PLAIN + "?")
+    except ValueError as error:
+        raise _unsendable(error) from error
     return f"{path}?{query}" if query else path
+
+
+def _unsendable(error: Exception) -> TargetFault:
+    return TargetFault(Reason.GARBAGE, f"request failed: {type(error).__name__}")

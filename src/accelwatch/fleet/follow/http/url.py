@@ -3,6 +3,7 @@
 from urllib.parse import SplitResult, urlsplit
 
 from accelwatch.base.errors import UsageError
+from accelwatch.fleet.follow.http.server import server_of
 from accelwatch.fleet.scrape_settings import TlsConfig
 
 
@@ -24,6 +25,10 @@ def server_url(url: str, tls: TlsConfig | None = None) -> SplitResult:
         raise UsageError("expected a URL, http://HOST:PORT/PATH or https://HOST:PORT/PATH")
     if components.fragment:
         raise UsageError("a URL has no fragment here")
+    try:
+        server_of(url)
+    except ValueError as error:
+        raise UsageError("the host is not a valid name") from error
     if components.scheme == "http" and tls is not None and tls != TlsConfig():
         raise UsageError("there is a tls_config, and http would do without it; write https://")
     return components

@@ -9,6 +9,7 @@ from accelwatch.base.default_addresses import HUB_PORT
 from accelwatch.base.errors import ConfigError, UsageError
 from accelwatch.config.reader import Reader, build
 from accelwatch.fleet.follow.access import check_access
+from accelwatch.fleet.follow.http.server import server_of
 from accelwatch.fleet.scrape_settings import (
     REFUSED,
     Authorization,
@@ -91,7 +92,12 @@ def _base(url: str, flag: str, default_port: int) -> str:
     if not host or components.query or components.fragment:
         raise UsageError(f"{flag} {shown}: write http://host:{default_port}")
     shown_host = f"[{host}]" if ":" in host else host
-    return f"{components.scheme}://{shown_host}:{port or default_port}{components.path.rstrip('/')}"
+    base = f"{components.scheme}://{shown_host}:{port or default_port}{components.path.rstrip('/')}"
+    try:
+        server_of(base)
+    except ValueError as error:
+        raise UsageError(f"{flag} {shown}: the host is not a valid name") from error
+    return base
 
 
 def load_access(path: FilePath) -> HubAccess:
