@@ -287,10 +287,12 @@ def test_settings_that_do_not_fit_together() -> None:
         msgspec.structs.replace(good, url="http://:secret@a"),
         msgspec.structs.replace(good, url="http://[::1"),
         msgspec.structs.replace(good, url="http://a:99999"),
+        msgspec.structs.replace(good, url="http://ü..x:9090"),
         msgspec.structs.replace(good, tls_config=TlsConfig(ca_file="ca.pem")),
         msgspec.structs.replace(good, matchers='job="a"} or {job=~".*"'),
         msgspec.structs.replace(good, node_labels=("instance",)),
         msgspec.structs.replace(good, headers={"Authorization": "x"}),
+        msgspec.structs.replace(good, headers={"X-A": "b\nc"}),
         msgspec.structs.replace(good, tenant="a\nb"),
     )
     check_peers(good, RemoteWrite(url="http://b:8428/api/v1/write"))
@@ -300,3 +302,24 @@ def test_settings_that_do_not_fit_together() -> None:
         assert "secret" not in str(caught.value)
     with pytest.raises(ConfigError, match="reads from"):
         check_peers(good, RemoteWrite(url="http://a:9090/api/v1/write"))
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"headers": {"X-A": " b"}}, "headers.X-A: remove the blanks around the value"),
+        ({"headers": {"X-A": "a", "X-B": "b "}}, "headers.X-B: remove the blanks"),
+        ({"headers": {"X-A": "ä"}}, "headers.X-A: a value is one line of ASCII"),
+        ({"tenant": "ml "}, "tenant: remove the blanks around the value"),
+    ],
+)
+def test_a_value_that_no_request_can_carry_is_refused_with_its_key(
+    given: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(ConfigError, match=rf"^prometheus\.{told}"):
+        check_peers(Store(url="http://a:9090", **given), RemoteWrite())
+
+
+def test_a_value_may_hold_blanks_and_be_empty() -> None:
+    headers = {"X-A": "a b", "X-B": ""}
+    check_peers(Store(url="http://a:9090", headers=headers, tenant="m l"), RemoteWrite())

@@ -1,6 +1,7 @@
 """Settings of `prometheus`, `remote_write` and `federation` in hub.yaml; docs/fleet/prometheus.md."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -149,9 +150,15 @@ def _check_peer(peer: Store | RemoteWrite, section: str) -> None:
     for name in (*peer.headers, *peer.header_files):
         if not _HEADER.fullmatch(name) or name.lower() in RESERVED_HEADERS:
             raise ConfigError(f"{section}.headers: {name[:64]!r} cannot be set")
-    for text in (peer.tenant, *peer.headers.values()):
+    for key, text in {"tenant": peer.tenant, **_by_key(peer.headers)}.items():
         if not text.isprintable() or not text.isascii():
-            raise ConfigError(f"{section}.headers: a value is one line of ASCII")
+            raise ConfigError(f"{section}.{key}: a value is one line of ASCII")
+        if text != text.strip():
+            raise ConfigError(f"{section}.{key}: remove the blanks around the value")
+
+
+def _by_key(headers: Mapping[str, str]) -> dict[str, str]:
+    return {f"headers.{name}": text for name, text in headers.items()}
 
 
 def _endpoint(url: str) -> tuple[str, int]:
