@@ -62,9 +62,9 @@ class Lines:
     def feed(self, chunk: bytes) -> None:
         """Another piece. Raises TargetFault for a line without an end, and what `handle` raises."""
         # Only the piece is searched: a line may come as a million of them.
-        ended, newline, rest = chunk.rpartition(b"\n")
+        finished, newline, rest = chunk.rpartition(b"\n")
         if newline:
-            lines = (bytes(self._pending) + ended).split(b"\n")
+            lines = (bytes(self._pending) + finished).split(b"\n")
             self._pending = bytearray()
             self._handle(lines)
         self._pending += rest
