@@ -228,6 +228,27 @@ def test_a_job_or_group_with_a_fault_is_not_false() -> None:
     assert _false(_line(30), faults=[_fault("storage")]) == 0
 
 
+def test_a_job_that_nobody_knows_is_not_the_one_with_the_fault() -> None:
+    unknown = _line(30, scope="job", node=None, job=None)
+    assert _false(unknown, faults=[_fault(job=None)]) == 1
+    assert _found(_fault("hang", job=None), unknown) is None
+    # By its nodes it is.
+    assert _false(_line(30, scope="job", node=None, nodes=["n1"]), faults=[_fault()]) == 0
+
+
+def test_groups_of_two_rules_are_two() -> None:
+    group = {"scope": "group", "node": None, "nodes": ["n1", "n2"]}
+    assert _false(_line(0, **group), _line(60, **group)) == 1
+    assert _false(_line(0, **group), _line(60, rule="b", **group)) == 2
+
+
+def test_maintenance_of_a_node_of_a_group_explains_its_alert() -> None:
+    group = _line(30, scope="group", node=None, nodes=["n1", "n2"])
+    start, end = int(_ONSET * 1000), int((_ONSET + 60.0) * 1000)
+    assert _false(group, windows=[MaintenanceRow("n2", start, end, "")]) == 0
+    assert _false(group, windows=[MaintenanceRow("n3", start, end, "")]) == 1
+
+
 def test_maintenance_of_the_node_or_of_all_explains_an_alert() -> None:
     start, end = int(_ONSET * 1000), int((_ONSET + 60.0) * 1000)
     assert _false(_line(30), windows=[MaintenanceRow("n1", start, end, "")]) == 0

@@ -39,7 +39,7 @@ def is_named(fault: Fault, line: Line) -> bool:
     """Whether a line says what is broken: the node, or of a job's or group's fault the job or group."""
     if fault.scope == GROUP:
         return line.scope in (GROUP, JOB) and _shares(fault, line)
-    if fault.scope == JOB and line.scope == JOB and line.job == fault.job:
+    if fault.scope == JOB and line.scope == JOB and line.job is not None and line.job == fault.job:
         return True
     return line.scope != GROUP and fault.node is not None and suspect(line) == fault.node
 
