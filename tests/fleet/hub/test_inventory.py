@@ -9,6 +9,7 @@ import pytest
 
 from accelwatch.fleet.state.inventory.file import (
     FILE,
+    VERSION,
     Changes,
     DamagedError,
     Expected,
@@ -142,8 +143,21 @@ def test_a_core_that_was_a_device_to_an_older_version_is_not_expected(
     file = InventoryFile(tmp_path)
     file.write(Changes(updated={"a": expected()}, added=added("a", core, chip)))
     file.close()
+    other = sqlite3.connect(tmp_path / FILE)
+    other.execute("PRAGMA user_version=1")
+    other.close()
     again = InventoryFile(tmp_path)
     assert set(again.load()["a"].devices) == {"neuron:neuron0"}
+    again.close()
+
+
+def test_a_core_that_is_a_device_today_stays_expected(tmp_path: Path) -> None:
+    core = msgspec.structs.replace(_of("neuron"), id="neuron:neuroncore3", name="neuroncore3")
+    file = InventoryFile(tmp_path)
+    file.write(Changes(updated={"a": expected()}, added=added("a", core)))
+    file.close()
+    again = InventoryFile(tmp_path)
+    assert again.load()["a"].devices == {core.id: core}
     again.close()
 
 
@@ -205,12 +219,14 @@ def test_a_file_that_somebody_has_locked_is_told(
 
 def test_a_file_of_another_version_is_told_and_left_alone(tmp_path: Path) -> None:
     other = sqlite3.connect(tmp_path / FILE)
-    other.execute("PRAGMA user_version=2")
+    other.execute(f"PRAGMA user_version={VERSION + 1}")
     other.close()
     with pytest.raises(InventoryError) as told:
         InventoryFile(tmp_path)
     assert not isinstance(told.value, DamagedError)
-    text = f"{tmp_path / FILE}: cannot keep the inventory: written by another version (2)"
+    text = (
+        f"{tmp_path / FILE}: cannot keep the inventory: written by another version ({VERSION + 1})"
+    )
     assert str(told.value) == text
 
 

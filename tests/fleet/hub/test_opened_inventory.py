@@ -67,6 +67,17 @@ def test_where_another_hub_is_its_inventory_is_read_and_not_written(
     ended(first)
 
 
+def test_where_an_older_hub_is_its_inventory_is_read(folder: Path) -> None:
+    first = open_inventory(folder)
+    with sqlite3.connect(folder / FILE) as database:
+        database.execute("PRAGMA user_version = 1")
+    database.close()
+    second = open_inventory(folder)
+    assert list(second.expected) == ["n1"]
+    ended(second)
+    ended(first)
+
+
 def test_where_another_hub_is_and_nothing_can_be_read_that_is_said(folder: Path) -> None:
     first = open_inventory(folder)
     (folder / FILE).write_bytes(b"no database")

@@ -21,7 +21,8 @@ from accelwatch.schema.renamed import RENAMED, current_id, current_vendor
 logger = logging.getLogger(__name__)
 
 FILE = "inventory.sqlite"
-VERSION = 1
+# Files of the first version may hold every Neuron core as a device.
+OLDEST_VERSION, VERSION = 1, 2
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS nodes (name TEXT PRIMARY KEY, first_seen REAL NOT NULL,"
     " last_seen REAL NOT NULL, acknowledged REAL) WITHOUT ROWID",
@@ -106,7 +107,9 @@ class InventoryFile:
             self._database = (
                 sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
                 if path is None
-                else open_database(path, version=VERSION, must_exist=path.exists())
+                else open_database(
+                    path, version=VERSION, oldest=OLDEST_VERSION, must_exist=path.exists()
+                )
             )
             try:
                 self._prepare()
@@ -118,9 +121,13 @@ class InventoryFile:
         for table in _TABLES:
             self._database.execute(table)
         self._rename_devices()
-        # Of versions to which a core was a device; one that still is will be learned again.
-        self._database.execute("DELETE FROM devices WHERE id GLOB 'neuron:neuroncore*'")
-        self._database.execute(f"PRAGMA user_version={VERSION}")
+        (written,) = self._database.execute("PRAGMA user_version").fetchone()
+        with transaction(self._database):
+            if written < VERSION:
+                # To older versions every core was a device; one that still is will be learned again.
+                self._database.execute("DELETE FROM devices WHERE id GLOB 'neuron:neuroncore*'")
+            # Always, so that a file that cannot be written is found here.
+            self._database.execute(f"PRAGMA user_version={VERSION}")
 
     def _rename_devices(self) -> None:
         """Replace rows of devices that were written under an old name of their vendor."""

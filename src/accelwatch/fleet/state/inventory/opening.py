@@ -17,6 +17,7 @@ from accelwatch.files.folder_lock import lock_file
 from accelwatch.files.sqlite_files import COMPANIONS, check_version, open_to_read
 from accelwatch.fleet.state.inventory.file import (
     FILE,
+    OLDEST_VERSION,
     VERSION,
     DamagedError,
     Expected,
@@ -121,6 +122,6 @@ def _read_only(path: Path) -> dict[str, Expected] | None:
             contextlib.suppress(sqlite3.Error),
             contextlib.closing(open_to_read(path, immutable=immutable)) as database,
         ):
-            check_version(database, VERSION)
+            check_version(database, VERSION, oldest=OLDEST_VERSION)
             return read_all(database)
     return None
