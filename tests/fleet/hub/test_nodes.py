@@ -192,6 +192,55 @@ def test_a_device_that_has_a_uuid_only_now_is_the_one_at_its_address() -> None:
     assert [device.uuid for device in one.missing()] == [other.uuid]
 
 
+_EXPECTED_UUID = "GPU-5ca1ab1e-0000-4000-8000-000000000009"
+_SWAPPED_UUID = "GPU-5ca1ab1e-0000-4000-8000-00000000000a"
+
+
+@pytest.mark.parametrize(
+    ("expected_uuid", "present_uuid", "missing"),
+    [
+        (_EXPECTED_UUID, None, False),
+        (None, _EXPECTED_UUID, False),
+        (None, None, False),
+        (_EXPECTED_UUID, _EXPECTED_UUID, False),
+        (_EXPECTED_UUID, _SWAPPED_UUID, True),
+    ],
+)
+def test_a_device_is_missing_where_its_address_has_a_card_of_another_uuid_only(
+    expected_uuid: str | None, present_uuid: str | None, missing: bool
+) -> None:
+    known = machines.device(0, id="nvidia:known", uuid=expected_uuid)
+    present = machines.device(0, id="nvidia:present", uuid=present_uuid)
+    assert known.pci_bus_id == present.pci_bus_id
+    expected = Expected(first_seen=0.0, last_seen=0.0, devices={known.id: known})
+    one, (source,) = node("dcgm-exporter", expected=expected)
+    arrive(source, 100.0, msgspec.structs.replace(power(1.0, 0), device=present))
+    one.gather(lambda _: 0)
+    assert [device.id for device in one.missing()] == ([known.id] if missing else [])
+
+
+def test_a_device_without_a_uuid_stands_only_for_one_at_its_address() -> None:
+    known = machines.device(0, id="nvidia:known", uuid=_EXPECTED_UUID)
+    present = machines.device(1, id="nvidia:present", uuid=None)
+    expected = Expected(first_seen=0.0, last_seen=0.0, devices={known.id: known})
+    one, (source,) = node("dcgm-exporter", expected=expected)
+    arrive(source, 100.0, msgspec.structs.replace(power(1.0, 0), device=present))
+    one.gather(lambda _: 0)
+    assert [device.id for device in one.missing()] == [known.id]
+
+
+def test_a_device_with_its_uuid_is_there_whatever_its_number() -> None:
+    known = machines.device(0, id="neuron:a", vendor="neuron", name="neuron0", uuid=_EXPECTED_UUID)
+    moved = msgspec.structs.replace(
+        known, id="neuron:b", index=1, name="neuron1", pci_bus_id="0000:99:00.0"
+    )
+    expected = Expected(first_seen=0.0, last_seen=0.0, devices={known.id: known})
+    one, (source,) = node("neuron-monitor", expected=expected)
+    arrive(source, 100.0, msgspec.structs.replace(power(1.0, 0), device=moved))
+    one.gather(lambda _: 0)
+    assert list(one.missing()) == []
+
+
 def test_a_step_is_due_once() -> None:
     one, _ = node()
     assert [one.due(step) for step in (0, 0, 1, 1, 3, 2)] == [True, False, True, False, True, True]

@@ -14,7 +14,7 @@ from accelwatch.fleet.state.nodes.devices import FleetDevice
 from accelwatch.fleet.state.nodes.joined import Joined, merged
 from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.state.nodes.source import TargetSource
-from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.device import Device, DeviceState, normal_uuid
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import BackendStatus, DeviceView
 
@@ -187,11 +187,17 @@ class Node:
     def missing(self) -> Iterator[Device]:
         """Devices that are expected and not there."""
         if not self._expected_devices().keys() <= self.devices.keys():
-            # Another source, or another version, may give a device another id or a uuid besides: it is
-            # missing only when none of the names is there.
-            here = {name for present in self.devices.values() for name in names_of(present.device)}
+            # Another source, another version, or a round in which a command failed may give a device
+            # another id, or a uuid more or less: it is missing only when none of its names is there.
+            present = [view.device for view in self.devices.values()]
+            here = {name for device in present for name in names_of(device)}
+            # A place counts unless both have a uuid: with another uuid it is another card.
+            uuids = {f"uuid:{normal_uuid(device.uuid)}" for device in present if device.uuid}
+            without = {name for device in present if not device.uuid for name in names_of(device)}
             for key, device in self._expected_devices().items():
-                if key not in self.devices and identity(device) not in here:
+                if key in self.devices or identity(device) in here:
+                    continue
+                if (uuids | without if device.uuid else here).isdisjoint(names_of(device)):
                     yield device
 
     def learn_listing(
