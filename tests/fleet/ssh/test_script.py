@@ -215,26 +215,79 @@ _MAP = """NPU ID  Chip ID  Chip Logic ID  Chip Name
 """
 
 
+BOARD = RemoteCommand(
+    key="board",
+    programs=("vendor-smi",),
+    arguments=("info", "-t", "board"),
+    rows_of=("info", "-m"),
+    row_options=("-i", "-c"),
+)
+
+
+def rounds_of_boards(folder: Path, shell: str, number: int) -> list[dict[str, CommandOutput]]:
+    """What is printed for the rows of a listing in each of so many rounds, `$round` being its number."""
+    words = "".join(f"round={at}\nexport round\nround\n" for at in range(1, number + 1)).encode()
+    _, told = run(folder, shell, BOARD, words=PROBE + words)
+    bodies = told.split(end_of_round(MARK))[:-1]
+    return [outputs_of(body + end_of_round(MARK), MARK) for body in bodies]
+
+
 @pytest.mark.parametrize("shell", SHELLS)
 def test_what_is_run_for_each_row_of_a_listing_is_run_in_the_first_round(
     tmp_path: Path, shell: str
 ) -> None:
     (tmp_path / "map").write_text(_MAP)
-    program(tmp_path, "vendor-smi", f'[ "$2" = -m ] && exec cat {tmp_path}/map; echo "$*"; exit 3')
-    board = RemoteCommand(
-        key="board",
-        programs=("vendor-smi",),
-        arguments=("info", "-t", "board"),
-        rows_of=("info", "-m"),
-        row_options=("-i", "-c"),
+    program(
+        tmp_path, "vendor-smi", f'[ "$2" = -m ] && exec cat {tmp_path}/map; echo "$*"; echo x >&2'
     )
-    _, told = run(tmp_path, shell, board, words=PROBE + ROUND + ROUND)
-    first, second, _ = told.split(end_of_round(MARK))
-    outputs = outputs_of(first + end_of_round(MARK), MARK)
-    assert {name: (told.output, told.status) for name, told in outputs.items()} == {
-        f"test.board/4-{chip}": (f"info -t board -i 4 -c {chip}\n".encode(), 3) for chip in range(3)
+    first, *later = rounds_of_boards(tmp_path, shell, 4)
+    assert {name: (told.output, told.errors, told.status) for name, told in first.items()} == {
+        f"test.board/4-{chip}": (f"info -t board -i 4 -c {chip}\n".encode(), "x", 0)
+        for chip in range(3)
     }
-    assert b"board" not in second
+    assert later == [{}, {}, {}]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        '[ "$2" = -m ] && exit 1',
+        '[ "$2$7" = -t0 ] && exit 3',
+        '[ "$2$7" = -t1 ] && exit 3',
+        '[ "$2$7" = -t2 ] && exit 3',
+        '[ "$2$7" = -t1 ] && exit 124',
+        '[ "$2$7" = -t1 ] && kill -9 $$',
+    ],
+    ids=["listing", "first row", "middle row", "last row", "late", "killed"],
+)
+def test_rows_of_which_some_failed_are_run_again_until_all_have_told(
+    tmp_path: Path, shell: str, fault: str
+) -> None:
+    (tmp_path / "map").write_text(_MAP)
+    program(
+        tmp_path,
+        "vendor-smi",
+        f'[ "$round" = 1 ] && {{ {fault}; }}\n[ "$2" = -m ] && exec cat {tmp_path}/map\necho "$*"',
+    )
+    first, second, *later = rounds_of_boards(tmp_path, shell, 4)
+    assert [told.status for told in first.values()] != [0, 0, 0]
+    assert [told.status for told in second.values()] == [0, 0, 0]
+    assert later == [{}, {}]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_row_that_always_fails_is_run_ever_less_often(tmp_path: Path, shell: str) -> None:
+    (tmp_path / "map").write_text(_MAP)
+    program(
+        tmp_path,
+        "vendor-smi",
+        f'[ "$2" = -m ] && exec cat {tmp_path}/map\n[ "$7" != 2 ] || exit 3',
+    )
+    rounds = rounds_of_boards(tmp_path, shell, 17)
+    asked = [at for at, outputs in enumerate(rounds, 1) if outputs]
+    assert asked == [1, 2, 4, 8, 16]
+    assert all(list(rounds[at - 1]) == [f"test.board/4-{n}" for n in range(3)] for at in asked)
 
 
 def test_a_listing_without_end_or_of_nothing_ends(tmp_path: Path) -> None:

@@ -49,11 +49,20 @@ bounded() {
 ask() {
     printf '\n%s begin %s %s\n' "$mark" "$1" "$3"
     shift
-    said=$({
-        bounded "$@" </dev/null 2>&1 >&3 3>&-
-        printf '\n%s status %s\n' "$mark" "$?" >&3
-    } | head -c @ERRORS@)
+    said=$(
+        exec 4>&1
+        code=$({
+            {
+                bounded "$@" </dev/null 2>&1 >&3 3>&- 4>&- 5>&-
+                printf %s "$?" >&5
+            } | head -c @ERRORS@ >&4
+        } 5>&1)
+        printf '\n%s status %s\n' "$mark" "$code" >&3
+        exit "$code"
+    )
+    code=$?
     printf '%s\n%s end\n' "$said" "$mark"
+    return "$code"
 }
 search() {
     for program; do
@@ -156,7 +165,10 @@ def _invocation(at: int, name: str, command: RemoteCommand) -> str:
 
 
 def _for_each_row(at: int, name: str, command: RemoteCommand) -> str:
-    """Once in a shell: what it prints does not change while the connection lasts."""
+    """Until all have told: what it prints does not change while the connection lasts.
+
+    While one fails all are run again, after 0, 1, 3, 7… rounds without: one may always fail.
+    """
     listing, own = (
         " ".join(map(shlex.quote, arguments)) for arguments in (command.rows_of, command.arguments)
     )
@@ -169,15 +181,25 @@ def _for_each_row(at: int, name: str, command: RemoteCommand) -> str:
     row = "-".join(f"${column}" for column in columns)
     return "\n".join(
         (
-            f'    [ -z "$p{at}" ] || [ -n "$once{at}" ] || {{',
-            f"        once{at}=done",
+            f'    if [ -z "$p{at}" ] || [ -n "$once{at}" ]; then :',
+            f'    elif [ "${{wait{at}:-0}}" -gt 0 ]; then wait{at}=$((wait{at} - 1))',
+            "    else",
+            f"        wait{at}=${{pause{at}:-0}}",
+            f"        pause{at}=$((wait{at} * 2 + 1))",
             f'        bounded {limit} "$p{at}" {listing} </dev/null 2>/dev/null |'
-            f" head -n {_MOST_ROWS} | while read -r {' '.join(columns)} rest; do",
-            f"            case {','.join(f'${column}' for column in columns)} in",
-            "                *[!0-9,]* | ,* | *,,* | *,) continue ;;",
-            "            esac",
-            f'            ask {shlex.quote(name)}/"{row}" {limit} "$p{at}" {own} {named}',
-            "        done",
-            "    }",
+            f" head -n {_MOST_ROWS} | {{",
+            "            rows=",
+            "            failed=",
+            f"            while read -r {' '.join(columns)} rest; do",
+            f"                case {','.join(f'${column}' for column in columns)} in",
+            "                    *[!0-9,]* | ,* | *,,* | *,) continue ;;",
+            "                esac",
+            "                rows=listed",
+            f'                ask {shlex.quote(name)}/"{row}" {limit} "$p{at}" {own} {named} ||'
+            " failed=yes",
+            "            done",
+            '            [ -n "$rows" ] && [ -z "$failed" ]',
+            f"        }} && once{at}=done",
+            "    fi",
         )
     )
