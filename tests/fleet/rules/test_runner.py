@@ -6,16 +6,19 @@ import os
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from accelwatch.alerting.evaluation import rule_file_reader
 from accelwatch.alerting.evaluation import runner as runner_module
+from accelwatch.alerting.evaluation.rules_in_force import RulesInForce
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.model.incident import Incident, TimelineKind
 from accelwatch.alerting.rules.budget import MOST_OVERRUNS
 from accelwatch.alerting.rules.document import Severity
+from accelwatch.alerting.rules.rule import RuleSet
 from accelwatch.alerting.rules.verdict import VerdictChange
 from accelwatch.base.errors import ConfigError
 from accelwatch.config.model import RuleSettings
@@ -342,6 +345,75 @@ def test_files_that_do_not_answer_hold_up_no_tick(
                         await asyncio.sleep(0.01)
             finally:
                 await runner.stop()
+
+    play(story)
+
+
+class QueuedLock(asyncio.Lock):
+    """Says how many have asked for it."""
+
+    requests = 0
+
+    async def acquire(self) -> Literal[True]:
+        self.requests += 1
+        return await super().acquire()
+
+    async def requested(self, times: int) -> None:
+        """Until so many have asked for it."""
+        async with asyncio.timeout(GUARD_S):
+            while self.requests < times:
+                await asyncio.sleep(0.01)
+
+
+def test_a_look_that_waits_for_a_reload_puts_no_rules_of_the_old_configuration_in_force(
+    site: Site,
+) -> None:
+    async def story() -> None:
+        ticking, in_journal, written = QueuedLock(), asyncio.Event(), asyncio.Event()
+
+        async def on_replaced(_: RuleSet) -> None:
+            in_journal.set()
+            await written.wait()
+
+        evaluator = FleetEvaluator(site.fleet)
+        in_force = RulesInForce(evaluator, site.settings, lambda *_: True, on_replaced, ticking)
+        other = site.folder / "other.yaml"
+        other.write_text(LOW.replace("id: low", "id: other"), encoding="utf-8")
+        candidate = await in_force.load(RuleSettings(files=(str(other),), interval_s=7.0))
+        async with asyncio.timeout(GUARD_S), asyncio.TaskGroup() as group:
+            group.create_task(in_force.apply(candidate))
+            await in_journal.wait()
+            site.file.write_text(LOW.replace("200", "100"), encoding="utf-8")
+            group.create_task(in_force.reload_changed_files())
+            await ticking.requested(2)
+            written.set()
+        await in_force.reload_changed_files()
+        assert list(in_force.rules.rules) == list(evaluator.rules) == ["other"]
+        assert (in_force.interval_s, in_force.refused) == (7.0, "")
+
+    play(story)
+
+
+def test_a_reload_that_waits_for_a_look_ends_with_its_own_rules_in_force(site: Site) -> None:
+    async def story() -> None:
+        async def on_replaced(_: RuleSet) -> None:
+            pass
+
+        ticking, evaluator = QueuedLock(), FleetEvaluator(site.fleet)
+        in_force = RulesInForce(evaluator, site.settings, lambda *_: True, on_replaced, ticking)
+        # The rules in force, as the look has not changed them yet.
+        before = site.folder / "before.yaml"
+        before.write_text(LOW, encoding="utf-8")
+        candidate = await in_force.load(RuleSettings(files=(str(before),)))
+        assert candidate.rules.digest == in_force.rules.digest
+        async with asyncio.timeout(GUARD_S), asyncio.TaskGroup() as group, ticking:
+            site.file.write_text(LOW.replace("200", "100"), encoding="utf-8")
+            group.create_task(in_force.reload_changed_files())
+            await ticking.requested(2)
+            group.create_task(in_force.apply(candidate))
+            await asyncio.sleep(0)
+        await in_force.reload_changed_files()
+        assert [rule.when.text for rule in in_force.rules.rules.values()] == ["power_watts < 200"]
 
     play(story)
 

@@ -78,13 +78,15 @@ class RulesInForce:
     async def apply(self, candidate: Candidate) -> None:
         """Put rules in force. Raises WindowsError; then those before stay."""
         settings, stamps, rules = candidate
-        try:
-            await self._replace(rules)
-        except AccelwatchError as error:
-            self._refuse(error, settings, stamps)
-            raise
-        self._set_pace(settings)
-        self._settings, self._stamps, self.refused = settings, stamps, ""
+        # Rules and their settings change together: a look at the files that waits sees both.
+        async with self._ticking:
+            try:
+                await self._replace(rules)
+            except AccelwatchError as error:
+                self._refuse(error, settings, stamps)
+                raise
+            self._set_pace(settings)
+            self._settings, self._stamps, self.refused = settings, stamps, ""
 
     def _refuse(self, error: Exception, settings: RuleSettings, stamps: FileStamps) -> None:
         if settings == self._settings:
@@ -92,13 +94,12 @@ class RulesInForce:
             self._stamps, self.refused = stamps, _refusal(error)
 
     async def _replace(self, rules: RuleSet) -> None:
+        # `_ticking` is held: a tick goes on with the rules that it began with.
         if rules.digest == self.rules.digest:
             return
-        # Not in the middle of a tick, which goes on with the rules that it began with.
-        async with self._ticking:
-            self._evaluator.set_rules(rules, self._is_new)
-            self.rules = rules
-            await self._on_replaced(rules)
+        self._evaluator.set_rules(rules, self._is_new)
+        self.rules = rules
+        await self._on_replaced(rules)
         logger.info("rules in force count=%d", len(rules.rules))
 
     async def reload_changed_files(self) -> None:
@@ -112,10 +113,13 @@ class RulesInForce:
             self.unanswered = str(error)
             return
         self.unanswered = ""
-        # Of settings that a reload has replaced meanwhile nobody wants to know.
-        if files.outcome is not None and settings is self._settings:
-            self._stamps = files.stamps
-            await self._apply_outcome(files.outcome)
+        if files.outcome is None:
+            return
+        async with self._ticking:
+            # Of settings that a reload has replaced meanwhile nobody wants to know.
+            if settings is self._settings:
+                self._stamps = files.stamps
+                await self._apply_outcome(files.outcome)
 
     async def _apply_outcome(self, rules: RuleSet | Exception) -> None:
         try:
