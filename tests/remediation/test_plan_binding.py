@@ -172,6 +172,7 @@ def test_what_an_older_hub_has_asked_still_waits_and_can_be_approved() -> None:
     restored(ground, asked=before)
     ground.wait(10)
     assert asked(ground) == before
+    assert plan_of(ground).digest == before, "links and forms speak of the same plan"
     approve(ground, before)
     assert ground.kinds(NODE) == [IntentKind.QUARANTINE]
 
@@ -183,7 +184,30 @@ def test_what_an_older_hub_has_asked_changes_with_the_plan() -> None:
     a_job_comes(ground)
     ground.wait(10)
     assert asked(ground) not in ("", before)
+    assert plan_of(ground).digest == asked(ground)
     assert any("the plan for n03 has changed" in text for text in approve(ground, before))
+
+
+def test_a_plan_that_has_changed_has_another_digest_before_it_is_asked_about() -> None:
+    ground = waiting()
+    before = in_words(ground)
+    a_job_comes(ground)
+    ground.step()
+    now = plan_of(ground).digest
+    restored(ground, asked=before)
+    assert plan_of(ground).digest == now
+
+
+def test_what_an_older_hub_has_asked_names_no_plan_that_waits_for_nobody() -> None:
+    ground = waiting()
+    before, now = in_words(ground), plan_of(ground).digest
+    restored(ground, asked=before)
+    remedy = ground.remedy(NODE)
+    assert remedy is not None
+    suspect = msgspec.structs.replace(remedy, stage=Stage.SUSPECT)
+    remedies = {**ground.state.remedies, NODE: suspect}
+    ground.state = msgspec.structs.replace(ground.state, remedies=remedies)
+    assert plan_of(ground).digest == now
 
 
 def test_a_change_that_the_look_at_the_moment_of_the_yes_shows_counts() -> None:

@@ -11,7 +11,7 @@ from accelwatch.remediation.policy.context.cases import counting
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards.denial import denials
-from accelwatch.remediation.policy.plan.digest import digest_of
+from accelwatch.remediation.policy.plan.digest import digest_of, is_plan
 from accelwatch.remediation.policy.plan.gates import evaluate_guards, leader
 from accelwatch.remediation.policy.plan.model import Plan, PlanStep, Price, Worth
 from accelwatch.remediation.policy.plan.planned_steps import skipped_steps, steps_of
@@ -51,7 +51,11 @@ def planned(
     led = msgspec.structs.replace(remedy, policy=policy, incident=incident)
     digest, as_of = digest_of(ctx, remedy, policy, incident), ctx.observed_at(remedy)
     left = tuple((step.kind, step.text) for step in steps_of(ctx, led, policy))
-    if remedy.stage is Stage.AWAITING_APPROVAL and not digest:
+    waits = remedy.stage is Stage.AWAITING_APPROVAL
+    if waits and is_plan(remedy.approval.asked, ctx, remedy, policy, incident):
+        # Links that were sent have it, also where an earlier version of this program made it.
+        digest = remedy.approval.asked
+    if waits and not digest:
         # Nobody can see now what is there: what was asked about still waits.
         digest, left = (
             remedy.approval.asked,
