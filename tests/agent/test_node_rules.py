@@ -17,6 +17,7 @@ from accelwatch.alerting.evaluation.event_deduplicator import MAX_AGE_S
 from accelwatch.alerting.evaluation.pages import IncidentPages
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.incidents.model.incident import Incident, TimelineKind
+from accelwatch.alerting.rules.budget import MOST_OVERRUNS
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.alerting.rules.timing import Transition
@@ -271,10 +272,10 @@ class Site:
     def snapshot(self, *views: DeviceView, **changes: object) -> Snapshot:
         return machines.snapshot(*views, **{"time": self.clock.wall(), **changes})
 
-    def runner(self) -> RuleRunner:
-        settings = RuleSettings(files=(str(self.file),), interval_s=60.0)
+    def runner(self, **settings: float) -> RuleRunner:
+        rules = RuleSettings(files=(str(self.file),), interval_s=60.0, **settings)  # type: ignore[arg-type]
         evaluator = NodeEvaluator(self.feed, self.clock, 60.0)
-        return RuleRunner(evaluator, settings, self.folder, self.heard.extend)
+        return RuleRunner(evaluator, rules, self.folder, self.heard.extend)
 
     async def tick(self, runner: RuleRunner, *views: DeviceView, **changes: object) -> None:
         self.clock.advance(1.0)
@@ -468,6 +469,21 @@ def test_a_rule_that_breaks_does_not_end_the_judging(
         assert runner.alive
         await runner.stop()
         assert not runner.alive
+
+    play(story)
+
+
+def test_a_rule_that_costs_too_much_is_switched_off(site: Site) -> None:
+    async def story() -> None:
+        runner = site.runner(budget_s=1e-9)
+        await runner.start()
+        for _ in range(MOST_OVERRUNS + 1):
+            await site.tick(runner, machines.view(0), machines.view(1))
+        assert [one.rule for one in runner.open] == ["service.rule_switched_off"]
+        assert runner.switched_off("gpu.lost").startswith("it took ")
+        await site.tick(runner, machines.view(0), machines.lost_view(1))
+        assert [one.rule for one in runner.open] == ["service.rule_switched_off"]
+        await runner.stop()
 
     play(story)
 

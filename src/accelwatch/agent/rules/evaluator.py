@@ -49,7 +49,7 @@ class NodeEvaluator:
         self.budgets = Budgets()
         # Events before this process that an open incident rests on; the kernel tells them once.
         self._recalled: Sequence[ErrorEvent] = ()
-        self._rule_evaluator = NodeRuleEvaluator({}, collect_s)
+        self._rule_evaluator = NodeRuleEvaluator({}, collect_s, budgets=self.budgets)
         # What a change does now.
         self._change_callback: Callable[[], None] = _nothing
         self._unsubscribe: Callable[[], None] | None = None
