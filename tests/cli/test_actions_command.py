@@ -1,11 +1,16 @@
 """`accelwatch remedy actions` over programs of a site."""
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from accelwatch.base.errors import ConfigError, UsageError
+from accelwatch.base.clock import ManualClock
+from accelwatch.base.errors import ConfigError, PluginError, UsageError
 from accelwatch.cli.startup.app import invoke
+from accelwatch.remediation.actions import built
+from accelwatch.remediation.settings import ActionSettings
 from support.actions.hooks import printing, program
 
 
@@ -52,6 +57,62 @@ def test_a_mistake_is_named_with_its_line(file: Path) -> None:
     file.write_text(file.read_text().replace("type: script", "type: skript"))
     with pytest.raises(ConfigError, match="'skript' is not installed; did you mean script"):
         invoke(["actions", "check", "-c", str(file)])
+
+
+CONTRACT = """\
+class Action:
+    intents = frozenset()
+    steps = {}
+    def __init__(self, context): pass
+    async def observe_all(self): return ()
+    async def observe(self, intent): raise NotImplementedError
+    def propose(self, intent, observed): raise NotImplementedError
+    async def perform(self, step, operation): raise NotImplementedError
+    def recover(self, started_step, observed): raise NotImplementedError
+    async def close(self): pass
+"""
+
+
+@pytest.fixture
+def ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The module of an installed plug-in `ours`, and a configuration that names it."""
+    folder = tmp_path / "stranger-1.0.dist-info"
+    folder.mkdir()
+    (folder / "entry_points.txt").write_text(
+        "[accelwatch.actions]\nours = stranger_action:Action\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "hub.yaml").write_text("remedy:\n  actions:\n    - type: ours\n")
+    yield tmp_path / "stranger_action.py"
+    sys.modules.pop("stranger_action")
+
+
+def test_an_action_of_somebody_else(ours: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    ours.write_text(CONTRACT)
+    assert invoke(["actions", "check", "-c", str(ours.parent / "hub.yaml")]) == 0
+    assert capfd.readouterr().out.startswith("ours: ok")
+
+
+@pytest.mark.parametrize(
+    ("part", "instead", "complaint"),
+    [
+        ("def observe_all", "def survey", "has no observe_all; rename its survey to observe_all"),
+        ("def observe_all", "def all", "has no observe_all; see accelwatch.action.contract.Action"),
+        ("def recover", "def survey", "has no recover; see accelwatch.action.contract.Action"),
+        ("steps", "stages", "has no steps; see accelwatch.action.contract.Action"),
+    ],
+)
+def test_an_action_that_lacks_part_of_the_contract_is_refused(
+    ours: Path, part: str, instead: str, complaint: str
+) -> None:
+    ours.write_text(CONTRACT.replace(part, instead))
+    with pytest.raises(PluginError) as refused:
+        built(ActionSettings(type="ours"), ManualClock())
+    assert str(refused.value) == f"action plug-in 'ours' {complaint}"
+    file = ours.parent / "hub.yaml"
+    with pytest.raises(ConfigError) as caught:
+        invoke(["actions", "check", "-c", str(file)])
+    assert str(caught.value) == f"{file}:3: remedy.actions[0].type: {refused.value}"
 
 
 def test_a_step_is_tried_dry(file: Path, capfd: pytest.CaptureFixture[str]) -> None:

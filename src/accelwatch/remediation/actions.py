@@ -9,7 +9,7 @@ from accelwatch.alerting.delivery.sinks import made
 from accelwatch.alerting.rules.document import JobPolicy
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.base.clock import Clock, SystemClock
-from accelwatch.base.errors import AccelwatchError, ConfigError
+from accelwatch.base.errors import AccelwatchError, ConfigError, PluginError
 from accelwatch.plugins import entry_points as plugins
 from accelwatch.remediation.settings import ActionSettings, RemedySettings
 
@@ -38,7 +38,21 @@ def built(settings: ActionSettings, clock: Clock) -> Action:
         action: Action = factory(context)
         return action
 
-    return made(make, settings.options)
+    action = made(make, settings.options)
+    _check_complete(settings.type, action)
+    return action
+
+
+def _check_complete(plugin: str, action: Action) -> None:
+    """Raises PluginError for an action without all of the contract: each poll of it would fail."""
+    members = (name for name in vars(Action) if not name.startswith("_"))
+    missing = [name for name in members if not hasattr(action, name)]
+    if missing:
+        fix = "see accelwatch.action.contract.Action"
+        # What `observe_all` was called before.
+        if "observe_all" in missing and hasattr(action, "survey"):
+            fix = "rename its survey to observe_all"
+        raise PluginError(f"action plug-in {plugin!r} has no {', '.join(missing)}; {fix}")
 
 
 def check_in_job(rules: Iterable[Rule], actions: Iterable[Action]) -> None:
@@ -63,6 +77,8 @@ def mistakes(settings: RemedySettings) -> Iterator[tuple[str, str]]:
             continue
         try:
             built(action_settings, SystemClock())
+        except PluginError as error:
+            yield f"actions[{at}].type", str(error)
         except AccelwatchError as error:
             for line in str(error).splitlines():
                 yield f"actions[{at}].options", line
