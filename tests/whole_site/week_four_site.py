@@ -21,6 +21,7 @@ import yaml
 
 from accelwatch.alerting.rules.loading.rule_files import pack_file
 from accelwatch.base.host_ranges import expand
+from accelwatch.expr.boot import SLACK_S
 from support.servers.agent_processes import AgentProcess
 from support.slurm.lab_cluster import WorkingSlurm
 from support.slurm.site import SlurmSite
@@ -37,6 +38,8 @@ OF_PACKS = (
     (r"keep: \d+m\b", "keep: 1s"),
     (r"for: 45s", "for: 1s"),
 )
+# How long a machine is off at least: an event of the last seconds before a boot counts as after it.
+OFF_S = SLACK_S + 2
 REBOOT = """\
 #!/bin/sh
 echo "$ACCELWATCH_LAB_NODE" >> {folder}/reboots
@@ -162,6 +165,7 @@ class WeekFour(SlurmSite):
             for node in lines[len(self.rebooted) :]:
                 self.slurm.processes.signal(f"slurmd.{node}", signal.SIGKILL)
                 self.repair(node)
+                self._ended.wait(OFF_S)
                 self._boot(self.folder / node / "root", time.time())
                 self.restart_agent(node)
                 self.slurm.start_node(node, booted=True)
