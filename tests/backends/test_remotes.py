@@ -338,12 +338,14 @@ def _without_the_second(name: str, output: bytes) -> bytes:
     return msgspec.json.encode({**document, "devices": document["devices"][:1]})
 
 
-def test_an_ascend_npu_has_the_id_of_its_die_as_on_its_own_machine() -> None:
-    def board(npu: int) -> CommandOutput:
-        die = f"5CA1AB1E 0000000{npu} 1223F2B2 84528485 104301E2"
-        text = f"\tNPU ID    : {npu}\n\tVDie ID   : {die}\n\tSerial Number : S{npu}\n"
-        return CommandOutput(program="/usr/bin/npu-smi", output=text.encode())
+def board(npu: int) -> CommandOutput:
+    """What `npu-smi info -t board` prints of an Ascend NPU."""
+    die = f"5CA1AB1E 0000000{npu} 1223F2B2 84528485 104301E2"
+    text = f"\tNPU ID    : {npu}\n\tVDie ID   : {die}\n\tSerial Number : S{npu}\n"
+    return CommandOutput(program="/usr/bin/npu-smi", output=text.encode())
 
+
+def test_an_ascend_npu_has_the_id_of_its_die_as_on_its_own_machine() -> None:
     table = {key: told for key, told in outputs_of("ascend").items() if key != "board"}
     reader = REMOTES["ascend"].reader()
     before = [device for device, _ in REMOTES["ascend"].reader().read(table)]
@@ -363,9 +365,14 @@ def test_an_ascend_npu_has_the_id_of_its_die_as_on_its_own_machine() -> None:
 def test_an_ascend_npu_whose_board_is_not_printed_goes_by_its_address() -> None:
     outputs = outputs_of("ascend")
     late = CommandOutput(program="/usr/bin/npu-smi", output=b"\tNPU ID : 4\n", status=124)
-    devices = [
-        device for device, _ in REMOTES["ascend"].reader().read({**outputs, "board/4-0": late})
-    ]
+    reader = REMOTES["ascend"].reader()
+    devices = [device for device, _ in reader.read({**outputs, "board/4-0": late})]
     assert [device.id for device in devices] == [
         f"ascend:{device.pci_bus_id}" for device in devices
     ]
+    again = {**outputs, "board/4-0": board(4), "board/5-0": board(5)}
+    named = [device for device, _ in reader.read(again)]
+    assert [device.uuid for device in named] == [
+        f"5CA1AB1E-0000000{npu}-1223F2B2-84528485-104301E2" for npu in (4, 5)
+    ]
+    assert [device.pci_bus_id for device in named] == [device.pci_bus_id for device in devices]
