@@ -93,7 +93,7 @@ class UsageReading:
             self._observation(node, device, partitions, numbers, alone, speaks=speaks)
             for device in present.values()
         ]
-        missing = list(node.missing())
+        missing = node.without_row()
         if not missing:
             return observations
         devices = [device.device for device in present.values()]

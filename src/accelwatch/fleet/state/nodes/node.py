@@ -186,19 +186,27 @@ class Node:
 
     def missing(self) -> Iterator[Device]:
         """Devices that are expected and not there."""
-        if not self._expected_devices().keys() <= self.devices.keys():
-            # Another source, another version, or a round in which a command failed may give a device
-            # another id, or a uuid more or less: it is missing only when none of its names is there.
-            present = [view.device for view in self.devices.values()]
-            here = {name for device in present for name in names_of(device)}
-            # A place counts unless both have a uuid: with another uuid it is another card.
-            uuids = {f"uuid:{normal_uuid(device.uuid)}" for device in present if device.uuid}
-            without = {name for device in present if not device.uuid for name in names_of(device)}
-            for key, device in self._expected_devices().items():
-                if key in self.devices or identity(device) in here:
-                    continue
-                if (uuids | without if device.uuid else here).isdisjoint(names_of(device)):
-                    yield device
+        absent = self.without_row()
+        if not absent:
+            return
+        # Another source, another version, or a round in which a command failed may give a device
+        # another id, or a uuid more or less: it is missing only when none of its names is there.
+        present = [view.device for view in self.devices.values()]
+        here = {name for device in present for name in names_of(device)}
+        # A place counts unless both have a uuid: with another uuid it is another card.
+        uuids = {f"uuid:{normal_uuid(device.uuid)}" for device in present if device.uuid}
+        without = {name for device in present if not device.uuid for name in names_of(device)}
+        for device in absent:
+            if identity(device) in here:
+                continue
+            if (uuids | without if device.uuid else here).isdisjoint(names_of(device)):
+                yield device
+
+    def without_row(self) -> list[Device]:
+        """Expected devices whose id no row has: missing, or there under another id."""
+        return [
+            device for key, device in self._expected_devices().items() if key not in self.devices
+        ]
 
     def learn_listing(
         self, source: TargetSource, listing: Listing | None, views: Sequence[DeviceView]
