@@ -36,8 +36,9 @@ class RemoteCommand(msgspec.Struct, frozen=True, kw_only=True):
     if_fails: str = ""
     # A folder: it is run for each entry, whose name is its last argument, and told as `key/entry`.
     each_in: str = ""
-    # Arguments of a listing that the same program prints: it is run for each row of numbers, once per
-    # connection, and told as `key/4-0`. `row_options` name the first words of a row.
+    # Arguments of a listing that the same program prints: it is run for each row of numbers, on a
+    # connection until all have ended with status 0. Its answers are `key/4-0` and so on; `row_options`
+    # name the first words of a row.
     rows_of: tuple[str, ...] = ()
     row_options: tuple[str, ...] = ()
 
