@@ -1,0 +1,57 @@
+"""Medians and quartiles of groups, of all signals at once."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from accelwatch.detection.arrays import Bools, Floats, Indices
+from accelwatch.detection.grouping import Grouping
+
+
+class Quartiles(NamedTuple):
+    """S signals, G groups; NaN where no member is known."""
+
+    # float64[S, G].
+    median: Floats
+    low: Floats
+    high: Floats
+    # intp[S, G]: members of which it is known.
+    known: Indices
+
+
+class Observed(NamedTuple):
+    """The values of a tick, devices' or nodes', and whom they are compared with."""
+
+    grouping: Grouping
+    # float64[S, R].
+    value: Floats
+    peers: Quartiles
+    # intp[R]: the node of each row; bool[R]: in maintenance.
+    node_of: Indices
+    out: Bools
+    # Unix seconds; seconds since the tick before.
+    now: float
+    step_s: float
+
+
+def quartiles(grouping: Grouping, value: Floats) -> Quartiles:
+    """Of `value`, float64[S, R]."""
+    signals, count = len(value), len(grouping.keys)
+    result = Quartiles(
+        *(np.full((signals, count), np.nan) for _ in range(3)),
+        np.zeros((signals, count), dtype=np.intp),
+    )
+    ordered = value[:, grouping.order]
+    every = np.arange(signals)
+    # A sort along contiguous members puts NaN last, and is faster than nanmedian by a factor of ten.
+    for group in range(count):
+        block = np.sort(ordered[:, grouping.starts[group] : grouping.starts[group + 1]], axis=1)
+        known = np.isfinite(block).sum(axis=1)
+        # Of none known the last place is -1, which is NaN as well.
+        last = known - 1
+        low = block[every, last // 2]
+        result.median[:, group] = (low + block[every, (last + 1) // 2]) / 2
+        result.low[:, group] = block[every, last // 4]
+        result.high[:, group] = block[every, last - last // 4]
+        result.known[:, group] = known
+    return result

@@ -1,0 +1,107 @@
+"""The first passes over a frame, in their order."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from accelwatch.detection.arrays import Bools, Floats, Indices
+from accelwatch.detection.frame import Frame
+from accelwatch.detection.grouping import Grouping, device_groups, node_groups
+from accelwatch.detection.medians import Observed, quartiles
+from accelwatch.detection.phases import gate, phase_of
+from accelwatch.detection.rates import Rates, rates
+from accelwatch.detection.residuals import forget_elsewhere, residuals
+from accelwatch.detection.stages import stages_of
+from accelwatch.detection.state import DetectorState
+from accelwatch.detection.tick import Residuals, Tick
+
+# A value that is older than this many intervals is not known any more.
+_STALE = 3.0
+# The share of a job's devices that hold the nodes of it: a stage of eight, some of it lost.
+_HELD = 0.05
+
+
+class Flagged(NamedTuple):
+    """Rows with an open finding, from which no habits are learned."""
+
+    # bool[N] and bool[M], of the tick before; shorter when rows came since.
+    devices: Bools
+    nodes: Bools
+
+
+NOTHING_FLAGGED = Flagged(np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_))
+
+
+def advance(state: DetectorState, frame: Frame, flagged: Flagged = NOTHING_FLAGGED) -> Tick:
+    """What channels read of a frame; `state` goes on in place."""
+    state.fit(frame)
+    step_s = frame.interval_s if math.isnan(state.now) else max(frame.now - state.now, 0.0)
+    state.now = frame.now
+    # A state from a file may be from long ago; what was learned does not age by that at once.
+    step_s = min(step_s, _STALE * frame.interval_s)
+    devices, device_increase = _devices(state, frame, flagged.devices, step_s)
+    nodes, node_increase = _nodes(state, frame, flagged.nodes, step_s, devices)
+    return Tick(frame, step_s, devices, nodes, device_increase, node_increase)
+
+
+def _devices(
+    state: DetectorState, frame: Frame, flagged: Bools, step_s: float
+) -> tuple[Residuals, Floats]:
+    """Residuals and increases."""
+    level = state.devices
+    read = _current(
+        rates(level.layout, level.rows, frame.devices, frame.device_sampled, frame.interval_s),
+        frame,
+        frame.device_sampled,
+    )
+    grouping = device_groups(frame, stages_of(state, frame))
+    forget_elsewhere(level, level.regroup(grouping.keys, grouping.groups.code))
+    peers = quartiles(grouping, read.value)
+    level.groups.phase[:] = phase_of(level.groups.phase, peers)
+    out = frame.maintenance[frame.node_of]
+    tick = Observed(grouping, read.value, peers, frame.node_of, out, frame.now, step_s)
+    result = residuals(level, tick, gate(level, tick), out | _fitted(flagged, len(out)))
+    return result, read.increase
+
+
+def _nodes(
+    state: DetectorState, frame: Frame, flagged: Bools, step_s: float, devices: Residuals
+) -> tuple[Residuals, Floats]:
+    """Residuals and increases; a node is in the phase of its devices, and on hold with them."""
+    level = state.nodes
+    read = _current(
+        rates(level.layout, level.rows, frame.nodes, frame.node_sampled, frame.interval_s),
+        frame,
+        frame.node_sampled,
+    )
+    grouping = node_groups(frame)
+    forget_elsewhere(level, level.regroup(grouping.keys, grouping.groups.code))
+    with_devices = grouping.groups.code[frame.node_of]
+    level.groups.phase[:] = 0
+    np.maximum.at(level.groups.phase, with_devices, state.devices.groups.phase[devices.groups.code])
+    every = np.arange(len(frame.node_state), dtype=np.intp)
+    peers, out = quartiles(grouping, read.value), frame.maintenance
+    tick = Observed(grouping, read.value, peers, every, out, frame.now, step_s)
+    held = gate(level, tick) | (_share(grouping, with_devices, devices.held) > _HELD)
+    return residuals(level, tick, held, out | _fitted(flagged, len(out))), read.increase
+
+
+def _share(grouping: Grouping, with_devices: Indices, held: Bools) -> Floats:
+    """float64[G]: the share of the devices of each group of nodes that is on hold."""
+    count = len(grouping.keys)
+    all_ = np.bincount(with_devices, minlength=count)
+    return np.bincount(with_devices, held, minlength=count) / np.maximum(all_, 1)
+
+
+def _current(read: Rates, frame: Frame, sampled: Floats) -> Rates:
+    """Without values whose sample is old."""
+    read.value[:, ~(frame.now - sampled <= _STALE * frame.interval_s)] = np.nan
+    return read
+
+
+def _fitted(flagged: Bools, rows: int) -> Bools:
+    fitted = np.zeros(rows, dtype=np.bool_)
+    known = min(rows, len(flagged))
+    fitted[:known] = flagged[:known]
+    return fitted

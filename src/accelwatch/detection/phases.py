@@ -1,0 +1,120 @@
+"""The gate: while a group changes what it does, its members cannot be compared with one another."""
+
+import numpy as np
+
+from accelwatch.detection.arrays import Bools, Codes, Floats
+from accelwatch.detection.medians import Observed, Quartiles
+from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
+from accelwatch.detection.state import GroupMemory, LevelState, RowMemory, Singles
+
+# Members leave a phase and enter the next over minutes, and are read at different moments.
+HOLD_S = 300.0
+# In the first part of it a level follows the samples; in the rest it learns the noise of the new phase.
+_SETTLE_S = 120.0
+_RECENT_S = 600.0
+_LEARN_S = 60.0
+# Seconds before a level is worth comparing with.
+_WARM_S = 150.0
+_FAR = 8.0
+_SHARE = 0.05
+# One node that leaves the others is a fault, no phase, however few nodes there are.
+_NODES = 2
+
+# Share of the median device's time in which it works.
+_IDLE, _LIGHT = 0.05, 0.5
+# Share of the limit of power below which a device without a known load rests.
+_RESTING = 0.25
+_SERIES = [signal.series for signal in DEVICE_SIGNALS]
+_LOAD = _SERIES.index(("utilization_ratio",))
+_POWER = _SERIES.index(("power_watts",))
+_LIMIT = _SERIES.index(("power_limit_watts", "enforced"))
+
+
+def gate(level: LevelState, tick: Observed) -> Bools:
+    """bool[G]: groups whose numeric channels are on hold."""
+    groups, rows, layout = level.groups, level.rows, level.layout
+    now, step_s = tick.now, tick.step_s
+    held = now < groups.hold_until
+    seen = tick.value[layout.phases]
+    moved = _members_moved(level, tick, seen)
+    median = tick.peers.median[layout.phases]
+    moved |= _median_moved(level, median)
+    # A group that was not there before has just begun to work.
+    begins = (moved | np.isnan(groups.hold_until)) & ~held
+    groups.hold_until[begins] = now + HOLD_S
+    held |= begins
+    settles = held & (groups.hold_until - now > HOLD_S - _SETTLE_S)
+    _follow_groups(groups, median, held, settles, step_s)
+    code = tick.grouping.groups.code
+    _follow_rows(rows, seen, held[code], settles[code], step_s)
+    return held
+
+
+def phase_of(before: Codes, peers: Quartiles) -> Codes:
+    """int16[G]: 0 idle, 1 light, 2 busy, by the median device; what it was where nothing is known."""
+    load = peers.median[_LOAD]
+    phase = np.where(load < _IDLE, 0, np.where(load < _LIGHT, 1, 2))
+    drawn = peers.median[_POWER] / peers.median[_LIMIT]
+    by_power = np.where(np.isnan(drawn), before, np.where(drawn < _RESTING, 0, 2))
+    return np.where(np.isnan(load), by_power, phase).astype(np.int16)
+
+
+def _members_moved(level: LevelState, tick: Observed, seen: Floats) -> Bools:
+    """bool[G]: more members than few, on several nodes, are far from where each was of late."""
+    rows, groups = level.rows, tick.grouping.groups
+    noise = np.maximum(np.sqrt(rows.variance), _floor(level, rows.recent))
+    far = (np.abs(seen - rows.recent) > _FAR * noise).any(axis=0)
+    far &= (rows.watched_s >= _WARM_S) & ~tick.out
+    count = len(tick.grouping.keys)
+    many = np.bincount(groups.code, far, minlength=count)
+    pairs = np.unique(np.stack((groups.code[far], tick.node_of[far])), axis=1)
+    nodes = np.bincount(pairs[0], minlength=count)
+    # Members that have no peers on other nodes change their phase when most of them do.
+    return np.where(
+        groups.comparable,
+        (many > _SHARE * groups.size) & (nodes >= _NODES),
+        many > 0.5 * groups.size,
+    )
+
+
+def _median_moved(level: LevelState, median: Floats) -> Bools:
+    """bool[G]: the median is far from where it was of late, by its own noise and that of members."""
+    groups = level.groups
+    members = np.nan_to_num(groups.deviation[level.layout.phases]) * 1.4826
+    noise = np.maximum(np.sqrt(groups.variance), np.maximum(members, _floor(level, groups.level)))
+    moved: Bools = (np.abs(median - groups.level) > _FAR * noise).any(axis=0)
+    return moved
+
+
+def _floor(level: LevelState, recent: Floats | Singles) -> Floats:
+    layout = level.layout
+    step = layout.step[layout.phases, np.newaxis]
+    return np.maximum(step, layout.relative[layout.phases, np.newaxis] * np.abs(recent))
+
+
+def _follow_groups(
+    groups: GroupMemory, median: Floats, held: Bools, settles: Bools, step_s: float
+) -> None:
+    gain = 1.0 - np.exp(-step_s / np.where(held, _LEARN_S, _RECENT_S))
+    _follow(groups.level, groups.variance, median, gain, settles)
+
+
+def _follow_rows(rows: RowMemory, seen: Floats, held: Bools, settles: Bools, step_s: float) -> None:
+    # The first samples weigh alike.
+    first = step_s / (rows.watched_s + step_s) if step_s > 0 else 0.0
+    gain = np.maximum(1.0 - np.exp(-step_s / np.where(held, _LEARN_S, _RECENT_S)), first)
+    _follow(rows.recent, rows.variance, seen, gain, settles)
+    rows.watched_s[np.isfinite(seen).any(axis=0)] += step_s
+
+
+def _follow(
+    mean: Floats | Singles, variance: Floats | Singles, seen: Floats, gain: Floats, settles: Bools
+) -> None:
+    """Exponentially weighted mean and variance; in place. What is not seen stays."""
+    known = np.isfinite(seen)
+    away = seen - mean
+    jumps = known & (settles | np.isnan(mean))
+    moves = known & ~jumps
+    np.copyto(variance, (1 - gain) * (variance + gain * away**2), where=moves, casting="same_kind")
+    np.copyto(mean, mean + gain * away, where=moves, casting="same_kind")
+    np.copyto(mean, seen, where=jumps, casting="same_kind")

@@ -1,0 +1,119 @@
+"""What is left of a value without what its peers and its own habit explain."""
+
+import numpy as np
+
+from accelwatch.detection.arrays import Bools, Codes, Floats
+from accelwatch.detection.grouping import MEMBERS
+from accelwatch.detection.medians import Observed, quartiles
+from accelwatch.detection.state import COARSE_PHASES, LevelState, Singles
+from accelwatch.detection.tick import Residuals
+
+# Own offsets change with dust and paste, over days; half a day follows the day's wave only in part.
+_OFFSET_S = 12 * 3600.0
+# As if each row had been watched for so long and had no offset: a fault that is there from the
+# beginning is flagged before it is learned.
+_PRIOR_S = 1200.0
+# A row whose group is another has habits from elsewhere: they weigh no more than this.
+_ELSEWHERE_S = 1200.0
+_DEVIATION_S = 3600.0
+# A median absolute deviation, and a mean one, as a standard deviation of a normal distribution.
+_BY_MEDIAN = 1.4826
+_BY_MEAN = 1.2533
+_CLIP = 12.0
+# What is farther out than this does not pull the offset by more.
+_PULL = 3.0
+
+
+def forget_elsewhere(level: LevelState, changed: Bools) -> None:
+    """Habits of rows whose group is another than before weigh little; their phase is anew."""
+    if not changed.any():
+        return
+    rows = level.rows
+    rows.learned_s[:, changed] = np.minimum(rows.learned_s[:, changed], _ELSEWHERE_S)
+    rows.recent[:, changed] = np.nan
+    rows.variance[:, changed] = 0.0
+    rows.watched_s[changed] = 0.0
+
+
+def residuals(level: LevelState, tick: Observed, held: Bools, frozen: Bools) -> Residuals:
+    """Of a level; `held` is bool[G], `frozen` bool[R]: rows that are not to be learned from."""
+    grouping, value, peers = tick.grouping, tick.value, tick.peers
+    code = grouping.groups.code
+    phase = level.groups.phase[code]
+    # A signal that too few have has no peers, though its group has.
+    alone = ~grouping.groups.comparable | (peers.known < MEMBERS)
+    median, low, high = (
+        np.where(alone, np.nan, part).take(code, axis=1)
+        for part in (peers.median, peers.low, peers.high)
+    )
+    usual = _of_phase(level.rows.usual, phase)
+    left = value - median
+    left -= _of_phase(level.rows.offset, phase)
+    _follow_deviation(level, tick, left, held)
+    scale = _scale(level, tick, alone, usual)
+    held_rows = held[code]
+    z = np.clip(left / scale, -_CLIP, _CLIP)
+    z[:, held_rows] = np.nan
+    pull = np.clip(left, -_PULL * scale, _PULL * scale)
+    _learn(level, tick, pull, phase, ~(held_rows | frozen))
+    return Residuals(
+        value, median, low, high, z, scale, usual.astype(np.float64), grouping.groups, held_rows
+    )
+
+
+def _follow_deviation(level: LevelState, tick: Observed, left: Floats, held: Bools) -> None:
+    """The deviation of a group follows over an hour, while it is not on hold."""
+    deviation = level.groups.deviation
+    now = quartiles(tick.grouping, np.abs(left)).median
+    gain = 1.0 - np.exp(-tick.step_s / _DEVIATION_S)
+    next_ = np.where(np.isnan(deviation), now, deviation + gain * (now - deviation))
+    np.copyto(deviation, next_, where=np.isfinite(now) & ~held)
+
+
+def _of_phase(table: Singles, phase: Codes) -> Singles:
+    """float32[S, R] out of float32[3, S, R]: what each row has in its phase."""
+    result = table[-1].copy()
+    for each in range(COARSE_PHASES - 1):
+        columns = np.flatnonzero(phase == each)
+        result[:, columns] = table[each][:, columns]
+    return result
+
+
+def _scale(level: LevelState, tick: Observed, alone: Bools, usual: Singles) -> Floats:
+    """float64[S, R]: by peers where there are some, else by the own past."""
+    step, relative = level.layout.step[:, np.newaxis], level.layout.relative[:, np.newaxis]
+    floor = np.maximum(step, relative * np.abs(tick.peers.median))
+    by_peers = np.fmax(_BY_MEDIAN * level.groups.deviation, floor)
+    by_peers[alone] = np.nan
+    scale = by_peers.take(tick.grouping.groups.code, axis=1)
+    own = np.fmax(step.astype(np.float32), relative.astype(np.float32) * np.abs(usual))
+    np.fmax(own, np.float32(_BY_MEAN) * level.rows.spread, out=own)
+    np.copyto(scale, own, where=np.isnan(scale))
+    return scale
+
+
+def _learn(level: LevelState, tick: Observed, pull: Floats, phase: Codes, learns: Bools) -> None:
+    """Own offset, level and deviation of rows that learn, in the phase in which they are."""
+    rows, value, step_s = level.rows, tick.value, tick.step_s
+    for each in range(COARSE_PHASES):
+        here = learns & (phase == each)
+        if not here.any():
+            continue
+        learned = rows.learned_s[each]
+        gain = step_s / np.minimum(learned + _PRIOR_S, _OFFSET_S)
+        offset, usual = rows.offset[each], rows.usual[each]
+        known = here & np.isfinite(pull)
+        np.copyto(offset, offset + gain * pull, where=known, casting="same_kind")
+        own = step_s / np.clip(learned + step_s, max(step_s, 1e-9), _OFFSET_S)
+        away = value - usual
+        first = here & np.isfinite(value) & np.isnan(usual)
+        known = here & np.isfinite(away)
+        _follow_spread(rows.spread, np.abs(away), own, known)
+        np.copyto(usual, usual + own * away, where=known, casting="same_kind")
+        np.copyto(usual, value, where=first, casting="same_kind")
+        learned[here] += step_s
+
+
+def _follow_spread(spread: Singles, away: Floats, gain: Floats, known: Bools) -> None:
+    next_ = np.where(np.isnan(spread), away, spread + gain * (away - spread))
+    np.copyto(spread, next_, where=known, casting="same_kind")

@@ -1,0 +1,150 @@
+"""Stages of a job that nobody states: a gap between its nodes in power or in NVLink traffic."""
+
+import numpy as np
+
+from accelwatch.detection.arrays import Floats, Indices
+from accelwatch.detection.frame import Frame
+from accelwatch.detection.grouping import job_of_nodes
+from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
+from accelwatch.detection.state import DEVICE_LAYOUT, DetectorState, StageState
+
+# Codes of stages that are inferred lie below -1, so that they are none of those that are stated.
+_INFERRED = -10
+# What a device of no known job is compared with: those that work, or those that rest.
+_WORKS = -2
+# Looked for this often, and believed when found the same so often: half an hour of the same gap.
+_EVERY_S = 600.0
+_TIMES = 3
+# One or two slow nodes are no stage.
+_LEAST = 3
+# Shares of the level by which stages differ at least: nodes of one stage differ by 0.2-0.7 % in
+# power (0.4-1.8 % a device, eight a node), and by some percent in traffic.
+_POWER_GAP = 0.03
+_TRAFFIC_GAP = 0.15
+# A gap is clear when it is this many times as wide as the three nodes at its edge are apart.
+_CLEAR = 3.0
+# Load above which a device works and below which it rests; between them it does what it did.
+_WORK, _REST = 0.5, 0.05
+
+_SERIES = [DEVICE_SIGNALS[place].series[0] for place in DEVICE_LAYOUT.phases]
+_POWER = _SERIES.index("power_watts")
+_LOAD = _SERIES.index("utilization_ratio")
+_TRAFFIC = _SERIES.index("interconnect_bytes_total")
+
+
+def stages_of(state: DetectorState, frame: Frame) -> Indices:
+    """intp[N]: the stage as stated, else as inferred (below -1), else -1."""
+    stages = state.stages
+    _note_working(stages, state.devices.rows.recent[_LOAD])
+    _forget_changed(stages, frame)
+    if frame.now >= stages.next_at:
+        stages.next_at = frame.now + _EVERY_S
+        _infer(state, frame)
+    inferred = stages.stage[frame.node_of]
+    found = np.where(inferred >= 0, _INFERRED - inferred, -1)
+    pool = np.where(stages.working, _WORKS, -1)
+    return np.where(frame.stage >= 0, frame.stage, np.where(frame.job >= 0, found, pool))
+
+
+def _note_working(stages: StageState, load: Floats) -> None:
+    before = np.zeros(len(load), dtype=np.bool_)
+    known = min(len(load), len(stages.working))
+    before[:known] = stages.working[:known]
+    stages.working = np.where(before, ~(load < _REST), load > _WORK)
+
+
+def _forget_changed(stages: StageState, frame: Frame) -> None:
+    """What is known of the nodes of a job is void when one joins it or leaves it."""
+    code = job_of_nodes(frame)
+    job = tuple(frame.names.jobs[at] if at >= 0 else "" for at in code.tolist())
+    if job == stages.job:
+        return
+    before = stages.job + ("",) * (len(job) - len(stages.job))
+    moved = {name for pair in zip(job, before, strict=False) if pair[0] != pair[1] for name in pair}
+    keeps = np.flatnonzero([name not in moved for name in job[: len(stages.job)]])
+    stages.stage = _kept(stages.stage, keeps, len(job), -1)
+    stages.proposed = _kept(stages.proposed, keeps, len(job), -1)
+    stages.times = _kept(stages.times, keeps, len(job), 0)
+    stages.job = job
+
+
+def _kept(before: Indices, keeps: Indices, rows: int, fill: int) -> Indices:
+    after = np.full(rows, fill, dtype=np.intp)
+    after[keeps] = before[keeps]
+    return after
+
+
+def _infer(state: DetectorState, frame: Frame) -> None:
+    """Look for a gap in each job without stages whose nodes work."""
+    stages = state.stages
+    job = job_of_nodes(frame)
+    stated = np.zeros(len(job), dtype=np.bool_)
+    stated[frame.node_of[frame.stage >= 0]] = True
+    rests = np.zeros(len(job), dtype=np.bool_)
+    rests[frame.node_of[~stages.working]] = True
+    power, traffic = (
+        _of_nodes(state.devices.rows.recent[place], frame.node_of, len(job))
+        for place in (_POWER, _TRAFFIC)
+    )
+    open_ = (job >= 0) & ~stated & (stages.stage < 0)
+    for code in np.unique(job[open_]).tolist():
+        nodes = np.flatnonzero(open_ & (job == code))
+        # A job that loads, or of which nothing is known yet, says nothing about its stages. Some of
+        # its nodes may be lost, so it is most of them that count.
+        if rests[nodes].mean() < 0.5:
+            _propose(stages, nodes, _split(power[nodes], traffic[nodes]))
+
+
+def _propose(stages: StageState, nodes: Indices, labels: Indices) -> None:
+    """Believe a split that was found the same several times in a row, and keep it then."""
+    if labels.max(initial=0) == 0 or not np.array_equal(stages.proposed[nodes], labels):
+        stages.times[nodes] = 0
+    stages.proposed[nodes] = labels
+    stages.times[nodes] += 1
+    if labels.max(initial=0) > 0 and stages.times[nodes].min() >= _TIMES:
+        stages.stage[nodes] = labels
+
+
+def _split(power: Floats, traffic: Floats) -> Indices:
+    """Labels from 0 of nodes, ordered by traffic and power; all 0 without a clear gap."""
+    by_power, by_traffic = _cut(power, _POWER_GAP), _cut(traffic, _TRAFFIC_GAP)
+    both = by_traffic * (by_power.max(initial=0) + 1) + by_power
+    for labels in (both, by_traffic, by_power):
+        _, small, size = np.unique(labels, return_inverse=True, return_counts=True)
+        if len(size) > 1 and size.min() >= _LEAST:
+            return small
+    return np.zeros(len(power), dtype=np.intp)
+
+
+def _cut(level: Floats, least: float) -> Indices:
+    """Labels from 0 by the gaps of one quantity, in order of it; nodes where it is unknown have 0."""
+    labels = np.zeros(len(level), dtype=np.intp)
+    known = np.flatnonzero(level > 0)
+    if len(known) < 2 * _LEAST:
+        return labels
+    order = known[np.argsort(level[known], kind="stable")]
+    logs = np.log(level[order])
+    gap = np.diff(logs)
+    # How far apart the nodes next to each gap are, on either side.
+    apart = logs[_LEAST - 1 :] - logs[: 1 - _LEAST]
+    edge = np.arange(_LEAST - 1, len(logs) - _LEAST)
+    widest = np.maximum(apart[edge - _LEAST + 1], apart[edge + 1])
+    cuts = np.zeros(len(logs), dtype=np.intp)
+    cuts[edge + 1] = (gap[edge] > least) & (gap[edge] > _CLEAR * widest)
+    labels[order] = np.cumsum(cuts)
+    return labels
+
+
+def _of_nodes(level: Floats, node_of: Indices, nodes: int) -> Floats:
+    """The median of each node's devices; NaN where none is known."""
+    order = np.lexsort((level, node_of))
+    order = order[np.isfinite(level[order])]
+    count = np.bincount(node_of[order], minlength=nodes)
+    starts = np.cumsum(count) - count
+    there = np.flatnonzero(count)
+    median = np.full(nodes, np.nan)
+    middle = level[order]
+    low = starts[there] + (count[there] - 1) // 2
+    high = starts[there] + count[there] // 2
+    median[there] = (middle[low] + middle[high]) / 2
+    return median

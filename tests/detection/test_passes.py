@@ -1,0 +1,180 @@
+"""The first passes together: what is left of healthy and of spoiled fleets."""
+
+import numpy as np
+
+from accelwatch.detection.passes import NOTHING_FLAGGED, Flagged, advance
+from accelwatch.detection.state import DetectorState
+from accelwatch.detection.tick import Tick
+from detection.simulated import HEAT, INTERRUPTS, NVLINK, POWER, Fleet, at, node_at
+
+# Hold of a new group, and some more.
+_HOLD = 12
+
+
+def _run(state: DetectorState, fleet: Fleet, ticks: int) -> Tick:
+    for _ in range(ticks - 1):
+        advance(state, fleet.frame())
+    return advance(state, fleet.frame())
+
+
+def test_a_healthy_fleet_is_calm() -> None:
+    state, fleet = DetectorState(), Fleet()
+    _run(state, fleet, _HOLD)
+    worst = [np.nanmax(np.abs(advance(state, fleet.frame()).devices.z)) for _ in range(40)]
+    assert max(worst) < 8.0
+
+
+def test_a_device_below_its_peers_stands_out_by_its_sign() -> None:
+    state, fleet = DetectorState(), Fleet()
+    _run(state, fleet, _HOLD)
+    fleet.watts[5] *= 0.9
+    z = _run(state, fleet, 2).devices.z[at(POWER)]
+    assert z[5] == -12.0
+    assert np.abs(np.delete(z, 5)).max() < 8.0
+
+
+def test_a_new_group_is_on_hold_and_then_is_not() -> None:
+    state, fleet = DetectorState(), Fleet()
+    tick = advance(state, fleet.frame())
+    assert tick.devices.held.all()
+    assert np.isnan(tick.devices.z).all()
+    assert not _run(state, fleet, _HOLD).devices.held.any()
+
+
+def test_a_job_that_saves_is_on_hold_for_five_minutes() -> None:
+    state, fleet = DetectorState(), Fleet()
+    _run(state, fleet, 3 * _HOLD)
+    fleet.watts[:] = 300.0
+    held = [bool(advance(state, fleet.frame()).devices.held.all()) for _ in range(12)]
+    assert held == [True] * 10 + [False] * 2
+
+
+def test_nodes_are_on_hold_with_their_devices() -> None:
+    state, fleet = DetectorState(), Fleet()
+    _run(state, fleet, 3 * _HOLD)
+    fleet.watts[:] = 300.0
+    assert advance(state, fleet.frame()).nodes.held.all()
+
+
+def test_a_job_whose_devices_begin_to_save_at_different_moments_is_on_hold() -> None:
+    state, fleet = DetectorState(), Fleet(16)
+    _run(state, fleet, 3 * _HOLD)
+    fleet.watts[:16] = 300.0
+    assert advance(state, fleet.frame()).devices.held.all()
+
+
+def test_one_node_that_leaves_the_others_is_no_phase() -> None:
+    state, fleet = DetectorState(), Fleet(4)
+    _run(state, fleet, 3 * _HOLD)
+    fleet.watts[:8] = 300.0
+    tick = advance(state, fleet.frame())
+    assert not tick.devices.held.any()
+    assert (tick.devices.z[at(POWER), :8] == -12.0).all()
+
+
+def test_few_devices_of_many_are_no_phase() -> None:
+    state, fleet = DetectorState(), Fleet(8)
+    _run(state, fleet, 3 * _HOLD)
+    fleet.watts[[0, 8, 16]] = 300.0
+    assert not advance(state, fleet.frame()).devices.held.any()
+
+
+def test_nodes_in_maintenance_are_no_phase() -> None:
+    state, fleet = DetectorState(), Fleet(8)
+    _run(state, fleet, 3 * _HOLD)
+    fleet.maintenance[:2] = True
+    fleet.watts[:16] = 0.0
+    assert not advance(state, fleet.frame()).devices.held.any()
+
+
+def test_an_own_offset_is_learned() -> None:
+    state, fleet = DetectorState(), Fleet()
+    fleet.heat[7] = 60.0
+    before = _run(state, fleet, _HOLD).devices.z[at(HEAT), 7]
+    after = _run(state, fleet, 960).devices.z[at(HEAT), 7]
+    assert before > 1.0
+    assert abs(after) < before / 2
+
+
+def test_an_offset_is_not_learned_while_flagged() -> None:
+    state, fleet = DetectorState(), Fleet()
+    _run(state, fleet, _HOLD)
+    fleet.watts[5] *= 0.95
+    flagged = Flagged(np.arange(64) == 5, np.zeros(8, dtype=np.bool_))
+    for _ in range(300):
+        tick = advance(state, fleet.frame(), flagged)
+    assert tick.devices.z[at(POWER), 5] < -6.0
+    assert tick.devices.usual[at(POWER), 5] > 590.0
+
+
+def test_what_is_known_of_peers_is_in_the_unit_of_the_signal() -> None:
+    state, fleet = DetectorState(), Fleet()
+    tick = _run(state, fleet, _HOLD)
+    power, traffic = at(POWER), at(NVLINK)
+    assert abs(tick.devices.median[power, 0] - 600.0) < 3.0
+    assert (tick.devices.low[power, 0], tick.devices.high[power, 0]) < (600.0, 603.0)
+    assert abs(tick.devices.usual[power, 0] - 600.0) < 3.0
+    assert abs(tick.devices.value[traffic, 0] - 1e11) < 3e10
+    # Half a percent of 600 W is more than the noise of 0.3 %.
+    assert tick.devices.scale[power, 0] >= 3.0
+
+
+def test_four_devices_have_no_peers_but_a_past() -> None:
+    state, fleet = DetectorState(), Fleet(2, each=2)
+    tick = _run(state, fleet, _HOLD)
+    assert np.isnan(tick.devices.median).all()
+    assert np.isnan(tick.devices.z).all()
+    assert abs(tick.devices.usual[at(POWER), 0] - 600.0) < 6.0
+    assert 3.0 <= tick.devices.scale[at(POWER), 0] < 6.0
+
+
+def test_devices_of_one_node_have_no_peers() -> None:
+    state, fleet = DetectorState(), Fleet(1)
+    assert np.isnan(_run(state, fleet, _HOLD).devices.z).all()
+
+
+def test_a_node_stands_out_among_the_nodes_of_its_job() -> None:
+    state, fleet = DetectorState(), Fleet()
+    _run(state, fleet, _HOLD)
+    frame = fleet.frame()
+    frame.nodes[node_at(INTERRUPTS), 3] -= 0.7 * 300_000.0
+    z = advance(state, frame).nodes.z[node_at(INTERRUPTS)]
+    assert z[3] == -12.0
+    assert np.abs(np.delete(z, 3)).max() < 8.0
+
+
+def test_a_value_whose_sample_is_old_is_unknown() -> None:
+    state, fleet = DetectorState(), Fleet()
+    _run(state, fleet, _HOLD)
+    frame = fleet.frame()
+    frame.device_sampled[4] -= 100.0
+    tick = advance(state, frame)
+    assert np.isnan(tick.devices.value[:, 4]).all()
+    assert np.isfinite(tick.devices.value[at(POWER), 5])
+
+
+def test_a_device_never_read_is_unknown() -> None:
+    state, fleet = DetectorState(), Fleet()
+    frame = fleet.frame()
+    frame.device_sampled[4] = -np.inf
+    assert np.isnan(advance(state, frame).devices.value[:, 4]).all()
+
+
+def test_another_device_in_a_row_has_no_past() -> None:
+    state, fleet = DetectorState(), Fleet()
+    _run(state, fleet, _HOLD)
+    fleet.generation[9] += 1
+    tick = advance(state, fleet.frame())
+    assert np.isnan(tick.devices.usual[:, 9]).all()
+    assert np.isnan(tick.device_increase[at(NVLINK), 9])
+    assert np.isfinite(tick.device_increase[at(NVLINK), 8])
+
+
+def test_the_same_frames_give_the_same() -> None:
+    ticks = [_run(DetectorState(), Fleet(seed=4), 30) for _ in range(2)]
+    np.testing.assert_array_equal(ticks[0].devices.z, ticks[1].devices.z)
+
+
+def test_flags_of_fewer_rows_are_those_of_the_first() -> None:
+    state, fleet = DetectorState(), Fleet(3)
+    assert len(advance(state, fleet.frame(), NOTHING_FLAGGED).devices.held) == 24
