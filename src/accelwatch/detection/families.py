@@ -1,0 +1,44 @@
+"""Families of signals: those that move together count once."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Family(NamedTuple):
+    """What follows from a family's nature."""
+
+    name: str
+    # What is wrong with it alone does little harm at once: it must last longer before it wakes somebody.
+    is_mild: bool = False
+    # It is the host's: what a device says of it is said of its node, unless that is decisive.
+    of_node: bool = False
+    # What many nodes have in common when all of them suffer in it; empty where that is their job.
+    shared: str = ""
+    # What to do with a node that suffers in it and of which nothing more is known.
+    advice: str = "exclude"
+
+
+FAMILIES: tuple[Family, ...] = (
+    Family("power"),
+    Family("thermal", is_mild=True, shared="cooling"),
+    Family("clock"),
+    Family("compute"),
+    Family("memory"),
+    # The health of memory: corrected and uncorrected errors, rows that were given up.
+    Family("ecc"),
+    Family("nvlink"),
+    Family("pcie"),
+    Family("fabric", of_node=True, shared="fabric"),
+    Family("storage", is_mild=True, of_node=True, shared="storage", advice="none"),
+    Family("host", is_mild=True, of_node=True),
+    Family("scrape", is_mild=True, of_node=True, shared="monitoring", advice="none"),
+    # What channels name that have no signals: presence, logs, hangs.
+    Family("other", advice="none"),
+)
+_OTHER = len(FAMILIES) - 1
+_PLACES: Mapping[str, int] = {family.name: place for place, family in enumerate(FAMILIES)}
+
+
+def place_of(name: str) -> int:
+    """The place of a family in `FAMILIES`; that of `other` for a name which is none of them."""
+    return _PLACES.get(name, _OTHER)

@@ -1,0 +1,191 @@
+"""From evidence to levels: whom to alert to, whom to watch, and who is well again.
+
+ALERT: decisive evidence; two families that agree; one that is very strong and lasts. WATCH: one family
+that is strong, or a confirming channel for long. Within a family only the strongest counts, since its
+signals move together.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from accelwatch.detection import budget as budgets
+from accelwatch.detection import standing as standings
+from accelwatch.detection.arrays import Bools, Codes, Floats, Indices
+from accelwatch.detection.evidence import Evidence, Subject
+from accelwatch.detection.families import FAMILIES
+from accelwatch.detection.standing import ALERTED, NONE, WATCHED, Rise, Standing
+from accelwatch.detection.strength import AGREE, ALONE, WATCH, Strength, factors, strength
+from accelwatch.detection.tick import Tick
+
+# Intervals without a sample after which nothing can be said of a row.
+_SILENT_INTERVALS = 3
+
+
+class FusionState(NamedTuple):
+    """What is kept between ticks."""
+
+    devices: Standing
+    nodes: Standing
+    jobs: Standing
+    # Whose the rows of `jobs` are: codes of jobs change as jobs come and go.
+    job_names: tuple[str, ...]
+    budget: budgets.Budget
+
+
+class Prior(NamedTuple):
+    """Factors of thresholds by the past of devices, float64[N], and nodes, float64[M]: 0.8 to 1."""
+
+    devices: Floats
+    nodes: Floats
+
+
+class _State(NamedTuple):
+    """bool[R]: rows that are not to be accused; rows of which nothing is known now."""
+
+    muted: Bools
+    paused: Bools
+
+
+class Conclusions(NamedTuple):
+    """R rows of one subject, F families."""
+
+    # int16[R]: of `standing`.
+    level: Codes
+    # float64[R]: the greatest score of any family.
+    score: Floats
+    # intp[R]: the place of the family that has it; -1 where none says anything.
+    family: Indices
+    # bool[F, R]: the families that are part of the reason.
+    agreeing: Bools
+    # bool[R]: something is decisive.
+    decisive: Bools
+    # float64[R]: the earliest beginning among the families that agree, Unix seconds; infinity for none.
+    onset: Floats
+
+
+class Fused(NamedTuple):
+    """Conclusions of a tick by subject."""
+
+    devices: Conclusions
+    nodes: Conclusions
+    jobs: Conclusions
+
+
+def fresh(now: float) -> FusionState:
+    """The state before the first tick."""
+    none = standings.empty(0)
+    return FusionState(none, none, none, (), budgets.fresh(now))
+
+
+def fuse(
+    state: FusionState, tick: Tick, evidence: Sequence[Evidence], prior: Prior | None = None
+) -> tuple[FusionState, Fused]:
+    """One tick: the state after it, and what is concluded of every device, node and job."""
+    frame = tick.frame
+    raised = state.budget.factor
+    if prior is None:
+        prior = Prior(np.ones(len(frame.node_of)), np.ones(len(frame.node_state)))
+    of_jobs = strength(
+        frame, evidence, Subject.JOB, factors(raised, np.ones(len(frame.names.jobs)))
+    )
+    of_nodes = strength(frame, evidence, Subject.NODE, factors(raised, prior.nodes))
+    of_devices = strength(frame, evidence, Subject.DEVICE, factors(raised, prior.devices))
+    # A fault of a device is confirmed by what its host suffers.
+    helping = (of_nodes.agrees | of_nodes.confirms)[:, frame.node_of]
+    # Nobody is woken for what is being worked on, and its ups and downs are no false alarms.
+    muted = frame.maintenance
+
+    silent_s = _SILENT_INTERVALS * frame.interval_s
+    devices, false_devices, concluded_devices = _subject(
+        standings.resized(state.devices, frame.device_generation),
+        of_devices,
+        helping,
+        _State(
+            muted[frame.node_of],
+            tick.devices.held | (frame.now - frame.device_sampled > silent_s),
+        ),
+        frame.now,
+    )
+    nodes, false_nodes, concluded_nodes = _subject(
+        standings.resized(state.nodes, frame.node_generation),
+        of_nodes,
+        np.zeros_like(of_nodes.agrees),
+        _State(muted, tick.nodes.held | (frame.now - frame.node_sampled > silent_s)),
+        frame.now,
+    )
+    never = np.zeros(len(frame.names.jobs), dtype=np.bool_)
+    jobs, _, concluded_jobs = _subject(
+        _renamed(state, frame.names.jobs),
+        of_jobs,
+        np.zeros_like(of_jobs.agrees),
+        _State(never, never),
+        frame.now,
+    )
+    # All devices of a node that is wrongly accused are one false alarm, as a person counts them.
+    false = np.zeros(len(FAMILIES), dtype=np.intp)
+    false[np.unique(np.concatenate((false_devices, false_nodes)))] = 1
+    budget = budgets.adjusted(state.budget, frame.now, false)
+    after = FusionState(devices, nodes, jobs, frame.names.jobs, budget)
+    return after, Fused(concluded_devices, concluded_nodes, concluded_jobs)
+
+
+def _subject(
+    before: Standing, found: Strength, helping: Bools, state: _State, now: float
+) -> tuple[Standing, Indices, Conclusions]:
+    rise = _rise(found, helping)
+    rise = rise._replace(level=np.where(state.muted, NONE, rise.level).astype(np.int16))
+    after, false = standings.risen(
+        standings.forgotten(before, state.muted), rise, state.paused, now
+    )
+    agreeing = found.agrees | found.alone | found.watched | found.confirms
+    onset: Floats = np.where(agreeing, found.since, np.inf).min(axis=0, initial=np.inf)
+    said = found.score.max(axis=0, initial=0.0) > 0
+    # A family that is decisive goes before one that is only strong.
+    weighed = found.score + np.where(found.decisive, 1e3, 0.0)
+    family = np.where(said, weighed.argmax(axis=0), -1)
+    return (
+        after,
+        false,
+        Conclusions(after.level, rise.score, family, agreeing, rise.decisive, onset),
+    )
+
+
+def _rise(found: Strength, helping: Bools) -> Rise:
+    """What this tick's evidence asks for."""
+    own: Bools = np.logical_or.reduce(found.agrees, axis=0)
+    families = (found.agrees | found.confirms | helping).sum(axis=0)
+    decisive: Bools = np.logical_or.reduce(found.decisive, axis=0)
+    together: Bools = own & (families >= 2)
+    alone = found.alone.any(axis=0)
+    watched = found.watched.any(axis=0)
+    level = np.where(decisive | together | alone, ALERTED, np.where(watched, WATCHED, NONE))
+
+    # Half of the threshold that was passed; of several the lowest, which was passed first.
+    factor = found.factor.min(axis=0, initial=np.inf, where=found.score > 0)
+    factor = np.where(np.isfinite(factor), factor, 1.0)
+    threshold = np.where(decisive | together, AGREE, np.where(alone, ALONE, WATCH))
+    only = alone & ~together & ~decisive
+    return Rise(
+        level.astype(np.int16),
+        threshold * factor / 2,
+        found.score.max(axis=0, initial=0.0),
+        decisive,
+        np.where(only, found.alone.argmax(axis=0), -1),
+        decisive | together,
+    )
+
+
+def _renamed(state: FusionState, names: tuple[str, ...]) -> Standing:
+    """The standing of jobs by their codes of now."""
+    if names == state.job_names:
+        return state.jobs
+    old = {name: row for row, name in enumerate(state.job_names)}
+    known = [row for row, name in enumerate(names) if name in old]
+    places = [old[names[row]] for row in known]
+    after = standings.empty(len(names))
+    standings.copy(
+        state.jobs, np.array(places, dtype=np.intp), after, np.array(known, dtype=np.intp)
+    )
+    return after

@@ -1,0 +1,181 @@
+"""From evidence to levels: what is enough, what is not, and when it is over."""
+
+import numpy as np
+import pytest
+
+from accelwatch.detection.budget import MOST
+from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
+from accelwatch.detection.families import place_of
+from accelwatch.detection.fusion import Fused, FusionState, Prior, fresh, fuse
+from accelwatch.detection.standing import ALERTED, NONE, WATCHED
+from support.detection.fleets import START, says, tick
+
+
+def once(*evidence: Evidence, prior: Prior | None = None) -> Fused:
+    return fuse(fresh(START), tick(3), evidence, prior)[1]
+
+
+@pytest.mark.parametrize(
+    ("evidence", "level"),
+    [
+        ([], NONE),
+        ([says(1, 12.0, 0.0, weight=Weight.DECISIVE)], ALERTED),
+        ([says(1, 5.0, 120.0), says(1, 5.0, 120.0, family="clock")], ALERTED),
+        ([says(1, 5.0, 120.0), says(1, 4.9, 120.0, family="clock")], NONE),
+        ([says(1, 5.0, 120.0), says(1, 5.0, 90.0, family="clock")], NONE),
+        # Two channels of one family are one family.
+        ([says(1, 5.0), says(1, 5.0, channel=Channel.DRIFT)], NONE),
+        ([says(1, 8.0, 240.0)], ALERTED),
+        ([says(1, 8.0, 210.0)], WATCHED),
+        ([says(1, 7.9, 240.0)], WATCHED),
+        ([says(1, 8.0, 240.0, family="thermal")], WATCHED),
+        ([says(1, 8.0, 600.0, family="thermal")], ALERTED),
+        ([says(1, 6.0, 120.0)], WATCHED),
+        ([says(1, 6.0, 90.0)], NONE),
+        ([says(1, 5.9, 120.0)], NONE),
+        # A greater score that is younger does not hide the lesser one that has lasted.
+        ([says(1, 12.0, 30.0), says(1, 6.5, 300.0, channel=Channel.DRIFT)], WATCHED),
+        ([says(1, 8.0, 570.0, family="clock", weight=Weight.CONFIRMING)], NONE),
+        ([says(1, 3.0, 600.0, family="clock", weight=Weight.CONFIRMING)], WATCHED),
+        ([says(1, 5.0), says(1, 5.0, 60.0, family="clock", weight=Weight.CONFIRMING)], ALERTED),
+        # What confirms is never enough, however many confirm one another.
+        (
+            [
+                says(1, 12.0, 60.0, family=family, weight=Weight.CONFIRMING)
+                for family in ("power", "clock", "pcie")
+            ],
+            NONE,
+        ),
+        ([says(1, 12.0, channel=Channel.PRIOR)], NONE),
+    ],
+)
+def test_level(evidence: list[Evidence], level: int) -> None:
+    fused = once(*evidence)
+
+    assert fused.devices.level.tolist() == [NONE, level, NONE, NONE, NONE, NONE]
+    assert not fused.nodes.level.any()
+
+
+def test_a_device_is_confirmed_by_its_host_and_not_by_anothers() -> None:
+    host = says(0, 5.0, family="host", subject=Subject.NODE)
+
+    fused = once(says([1, 2], 5.0), host)
+
+    assert fused.devices.level.tolist() == [NONE, ALERTED, NONE, NONE, NONE, NONE]
+
+
+def test_what_a_device_says_of_its_host_is_of_its_node() -> None:
+    fused = once(says([2, 3], 8.0, family="fabric"))
+
+    assert fused.nodes.level.tolist() == [NONE, ALERTED, NONE]
+    assert not fused.devices.level.any()
+
+
+def test_a_device_that_is_decisive_is_to_blame_itself() -> None:
+    fused = once(says(2, 8.0, family="scrape", weight=Weight.DECISIVE))
+
+    assert fused.devices.level[2] == ALERTED
+    assert not fused.nodes.level.any()
+
+
+@pytest.mark.parametrize(("prior", "level"), [(0.8, ALERTED), (0.1, WATCHED), (0.9, WATCHED)])
+def test_a_bad_past_lowers_thresholds_by_a_fifth_at_most(prior: float, level: int) -> None:
+    score = 6.4 if prior == 0.8 else 6.3
+    past = Prior(np.full(6, prior), np.ones(3))
+
+    assert once(says(0, score), prior=past).devices.level[0] == level
+
+
+def test_a_family_over_its_budget_needs_more_but_what_is_decisive_does_not() -> None:
+    state = fresh(START)
+    state.budget.factor[place_of("power")] = MOST
+    evidence = [says(0, 11.0), says(1, 1.0, weight=Weight.DECISIVE), says(2, 8.0, family="clock")]
+
+    fused = fuse(state, tick(3), evidence)[1]
+
+    assert fused.devices.level.tolist() == [WATCHED, ALERTED, ALERTED, NONE, NONE, NONE]
+
+
+def run(state: FusionState, times: list[float], *evidence: Evidence) -> list[int]:
+    levels = []
+    for time in times:
+        state, fused = fuse(state, tick(1, START + time), evidence)
+        levels.append(int(fused.devices.level[0]))
+    return levels
+
+
+def test_an_alert_ends_after_five_minutes_below_half() -> None:
+    state, _ = fuse(fresh(START), tick(1), [says(0, 8.0)])
+
+    assert run(state, [30, 300, 329, 330], says(0, 3.9)) == [ALERTED, ALERTED, ALERTED, NONE]
+    assert run(state, [30, 300, 600, 900], says(0, 4.0)) == [ALERTED] * 4
+
+
+def test_calm_begins_anew_after_every_relapse() -> None:
+    state, _ = fuse(fresh(START), tick(1), [says(0, 8.0)])
+    state, _ = fuse(state, tick(1, START + 30), [])
+    state, _ = fuse(state, tick(1, START + 300), [says(0, 5.0)])
+
+    assert run(state, [330, 600, 630]) == [ALERTED, ALERTED, NONE]
+
+
+def test_silence_and_a_change_of_phase_end_nothing() -> None:
+    state, _ = fuse(fresh(START), tick(1), [says(0, 8.0)])
+    later = tick(1, START + 30)
+    silent = later._replace(frame=later.frame._replace(device_sampled=np.full(2, START - 600)))
+    held = later._replace(devices=later.devices._replace(held=np.ones(2, dtype=np.bool_)))
+    for paused in (silent, held):
+        after, _ = fuse(state, paused, [])
+        assert run(after, [360, 659, 660]) == [ALERTED, ALERTED, NONE]
+
+
+def test_another_device_in_a_row_is_not_accused() -> None:
+    state, _ = fuse(fresh(START), tick(1), [says(0, 8.0)])
+    after = tick(1, START + 30)
+    other = after._replace(frame=after.frame._replace(device_generation=np.array([1, 0])))
+
+    assert not fuse(state, other, [])[1].devices.level.any()
+
+
+def test_maintenance_mutes() -> None:
+    state, _ = fuse(fresh(START), tick(2), [says(0, 8.0)])
+
+    fused = fuse(state, tick(2, START + 30, maintenance=[0]), [says([0, 1, 2], 8.0)])[1]
+
+    assert fused.devices.level.tolist() == [NONE, NONE, ALERTED, NONE]
+
+
+def ended(*last: Evidence) -> float:
+    """The budget's factor for power after an alarm of it that ended."""
+    state, _ = fuse(fresh(START), tick(1), [says(0, 8.0)])
+    state, _ = fuse(state, tick(1, START + 30), last)
+    state, _ = fuse(state, tick(1, START + 60), [])
+    state, _ = fuse(state, tick(1, START + 360), [])
+    return float(state.budget.factor[place_of("power")])
+
+
+def test_an_alarm_that_nothing_confirms_and_that_soon_ends_raises_its_family() -> None:
+    assert ended() > 1.04
+    assert ended(says(0, 8.0)) > 1.04
+    assert ended(says(0, 8.0), says(0, 8.0, weight=Weight.DECISIVE)) == 1.0
+    assert ended(says(0, 8.0), says(0, 8.0, family="clock")) == 1.0
+
+
+def test_a_raised_family_falls_back_by_its_budget_and_never_below_one() -> None:
+    state = fresh(START)
+    state.budget.factor[0] = 1.05
+    state, _ = fuse(state, tick(1, START + 25 * 86400), [])
+    assert state.budget.factor[0] == pytest.approx(1.025)
+    state, _ = fuse(state, tick(1, START + 99 * 86400), [])
+    assert state.budget.factor[0] == 1.0
+
+
+def test_a_job_keeps_its_level_when_codes_change() -> None:
+    hang = says(0, 9.0, family="hang", subject=Subject.JOB, weight=Weight.DECISIVE)
+    state, _ = fuse(fresh(START), tick(1), [hang])
+    later = tick(1, START + 30)
+    names = later.frame.names._replace(jobs=("4700", "4711"))
+
+    _, fused = fuse(state, later._replace(frame=later.frame._replace(names=names)), [])
+
+    assert fused.jobs.level.tolist() == [NONE, ALERTED]
