@@ -1,0 +1,118 @@
+"""Whether many nodes suffer by one cause: then nobody is to blame, and nobody is to be taken out."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from accelwatch.detection.evidence import Subject
+from accelwatch.detection.families import FAMILIES, place_of
+from accelwatch.detection.finding import Scope
+from accelwatch.detection.suspects import Suspect
+from accelwatch.detection.tick import Tick
+
+# More than a fifth of those who do the same work, three at least, within five minutes.
+SHARE = 0.2
+LEAST_NODES = 3
+WITHIN_S = 300.0
+
+# A node's row and a family.
+Accusation = tuple[str, str]
+
+
+class Common(NamedTuple):
+    """Nodes that suffer in the same families by one cause."""
+
+    key: str
+    scope: Scope
+    # What they have in common: of `Family.shared`; empty where it is their job.
+    shared: str
+    families: frozenset[str]
+    # The first to suffer is first.
+    members: tuple[Suspect, ...]
+
+
+class _Group(NamedTuple):
+    """Who can be compared with whom, in one family."""
+
+    key: str
+    family: str
+    # How many nodes it has.
+    size: int
+
+
+def first_seen(
+    before: Mapping[Accusation, float], accused: Iterable[Suspect], names: Sequence[str], now: float
+) -> dict[Accusation, float]:
+    """Since when each node is accused in each family, Unix seconds; who is well again is forgotten."""
+    return {
+        (names[suspect.node], family): before.get((names[suspect.node], family), now)
+        for suspect in accused
+        for family in suspect.families
+    }
+
+
+def common_causes(
+    tick: Tick,
+    accused: Sequence[Suspect],
+    since: Mapping[Accusation, float],
+    open_families: Mapping[str, frozenset[str]],
+) -> list[Common]:
+    """Groups of which enough nodes suffer; those of `open_families` (by key) as long as anybody does."""
+    groups: dict[_Group, list[Suspect]] = {}
+    for suspect in accused:
+        for group in _groups_of(tick, suspect):
+            groups.setdefault(group, []).append(suspect)
+    by_key: dict[str, list[_Group]] = {}
+    for group, members in groups.items():
+        goes_on = group.family in open_families.get(group.key, frozenset())
+        if goes_on or _are_many(tick, group, members, since):
+            by_key.setdefault(group.key, []).append(group)
+    return [_common(key, found, groups) for key, found in sorted(by_key.items())]
+
+
+def _groups_of(tick: Tick, suspect: Suspect) -> list[_Group]:
+    """The groups that a suspect's accusations are compared in, each once."""
+    found: dict[_Group, None] = {}
+    for piece in suspect.pieces:
+        level = tick.devices if piece.subject is Subject.DEVICE else tick.nodes
+        code = int(level.groups.code[piece.row])
+        comparable = code >= 0 and bool(level.groups.comparable[code])
+        shared = FAMILIES[place_of(piece.family)].shared
+        if comparable:
+            job = int(level.groups.job[code])
+            of_job = f"job/{tick.frame.names.jobs[job]}" if job >= 0 else "group/alike"
+            key = f"group/{shared}" if shared else of_job
+            found[_Group(key, piece.family, int(level.groups.nodes[code]))] = None
+        elif shared:
+            # Nodes without a job share fabric, storage and cooling with the whole fleet.
+            found[_Group(f"group/{shared}", piece.family, len(tick.frame.names.nodes))] = None
+    return list(found)
+
+
+def _are_many(
+    tick: Tick, group: _Group, members: Sequence[Suspect], since: Mapping[Accusation, float]
+) -> bool:
+    """Whether enough came within the time, whichever it was."""
+    names = tick.frame.names.nodes
+    times = np.sort([since[names[member.node], group.family] for member in members])
+    # For each the number of those that came up to `WITHIN_S` after it, itself among them.
+    together = np.searchsorted(times, times + WITHIN_S, side="right") - np.arange(len(times))
+    most = int(together.max(initial=0))
+    return most >= LEAST_NODES and most > SHARE * group.size
+
+
+def _common(
+    key: str, found: Sequence[_Group], groups: Mapping[_Group, Sequence[Suspect]]
+) -> Common:
+    members = {member.node: member for group in found for member in groups[group]}
+    is_job = key.startswith("job/")
+    return Common(
+        key,
+        Scope.JOB if is_job else Scope.GROUP,
+        "" if is_job else FAMILIES[place_of(found[0].family)].shared,
+        frozenset(group.family for group in found),
+        tuple(
+            sorted(members.values(), key=lambda member: (member.onset, -member.score, member.node))
+        ),
+    )

@@ -1,0 +1,238 @@
+"""Findings: one for each cause, from its beginning to its end."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from accelwatch.detection import fusion, merging
+from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
+from accelwatch.detection.explaining import Tables
+from accelwatch.detection.finding import Finding, Level, Scope
+from accelwatch.detection.tick import Tick
+from support.detection.fleets import DEVICES, NODES, START, says, tick
+
+TABLES = Tables(DEVICES, NODES)
+LOST = says(2, 12.0, family="other", weight=Weight.DECISIVE, channel=Channel.HARD, advice="reset")
+
+
+class Detector:
+    """Fusion and merging over time."""
+
+    def __init__(self, count: int = 10) -> None:
+        self.count = count
+        self.fusion = fusion.fresh(START)
+        self.merging = merging.fresh()
+
+    def at(
+        self, time: float, *evidence: Evidence, maintenance: Sequence[int] = ()
+    ) -> tuple[Finding, ...]:
+        return self.on(tick(self.count, START + time, maintenance=maintenance), *evidence)
+
+    def on(self, now: Tick, *evidence: Evidence) -> tuple[Finding, ...]:
+        self.fusion, fused = fusion.fuse(self.fusion, now, evidence)
+        self.merging, changed = merging.merge(self.merging, now, fused, evidence, TABLES)
+        return changed
+
+
+def test_one_device_is_a_finding_of_the_device() -> None:
+    (found,) = Detector().at(0, LOST)
+
+    assert (found.level, found.scope, found.node) == (Level.ALERT, Scope.DEVICE, "n001")
+    assert (found.device, found.job, found.nodes) == ("nvidia:GPU-2", "4711", ("n001",))
+    assert (found.advice, found.channels, found.opened) == ("reset", ("hard",), START)
+    assert found.onset == START - 600
+
+
+def test_all_that_concerns_a_node_is_one_finding() -> None:
+    host = says(1, 8.0, family="host", subject=Subject.NODE)
+
+    (found,) = Detector().at(0, says([2, 3], 8.5), host)
+
+    assert (found.scope, found.device, found.node) == (Scope.NODE, "", "n001")
+    assert found.advice == "exclude"
+
+
+def test_a_device_that_is_decisive_is_named_although_its_node_suffers() -> None:
+    (found,) = Detector().at(0, LOST, says(1, 8.0, family="host", subject=Subject.NODE))
+
+    assert (found.scope, found.device) == (Scope.DEVICE, "nvidia:GPU-2")
+
+
+def test_a_finding_that_says_the_same_is_not_told_again() -> None:
+    detector = Detector()
+    detector.at(0, LOST)
+
+    assert detector.at(30, LOST) == ()
+
+
+def test_a_second_device_makes_it_the_nodes() -> None:
+    detector = Detector()
+    detector.at(0, says(2, 8.0))
+
+    (found,) = detector.at(30, says([2, 3], 8.0))
+
+    assert (found.scope, found.device, found.opened, found.updated) == (
+        Scope.NODE,
+        "",
+        START,
+        START + 30,
+    )
+    assert detector.at(60, says([2, 3], 8.0)) == ()
+
+
+def test_a_watch_that_rises_is_an_update_and_the_level_does_not_fall() -> None:
+    detector = Detector()
+    (watch,) = detector.at(0, says(2, 6.5))
+    (alert,) = detector.at(60, says(2, 9.0))
+
+    assert (watch.level, watch.advice) == (Level.WATCH, "none")
+    assert (alert.key, alert.level, alert.opened, alert.updated) == (
+        watch.key,
+        Level.ALERT,
+        START,
+        START + 60,
+    )
+    assert detector.at(90, says(2, 6.5)) == ()
+
+
+def test_onset_is_the_earliest_of_what_agrees() -> None:
+    detector = Detector()
+    detector.at(0, says(2, 9.0, 300.0))
+
+    (found,) = detector.at(
+        60, says(2, 9.0, 360.0), says(2, 5.0, 3600.0, family="clock", channel=Channel.DRIFT)
+    )
+
+    assert found.onset == START - 3600
+    assert found.channels == ("peer", "drift")
+
+
+def test_a_finding_ends_and_comes_back_as_the_same_within_an_hour() -> None:
+    detector = Detector()
+    detector.at(0, LOST)
+    detector.at(30)
+    (ended,) = detector.at(330)
+    assert ended.cleared == START + 330
+
+    (again,) = detector.at(330 + 3599, LOST)
+    assert (again.opened, again.cleared, again.updated) == (START, None, START + 3929)
+
+
+def test_after_an_hour_it_is_another() -> None:
+    detector = Detector()
+    detector.at(0, LOST)
+    detector.at(30)
+    detector.at(330)
+
+    (again,) = detector.at(330 + 3600, LOST)
+    assert again.opened == START + 3930
+
+
+def test_an_alert_does_not_come_back_for_a_look() -> None:
+    detector = Detector()
+    detector.at(0, LOST)
+    detector.at(30)
+    detector.at(330)
+
+    assert detector.at(600, says(2, 6.5)) == ()
+
+
+def test_maintenance_mutes_and_ends() -> None:
+    detector = Detector()
+    assert detector.at(0, LOST, maintenance=[1]) == ()
+    detector.at(30, LOST)
+
+    (ended,) = detector.at(60, LOST, maintenance=[1])
+    assert ended.cleared == START + 60
+
+
+@pytest.mark.parametrize(
+    ("family", "key", "scope", "advice"),
+    [
+        ("fabric", "group/fabric", Scope.GROUP, "wait"),
+        ("storage", "group/storage", Scope.GROUP, "wait"),
+        ("thermal", "group/cooling", Scope.GROUP, "wait"),
+        ("scrape", "group/monitoring", Scope.GROUP, "wait"),
+        ("power", "job/4711", Scope.JOB, "none"),
+    ],
+)
+def test_many_nodes_at_once_are_one_finding_that_blames_nobody(
+    family: str, key: str, scope: Scope, advice: str
+) -> None:
+    evidence = says([0, 2, 4], 9.0, family=family, advice="exclude")
+
+    (found,) = Detector().at(0, evidence)
+
+    assert (found.key, found.scope, found.advice, found.node) == (key, scope, advice, "")
+    assert (found.job, found.nodes) == ("4711", ("n000", "n001", "n002"))
+    assert found.family == family
+
+
+@pytest.mark.parametrize(("count", "rows"), [(10, [0, 2]), (15, [0, 2, 4])])
+def test_few_nodes_are_findings_of_their_own(count: int, rows: list[int]) -> None:
+    found = Detector(count).at(0, says(rows, 9.0))
+
+    assert [each.scope for each in found] == [Scope.DEVICE] * len(rows)
+
+
+def test_nodes_that_follow_one_another_slowly_have_no_common_cause() -> None:
+    detector = Detector()
+    for time, rows in ((0, [0]), (301, [0, 2]), (602, [0, 2, 4])):
+        (found,) = detector.at(time, says(rows, 9.0))
+        assert found.scope is Scope.DEVICE
+
+
+def test_findings_of_members_become_part_of_the_groups() -> None:
+    detector = Detector()
+    detector.at(0, says([0, 2], 9.0))
+
+    changed = {found.key: found for found in detector.at(60, says([0, 2, 4], 9.0))}
+
+    assert changed["node/n000"].cleared == changed["node/n001"].cleared == START + 60
+    assert changed["job/4711"].nodes == ("n000", "n001", "n002")
+    (grown,) = detector.at(900, says([0, 2, 4, 6], 9.0))
+    assert (grown.opened, len(grown.nodes)) == (START + 60, 4)
+
+
+def test_what_a_group_does_not_explain_stays_the_nodes() -> None:
+    changed = Detector().at(0, says([0, 2, 4], 9.0, family="fabric"), LOST)
+
+    assert [found.key for found in changed] == ["group/fabric", "node/n001"]
+    assert changed[1].advice == "reset"
+
+
+def hang(time: float = 0.0) -> Evidence:
+    return says(
+        0,
+        9.0,
+        now=START + time,
+        family="hang",
+        subject=Subject.JOB,
+        weight=Weight.DECISIVE,
+        channel=Channel.HANG,
+        advice="restart",
+    )
+
+
+def test_a_hang_is_one_finding_of_the_job_with_its_culprit() -> None:
+    culprit = says([7, 3], 9.0, channel=Channel.HANG, weight=Weight.CONFIRMING)
+    culprit.score[1] = 4.0
+
+    (found,) = Detector().at(0, hang(), says([0, 2, 4, 6, 8], 9.0), culprit)
+
+    assert (found.key, found.scope, found.job) == ("job/4711", Scope.JOB, "4711")
+    assert (found.node, found.nodes[0], len(found.nodes)) == ("n003", "n003", 10)
+    assert found.advice == "restart"
+
+
+def test_the_culprit_of_a_hang_may_be_known_by_its_broken_hardware() -> None:
+    changed = {found.key: found for found in Detector().at(0, hang(), LOST)}
+
+    assert changed["job/4711"].node == "n001"
+    assert changed["node/n001"].advice == "reset"
+
+
+def test_a_hang_without_a_culprit_names_nobody() -> None:
+    (found,) = Detector().at(0, hang())
+
+    assert (found.node, found.nodes[0]) == ("", "n000")
