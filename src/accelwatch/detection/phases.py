@@ -78,10 +78,9 @@ def _members_moved(level: LevelState, tick: Observed, seen: Floats) -> Bools:
 
 
 def _median_moved(level: LevelState, median: Floats) -> Bools:
-    """bool[G]: the median is far from where it was of late, by its own noise and that of members."""
+    """bool[G]: the median is far from where it was of late, by its own noise: less than members'."""
     groups = level.groups
-    members = np.nan_to_num(groups.deviation[level.layout.phases]) * 1.4826
-    noise = np.maximum(np.sqrt(groups.variance), np.maximum(members, _floor(level, groups.level)))
+    noise = np.maximum(np.sqrt(groups.variance), _floor(level, groups.level))
     moved: Bools = (np.abs(median - groups.level) > _FAR * noise).any(axis=0)
     return moved
 

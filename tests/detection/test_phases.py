@@ -1,0 +1,134 @@
+"""The gate, and what a group does."""
+
+import numpy as np
+import pytest
+
+from accelwatch.detection.medians import Quartiles
+from accelwatch.detection.passes import advance
+from accelwatch.detection.phases import phase_of
+from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
+from accelwatch.detection.state import DetectorState
+from detection.simulated import LOAD, NVLINK, POWER, Fleet, at, node_at
+
+_LIMIT = ("power_limit_watts", "enforced")
+_WARM = 40
+
+
+def _held(state: DetectorState, fleet: Fleet) -> bool:
+    return bool(advance(state, fleet.frame()).devices.held.any())
+
+
+def _warm(fleet: Fleet, ticks: int = _WARM) -> DetectorState:
+    state = DetectorState()
+    for _ in range(ticks):
+        advance(state, fleet.frame())
+    return state
+
+
+def test_noise_of_the_whole_job_is_no_phase() -> None:
+    state, fleet = DetectorState(), Fleet(8)
+    drift = np.random.default_rng(3).normal(1.0, 0.02, 200)
+    held = []
+    for tick, factor in enumerate(drift):
+        # The steps of training, and what a whole job has in common.
+        fleet.watts[:] = 600.0 * factor * (1 + 0.03 * np.sin(tick * 14.5))
+        held.append(_held(state, fleet))
+    assert not any(held[15:])
+
+
+@pytest.mark.parametrize("what", ["watts", "load", "traffic"])
+def test_each_of_power_load_and_traffic_shows_a_phase(what: str) -> None:
+    fleet = Fleet(8)
+    state = _warm(fleet)
+    getattr(fleet, what)[:] *= 0.3
+    assert _held(state, fleet)
+
+
+def test_a_step_of_the_median_is_a_phase_though_each_member_is_noisy() -> None:
+    fleet = Fleet(16)
+    fleet.noise = 0.1
+    state = _warm(fleet, 60)
+    fleet.watts[:] *= 0.5
+    # Five sd of a member, and far more of the median.
+    assert _held(state, fleet)
+
+
+def test_what_is_just_watched_is_not_compared_with_itself() -> None:
+    fleet = Fleet(8)
+    state = _warm(fleet)
+    fleet.generation[:24] += 1
+    advance(state, fleet.frame())
+    fleet.watts[:24] *= 0.3
+    assert not _held(state, fleet)
+
+
+def test_a_group_without_peers_is_on_hold_when_most_of_it_moves() -> None:
+    fleet = Fleet(1)
+    state = _warm(fleet)
+    fleet.watts[:5] = 300.0
+    assert _held(state, fleet)
+
+
+def test_a_group_without_peers_is_not_on_hold_for_one_of_it() -> None:
+    fleet = Fleet(1)
+    state = _warm(fleet)
+    fleet.watts[:1] = 300.0
+    assert not _held(state, fleet)
+
+
+def test_a_stage_that_changes_leaves_the_other_devices_alone() -> None:
+    fleet = Fleet(8)
+    fleet.stage[:] = np.repeat([0, 1], 32)
+    fleet.names = fleet.names._replace(stages=("first", "second"))
+    state = _warm(fleet)
+    fleet.watts[:32] = 300.0
+    tick = advance(state, fleet.frame())
+    assert tick.devices.held.tolist() == [True] * 32 + [False] * 32
+    assert tick.nodes.held.all()
+
+
+def test_nodes_that_begin_to_send_are_a_phase_of_nodes() -> None:
+    fabric = node_at(("host_rdma_bytes_total", "*", "*", "receive"))
+    state, fleet, sent = DetectorState(), Fleet(8), 0.0
+    for tick in range(_WARM):
+        frame = fleet.frame()
+        sent += 3e11 if tick < _WARM - 1 else 3e10
+        frame.nodes[fabric] = sent
+        held = advance(state, frame).nodes.held
+    assert held.all()
+
+
+def test_a_phase_that_goes_on_for_longer_is_learned() -> None:
+    fleet = Fleet(8)
+    state = _warm(fleet)
+    fleet.watts[:], fleet.noise = 300.0, 0.05
+    held = [_held(state, fleet) for _ in range(60)]
+    assert sum(held) <= 20
+    assert not any(held[30:])
+
+
+def _median(load: float, watts: float, limit: float) -> Quartiles:
+    median = np.full((len(DEVICE_SIGNALS), 1), np.nan)
+    median[at(LOAD)], median[at(POWER)], median[at(_LIMIT)] = load, watts, limit
+    return Quartiles(median, median, median, np.ones_like(median, dtype=np.intp))
+
+
+@pytest.mark.parametrize(
+    ("load", "watts", "limit", "phase"),
+    [
+        (0.0, 900.0, 1000.0, 0),
+        (0.3, 900.0, 1000.0, 1),
+        (1.0, 90.0, 1000.0, 2),
+        (np.nan, 90.0, 1000.0, 0),
+        (np.nan, 900.0, 1000.0, 2),
+        (np.nan, np.nan, 1000.0, 1),
+        (np.nan, 900.0, np.nan, 1),
+    ],
+)
+def test_what_a_group_does(load: float, watts: float, limit: float, phase: int) -> None:
+    before = np.ones(1, dtype=np.int16)
+    assert phase_of(before, _median(load, watts, limit)).tolist() == [phase]
+
+
+def test_traffic_is_a_phase_signal() -> None:
+    assert DEVICE_SIGNALS[at(NVLINK)].phase

@@ -1,0 +1,110 @@
+"""Stages that nobody states."""
+
+import numpy as np
+
+from accelwatch.detection.passes import advance
+from accelwatch.detection.state import DetectorState
+from detection.simulated import Fleet
+
+# Four looks, ten minutes apart.
+_LOOKS = 90
+
+
+def _sizes(fleet: Fleet, ticks: int = _LOOKS, state: DetectorState | None = None) -> list[int]:
+    state = state or DetectorState()
+    for _ in range(ticks):
+        tick = advance(state, fleet.frame())
+    return sorted(tick.devices.groups.size.tolist())
+
+
+def test_a_job_of_one_stage_stays_one() -> None:
+    for seed in range(5):
+        assert _sizes(Fleet(12, seed=seed)) == [96]
+
+
+def test_nodes_that_draw_less_are_another_stage() -> None:
+    fleet = Fleet(12)
+    fleet.watts[48:] *= 0.87
+    assert _sizes(fleet) == [48, 48]
+
+
+def test_nodes_that_send_more_are_another_stage() -> None:
+    fleet = Fleet(12)
+    fleet.traffic[:32] *= 1.5
+    assert _sizes(fleet) == [32, 64]
+
+
+def test_four_stages_are_four() -> None:
+    fleet = Fleet(16)
+    fleet.watts *= np.repeat([0.85, 0.95, 1.05, 1.15], 32)
+    assert _sizes(fleet) == [32] * 4
+
+
+def test_two_slow_nodes_are_no_stage() -> None:
+    fleet = Fleet(12)
+    fleet.watts[:16] *= 0.7
+    assert _sizes(fleet) == [96]
+
+
+def test_a_gap_is_believed_after_half_an_hour_of_it() -> None:
+    fleet, state = Fleet(12), DetectorState()
+    fleet.watts[48:] *= 0.87
+    assert _sizes(fleet, 30, state) == [96]
+    assert _sizes(fleet, 60, state) == [48, 48]
+
+
+def test_stages_hold_when_the_gap_closes() -> None:
+    fleet, state = Fleet(12), DetectorState()
+    fleet.watts[48:] *= 0.87
+    _sizes(fleet, _LOOKS, state)
+    fleet.watts[:] = 600.0
+    assert _sizes(fleet, _LOOKS, state) == [48, 48]
+
+
+def test_another_job_has_no_stages_yet() -> None:
+    fleet, state = Fleet(12), DetectorState()
+    fleet.watts[48:] *= 0.87
+    _sizes(fleet, _LOOKS, state)
+    fleet.names = fleet.names._replace(jobs=("again",))
+    assert _sizes(fleet, 1, state) == [96]
+
+
+def test_stages_hold_when_another_job_begins() -> None:
+    fleet, state = Fleet(16), DetectorState()
+    fleet.job[96:] = -1
+    fleet.watts[48:] *= 0.87
+    assert _sizes(fleet, _LOOKS, state) == [32, 48, 48]
+    fleet.names = fleet.names._replace(jobs=("train", "other"))
+    fleet.job[96:] = 1
+    assert _sizes(fleet, 1, state) == [32, 48, 48]
+
+
+def test_a_job_that_rests_has_no_stages() -> None:
+    fleet = Fleet(12)
+    fleet.load[:] = 0.0
+    fleet.watts[48:] *= 0.87
+    assert _sizes(fleet) == [96]
+
+
+def test_stated_stages_are_taken_as_they_are() -> None:
+    fleet = Fleet(12)
+    fleet.names = fleet.names._replace(stages=("first", "second"))
+    fleet.stage[:] = np.repeat([0, 1], 48)
+    fleet.watts[:24] *= 0.7
+    assert _sizes(fleet) == [48, 48]
+
+
+def test_devices_of_no_job_are_peers_of_those_that_rest_or_work_as_they_do() -> None:
+    fleet = Fleet(6)
+    fleet.job[:] = -1
+    fleet.load[:16] = 0.0
+    assert _sizes(fleet, 3) == [16, 32]
+
+
+def test_a_load_in_between_is_what_it_was() -> None:
+    fleet, state = Fleet(6), DetectorState()
+    fleet.job[:] = -1
+    fleet.load[:16] = 0.0
+    _sizes(fleet, 3, state)
+    fleet.load[:] = 0.3
+    assert _sizes(fleet, 60, state) == [16, 32]
