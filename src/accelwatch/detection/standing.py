@@ -1,8 +1,9 @@
 """The level of each row from tick to tick: it rises at once and ends only after it has been calm."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from accelwatch.detection.arrays import Bools, Codes, Floats, Indices
 
@@ -70,12 +71,14 @@ def resized(before: Standing, generation: Indices) -> Standing:
 
 def copy(source: Standing, rows: Indices, target: Standing, places: Indices) -> None:
     """Write rows of one into places of another."""
-    target.level[places] = source.level[rows]
-    target.clear_below[places] = source.clear_below[rows]
-    target.calm_since[places] = source.calm_since[rows]
-    target.alone[places] = source.alone[rows]
-    target.alerted_at[places] = source.alerted_at[rows]
-    target.generation[places] = source.generation[rows]
+    written = columns(target)
+    for name, column in columns(source).items():
+        written[name][places] = column[rows]
+
+
+def columns(standing: Standing) -> dict[str, npt.NDArray[Any]]:
+    """The arrays by name."""
+    return standing._asdict()
 
 
 def forgotten(before: Standing, rows: Bools) -> Standing:

@@ -1,0 +1,157 @@
+"""What a detector knows, as bytes that outlive a restart.
+
+A snapshot is refused rather than half believed: a past that belongs to other signals or that was
+damaged on disk would accuse people's machines. Nothing in it is executed.
+
+Layout: magic, version, length of the header; header (JSON); documents and arrays as they follow one
+another in the header; SHA-256 of all before it. Numbers are little-endian.
+"""
+
+import hashlib
+import math
+import re
+import struct
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from accelwatch.detection.signals.signal import SignalRow
+
+Array = npt.NDArray[np.generic]
+VERSION = 1
+# 4,000 nodes at 64 KiB a node, twice.
+MOST_BYTES = 512 * 2**20
+_MOST_ARRAYS = 4096
+_MOST_AXES = 4
+_MAGIC = b"ACCWDETC"
+_PREFIX = struct.Struct("<8sII")
+_CHECKSUM_BYTES = hashlib.sha256().digest_size
+# Floats, whole numbers, truths, and text of fixed width.
+_TYPE = re.compile(r"<(?:f[48]|[iu][248]|U[0-9]{1,4})|\|(?:b1|[iu]1)")
+
+
+class RefusalReason(StrEnum):
+    """Why a snapshot is not used."""
+
+    TOO_LARGE = "too_large"
+    DAMAGED = "damaged"
+    OTHER_VERSION = "other_version"
+    # The tables of signals are others than those that it was written with.
+    OTHER_SIGNALS = "other_signals"
+
+
+class Refusal(NamedTuple):
+    """A snapshot that is not used; `text` is for people."""
+
+    reason: RefusalReason
+    text: str
+
+
+class Snapshot(NamedTuple):
+    """What was saved."""
+
+    # Unix seconds.
+    written: float
+    # JSON of parts that are no arrays, by name.
+    documents: Mapping[str, bytes]
+    # By name; copies that may be written to.
+    arrays: Mapping[str, Array]
+
+
+class _Place(msgspec.Struct, frozen=True):
+    name: str
+    type: str
+    shape: tuple[int, ...]
+
+
+class _Header(msgspec.Struct, frozen=True):
+    signals: str
+    written: float
+    # Length by name.
+    documents: dict[str, int]
+    arrays: list[_Place]
+
+
+def digest_of(devices: Iterable[SignalRow], nodes: Iterable[SignalRow]) -> str:
+    """What tells tables of signals from others: any change of a row or of their order."""
+    text = "\n".join(repr(tuple(row)) for row in (*devices, (), *nodes))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def to_bytes(snapshot: Snapshot, digest: str) -> bytes:
+    """The bytes of a snapshot. Raises ValueError for arrays of objects and for too many bytes."""
+    arrays = {
+        name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        for name, array in snapshot.arrays.items()
+    }
+    places = [_Place(name, array.dtype.str, array.shape) for name, array in arrays.items()]
+    if refused := [place.name for place in places if not _is_sound(place)]:
+        raise ValueError(f"no snapshot of these arrays: {', '.join(refused)}")
+    lengths = {name: len(document) for name, document in snapshot.documents.items()}
+    header = msgspec.json.encode(_Header(digest, snapshot.written, lengths, places))
+    parts = [_PREFIX.pack(_MAGIC, VERSION, len(header)), header, *snapshot.documents.values()]
+    data = b"".join((*parts, *(array.tobytes() for array in arrays.values())))
+    if len(data) + _CHECKSUM_BYTES > MOST_BYTES:
+        raise ValueError(f"a snapshot of {len(data)} bytes is too large")
+    return data + hashlib.sha256(data).digest()
+
+
+def from_bytes(data: bytes, digest: str) -> Snapshot | Refusal:
+    """The snapshot that `to_bytes` wrote; `digest` is that of the tables of now."""
+    if len(data) > MOST_BYTES:
+        return Refusal(RefusalReason.TOO_LARGE, f"it has {len(data)} bytes, more than {MOST_BYTES}")
+    if len(data) < _PREFIX.size + _CHECKSUM_BYTES or not data.startswith(_MAGIC):
+        return _damaged("it is no snapshot of a detector")
+    _, version, length = _PREFIX.unpack_from(data)
+    if version != VERSION:
+        # Before the checksum: another version may have another one.
+        return Refusal(RefusalReason.OTHER_VERSION, f"it has version {version}, not {VERSION}")
+    content = memoryview(data)[:-_CHECKSUM_BYTES]
+    if hashlib.sha256(content).digest() != data[-_CHECKSUM_BYTES:]:
+        return _damaged("its checksum does not fit")
+    try:
+        header = msgspec.json.decode(content[_PREFIX.size :][:length], type=_Header)
+    except msgspec.MsgspecError as error:
+        return _damaged(f"its header cannot be read: {error}")
+    if header.signals != digest:
+        return Refusal(RefusalReason.OTHER_SIGNALS, "it was written with other signals")
+    return _content(header, content[_PREFIX.size + length :])
+
+
+def _content(header: _Header, content: memoryview) -> Snapshot | Refusal:
+    lengths = header.documents
+    if len(header.arrays) > _MOST_ARRAYS or not all(map(_is_sound, header.arrays)):
+        return _damaged("it has arrays that no detector writes")
+    expected = sum(lengths.values()) + sum(map(_bytes_of, header.arrays))
+    if min(lengths.values(), default=0) < 0 or expected != len(content):
+        return _damaged(f"it has {len(content)} bytes of content where its header says {expected}")
+    at, documents, arrays = 0, {}, {}
+    for name, length in lengths.items():
+        documents[name] = bytes(content[at : at + length])
+        at += length
+    for place in header.arrays:
+        end = at + _bytes_of(place)
+        array = np.frombuffer(content[at:end], dtype=place.type).reshape(place.shape)
+        arrays[place.name] = array.copy()
+        at = end
+    return Snapshot(header.written, documents, arrays)
+
+
+def _is_sound(place: _Place) -> bool:
+    return (
+        _TYPE.fullmatch(place.type) is not None
+        and len(place.shape) <= _MOST_AXES
+        and all(0 <= length <= MOST_BYTES for length in place.shape)
+    )
+
+
+def _bytes_of(place: _Place) -> int:
+    return math.prod(place.shape) * np.dtype(place.type).itemsize
+
+
+def _damaged(text: str) -> Refusal:
+    return Refusal(RefusalReason.DAMAGED, text)
