@@ -3,7 +3,7 @@
 import numpy as np
 
 from accelwatch.detection.grouping import device_groups, node_groups
-from detection.simulated import Fleet
+from support.detection.simulated import Fleet
 
 
 def _none(fleet: Fleet) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 
 from accelwatch.detection.grouping import device_groups
 from accelwatch.detection.medians import quartiles
-from detection.simulated import Fleet
+from support.detection.simulated import Fleet
 
 
 def test_medians_are_those_of_numpy_whatever_is_unknown() -> None:

@@ -5,7 +5,7 @@ import numpy as np
 from accelwatch.detection.passes import NOTHING_FLAGGED, Flagged, advance
 from accelwatch.detection.state import DetectorState
 from accelwatch.detection.tick import Tick
-from detection.simulated import HEAT, INTERRUPTS, NVLINK, POWER, Fleet, at, node_at
+from support.detection.simulated import HEAT, INTERRUPTS, NVLINK, POWER, Fleet, at, node_at
 
 # Hold of a new group, and some more.
 _HOLD = 12

@@ -8,7 +8,7 @@ from accelwatch.detection.passes import advance
 from accelwatch.detection.phases import phase_of
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
 from accelwatch.detection.state import DetectorState
-from detection.simulated import LOAD, NVLINK, POWER, Fleet, at, node_at
+from support.detection.simulated import LOAD, NVLINK, POWER, Fleet, at, node_at
 
 _LIMIT = ("power_limit_watts", "enforced")
 _WARM = 40

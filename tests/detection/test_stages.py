@@ -4,7 +4,7 @@ import numpy as np
 
 from accelwatch.detection.passes import advance
 from accelwatch.detection.state import DetectorState
-from detection.simulated import Fleet
+from support.detection.simulated import Fleet
 
 # Four looks, ten minutes apart.
 _LOOKS = 90

@@ -4,7 +4,7 @@ import numpy as np
 
 from accelwatch.detection.passes import advance
 from accelwatch.detection.state import DEVICE_LAYOUT, DetectorState, LevelState
-from detection.simulated import Fleet
+from support.detection.simulated import Fleet
 
 _KEYS = (("a", "", "x"), ("b", "", "x"))
 

@@ -41,7 +41,7 @@ def quartiles(grouping: Grouping, value: Floats) -> Quartiles:
         *(np.full((signals, count), np.nan) for _ in range(3)),
         np.zeros((signals, count), dtype=np.intp),
     )
-    ordered = value[:, grouping.order]
+    ordered = value.take(grouping.order, axis=1)
     every = np.arange(signals)
     # A sort along contiguous members puts NaN last, and is faster than nanmedian by a factor of ten.
     for group in range(count):
