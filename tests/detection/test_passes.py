@@ -178,3 +178,34 @@ def test_the_same_frames_give_the_same() -> None:
 def test_flags_of_fewer_rows_are_those_of_the_first() -> None:
     state, fleet = DetectorState(), Fleet(3)
     assert len(advance(state, fleet.frame(), NOTHING_FLAGGED).devices.held) == 24
+
+
+def test_an_offset_outlives_the_restart_of_a_job() -> None:
+    state, fleet = DetectorState(), Fleet()
+    fleet.heat[7] = 60.0
+    before = _run(state, fleet, 960).devices.z[at(HEAT), 7]
+    fleet.names = fleet.names._replace(jobs=("again",))
+    assert advance(state, fleet.frame()).devices.held.all()
+    after = _run(state, fleet, _HOLD).devices.z[at(HEAT), 7]
+    assert abs(after - before) < 3.0
+
+
+def test_after_a_pause_of_hours_habits_are_those_of_before() -> None:
+    state, fleet = DetectorState(), Fleet()
+    _run(state, fleet, _HOLD)
+    fleet.now += 6 * 3600.0
+    fleet.watts[5] *= 0.97
+    assert advance(state, fleet.frame()).step_s == 6 * 3600.0 + 30.0
+    usual = advance(state, fleet.frame()).devices.usual[at(POWER), 5]
+    assert usual > 595.0
+
+
+def test_a_frame_twice_changes_nothing() -> None:
+    state, fleet = DetectorState(), Fleet()
+    _run(state, fleet, _HOLD)
+    frame = fleet.frame()
+    before = advance(state, frame).devices
+    again = advance(state, frame)
+    assert again.step_s == 0.0
+    np.testing.assert_array_equal(again.devices.value, before.value)
+    assert np.isnan(again.device_increase).all()

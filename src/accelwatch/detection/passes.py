@@ -36,13 +36,13 @@ NOTHING_FLAGGED = Flagged(np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool
 def advance(state: DetectorState, frame: Frame, flagged: Flagged = NOTHING_FLAGGED) -> Tick:
     """What channels read of a frame; `state` goes on in place."""
     state.fit(frame)
-    step_s = frame.interval_s if math.isnan(state.now) else max(frame.now - state.now, 0.0)
+    elapsed_s = frame.interval_s if math.isnan(state.now) else max(frame.now - state.now, 0.0)
     state.now = frame.now
-    # A state from a file may be from long ago; what was learned does not age by that at once.
-    step_s = min(step_s, _STALE * frame.interval_s)
+    # After a pause, and with a state from a file, what was learned weighs as much as before.
+    step_s = min(elapsed_s, _STALE * frame.interval_s)
     devices, device_increase = _devices(state, frame, flagged.devices, step_s)
     nodes, node_increase = _nodes(state, frame, flagged.nodes, step_s, devices)
-    return Tick(frame, step_s, devices, nodes, device_increase, node_increase)
+    return Tick(frame, elapsed_s, devices, nodes, device_increase, node_increase)
 
 
 def _devices(

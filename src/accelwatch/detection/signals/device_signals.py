@@ -1,6 +1,6 @@
 """The signals of a device, family by family."""
 
-from accelwatch.detection.signals.signal import Direction, Form, SignalRow
+from accelwatch.detection.signals.signal import Direction, Form, SignalRow, faults
 
 _GIB = float(2**30)
 _MHZ = 1e6
@@ -101,30 +101,9 @@ _NVLINK = (
         relative=0.02,
     ),
     # Errors are whole events, one in some 30 s at the least.
-    SignalRow(
-        ("interconnect_errors_total", "nvlink", "crc_flit"),
-        "nvlink",
-        Form.RATE,
-        Direction.HIGH,
-        step=1 / 30,
-        errors=True,
-    ),
-    SignalRow(
-        ("interconnect_errors_total", "nvlink", "replay"),
-        "nvlink",
-        Form.RATE,
-        Direction.HIGH,
-        step=1 / 30,
-        errors=True,
-    ),
-    SignalRow(
-        ("interconnect_errors_total", "nvlink", "recovery"),
-        "nvlink",
-        Form.RATE,
-        Direction.HIGH,
-        step=1 / 30,
-        errors=True,
-    ),
+    faults(("interconnect_errors_total", "nvlink", "crc_flit"), "nvlink"),
+    faults(("interconnect_errors_total", "nvlink", "replay"), "nvlink"),
+    faults(("interconnect_errors_total", "nvlink", "recovery"), "nvlink"),
 )
 
 _PCIE = (
@@ -135,50 +114,15 @@ _PCIE = (
     # only what is far out counts.
     SignalRow(("pcie_bytes_total", "receive"), "pcie", Form.RATE, step=1e8, relative=0.25),
     SignalRow(("pcie_bytes_total", "transmit"), "pcie", Form.RATE, step=1e8, relative=0.25),
-    SignalRow(
-        ("pcie_errors_total", "replay"),
-        "pcie",
-        Form.RATE,
-        Direction.HIGH,
-        step=1 / 30,
-        errors=True,
-    ),
+    faults(("pcie_errors_total", "replay"), "pcie"),
 )
 
 _ECC = (
-    SignalRow(
-        ("ecc_errors_total", "corrected"),
-        "ecc",
-        Form.RATE,
-        Direction.HIGH,
-        step=1 / 30,
-        errors=True,
-    ),
-    SignalRow(
-        ("ecc_errors_total", "uncorrected"),
-        "ecc",
-        Form.RATE,
-        Direction.HIGH,
-        step=1 / 30,
-        errors=True,
-    ),
+    faults(("ecc_errors_total", "corrected"), "ecc"),
+    faults(("ecc_errors_total", "uncorrected"), "ecc"),
     # Gauges of the catalogue that only grow; whole rows. The channel of counters counts their steps.
-    SignalRow(
-        ("memory_remapped_rows", "corrected"),
-        "ecc",
-        Form.RATE,
-        Direction.HIGH,
-        step=1 / 30,
-        errors=True,
-    ),
-    SignalRow(
-        ("memory_remapped_rows", "uncorrected"),
-        "ecc",
-        Form.RATE,
-        Direction.HIGH,
-        step=1 / 30,
-        errors=True,
-    ),
+    faults(("memory_remapped_rows", "corrected"), "ecc"),
+    faults(("memory_remapped_rows", "uncorrected"), "ecc"),
     # Flags, for the hard rules.
     SignalRow(("memory_repair_pending",), "ecc", direction=Direction.HIGH, step=0.5),
     SignalRow(("memory_repair_failed",), "ecc", direction=Direction.HIGH, step=0.5),

@@ -1,6 +1,6 @@
 """The signals of a node, family by family; its interfaces, mounts and ports folded."""
 
-from accelwatch.detection.signals.signal import ANY, Direction, Fold, Form, SignalRow
+from accelwatch.detection.signals.signal import ANY, Direction, Fold, Form, SignalRow, faults
 
 _GIB = float(2**30)
 
@@ -66,15 +66,7 @@ _STORAGE = (
         relative=0.05,
         fold=Fold.SUM,
     ),
-    SignalRow(
-        ("host_nfs_retransmissions_total", ANY),
-        "storage",
-        Form.RATE,
-        Direction.HIGH,
-        step=1 / 30,
-        fold=Fold.SUM,
-        errors=True,
-    ),
+    faults(("host_nfs_retransmissions_total", ANY), "storage", Fold.SUM),
     # Seconds of waiting a second, of all requests: 0.1 is ten requests of 10 ms.
     SignalRow(
         ("host_nfs_round_trip_seconds_total", ANY),
@@ -152,42 +144,10 @@ _FABRIC = (
         fold=Fold.SUM,
     ),
     # Errors are whole events.
-    SignalRow(
-        ("host_rdma_errors_total", ANY, ANY, "packet_seq_err"),
-        "fabric",
-        Form.RATE,
-        Direction.HIGH,
-        step=1 / 30,
-        fold=Fold.SUM,
-        errors=True,
-    ),
-    SignalRow(
-        ("host_rdma_errors_total", ANY, ANY, "link_downed"),
-        "fabric",
-        Form.RATE,
-        Direction.HIGH,
-        step=1 / 30,
-        fold=Fold.SUM,
-        errors=True,
-    ),
-    SignalRow(
-        ("host_network_carrier_changes_total", ANY),
-        "fabric",
-        Form.RATE,
-        Direction.HIGH,
-        step=1 / 30,
-        fold=Fold.SUM,
-        errors=True,
-    ),
-    SignalRow(
-        ("host_network_errors_total", ANY, "receive", "drop"),
-        "fabric",
-        Form.RATE,
-        Direction.HIGH,
-        step=1 / 30,
-        fold=Fold.SUM,
-        errors=True,
-    ),
+    faults(("host_rdma_errors_total", ANY, ANY, "packet_seq_err"), "fabric", Fold.SUM),
+    faults(("host_rdma_errors_total", ANY, ANY, "link_downed"), "fabric", Fold.SUM),
+    faults(("host_network_carrier_changes_total", ANY), "fabric", Fold.SUM),
+    faults(("host_network_errors_total", ANY, "receive", "drop"), "fabric", Fold.SUM),
     # Interfaces that nobody uses are down for ever: how many are up, not whether all are.
     SignalRow(("host_network_up", ANY), "fabric", direction=Direction.LOW, step=0.1, fold=Fold.SUM),
     # A megabyte a second of ssh, logs and scrapes is nobody's load.
@@ -211,15 +171,7 @@ _SCRAPE = (
         relative=0.25,
         fold=Fold.MAX,
     ),
-    SignalRow(
-        ("collector_cycles_total", ANY, "timeout"),
-        "scrape",
-        Form.RATE,
-        Direction.HIGH,
-        step=1 / 30,
-        fold=Fold.SUM,
-        errors=True,
-    ),
+    faults(("collector_cycles_total", ANY, "timeout"), "scrape", Fold.SUM),
     SignalRow(
         ("fleet_target_read_duration_seconds",),
         "scrape",

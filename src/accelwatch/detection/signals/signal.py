@@ -26,7 +26,11 @@ class Direction(StrEnum):
 
 
 class Fold(StrEnum):
-    """How several series of a key become one number of a node: its interfaces, mounts, disks."""
+    """How several series of a key become one number of a node: its interfaces, mounts, disks.
+
+    Counters are folded only while the same series are there: one that comes or goes would look like
+    what it had counted before. A frame has NaN then.
+    """
 
     SUM = "sum"
     MAX = "max"
@@ -51,3 +55,8 @@ class SignalRow(NamedTuple):
     phase: bool = False
     # Whether it counts faults: judged by the counter channel, not against peers.
     errors: bool = False
+
+
+def faults(series: Series, family: str, fold: Fold | None = None) -> SignalRow:
+    """A counter of faults: whole events, of which the least there can be is one in 30 s."""
+    return SignalRow(series, family, Form.RATE, Direction.HIGH, 1 / 30, fold=fold, errors=True)
