@@ -10,7 +10,7 @@ def _none(fleet: Fleet) -> np.ndarray:
     return np.full(len(fleet.node_of), -1, dtype=np.intp)
 
 
-def test_devices_of_one_job_and_model_are_peers() -> None:
+def test_devices_of_the_same_job_and_model_are_peers() -> None:
     fleet = Fleet(3)
     fleet.job[8:16] = -1
     fleet.model[16:20] = 1
@@ -20,7 +20,7 @@ def test_devices_of_one_job_and_model_are_peers() -> None:
     assert grouping.groups.code[0] != grouping.groups.code[16]
 
 
-def test_stages_part_a_job() -> None:
+def test_stages_split_a_job() -> None:
     fleet = Fleet(4)
     stage = np.repeat(np.array([0, 1], dtype=np.intp), 16)
     assert device_groups(fleet.frame(), stage).groups.size.tolist() == [16, 16]
@@ -42,7 +42,7 @@ def test_each_group_is_a_slice_of_the_order() -> None:
         assert len(rows) == grouping.groups.size[group]
 
 
-def test_groups_tell_their_job_and_how_many_nodes_they_are_on() -> None:
+def test_groups_have_their_job_and_how_many_nodes_they_are_on() -> None:
     fleet = Fleet(3)
     fleet.job[16:] = -1
     groups = device_groups(fleet.frame(), _none(fleet)).groups

@@ -16,23 +16,23 @@ def test_medians_are_those_of_numpy_whatever_is_unknown() -> None:
     value = rng.normal(0, 1, (9, 35))
     value[rng.random((9, 35)) < 0.3] = np.nan
     value[4] = np.nan
-    given = quartiles(grouping, value)
+    result = quartiles(grouping, value)
     for group in range(2):
         members = value[:, grouping.groups.code == group]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            wanted = np.nanmedian(members, axis=1)
+            expected = np.nanmedian(members, axis=1)
             low, high = np.nanpercentile(members, [25, 75], axis=1)
-        np.testing.assert_allclose(given.median[:, group], wanted)
-        assert (given.known[:, group] == np.isfinite(members).sum(axis=1)).all()
-        known = np.isfinite(wanted)
+        np.testing.assert_allclose(result.median[:, group], expected)
+        assert (result.known[:, group] == np.isfinite(members).sum(axis=1)).all()
+        finite = np.isfinite(expected)
         # Quartiles are values that there are.
-        assert (given.low[known, group] <= low[known] + 1e-9).all()
-        assert (given.high[known, group] >= high[known] - 1e-9).all()
-    assert np.isnan(given.low[4]).all()
+        assert (result.low[finite, group] <= low[finite] + 1e-9).all()
+        assert (result.high[finite, group] >= high[finite] - 1e-9).all()
+    assert np.isnan(result.low[4]).all()
 
 
 def test_quartiles_of_five_are_the_second_and_the_fourth() -> None:
     grouping = device_groups(Fleet(5, each=1).frame(), np.full(5, -1, dtype=np.intp))
-    given = quartiles(grouping, np.array([[5.0, 3.0, 1.0, 2.0, 4.0]]))
-    assert (given.low[0, 0], given.median[0, 0], given.high[0, 0]) == (2.0, 3.0, 4.0)
+    result = quartiles(grouping, np.array([[5.0, 3.0, 1.0, 2.0, 4.0]]))
+    assert (result.low[0, 0], result.median[0, 0], result.high[0, 0]) == (2.0, 3.0, 4.0)

@@ -45,8 +45,8 @@ def test_a_job_that_saves_is_on_hold_for_five_minutes() -> None:
     state, fleet = DetectorState(), Fleet()
     _run(state, fleet, 3 * _HOLD)
     fleet.watts[:] = 300.0
-    held = [bool(advance(state, fleet.frame()).devices.held.all()) for _ in range(12)]
-    assert held == [True] * 10 + [False] * 2
+    on_hold = [bool(advance(state, fleet.frame()).devices.held.all()) for _ in range(12)]
+    assert on_hold == [True] * 10 + [False] * 2
 
 
 def test_nodes_are_on_hold_with_their_devices() -> None:
@@ -56,14 +56,14 @@ def test_nodes_are_on_hold_with_their_devices() -> None:
     assert advance(state, fleet.frame()).nodes.held.all()
 
 
-def test_a_job_whose_devices_begin_to_save_at_different_moments_is_on_hold() -> None:
+def test_a_job_whose_devices_save_some_before_others_is_on_hold() -> None:
     state, fleet = DetectorState(), Fleet(16)
     _run(state, fleet, 3 * _HOLD)
     fleet.watts[:16] = 300.0
     assert advance(state, fleet.frame()).devices.held.all()
 
 
-def test_one_node_that_leaves_the_others_is_no_phase() -> None:
+def test_a_node_that_leaves_the_others_is_no_phase() -> None:
     state, fleet = DetectorState(), Fleet(4)
     _run(state, fleet, 3 * _HOLD)
     fleet.watts[:8] = 300.0
@@ -107,7 +107,7 @@ def test_an_offset_is_not_learned_while_flagged() -> None:
     assert tick.devices.usual[at(POWER), 5] > 590.0
 
 
-def test_what_is_known_of_peers_is_in_the_unit_of_the_signal() -> None:
+def test_what_peers_have_is_in_the_unit_of_the_signal() -> None:
     state, fleet = DetectorState(), Fleet()
     tick = _run(state, fleet, _HOLD)
     power, traffic = at(POWER), at(NVLINK)
@@ -128,7 +128,7 @@ def test_four_devices_have_no_peers_but_a_past() -> None:
     assert 3.0 <= tick.devices.scale[at(POWER), 0] < 6.0
 
 
-def test_devices_of_one_node_have_no_peers() -> None:
+def test_devices_of_a_single_node_have_no_peers() -> None:
     state, fleet = DetectorState(), Fleet(1)
     assert np.isnan(_run(state, fleet, _HOLD).devices.z).all()
 
@@ -209,3 +209,29 @@ def test_a_frame_twice_changes_nothing() -> None:
     assert again.step_s == 0.0
     np.testing.assert_array_equal(again.devices.value, before.value)
     assert np.isnan(again.device_increase).all()
+
+
+def test_a_fleet_without_devices_is_no_trouble() -> None:
+    tick = advance(DetectorState(), Fleet(3, each=0).frame())
+    assert tick.devices.z.shape[1] == 0
+    assert tick.nodes.z.shape[1] == 3
+
+
+def test_no_fleet_is_no_trouble() -> None:
+    assert advance(DetectorState(), Fleet(0).frame()).nodes.z.shape[1] == 0
+
+
+def test_devices_of_unknown_jobs_and_models_are_peers() -> None:
+    state, fleet = DetectorState(), Fleet()
+    fleet.job[:], fleet.model[:] = -1, -1
+    _run(state, fleet, _HOLD)
+    fleet.watts[5] *= 0.9
+    assert advance(state, fleet.frame()).devices.z[at(POWER), 5] == -12.0
+
+
+def test_nodes_that_come_and_go_leave_the_others_as_they_are() -> None:
+    state = DetectorState()
+    for nodes in (8, 9, 7):
+        tick = _run(state, Fleet(nodes), 1)
+        assert len(tick.devices.held) == 8 * nodes
+        assert len(tick.nodes.held) == nodes

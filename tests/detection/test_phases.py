@@ -14,7 +14,7 @@ _LIMIT = ("power_limit_watts", "enforced")
 _WARM = 40
 
 
-def _held(state: DetectorState, fleet: Fleet) -> bool:
+def _on_hold(state: DetectorState, fleet: Fleet) -> bool:
     return bool(advance(state, fleet.frame()).devices.held.any())
 
 
@@ -25,15 +25,15 @@ def _warm(fleet: Fleet, ticks: int = _WARM) -> DetectorState:
     return state
 
 
-def test_noise_of_the_whole_job_is_no_phase() -> None:
+def test_noise_of_a_job_in_common_is_no_phase() -> None:
     state, fleet = DetectorState(), Fleet(8)
     drift = np.random.default_rng(3).normal(1.0, 0.02, 200)
-    held = []
+    on_hold = []
     for tick, factor in enumerate(drift):
         # The steps of training, and what a whole job has in common.
         fleet.watts[:] = 600.0 * factor * (1 + 0.03 * np.sin(tick * 14.5))
-        held.append(_held(state, fleet))
-    assert not any(held[15:])
+        on_hold.append(_on_hold(state, fleet))
+    assert not any(on_hold[15:])
 
 
 @pytest.mark.parametrize("what", ["watts", "load", "traffic"])
@@ -41,7 +41,7 @@ def test_each_of_power_load_and_traffic_shows_a_phase(what: str) -> None:
     fleet = Fleet(8)
     state = _warm(fleet)
     getattr(fleet, what)[:] *= 0.3
-    assert _held(state, fleet)
+    assert _on_hold(state, fleet)
 
 
 def test_a_step_of_the_median_is_a_phase_though_each_member_is_noisy() -> None:
@@ -50,7 +50,7 @@ def test_a_step_of_the_median_is_a_phase_though_each_member_is_noisy() -> None:
     state = _warm(fleet, 60)
     fleet.watts[:] *= 0.5
     # Five sd of a member, and far more of the median.
-    assert _held(state, fleet)
+    assert _on_hold(state, fleet)
 
 
 def test_what_is_just_watched_is_not_compared_with_itself() -> None:
@@ -59,21 +59,21 @@ def test_what_is_just_watched_is_not_compared_with_itself() -> None:
     fleet.generation[:24] += 1
     advance(state, fleet.frame())
     fleet.watts[:24] *= 0.3
-    assert not _held(state, fleet)
+    assert not _on_hold(state, fleet)
 
 
 def test_a_group_without_peers_is_on_hold_when_most_of_it_moves() -> None:
     fleet = Fleet(1)
     state = _warm(fleet)
     fleet.watts[:5] = 300.0
-    assert _held(state, fleet)
+    assert _on_hold(state, fleet)
 
 
-def test_a_group_without_peers_is_not_on_hold_for_one_of_it() -> None:
+def test_a_group_without_peers_is_not_on_hold_for_a_single_member() -> None:
     fleet = Fleet(1)
     state = _warm(fleet)
     fleet.watts[:1] = 300.0
-    assert not _held(state, fleet)
+    assert not _on_hold(state, fleet)
 
 
 def test_a_stage_that_changes_leaves_the_other_devices_alone() -> None:
@@ -87,24 +87,24 @@ def test_a_stage_that_changes_leaves_the_other_devices_alone() -> None:
     assert tick.nodes.held.all()
 
 
-def test_nodes_that_begin_to_send_are_a_phase_of_nodes() -> None:
+def test_nodes_that_stop_sending_are_a_phase_of_nodes() -> None:
     fabric = node_at(("host_rdma_bytes_total", "*", "*", "receive"))
     state, fleet, sent = DetectorState(), Fleet(8), 0.0
     for tick in range(_WARM):
         frame = fleet.frame()
         sent += 3e11 if tick < _WARM - 1 else 3e10
         frame.nodes[fabric] = sent
-        held = advance(state, frame).nodes.held
-    assert held.all()
+        on_hold = advance(state, frame).nodes.held
+    assert on_hold.all()
 
 
 def test_a_phase_that_goes_on_for_longer_is_learned() -> None:
     fleet = Fleet(8)
     state = _warm(fleet)
     fleet.watts[:], fleet.noise = 300.0, 0.05
-    held = [_held(state, fleet) for _ in range(60)]
-    assert sum(held) <= 20
-    assert not any(held[30:])
+    on_hold = [_on_hold(state, fleet) for _ in range(60)]
+    assert sum(on_hold) <= 20
+    assert not any(on_hold[30:])
 
 
 def _median(load: float, watts: float, limit: float) -> Quartiles:

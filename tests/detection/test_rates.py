@@ -29,12 +29,12 @@ class _Counter:
         return float(self._rates(at, count).increase[1, 0])
 
 
-def test_a_gauge_is_as_read_and_increases_by_nothing_known() -> None:
-    given = rates(
+def test_a_gauge_is_as_read_and_has_no_increase() -> None:
+    result = rates(
         _LAYOUT, RowMemory.empty(_LAYOUT, 1), np.array([[500.0], [1.0]]), np.array([0.0]), 30.0
     )
-    assert given.value[0, 0] == 500.0
-    assert np.isnan(given.increase[0, 0])
+    assert result.value[0, 0] == 500.0
+    assert np.isnan(result.increase[0, 0])
 
 
 def test_the_first_sample_has_no_rate() -> None:
@@ -99,8 +99,8 @@ def test_a_counter_that_is_read_and_stands_has_rate_zero() -> None:
 
 def test_a_slow_counter_keeps_its_rate_between_refreshes() -> None:
     counter = _Counter()
-    seen = [counter.rate(30.0 * tick, 900.0 * (tick // 3)) for tick in range(20)]
-    assert seen[9:] == pytest.approx([10.0] * 11)
+    a_second = [counter.rate(30.0 * tick, 900.0 * (tick // 3)) for tick in range(20)]
+    assert a_second[9:] == pytest.approx([10.0] * 11)
 
 
 def test_a_slow_counter_that_stands_past_its_time_has_rate_zero() -> None:
@@ -110,7 +110,7 @@ def test_a_slow_counter_that_stands_past_its_time_has_rate_zero() -> None:
     assert [counter.rate(30.0 * tick, 4500.0) for tick in (16, 17, 18)] == [10.0, 10.0, 0.0]
 
 
-def test_one_pause_of_the_work_is_not_a_slow_counter() -> None:
+def test_a_single_pause_of_the_work_is_not_a_slow_counter() -> None:
     counter = _Counter()
     for tick, count in enumerate((0.0, 300.0, 600.0, 600.0, 600.0, 900.0, 1200.0)):
         counter.rate(30.0 * tick, count)

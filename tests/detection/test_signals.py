@@ -21,8 +21,8 @@ def _all() -> tuple[SignalRow, ...]:
 
 def test_each_series_is_of_the_catalogue() -> None:
     for key, *labels in (signal.series for signal in _all()):
-        wanted = [label for label in by_key()[key].labels if label != _OF_ROW]
-        assert len(labels) == len(wanted), key
+        expected = [label for label in by_key()[key].labels if label != _OF_ROW]
+        assert len(labels) == len(expected), key
 
 
 def test_levels_are_those_of_the_catalogue() -> None:
@@ -36,7 +36,7 @@ def test_what_counts_is_a_rate() -> None:
         assert (signal.form is Form.RATE) == (counts or signal.series[0] in _GROWING), signal
 
 
-def test_several_series_are_folded_and_single_ones_are_not() -> None:
+def test_several_series_are_folded_and_a_single_series_is_not() -> None:
     for signal in _all():
         assert (ANY in signal.series) == (signal.fold is not None), signal
 

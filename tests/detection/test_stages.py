@@ -7,17 +7,17 @@ from accelwatch.detection.state import DetectorState
 from support.detection.simulated import Fleet
 
 # Four looks, ten minutes apart.
-_LOOKS = 90
+_CHECKS = 90
 
 
-def _sizes(fleet: Fleet, ticks: int = _LOOKS, state: DetectorState | None = None) -> list[int]:
+def _sizes(fleet: Fleet, ticks: int = _CHECKS, state: DetectorState | None = None) -> list[int]:
     state = state or DetectorState()
     for _ in range(ticks):
         tick = advance(state, fleet.frame())
     return sorted(tick.devices.groups.size.tolist())
 
 
-def test_a_job_of_one_stage_stays_one() -> None:
+def test_a_job_without_a_gap_has_no_stages() -> None:
     for seed in range(5):
         assert _sizes(Fleet(12, seed=seed)) == [96]
 
@@ -56,24 +56,24 @@ def test_a_gap_is_believed_after_half_an_hour_of_it() -> None:
 def test_stages_hold_when_the_gap_closes() -> None:
     fleet, state = Fleet(12), DetectorState()
     fleet.watts[48:] *= 0.87
-    _sizes(fleet, _LOOKS, state)
+    _sizes(fleet, _CHECKS, state)
     fleet.watts[:] = 600.0
-    assert _sizes(fleet, _LOOKS, state) == [48, 48]
+    assert _sizes(fleet, _CHECKS, state) == [48, 48]
 
 
 def test_another_job_has_no_stages_yet() -> None:
     fleet, state = Fleet(12), DetectorState()
     fleet.watts[48:] *= 0.87
-    _sizes(fleet, _LOOKS, state)
+    _sizes(fleet, _CHECKS, state)
     fleet.names = fleet.names._replace(jobs=("again",))
     assert _sizes(fleet, 1, state) == [96]
 
 
-def test_stages_hold_when_another_job_begins() -> None:
+def test_stages_hold_when_another_job_starts() -> None:
     fleet, state = Fleet(16), DetectorState()
     fleet.job[96:] = -1
     fleet.watts[48:] *= 0.87
-    assert _sizes(fleet, _LOOKS, state) == [32, 48, 48]
+    assert _sizes(fleet, _CHECKS, state) == [32, 48, 48]
     fleet.names = fleet.names._replace(jobs=("train", "other"))
     fleet.job[96:] = 1
     assert _sizes(fleet, 1, state) == [32, 48, 48]
@@ -86,7 +86,7 @@ def test_a_job_that_rests_has_no_stages() -> None:
     assert _sizes(fleet) == [96]
 
 
-def test_stated_stages_are_taken_as_they_are() -> None:
+def test_stated_stages_stay_as_they_are() -> None:
     fleet = Fleet(12)
     fleet.names = fleet.names._replace(stages=("first", "second"))
     fleet.stage[:] = np.repeat([0, 1], 48)

@@ -49,7 +49,7 @@ def test_a_row_of_another_generation_is_void() -> None:
     assert np.isnan(level.rows.recent[:, 1]).all()
 
 
-def test_a_group_keeps_what_is_known_of_it_by_its_name() -> None:
+def test_a_group_keeps_its_memory_by_its_name() -> None:
     level = LevelState.empty(DEVICE_LAYOUT)
     level.fit(np.zeros(2, dtype=np.intp))
     level.regroup(_KEYS, np.array([0, 1], dtype=np.intp))

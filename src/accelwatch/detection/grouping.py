@@ -74,13 +74,13 @@ def job_of_nodes(frame: Frame) -> Indices:
     return np.where(least != greatest, SHARED, greatest)
 
 
-def _distinct(*parts: Indices) -> tuple[Indices, Indices]:
+def _distinct(*columns: Indices) -> tuple[Indices, Indices]:
     """Code of each row's combination, and the first row of each code."""
-    combined = np.zeros(len(parts[0]), dtype=np.intp)
-    for part in parts:
+    combined = np.zeros(len(columns[0]), dtype=np.intp)
+    for column in columns:
         # Codes are made small before each step, so that a product of two does not overflow.
-        _, small = np.unique(part, return_inverse=True)
-        _, combined = np.unique(combined * (len(part) + 1) + small, return_inverse=True)
+        _, small = np.unique(column, return_inverse=True)
+        _, combined = np.unique(combined * (len(column) + 1) + small, return_inverse=True)
     _, first = np.unique(combined, return_index=True)
     return combined, first
 
@@ -103,4 +103,4 @@ def _text(texts: tuple[str, ...], code: int) -> str:
 
 
 def _texts(texts: tuple[str, ...], bits: int) -> str:
-    return "+".join(text for place, text in enumerate(texts[:_MODELS]) if bits >> place & 1)
+    return "+".join(text for position, text in enumerate(texts[:_MODELS]) if bits >> position & 1)

@@ -37,21 +37,21 @@ class Observed(NamedTuple):
 def quartiles(grouping: Grouping, value: Floats) -> Quartiles:
     """Of `value`, float64[S, R]."""
     signals, count = len(value), len(grouping.keys)
+    shape = (signals, count)
     result = Quartiles(
-        *(np.full((signals, count), np.nan) for _ in range(3)),
-        np.zeros((signals, count), dtype=np.intp),
+        np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape, dtype=np.intp)
     )
     ordered = value.take(grouping.order, axis=1)
     every = np.arange(signals)
     # A sort along contiguous members puts NaN last, and is faster than nanmedian by a factor of ten.
     for group in range(count):
         block = np.sort(ordered[:, grouping.starts[group] : grouping.starts[group + 1]], axis=1)
-        known = np.isfinite(block).sum(axis=1)
+        finite = np.isfinite(block).sum(axis=1)
         # Of none known the last place is -1, which is NaN as well.
-        last = known - 1
+        last = finite - 1
         low = block[every, last // 2]
         result.median[:, group] = (low + block[every, (last + 1) // 2]) / 2
         result.low[:, group] = block[every, last // 4]
         result.high[:, group] = block[every, last - last // 4]
-        result.known[:, group] = known
+        result.known[:, group] = finite
     return result

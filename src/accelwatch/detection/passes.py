@@ -19,7 +19,7 @@ from accelwatch.detection.tick import Residuals, Tick
 # A value that is older than this many intervals is not known any more.
 _STALE = 3.0
 # The share of a job's devices that hold the nodes of it: a stage of eight, some of it lost.
-_HELD = 0.05
+_ON_HOLD = 0.05
 
 
 class Flagged(NamedTuple):
@@ -83,15 +83,15 @@ def _nodes(
     every = np.arange(len(frame.node_state), dtype=np.intp)
     peers, out = quartiles(grouping, read.value), frame.maintenance
     tick = Observed(grouping, read.value, peers, every, out, frame.now, step_s)
-    held = gate(level, tick) | (_share(grouping, with_devices, devices.held) > _HELD)
-    return residuals(level, tick, held, out | _fitted(flagged, len(out))), read.increase
+    on_hold = gate(level, tick) | (_share(grouping, with_devices, devices.held) > _ON_HOLD)
+    return residuals(level, tick, on_hold, out | _fitted(flagged, len(out))), read.increase
 
 
-def _share(grouping: Grouping, with_devices: Indices, held: Bools) -> Floats:
+def _share(grouping: Grouping, with_devices: Indices, on_hold: Bools) -> Floats:
     """float64[G]: the share of the devices of each group of nodes that is on hold."""
     count = len(grouping.keys)
     all_ = np.bincount(with_devices, minlength=count)
-    return np.bincount(with_devices, held, minlength=count) / np.maximum(all_, 1)
+    return np.bincount(with_devices, on_hold, minlength=count) / np.maximum(all_, 1)
 
 
 def _current(read: Rates, frame: Frame, sampled: Floats) -> Rates:
@@ -102,6 +102,6 @@ def _current(read: Rates, frame: Frame, sampled: Floats) -> Rates:
 
 def _fitted(flagged: Bools, rows: int) -> Bools:
     fitted = np.zeros(rows, dtype=np.bool_)
-    known = min(rows, len(flagged))
-    fitted[:known] = flagged[:known]
+    common = min(rows, len(flagged))
+    fitted[:common] = flagged[:common]
     return fitted

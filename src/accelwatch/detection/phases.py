@@ -34,20 +34,20 @@ def gate(level: LevelState, tick: Observed) -> Bools:
     """bool[G]: groups whose numeric channels are on hold."""
     groups, rows, layout = level.groups, level.rows, level.layout
     now, step_s = tick.now, tick.step_s
-    held = now < groups.hold_until
-    seen = tick.value[layout.phases]
-    moved = _members_moved(level, tick, seen)
+    on_hold = now < groups.hold_until
+    observed = tick.value[layout.phases]
+    moved = _members_moved(level, tick, observed)
     median = tick.peers.median[layout.phases]
     moved |= _median_moved(level, median)
     # A group that was not there before has just begun to work.
-    begins = (moved | np.isnan(groups.hold_until)) & ~held
-    groups.hold_until[begins] = now + HOLD_S
-    held |= begins
-    settles = held & (groups.hold_until - now > HOLD_S - _SETTLE_S)
-    _follow_groups(groups, median, held, settles, step_s)
+    starts = (moved | np.isnan(groups.hold_until)) & ~on_hold
+    groups.hold_until[starts] = now + HOLD_S
+    on_hold |= starts
+    settles = on_hold & (groups.hold_until - now > HOLD_S - _SETTLE_S)
+    _follow_groups(groups, median, on_hold, settles, step_s)
     code = tick.grouping.groups.code
-    _follow_rows(rows, seen, held[code], settles[code], step_s)
-    return held
+    _follow_rows(rows, observed, on_hold[code], settles[code], step_s)
+    return on_hold
 
 
 def phase_of(before: Codes, peers: Quartiles) -> Codes:
@@ -59,11 +59,11 @@ def phase_of(before: Codes, peers: Quartiles) -> Codes:
     return np.where(np.isnan(load), by_power, phase).astype(np.int16)
 
 
-def _members_moved(level: LevelState, tick: Observed, seen: Floats) -> Bools:
+def _members_moved(level: LevelState, tick: Observed, observed: Floats) -> Bools:
     """bool[G]: more members than few, on several nodes, are far from where each was of late."""
     rows, groups = level.rows, tick.grouping.groups
     noise = np.maximum(np.sqrt(rows.variance), _floor(level, rows.recent))
-    far = (np.abs(seen - rows.recent) > _FAR * noise).any(axis=0)
+    far = (np.abs(observed - rows.recent) > _FAR * noise).any(axis=0)
     far &= (rows.watched_s >= _WARM_S) & ~tick.out
     count = len(tick.grouping.keys)
     many = np.bincount(groups.code, far, minlength=count)
@@ -81,7 +81,7 @@ def _median_moved(level: LevelState, median: Floats) -> Bools:
     """bool[G]: the median is far from where it was of late, by its own noise: less than members'."""
     groups = level.groups
     noise = np.maximum(np.sqrt(groups.variance), _floor(level, groups.level))
-    moved: Bools = (np.abs(median - groups.level) > _FAR * noise).any(axis=0)
+    moved: Bools = np.logical_or.reduce(np.abs(median - groups.level) > _FAR * noise)
     return moved
 
 
@@ -92,28 +92,34 @@ def _floor(level: LevelState, recent: Floats | Singles) -> Floats:
 
 
 def _follow_groups(
-    groups: GroupMemory, median: Floats, held: Bools, settles: Bools, step_s: float
+    groups: GroupMemory, median: Floats, on_hold: Bools, settles: Bools, step_s: float
 ) -> None:
-    gain = 1.0 - np.exp(-step_s / np.where(held, _LEARN_S, _RECENT_S))
+    gain = 1.0 - np.exp(-step_s / np.where(on_hold, _LEARN_S, _RECENT_S))
     _follow(groups.level, groups.variance, median, gain, settles)
 
 
-def _follow_rows(rows: RowMemory, seen: Floats, held: Bools, settles: Bools, step_s: float) -> None:
+def _follow_rows(
+    rows: RowMemory, observed: Floats, on_hold: Bools, settles: Bools, step_s: float
+) -> None:
     # The first samples weigh alike.
     first = step_s / (rows.watched_s + step_s) if step_s > 0 else 0.0
-    gain = np.maximum(1.0 - np.exp(-step_s / np.where(held, _LEARN_S, _RECENT_S)), first)
-    _follow(rows.recent, rows.variance, seen, gain, settles)
-    rows.watched_s[np.isfinite(seen).any(axis=0)] += step_s
+    gain = np.maximum(1.0 - np.exp(-step_s / np.where(on_hold, _LEARN_S, _RECENT_S)), first)
+    _follow(rows.recent, rows.variance, observed, gain, settles)
+    rows.watched_s[np.isfinite(observed).any(axis=0)] += step_s
 
 
 def _follow(
-    mean: Floats | Singles, variance: Floats | Singles, seen: Floats, gain: Floats, settles: Bools
+    mean: Floats | Singles,
+    variance: Floats | Singles,
+    observed: Floats,
+    gain: Floats,
+    settles: Bools,
 ) -> None:
     """Exponentially weighted mean and variance; in place. What is not seen stays."""
-    known = np.isfinite(seen)
-    away = seen - mean
-    jumps = known & (settles | np.isnan(mean))
-    moves = known & ~jumps
+    finite = np.isfinite(observed)
+    away = observed - mean
+    jumps = finite & (settles | np.isnan(mean))
+    moves = finite & ~jumps
     np.copyto(variance, (1 - gain) * (variance + gain * away**2), where=moves, casting="same_kind")
     np.copyto(mean, mean + gain * away, where=moves, casting="same_kind")
-    np.copyto(mean, seen, where=jumps, casting="same_kind")
+    np.copyto(mean, observed, where=jumps, casting="same_kind")

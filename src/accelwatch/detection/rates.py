@@ -32,10 +32,10 @@ def rates(
     time between them. A counter that fell was reset: what it counted in between is unknown.
     """
     raw = read[layout.counters]
-    known = np.isfinite(raw) & np.isfinite(sampled)
+    finite = np.isfinite(raw) & np.isfinite(sampled)
     # False where there was no sample before: NaN compares so.
-    newer = known & (sampled > rows.read_at)
-    first = known & np.isnan(rows.read_at)
+    newer = finite & (sampled > rows.read_at)
+    first = finite & np.isnan(rows.read_at)
     with np.errstate(invalid="ignore"):
         difference = raw - rows.raw
     reset = newer & (difference < 0)
@@ -48,14 +48,14 @@ def rates(
     waits = same & (sampled - rows.changed_at < _DUE * rows.refresh_s)
     rate[same & ~waits] = 0.0
     rate[reset] = np.nan
-    begins = first | reset
-    rows.changed_at[begins] = np.broadcast_to(sampled, raw.shape)[begins]
+    starts = first | reset
+    rows.changed_at[starts] = np.broadcast_to(sampled, raw.shape)[starts]
     moved = newer | first
     np.copyto(rows.raw, raw, where=moved)
     np.copyto(rows.read_at, np.broadcast_to(sampled, raw.shape), where=moved)
 
     value = read.copy()
-    value[layout.counters] = np.where(known, rate, np.nan)
+    value[layout.counters] = np.where(finite, rate, np.nan)
     increase = np.full(read.shape, np.nan)
     increase[layout.counters] = np.where(grown | same, difference, np.nan)
     return Rates(value, increase)
@@ -74,9 +74,9 @@ def _grow(
     refresh = np.minimum(pause, rows.pause_s)
     slow = (rows.refresh_s > 0) | (refresh > 0)
     usual = np.maximum(rows.refresh_s, refresh)
-    whole = slow & (since_change <= _LATE * usual)
+    complete = slow & (since_change <= _LATE * usual)
     with np.errstate(invalid="ignore", divide="ignore"):
-        rate = difference / np.where(whole, since_change, since_read)
+        rate = difference / np.where(complete, since_change, since_read)
     np.copyto(rows.rate, rate, where=grown, casting="same_kind")
     np.copyto(rows.pause_s, pause, where=grown, casting="same_kind")
     np.copyto(rows.refresh_s, refresh, where=grown, casting="same_kind")

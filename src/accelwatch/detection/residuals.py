@@ -35,44 +35,44 @@ def forget_elsewhere(level: LevelState, changed: Bools) -> None:
     rows.watched_s[changed] = 0.0
 
 
-def residuals(level: LevelState, tick: Observed, held: Bools, frozen: Bools) -> Residuals:
-    """Of a level; `held` is bool[G], `frozen` bool[R]: rows that are not to be learned from."""
+def residuals(level: LevelState, tick: Observed, on_hold: Bools, frozen: Bools) -> Residuals:
+    """Of a level; `on_hold` is bool[G], `frozen` bool[R]: rows that are not to be learned from."""
     grouping, value, peers = tick.grouping, tick.value, tick.peers
     code = grouping.groups.code
     phase = level.groups.phase[code]
     # A signal that too few have has no peers, though its group has.
     alone = ~grouping.groups.comparable | (peers.known < MEMBERS)
     median, low, high = (
-        np.where(alone, np.nan, part).take(code, axis=1)
-        for part in (peers.median, peers.low, peers.high)
+        np.where(alone, np.nan, column).take(code, axis=1)
+        for column in (peers.median, peers.low, peers.high)
     )
     usual = _of_phase(level.rows.usual, phase)
     left = value - median
     left -= _of_phase(level.rows.offset, phase)
-    _follow_deviation(level, tick, left, held)
+    _follow_deviation(level, tick, left, on_hold)
     scale = _scale(level, tick, alone, usual)
-    held_rows = held[code]
+    rows_on_hold = on_hold[code]
     z = np.clip(left / scale, -_CLIP, _CLIP)
-    z[:, held_rows] = np.nan
+    z[:, rows_on_hold] = np.nan
     pull = np.clip(left, -_PULL * scale, _PULL * scale)
-    _learn(level, tick, pull, phase, ~(held_rows | frozen))
+    _learn(level, tick, pull, phase, ~(rows_on_hold | frozen))
     return Residuals(
-        value, median, low, high, z, scale, usual.astype(np.float64), grouping.groups, held_rows
+        value, median, low, high, z, scale, usual.astype(np.float64), grouping.groups, rows_on_hold
     )
 
 
-def _follow_deviation(level: LevelState, tick: Observed, left: Floats, held: Bools) -> None:
+def _follow_deviation(level: LevelState, tick: Observed, left: Floats, on_hold: Bools) -> None:
     """The deviation of a group follows over an hour, while it is not on hold."""
     deviation = level.groups.deviation
     now = quartiles(tick.grouping, np.abs(left)).median
     gain = 1.0 - np.exp(-tick.step_s / _DEVIATION_S)
     next_ = np.where(np.isnan(deviation), now, deviation + gain * (now - deviation))
-    np.copyto(deviation, next_, where=np.isfinite(now) & ~held)
+    np.copyto(deviation, next_, where=np.isfinite(now) & ~on_hold)
 
 
 def _of_phase(table: Singles, phase: Codes) -> Singles:
     """float32[S, R] out of float32[3, S, R]: what each row has in its phase."""
-    result = table[-1].copy()
+    result: Singles = table[-1].copy()
     for each in range(COARSE_PHASES - 1):
         columns = np.flatnonzero(phase == each)
         result[:, columns] = table[each][:, columns]
@@ -102,18 +102,18 @@ def _learn(level: LevelState, tick: Observed, pull: Floats, phase: Codes, learns
         learned = rows.learned_s[each]
         gain = step_s / np.minimum(learned + _PRIOR_S, _OFFSET_S)
         offset, usual = rows.offset[each], rows.usual[each]
-        known = here & np.isfinite(pull)
-        np.copyto(offset, offset + gain * pull, where=known, casting="same_kind")
+        finite = here & np.isfinite(pull)
+        np.copyto(offset, offset + gain * pull, where=finite, casting="same_kind")
         own = step_s / np.clip(learned + step_s, max(step_s, 1e-9), _OFFSET_S)
         away = value - usual
         first = here & np.isfinite(value) & np.isnan(usual)
-        known = here & np.isfinite(away)
-        _follow_spread(rows.spread, np.abs(away), own, known)
-        np.copyto(usual, usual + own * away, where=known, casting="same_kind")
+        finite = here & np.isfinite(away)
+        _follow_spread(rows.spread, np.abs(away), own, finite)
+        np.copyto(usual, usual + own * away, where=finite, casting="same_kind")
         np.copyto(usual, value, where=first, casting="same_kind")
         learned[here] += step_s
 
 
-def _follow_spread(spread: Singles, away: Floats, gain: Floats, known: Bools) -> None:
+def _follow_spread(spread: Singles, away: Floats, gain: Floats, finite: Bools) -> None:
     next_ = np.where(np.isnan(spread), away, spread + gain * (away - spread))
-    np.copyto(spread, next_, where=known, casting="same_kind")
+    np.copyto(spread, next_, where=finite, casting="same_kind")

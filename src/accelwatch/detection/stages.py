@@ -26,7 +26,7 @@ _CLEAR = 3.0
 # Load above which a device works and below which it rests; between them it does what it did.
 _WORK, _REST = 0.5, 0.05
 
-_SERIES = [DEVICE_SIGNALS[place].series[0] for place in DEVICE_LAYOUT.phases]
+_SERIES = [DEVICE_SIGNALS[position].series[0] for position in DEVICE_LAYOUT.phases]
 _POWER = _SERIES.index("power_watts")
 _LOAD = _SERIES.index("utilization_ratio")
 _TRAFFIC = _SERIES.index("interconnect_bytes_total")
@@ -41,15 +41,15 @@ def stages_of(state: DetectorState, frame: Frame) -> Indices:
         stages.next_at = frame.now + _EVERY_S
         _infer(state, frame)
     inferred = stages.stage[frame.node_of]
-    found = np.where(inferred >= 0, _INFERRED - inferred, -1)
+    by_gap = np.where(inferred >= 0, _INFERRED - inferred, -1)
     pool = np.where(stages.working, _WORKS, -1)
-    return np.where(frame.stage >= 0, frame.stage, np.where(frame.job >= 0, found, pool))
+    return np.where(frame.stage >= 0, frame.stage, np.where(frame.job >= 0, by_gap, pool))
 
 
 def _note_working(stages: StageState, load: Floats) -> None:
     before = np.zeros(len(load), dtype=np.bool_)
-    known = min(len(load), len(stages.working))
-    before[:known] = stages.working[:known]
+    common = min(len(load), len(stages.working))
+    before[:common] = stages.working[:common]
     stages.working = np.where(before, ~(load < _REST), load > _WORK)
 
 
@@ -83,8 +83,8 @@ def _infer(state: DetectorState, frame: Frame) -> None:
     rests = np.zeros(len(job), dtype=np.bool_)
     rests[frame.node_of[~stages.working]] = True
     power, traffic = (
-        _of_nodes(state.devices.rows.recent[place], frame.node_of, len(job))
-        for place in (_POWER, _TRAFFIC)
+        _of_nodes(state.devices.rows.recent[position], frame.node_of, len(job))
+        for position in (_POWER, _TRAFFIC)
     )
     open_ = (job >= 0) & ~stated & (stages.stage < 0)
     for code in np.unique(job[open_]).tolist():
@@ -119,10 +119,10 @@ def _split(power: Floats, traffic: Floats) -> Indices:
 def _cut(level: Floats, least: float) -> Indices:
     """Labels from 0 by the gaps of one quantity, in order of it; nodes where it is unknown have 0."""
     labels = np.zeros(len(level), dtype=np.intp)
-    known = np.flatnonzero(level > 0)
-    if len(known) < 2 * _LEAST:
+    common = np.flatnonzero(level > 0)
+    if len(common) < 2 * _LEAST:
         return labels
-    order = known[np.argsort(level[known], kind="stable")]
+    order = common[np.argsort(level[common], kind="stable")]
     logs = np.log(level[order])
     gap = np.diff(logs)
     # How far apart the nodes next to each gap are, on either side.

@@ -76,17 +76,24 @@ class RowMemory(NamedTuple):
         counters, signals = len(layout.counters), layout.signals
         phases = len(layout.phases)
         return cls(
-            *(np.full((counters, rows), np.nan) for _ in range(3)),
-            *(np.zeros((counters, rows), dtype=np.float32) for _ in range(2)),
-            _unknown(counters, rows),
-            _unknown(phases, rows),
-            np.zeros((phases, rows), dtype=np.float32),
-            np.zeros(rows, dtype=np.float32),
-            np.zeros((COARSE_PHASES, signals, rows), dtype=np.float32),
-            _unknown(COARSE_PHASES, signals, rows),
-            np.zeros((COARSE_PHASES, rows), dtype=np.float32),
-            _unknown(signals, rows),
+            raw=np.full((counters, rows), np.nan),
+            read_at=np.full((counters, rows), np.nan),
+            changed_at=np.full((counters, rows), np.nan),
+            pause_s=_zeros(counters, rows),
+            refresh_s=_zeros(counters, rows),
+            rate=_unknown(counters, rows),
+            recent=_unknown(phases, rows),
+            variance=_zeros(phases, rows),
+            watched_s=_zeros(rows),
+            offset=_zeros(COARSE_PHASES, signals, rows),
+            usual=_unknown(COARSE_PHASES, signals, rows),
+            learned_s=_zeros(COARSE_PHASES, rows),
+            spread=_unknown(signals, rows),
         )
+
+    def arrays(self) -> tuple[Floats | Singles, ...]:
+        """All of them, in their order."""
+        return tuple(self)
 
 
 class GroupMemory(NamedTuple):
@@ -113,6 +120,10 @@ class GroupMemory(NamedTuple):
             np.full((phases, groups), np.nan),
             np.zeros((phases, groups)),
         )
+
+    def arrays(self) -> tuple[Floats | Codes, ...]:
+        """All of them, in their order."""
+        return tuple(self)
 
 
 # A group by what it is called, since codes are given anew when names change: job, stage, models.
@@ -141,14 +152,14 @@ class LevelState:
 
     def fit(self, generation: Indices) -> None:
         """Have as many rows as there are now, and forget those that are another's."""
-        rows, known = len(generation), min(len(generation), len(self.generation))
+        rows, common = len(generation), min(len(generation), len(self.generation))
         kept = np.zeros(rows, dtype=np.bool_)
-        kept[:known] = generation[:known] == self.generation[:known]
+        kept[:common] = generation[:common] == self.generation[:common]
         if rows == len(self.generation) and kept.all():
             return
         at = np.flatnonzero(kept)
         fresh = RowMemory.empty(self.layout, rows)
-        for new, old in zip(fresh, self.rows, strict=True):
+        for new, old in zip(fresh.arrays(), self.rows.arrays(), strict=True):
             new[..., at] = old[..., at]
         code = np.full(rows, -1, dtype=np.intp)
         code[at] = self.code[at]
@@ -159,14 +170,14 @@ class LevelState:
 
         Groups that were there before keep what is known of them.
         """
-        places = {key: place for place, key in enumerate(keys)}
+        positions = {key: position for position, key in enumerate(keys)}
         # The last is for rows that were in none.
-        now_at = np.array([*(places.get(key, -1) for key in self.keys), -1], dtype=np.intp)
-        changed = now_at[np.where(self.code < 0, len(self.keys), self.code)] != code
+        now_at = np.array([*(positions.get(key, -1) for key in self.keys), -1], dtype=np.intp)
+        changed: Bools = now_at[np.where(self.code < 0, len(self.keys), self.code)] != code
         if keys != self.keys:
             fresh = GroupMemory.empty(self.layout, len(keys))
             stays = np.flatnonzero(now_at[:-1] >= 0)
-            for new, before in zip(fresh, self.groups, strict=True):
+            for new, before in zip(fresh.arrays(), self.groups.arrays(), strict=True):
                 new[..., now_at[stays]] = before[..., stays]
             self.keys, self.groups = keys, fresh
         self.code = code
@@ -174,7 +185,11 @@ class LevelState:
 
     def bytes(self) -> int:
         """Bytes of all arrays of rows; groups have as much as some rows."""
-        return self.generation.nbytes + self.code.nbytes + sum(each.nbytes for each in self.rows)
+        return (
+            self.generation.nbytes
+            + self.code.nbytes
+            + sum(each.nbytes for each in self.rows.arrays())
+        )
 
 
 @dataclass(slots=True)
@@ -216,3 +231,7 @@ class DetectorState:
 
 def _unknown(*shape: int) -> Singles:
     return np.full(shape, np.nan, dtype=np.float32)
+
+
+def _zeros(*shape: int) -> Singles:
+    return np.zeros(shape, dtype=np.float32)

@@ -9,8 +9,8 @@ from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.schema.metrics import Series
 
 INTERVAL_S = 30.0
-_DEVICE_PLACES = {signal.series: place for place, signal in enumerate(DEVICE_SIGNALS)}
-_NODE_PLACES = {signal.series: place for place, signal in enumerate(NODE_SIGNALS)}
+_DEVICE_POSITIONS = {signal.series: position for position, signal in enumerate(DEVICE_SIGNALS)}
+_NODE_POSITIONS = {signal.series: position for position, signal in enumerate(NODE_SIGNALS)}
 POWER: Series = ("power_watts",)
 LOAD: Series = ("utilization_ratio",)
 HEAT: Series = ("temperature_celsius", "gpu")
@@ -20,12 +20,12 @@ INTERRUPTS: Series = ("host_interrupts_total",)
 
 def at(series: Series) -> int:
     """The place of a signal of devices."""
-    return _DEVICE_PLACES[series]
+    return _DEVICE_POSITIONS[series]
 
 
 def node_at(series: Series) -> int:
     """The place of a signal of nodes."""
-    return _NODE_PLACES[series]
+    return _NODE_POSITIONS[series]
 
 
 class Fleet:
