@@ -1,0 +1,1 @@
+"""The channels: each turns a tick into evidence and keeps what it needs of the past."""

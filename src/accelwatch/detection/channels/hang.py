@@ -1,0 +1,170 @@
+"""A job that hangs: everybody waits busily, so that peers look alike and only the own past differs.
+
+Waiting devices report full utilization at little power and move nothing (detection.md 4.2, G): 120 W
+loaded and idle against 418-689 W in training, on H100.
+"""
+
+import zlib
+from typing import NamedTuple
+
+import numpy as np
+
+from accelwatch.detection.arrays import Bools, Floats, Indices
+from accelwatch.detection.channels.parts import suspects
+from accelwatch.detection.channels.parts.memory import ChannelState, Memory
+from accelwatch.detection.channels.parts.table import Table, sum_known, values_at
+from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
+from accelwatch.detection.tick import Tick
+
+# All of 4.2, G.
+_BUSY = 0.9
+_MOST = 0.8
+_LITTLE_POWER = 0.6
+_NO_TRAFFIC = 0.02
+_TICKS = 4
+# A job of one device has nobody to wait for.
+_FEWEST = 2
+# Ten minutes at 30 s: after a start or a load a job has no past.
+_LEARNED = 20
+# A step of the running median, as share of it: it follows within an hour and ignores a save.
+_FOLLOWS = 0.02
+# Saving and loading: as many requests to storage as mean something (N), and twice what is usual.
+_REQUESTS, _TIMES = 10.0, 2.0
+
+
+class _Readings(NamedTuple):
+    """Of devices float64[N], of nodes float64[M]; NaN where unknown."""
+
+    load: Floats
+    power: Floats
+    # Bytes a second over links of devices, and over the fabric.
+    traffic: Floats
+    fabric: Floats
+
+
+class Hang(ChannelState):
+    """Channel G. Says something of jobs, and of the devices and nodes to blame."""
+
+    def __init__(self, table: Table) -> None:
+        past = {"power": (), "traffic": (), "job": (), "stopped": (), "since": ()}
+        codes = {"learned": (), "ticks": ()}
+        super().__init__(Memory(past, codes), Memory({"traffic": ()}))
+        devices, nodes = table.devices, table.nodes
+        self._load = devices.place("utilization_ratio")
+        self._power = devices.place("power_watts")
+        self._links = devices.places(lambda row: row.series[0] == "interconnect_bytes_total")
+        self._fabric = nodes.places(lambda row: row.series[0] == "host_rdma_bytes_total")
+        self._requests = nodes.place("host_nfs_requests_total")
+
+    def evidence(self, tick: Tick) -> list[Evidence]:
+        """Jobs that have hung for four ticks."""
+        read = _Readings(
+            values_at(tick.devices.value, self._load),
+            values_at(tick.devices.value, self._power),
+            sum_known(tick.devices.value, self._links),
+            sum_known(tick.nodes.value, self._fabric),
+        )
+        self._forget_other_jobs(tick)
+        self._learn(tick, read)
+        found: list[Evidence] = []
+        job = tick.frame.job
+        kept = self.devices
+        for code in np.unique(job[job >= 0]):
+            rows = np.flatnonzero(job == code)
+            hung = self._is_hung(tick, rows, read)
+            ticks = int(max(0, kept.codes["ticks"][rows].max())) + 1 if hung else 0
+            kept.codes["ticks"][rows] = min(ticks, _TICKS)
+            began = float(np.nanmin(np.append(kept.floats["since"][rows], tick.frame.now)))
+            kept.floats["since"][rows] = began if hung else np.nan
+            if ticks >= _TICKS:
+                found.append(_of_job(int(code), began, tick.frame.now))
+                stopped = kept.floats["stopped"]
+                found += suspects.evidence(tick, rows, read.load, stopped, began)
+        return found
+
+    def _forget_other_jobs(self, tick: Tick) -> None:
+        """What a device did in another job says nothing of this one."""
+        names = tick.frame.names.jobs
+        # A name's checksum: codes may be given anew, and a dump holds numbers only.
+        marks = np.array([float(zlib.crc32(name.encode())) for name in names] + [np.nan])
+        marks = marks[tick.frame.job]
+        other = np.flatnonzero(~(self.devices.floats["job"] == marks))
+        self.devices.void(other)
+        self.devices.floats["job"] = marks
+
+    def _learn(self, tick: Tick, read: _Readings) -> None:
+        load, power, traffic, fabric = read
+        kept = self.devices.floats
+        stopped = traffic < _NO_TRAFFIC * kept["traffic"]
+        first = stopped & np.isnan(kept["stopped"])
+        kept["stopped"] = np.where(first, tick.frame.device_sampled, kept["stopped"])
+        kept["stopped"] = np.where(
+            traffic >= _NO_TRAFFIC * kept["traffic"], np.nan, kept["stopped"]
+        )
+        # Training: busy, and something moves. A device that waits is learned by nobody.
+        training = (load >= _BUSY) & (power > 0) & ~stopped & (kept["job"] >= 0)
+        kept["power"] = _median(kept["power"], power, training)
+        kept["traffic"] = _median(kept["traffic"], traffic, training & (traffic > 0))
+        learned = np.maximum(self.devices.codes["learned"], 0) + training
+        self.devices.codes["learned"] = np.minimum(learned, _LEARNED).astype(np.int16)
+        nodes = self.nodes.floats
+        busy = np.bincount(tick.frame.node_of, weights=training, minlength=fabric.size) > 0
+        nodes["traffic"] = _median(nodes["traffic"], fabric, busy & (fabric > 0))
+
+    def _is_hung(self, tick: Tick, rows: Indices, read: _Readings) -> bool:
+        """Whether all conditions hold for a job of these devices; unknown is no evidence."""
+        load, power, traffic, fabric = read
+        kept = self.devices.floats
+        learned = self.devices.codes["learned"][rows] >= _LEARNED
+        busy = load[rows] >= _BUSY
+        if rows.size < _FEWEST or busy.mean() < _MOST or learned.mean() < _MOST:
+            return False
+        nodes = np.unique(tick.frame.node_of[rows])
+        if tick.frame.maintenance[nodes].any() or self._moves_files(tick, nodes):
+            return False
+        share = (power[rows] / kept["power"][rows])[busy & learned]
+        share = share[~np.isnan(share)]
+        # As many must be known as must be busy.
+        if share.size < _MOST * rows.size or np.median(share) >= _LITTLE_POWER:
+            return False
+        # A node that others use too says nothing of this job's traffic.
+        own = nodes[~np.isin(nodes, tick.frame.node_of[_others(tick, rows)])]
+        moved = np.concatenate((traffic[rows], fabric[own]))
+        usual = np.concatenate((kept["traffic"][rows], self.nodes.floats["traffic"][own]))
+        known = ~np.isnan(moved) & ~np.isnan(usual)
+        return bool(known.any() and moved[known].sum() < _NO_TRAFFIC * usual[known].sum())
+
+    def _moves_files(self, tick: Tick, nodes: Indices) -> bool:
+        requests = values_at(tick.nodes.value, self._requests)[nodes]
+        usual = values_at(tick.nodes.usual, self._requests)[nodes]
+        # One rank that saves suffices: the others wait for it.
+        return bool(((requests > _REQUESTS) & (requests > _TIMES * usual)).any())
+
+
+def _others(tick: Tick, rows: Indices) -> Bools:
+    mine = np.zeros(tick.frame.job.size, dtype=np.bool_)
+    mine[rows] = True
+    return np.asarray(~mine & (tick.frame.job >= 0))
+
+
+def _median(kept: Floats, value: Floats, learns: Bools) -> Floats:
+    """A running median: a step towards what is read, however far away that is."""
+    stepped = kept * (1.0 + _FOLLOWS * np.sign(value - kept))
+    return np.where(learns & ~np.isnan(value), np.where(np.isnan(kept), value, stepped), kept)
+
+
+def _of_job(code: int, began: float, now: float) -> Evidence:
+    return Evidence(
+        channel=Channel.HANG,
+        # Three conditions of most of a job's devices at once: nothing else looks like it.
+        weight=Weight.DECISIVE,
+        family="other",
+        subject=Subject.JOB,
+        rows=np.array([code], dtype=np.intp),
+        score=np.array([12.0]),
+        sustained_s=np.array([now - began]),
+        since=np.array([began]),
+        signal=np.array([-1], dtype=np.intp),
+        advice="restart",
+        cause="job_hangs",
+    )

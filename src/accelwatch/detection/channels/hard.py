@@ -1,0 +1,147 @@
+"""Hard rules: readings that need no statistics. A row a rule, with its advice and its cause."""
+
+from enum import Enum, auto
+from typing import NamedTuple
+
+import numpy as np
+
+from accelwatch.detection.arrays import Bools, Floats, Indices
+from accelwatch.detection.channels.parts.building import held_since, judged_devices, of_rows
+from accelwatch.detection.channels.parts.memory import ChannelState, Memory
+from accelwatch.detection.channels.parts.table import Table, values_at
+from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
+from accelwatch.detection.frame import DeviceState
+from accelwatch.detection.tick import Tick
+from accelwatch.schema.metrics import Series
+
+
+class Test(Enum):
+    """What a rule looks for in its series."""
+
+    # The counter has grown.
+    GREW = auto()
+    # The flag is on.
+    ON = auto()
+    # Below the greatest that it itself or most of its model's devices have had, under load.
+    BELOW_BEST = auto()
+
+
+class Rule(NamedTuple):
+    """A row of the table below. `lasting_s` is how long the reading must have been so."""
+
+    cause: str
+    series: Series
+    test: Test
+    family: str
+    advice: str
+    lasting_s: float = 0.0
+
+
+# detection.md 4.2, H; advice by 6.3, step 2.
+RULES = (
+    # Rows remapped for an uncorrectable error: hours to days to the next one (2).
+    Rule("row_remap", ("memory_remapped_rows", "uncorrected"), Test.GREW, "ecc", "reset"),
+    # No spare rows: the vendor's rule for return.
+    Rule("remap_failure", ("memory_repair_failed",), Test.ON, "ecc", "replace"),
+    Rule("uncorrected_ecc", ("ecc_errors_total", "uncorrected"), Test.GREW, "ecc", "reset"),
+    # Trained down: a reset trains the link again. 60 s are two ticks of 30 s: speed follows load with
+    # a delay, and a sample may have been taken before it did.
+    Rule(
+        "pcie_width", ("pcie_link_width_lanes", "current"), Test.BELOW_BEST, "pcie", "reset", 60.0
+    ),
+    Rule("pcie_speed", ("pcie_link_generation", "current"), Test.BELOW_BEST, "pcie", "reset", 60.0),
+    # Slowdowns by hardware, more than 2 min (4.2, H): shorter ones come with a change of load.
+    Rule(
+        "thermal_slowdown",
+        ("throttle_active", "thermal_hardware"),
+        Test.ON,
+        "thermal",
+        "exclude",
+        120.0,
+    ),
+    Rule("power_brake", ("throttle_active", "power_brake"), Test.ON, "power", "exclude", 120.0),
+)
+# A device that driver, bus or inventory say has gone comes back by a reboot, if at all (6.3).
+_LOST = Rule("device_lost", (), Test.ON, "pcie", "reboot")
+# A step of a counter is seen once. It stands for ten minutes, in which what follows from it is seen.
+_STANDS_S = 600.0
+# Under load: links rest at a lower speed when idle, and utilization is 0.99 in training (5.2).
+_LOADED = 0.5
+# A best of peers is one that most devices of the model have.
+_FEWEST_PEERS = 3
+
+
+class Hard(ChannelState):
+    """Channel H. Decisive. Devices only."""
+
+    def __init__(self, table: Table) -> None:
+        shape = (len(RULES),)
+        super().__init__(Memory({"since": shape, "best": shape, "lost": ()}))
+        self._places = [table.devices.place(*rule.series) for rule in RULES]
+        self._load = table.devices.place("utilization_ratio")
+
+    def evidence(self, tick: Tick) -> list[Evidence]:
+        """Rules that hold, each for itself."""
+        now = tick.frame.now
+        judged = judged_devices(tick)
+        kept = self.devices.floats
+        found: list[Evidence] = []
+        for at, (rule, place) in enumerate(zip(RULES, self._places, strict=True)):
+            since = kept["since"][at]
+            if rule.test is Test.GREW:
+                grew = judged & (values_at(tick.device_increase, place) > 0)
+                since = np.where(grew, now, np.where(now - since <= _STANDS_S, since, np.nan))
+            else:
+                holds, known = self._holds(at, rule, place, tick)
+                # A sample that is missing neither begins nor ends what lasts.
+                since = np.where(known, held_since(since, holds, now), since)
+            # Nothing that began in maintenance is held against a device later.
+            since = np.where(judged, since, np.nan)
+            kept["since"][at] = since
+            present = ~np.isnan(since) & (now - since >= rule.lasting_s)
+            if rule.test is not Test.GREW:
+                present &= known
+            found += _evidence(rule, present, since, now, place)
+        lost = judged & (tick.frame.device_state == DeviceState.LOST)
+        kept["lost"] = held_since(kept["lost"], lost, now)
+        return found + _evidence(_LOST, lost, kept["lost"], now, -1)
+
+    def _holds(self, at: int, rule: Rule, place: int, tick: Tick) -> tuple[Bools, Bools]:
+        value = values_at(tick.devices.value, place)
+        if rule.test is Test.ON:
+            return value >= 1, ~np.isnan(value)
+        best = self.devices.floats["best"]
+        loaded = values_at(tick.devices.value, self._load) >= _LOADED
+        own = np.fmax(best[at], value)
+        best[at] = own
+        most = _of_model(np.where(loaded, value, np.nan), tick.frame.model)
+        known = ~np.isnan(value) & loaded
+        return known & (value < np.fmax(own, most)), known
+
+
+def _of_model(value: Floats, model: Indices) -> Floats:
+    """What most devices of the same model have, float64[R]; NaN where too few are known."""
+    most = np.full(value.shape, np.nan)
+    for code in np.unique(model[model >= 0]):
+        of_it = model == code
+        known = value[of_it & ~np.isnan(value)]
+        if known.size >= _FEWEST_PEERS:
+            most[of_it] = np.median(known)
+    return most
+
+
+def _evidence(rule: Rule, present: Bools, since: Floats, now: float, signal: int) -> list[Evidence]:
+    return of_rows(
+        Channel.HARD,
+        Weight.DECISIVE,
+        Subject.DEVICE,
+        rule.family,
+        present,
+        since=since,
+        now=now,
+        # As much as the clip of z.
+        score=12.0,
+        signal=signal,
+        advice=rule.advice,
+        cause=rule.cause,
+    )

@@ -1,0 +1,136 @@
+"""The host's own signs of trouble: they confirm what other channels say, and are a watch alone.
+
+detection.md 1.3: what the operating system counts moves at the fault or slightly before it.
+"""
+
+import numpy as np
+
+from accelwatch.detection.arrays import Bools, Floats
+from accelwatch.detection.channels.parts.building import held_since, judged_nodes, of_rows
+from accelwatch.detection.channels.parts.memory import ChannelState, Memory
+from accelwatch.detection.channels.parts.table import Table, values_at
+from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
+from accelwatch.detection.tick import Tick
+
+# gpu071: 300,000 interrupts fell to 70,000-100,000 (1.3); healthy hosts vary by 5-10 %.
+_COLLAPSED = 0.5
+# Rates below it are those of hosts that do nothing anyway.
+_LEAST_RATE = 100.0
+# Runnable processes ~0 while peers have more than 10 (4.2, N).
+_NOTHING_RUNS = 1.0
+_PEERS_RUN = 10.0
+# 4 times what is usual (4.2, N), from a pressure of 10 % and 16 MiB/s of page-out on: 4 times little
+# is little.
+_TIMES = 4.0
+_PRESSURE = 0.1
+_PAGE_OUT = 16 * 2.0**20
+# Share of a request's time that it was queued: 0.92-0.93 in saves of the study (1.4); with so many
+# requests a second that the share means something (4.2, N).
+_QUEUED = 0.9
+_REQUESTS = 10.0
+# GETATTR took 10 ms, and hundreds at the fault (1.3).
+_ROUND_TRIP_S = 0.1
+# In this share of a group's nodes at once it is no node's matter (4.1, step 6).
+_EVERYBODY = 0.2
+# Two ticks confirm (4.2, N): a condition must have held at the tick before.
+_TICKS = 2
+# Between the levels of 5 that combine and of 8 that weigh alone (4.3).
+_SCORE = 6.0
+_CAUSES = (
+    "interrupts_collapsed",
+    "context_switches_collapsed",
+    "nothing_runs",
+    "io_pressure",
+    "page_out",
+    "nfs_queue",
+    "nfs_round_trip",
+)
+_STORAGE = frozenset({"io_pressure", "nfs_queue", "nfs_round_trip"})
+
+
+class Host(ChannelState):
+    """Channel N. Confirming. Nodes only."""
+
+    def __init__(self, table: Table) -> None:
+        shape = (len(_CAUSES),)
+        super().__init__(nodes=Memory({"since": shape}, {"ticks": shape}))
+        nodes = table.nodes
+        self._interrupts = nodes.place("host_interrupts_total")
+        self._switches = nodes.place("host_context_switches_total")
+        load = (nodes.place("host_runnable_processes"), nodes.place("host_load_average"))
+        self._running = next((place for place in load if place >= 0), -1)
+        self._pressure = nodes.place("host_pressure_ratio", "io", "some")
+        self._page_out = nodes.place("host_paging_bytes_total", "out")
+        self._requests = nodes.place("host_nfs_requests_total")
+        self._round_trip = nodes.place("host_nfs_round_trip_seconds_total")
+        self._execution = nodes.place("host_nfs_execution_seconds_total")
+
+    def evidence(self, tick: Tick) -> list[Evidence]:
+        """Conditions that held at two ticks."""
+        now = tick.frame.now
+        judged = judged_nodes(tick) & ~tick.nodes.held
+        holds = np.stack(self._conditions(tick)) & judged
+        ticks = np.where(holds, np.maximum(self.nodes.codes["ticks"], 0) + 1, 0)
+        self.nodes.codes["ticks"] = np.minimum(ticks, _TICKS).astype(np.int16)
+        since = held_since(self.nodes.floats["since"], holds, now)
+        self.nodes.floats["since"] = since
+        signals = (
+            self._interrupts,
+            self._switches,
+            self._running,
+            self._pressure,
+            self._page_out,
+            self._execution,
+            self._round_trip,
+        )
+        found: list[Evidence] = []
+        for at, cause in enumerate(_CAUSES):
+            found += of_rows(
+                Channel.HOST,
+                Weight.CONFIRMING,
+                Subject.NODE,
+                "storage" if cause in _STORAGE else "host",
+                ticks[at] >= _TICKS,
+                since=since[at],
+                now=now,
+                score=_SCORE,
+                signal=signals[at],
+                # Storage that is slow for many is waited for (6.3, GROUP).
+                advice="wait" if _common(ticks[at] >= _TICKS, judged) else "",
+                cause=cause,
+            )
+        return found
+
+    def _conditions(self, tick: Tick) -> tuple[Bools, ...]:
+        """In the order of `_CAUSES`, bool[M] each; unknown is False."""
+        value, peers = tick.nodes.value, tick.nodes.median
+        requests = values_at(value, self._requests)
+        trip = values_at(value, self._round_trip)
+        execution = values_at(value, self._execution)
+        busy = requests > _REQUESTS
+        running = values_at(value, self._running)
+        return (
+            _below(values_at(value, self._interrupts), values_at(peers, self._interrupts)),
+            _below(values_at(value, self._switches), values_at(peers, self._switches)),
+            (running < _NOTHING_RUNS) & (values_at(peers, self._running) > _PEERS_RUN),
+            self._above(tick, self._pressure, _PRESSURE),
+            self._above(tick, self._page_out, _PAGE_OUT),
+            # What is not spent on the way is spent in the queue.
+            busy & (execution > 0) & (execution - trip > _QUEUED * execution),
+            busy & (trip > _ROUND_TRIP_S * requests),
+        )
+
+    def _above(self, tick: Tick, place: int, least: float) -> Bools:
+        """Beyond four times what peers have, or itself where it has no peers."""
+        value = values_at(tick.nodes.value, place)
+        peers = values_at(tick.nodes.median, place)
+        usual = np.where(np.isnan(peers), values_at(tick.nodes.usual, place), peers)
+        return np.asarray((value > _TIMES * usual) & (value > least))
+
+
+def _below(value: Floats, peers: Floats) -> Bools:
+    return np.asarray((value < _COLLAPSED * peers) & (peers > _LEAST_RATE))
+
+
+def _common(present: Bools, judged: Bools) -> bool:
+    return bool(present.sum() > max(1.0, _EVERYBODY * judged.sum()))

@@ -1,0 +1,1 @@
+"""What channels are made of: memories, runs of ticks, tables, and what several conditions share."""

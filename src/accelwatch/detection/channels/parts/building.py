@@ -1,0 +1,104 @@
+"""How channels make `Evidence` of arrays, and which rows may be judged at all."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from accelwatch.detection.arrays import Bools, Floats, Indices
+from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
+from accelwatch.detection.frame import DeviceState, NodeState
+from accelwatch.detection.tick import Tick
+
+
+def judged_nodes(tick: Tick) -> Bools:
+    """bool[M]: up, and nobody works at them."""
+    frame = tick.frame
+    silent = frame.node_state == NodeState.DOWN
+    return np.asarray(~silent & ~frame.maintenance)
+
+
+def judged_devices(tick: Tick) -> Bools:
+    """bool[N]: on a node that is judged, and not in others' hands."""
+    frame = tick.frame
+    elsewhere = np.isin(frame.device_state, (DeviceState.AWAY, DeviceState.STALE))
+    return np.asarray(judged_nodes(tick)[frame.node_of] & ~elsewhere)
+
+
+def by_family(
+    channel: Channel,
+    weight: Weight,
+    subject: Subject,
+    families: Mapping[str, Indices],
+    *,
+    score: Floats,
+    since: Floats,
+    now: float,
+) -> list[Evidence]:
+    """Evidence for each family: of a row, its strongest signal. `score` is NaN for nothing to say.
+
+    `score` and `since` are float64[S, R]; families hold places on the first axis.
+    """
+    found = []
+    for family, places in families.items():
+        scores = np.where(np.isnan(score[places]), -np.inf, score[places])
+        rows = np.flatnonzero((scores > -np.inf).any(axis=0))
+        if not rows.size:
+            continue
+        first = scores[:, rows].argmax(axis=0)
+        begun = since[places[first], rows]
+        found.append(
+            Evidence(
+                channel=channel,
+                weight=weight,
+                family=family,
+                subject=subject,
+                rows=rows,
+                score=scores[first, rows],
+                sustained_s=now - begun,
+                since=begun,
+                signal=places[first],
+            )
+        )
+    return found
+
+
+def of_rows(
+    channel: Channel,
+    weight: Weight,
+    subject: Subject,
+    family: str,
+    present: Bools,
+    *,
+    since: Floats,
+    now: float,
+    score: Floats | float = 8.0,
+    signal: int = -1,
+    advice: str = "",
+    cause: str = "",
+) -> list[Evidence]:
+    """One condition that holds for some rows: evidence for these, or none. Arrays are [R]."""
+    rows = np.flatnonzero(present)
+    if not rows.size:
+        return []
+    scores = np.broadcast_to(np.asarray(score, dtype=np.float64), present.shape)
+    begun = since[rows]
+    return [
+        Evidence(
+            channel=channel,
+            weight=weight,
+            family=family,
+            subject=subject,
+            rows=rows,
+            score=scores[rows].copy(),
+            sustained_s=now - begun,
+            since=begun,
+            signal=np.full(rows.size, signal, dtype=np.intp),
+            advice=advice,
+            cause=cause,
+        )
+    ]
+
+
+def held_since(since: Floats, present: Bools, now: float) -> Floats:
+    """When a condition began that holds at present; NaN where it does not hold."""
+    return np.where(present, np.where(np.isnan(since), now, since), np.nan)

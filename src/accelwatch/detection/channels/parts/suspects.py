@@ -1,0 +1,77 @@
+"""Who is to blame for a job that hangs: the device that differs, or whose traffic stopped first."""
+
+import numpy as np
+
+from accelwatch.detection.arrays import Bools, Floats, Indices
+from accelwatch.detection.channels.parts.building import of_rows
+from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
+from accelwatch.detection.frame import DeviceState
+from accelwatch.detection.tick import Tick
+
+# Everybody else is at 0.9 and more: one at less than half of it does not wait, but is dead
+# (detection.md 5.3: "culprit has util 0 or missing process").
+_IDLE = 0.5
+# More than a quarter that differ are not one culprit but another part of the job.
+_FEW = 0.25
+# Stopping times come from samples: only a whole interval of difference means something. It names a
+# node as a hint (level between 5, which combines, and 8, which weighs alone: 4.3).
+_HINT = 6.0
+
+
+def evidence(
+    tick: Tick, rows: Indices, load: Floats, stopped: Floats, began: float
+) -> list[Evidence]:
+    """Of a job of these devices: those that differ; otherwise the node that stopped first, if one did.
+
+    `load` and `stopped` (Unix seconds; NaN: it did not) are float64[N].
+    """
+    frame = tick.frame
+    gone = np.isin(frame.device_state[rows], (DeviceState.LOST, DeviceState.UNREADABLE))
+    differs = rows[gone | (load[rows] < _IDLE)]
+    since = np.full(frame.job.size, began)
+    if 0 < differs.size <= max(1.0, _FEW * rows.size):
+        return of_rows(
+            Channel.HANG,
+            Weight.DECISIVE,
+            Subject.DEVICE,
+            "compute",
+            _mask(differs, frame.job.size),
+            since=since,
+            now=frame.now,
+            score=12.0,
+            advice="exclude",
+            cause="hang_culprit",
+        )
+    first = _first_node(frame.node_of[rows], stopped[rows], frame.interval_s)
+    if first < 0:
+        return []
+    return of_rows(
+        Channel.HANG,
+        Weight.STATISTICAL,
+        Subject.NODE,
+        "compute",
+        _mask(np.array([first]), frame.maintenance.size),
+        since=np.full(frame.maintenance.size, np.nanmin(stopped[rows])),
+        now=frame.now,
+        score=_HINT,
+        advice="exclude",
+        cause="stopped_first",
+    )
+
+
+def _mask(rows: Indices, size: int) -> Bools:
+    mask = np.zeros(size, dtype=np.bool_)
+    mask[rows] = True
+    return mask
+
+
+def _first_node(nodes: Indices, stopped: Floats, interval_s: float) -> int:
+    """The node whose traffic stopped an interval before all others'; -1 where none did."""
+    known = ~np.isnan(stopped)
+    names = np.unique(nodes[known])
+    if names.size < 2:
+        return -1
+    begun = np.array([stopped[known & (nodes == name)].min() for name in names])
+    order = np.argsort(begun)
+    ahead = begun[order[1]] - begun[order[0]] >= interval_s
+    return int(names[order[0]]) if ahead else -1

@@ -1,0 +1,72 @@
+"""Peer level: a row is away from those that do the same work, and stays away.
+
+Covers slow devices, throttling, a power brake, faults of one side of a host. The score is the level
+kept in 8 of 10 ticks (detection.md 4.2, P): 8 weighs alone, 6 where another family agrees, which
+fusion decides.
+"""
+
+import numpy as np
+
+from accelwatch.detection.arrays import Bools, Floats
+from accelwatch.detection.channels.parts import persistence
+from accelwatch.detection.channels.parts.building import by_family, judged_devices, judged_nodes
+from accelwatch.detection.channels.parts.memory import ChannelState
+from accelwatch.detection.channels.parts.table import Level, Table
+from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
+from accelwatch.detection.signals.signal import Direction, SignalRow
+from accelwatch.detection.tick import Residuals, Tick
+
+
+def compared(row: SignalRow) -> bool:
+    """Whether peers say anything about it: counters of faults are judged by their episodes."""
+    return not row.errors
+
+
+def badness(level: Level, residuals: Residuals, judged: Bools) -> Floats:
+    """z as far as it is bad, float64[S, R]: positive the worse; NaN where unknown or not judged."""
+    signs = [row.direction for row in level.rows]
+    high = np.array([sign is not Direction.LOW for sign in signs])[:, None]
+    low = np.array([sign is not Direction.HIGH for sign in signs])[:, None]
+    z = np.where(judged & ~residuals.held, residuals.z, np.nan)
+    bad: Floats = np.where(high & (z > 0), z, np.where(low & (z < 0), -z, z * 0.0))
+    return bad
+
+
+class Peer(ChannelState):
+    """Channel P."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(
+            persistence.memory(len(table.devices.rows)), persistence.memory(len(table.nodes.rows))
+        )
+        self._table = table
+        self._device_families = table.devices.families(compared)
+        self._node_families = table.nodes.families(compared)
+
+    def evidence(self, tick: Tick) -> list[Evidence]:
+        """Levels of 5 and more that have lasted four ticks, for each family."""
+        now = tick.frame.now
+        device_bad = badness(self._table.devices, tick.devices, judged_devices(tick))
+        node_bad = badness(self._table.nodes, tick.nodes, judged_nodes(tick))
+        device_score, device_since = persistence.kept_level(self.devices, device_bad, now)
+        node_score, node_since = persistence.kept_level(self.nodes, node_bad, now)
+        return [
+            *by_family(
+                Channel.PEER,
+                Weight.STATISTICAL,
+                Subject.DEVICE,
+                self._device_families,
+                score=device_score,
+                since=device_since,
+                now=now,
+            ),
+            *by_family(
+                Channel.PEER,
+                Weight.STATISTICAL,
+                Subject.NODE,
+                self._node_families,
+                score=node_score,
+                since=node_since,
+                now=now,
+            ),
+        ]

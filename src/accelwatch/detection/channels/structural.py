@@ -1,0 +1,153 @@
+"""Structure: what is not there any more. Devices, families of signals, changes of a value, nodes.
+
+It moves before any line of a log (detection.md 2): a device that hangs is no longer listed. A gap with
+nothing else is the collector's, and is said of the node in the family `scrape`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from accelwatch.detection.arrays import Bools, Floats, Indices
+from accelwatch.detection.channels.parts import frozen, scrape
+from accelwatch.detection.channels.parts.building import (
+    held_since,
+    judged_devices,
+    judged_nodes,
+    of_rows,
+)
+from accelwatch.detection.channels.parts.memory import ChannelState, Memory
+from accelwatch.detection.channels.parts.table import Table
+from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
+from accelwatch.detection.frame import DeviceState, Frame
+from accelwatch.detection.tick import Tick
+
+# Two ticks (detection.md 4.2, S): a scrape may come late, and two seldom do.
+_TICKS = 2
+# A family counts as had when it was there in ten ticks.
+_HAD = 10
+# Alone after some minutes: above the level of 8 (4.3).
+_FAMILY_SCORE = 10.0
+# More than half of a node's devices at once is the collector, not a device: two devices do not fail
+# together, and one of two is no majority.
+_MOST = 0.5
+
+
+class _Condition(NamedTuple):
+    """Something that is gone of devices, and how it is named for one device and for most of a node."""
+
+    cause: str
+    cause_of_node: str
+    weight: Weight
+    score: float
+    advice: str
+    needed: int
+
+
+# A device that is not listed or cannot be read while its node answers has gone (4.3: S of a device
+# alerts alone). Of a family it may be an option of the exporter that somebody changed.
+_CONDITIONS = (
+    _Condition("device_gone", "all_devices_gone", Weight.DECISIVE, 12.0, "reboot", _TICKS),
+    _Condition("device_unreadable", "devices_unreadable", Weight.DECISIVE, 12.0, "reset", _TICKS),
+    _Condition("signals_gone", "signals_gone", Weight.STATISTICAL, _FAMILY_SCORE, "", _TICKS),
+    # `frozen` has counted ten ticks already.
+    _Condition("values_frozen", "exporter_frozen", Weight.STATISTICAL, 8.0, "", 1),
+)
+
+
+class Structural(ChannelState):
+    """Channel S."""
+
+    def __init__(self, table: Table) -> None:
+        self._families = list(table.devices.families(lambda _: True).values())
+        kinds = (len(_CONDITIONS),)
+        series = (len(table.devices.rows),)
+        super().__init__(
+            Memory(
+                {"since": kinds, "value": series, "median": series, "sampled": ()},
+                {"ticks": kinds, "had": (len(self._families),), "frozen": series},
+            ),
+            Memory(scrape.FLOATS, scrape.CODES),
+        )
+        self._table = table
+
+    def evidence(self, tick: Tick) -> list[Evidence]:
+        """What has been gone for two ticks, of devices; and of nodes."""
+        found: list[Evidence] = []
+        judged = judged_devices(tick)
+        holds = (
+            _gone(tick.frame),
+            tick.frame.device_state == DeviceState.UNREADABLE,
+            self._family_gone(tick.frame),
+            frozen.is_frozen(self.devices, self._table.devices, tick),
+        )
+        for at, (condition, present) in enumerate(zip(_CONDITIONS, holds, strict=True)):
+            found += self._of_condition(at, condition, present & judged, tick)
+        return found + scrape.evidence(self.nodes, self._table.nodes, tick)
+
+    def _family_gone(self, frame: Frame) -> Bools:
+        """bool[N]: a family that was there is not, while others of the device are."""
+        known = ~np.isnan(frame.devices)
+        there = np.stack([known[places].any(axis=0) for places in self._families])
+        had = self.devices.codes["had"]
+        lost = (had >= _HAD) & ~there
+        fresh = _age(frame, frame.device_sampled) < frame.interval_s * 1.5
+        self.devices.codes["had"] = np.where(there, np.minimum(had + 1, _HAD), had)
+        return np.asarray(lost.any(axis=0) & there.any(axis=0) & fresh)
+
+    def _of_condition(
+        self, at: int, condition: _Condition, present: Bools, tick: Tick
+    ) -> list[Evidence]:
+        now, node_of = tick.frame.now, tick.frame.node_of
+        kept = self.devices
+        ticks = np.where(present, np.maximum(kept.codes["ticks"][at], 0) + 1, 0)
+        kept.codes["ticks"][at] = np.minimum(ticks, _TICKS)
+        since = held_since(kept.floats["since"][at], present, now)
+        kept.floats["since"][at] = since
+        present = ticks >= condition.needed
+        nodes = _most_of(present, node_of, judged_nodes(tick))
+        node_since = np.full(nodes.size, np.inf)
+        np.minimum.at(node_since, node_of[present], since[present])
+        alone = present & ~nodes[node_of]
+        found = of_rows(
+            Channel.STRUCTURAL,
+            condition.weight,
+            Subject.DEVICE,
+            "other",
+            alone,
+            since=since,
+            now=now,
+            score=condition.score,
+            advice=condition.advice,
+            cause=condition.cause,
+        )
+        return found + of_rows(
+            Channel.STRUCTURAL,
+            Weight.STATISTICAL,
+            Subject.NODE,
+            "scrape",
+            nodes,
+            since=node_since,
+            now=now,
+            cause=condition.cause_of_node,
+        )
+
+
+def _age(frame: Frame, sampled: Floats) -> Floats:
+    return np.where(np.isfinite(sampled), frame.now - sampled, np.inf)
+
+
+def _gone(frame: Frame) -> Bools:
+    """bool[N]: its node answers and does not list it; never of one that was never seen."""
+    node_fresh = _age(frame, frame.node_sampled) < frame.interval_s * 1.5
+    # Its sample is older than its node's by two intervals.
+    behind = frame.node_sampled[frame.node_of] - frame.device_sampled >= frame.interval_s * 1.5
+    seen = np.isfinite(frame.device_sampled)
+    return np.asarray(node_fresh[frame.node_of] & behind & seen)
+
+
+def _most_of(present: Bools, node_of: Indices, judged: Bools) -> Bools:
+    """bool[M]: more than half of a node's devices, and two at least."""
+    there = np.bincount(node_of, minlength=judged.size)
+    hit = np.bincount(node_of[present], minlength=judged.size)
+    return np.asarray((hit > _MOST * there) & (hit >= 2) & judged)

@@ -1,0 +1,75 @@
+from accelwatch.detection.channels.drift import Drift
+from accelwatch.detection.evidence import Channel, Evidence
+from support.detection.ticks import HEAT, TABLE, Ticks, only, row
+
+
+def run(ticks: Ticks, drift: Drift, level: float, count: int) -> list[Evidence]:
+    found: list[Evidence] = []
+    for _ in range(count):
+        found = drift.evidence(ticks.after(device_z={HEAT: row(16, 0.2, r5=level)}))
+    return found
+
+
+def test_two_deviations_of_heat_for_hours_reach_the_threshold() -> None:
+    ticks = Ticks()
+    drift = Drift(TABLE)
+    ticks.started(drift)
+    begins = ticks.now
+    assert run(ticks, drift, 2.0, 200) == []
+    found = only(run(ticks, drift, 2.0, 300))
+    assert (found.channel, found.family, found.rows.tolist()) == (Channel.DRIFT, "thermal", [5])
+    assert found.score[0] >= 8.0
+    assert abs(found.since[0] - begins) <= 600.0
+
+
+def test_what_is_within_the_allowed_drift_never_adds_up() -> None:
+    ticks = Ticks()
+    drift = Drift(TABLE)
+    ticks.started(drift)
+    assert run(ticks, drift, 0.7, 1000) == []
+
+
+def test_cooler_than_before_is_no_harm() -> None:
+    ticks = Ticks()
+    drift = Drift(TABLE)
+    ticks.started(drift)
+    assert run(ticks, drift, -4.0, 400) == []
+
+
+def test_a_job_that_changes_its_phase_each_minute_is_not_judged() -> None:
+    ticks = Ticks()
+    drift = Drift(TABLE)
+    ticks.started(drift)
+    for _ in range(200):
+        ticks.held = False
+        assert run(ticks, drift, 12.0, 1) == []
+        ticks.held = True
+        assert run(ticks, drift, 12.0, 1) == []
+
+
+def test_means_of_few_samples_are_dropped() -> None:
+    ticks = Ticks()
+    drift = Drift(TABLE)
+    ticks.started(drift)
+    for count in range(400):
+        ticks.missing = set() if count % 5 == 0 else {5}
+        assert run(ticks, drift, 12.0, 1) == []
+
+
+def test_maintenance_adds_nothing() -> None:
+    ticks = Ticks(maintenance={1})
+    drift = Drift(TABLE)
+    ticks.started(drift)
+    run(ticks, drift, 12.0, 300)
+    ticks.maintenance = set()
+    assert run(ticks, drift, 0.0, 1) == []
+
+
+def test_a_restart_goes_on() -> None:
+    ticks = Ticks()
+    drift, other = Drift(TABLE), Drift(TABLE)
+    ticks.started(drift)
+    run(ticks, drift, 12.0, 120)
+    other.load(drift.dump())
+    other.resize(16, 4)
+    assert only(run(ticks, other, 12.0, 1)).score[0] >= 8.0

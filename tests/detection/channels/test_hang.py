@@ -1,0 +1,207 @@
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from accelwatch.detection.channels.hang import Hang
+from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
+from accelwatch.detection.frame import DeviceState
+from support.detection.ticks import LOAD, POWER, RECEIVED, SENT, TABLE, Ticks, only, row
+
+FABRIC = ("host_rdma_bytes_total", "*", "*", "receive")
+REQUESTS = ("host_nfs_requests_total",)
+
+
+class Job:
+    """A job on sixteen devices of four nodes, which trains until something is changed here."""
+
+    def __init__(self) -> None:
+        self.ticks = Ticks()
+        self.hang = Hang(TABLE)
+        self.ticks.started(self.hang)
+        self.load = np.full(16, 0.99)
+        self.power = np.full(16, 600.0)
+        self.traffic = np.full(16, 1e10)
+        self.fabric = np.full(4, 5e9)
+        self.requests = 1.0
+
+    def run(self, count: int) -> list[Evidence]:
+        found: list[Evidence] = []
+        for _ in range(count):
+            found = self.hang.evidence(
+                self.ticks.after(
+                    {
+                        LOAD: self.load,
+                        POWER: self.power,
+                        RECEIVED: self.traffic,
+                        SENT: self.traffic,
+                    },
+                    {FABRIC: self.fabric, REQUESTS: self.requests},
+                    node_usual={REQUESTS: 1.0},
+                )
+            )
+        return found
+
+    def hangs(self) -> None:
+        self.power = np.full(16, 250.0)
+        self.traffic = np.zeros(16)
+        self.fabric = np.zeros(4)
+
+
+def of_jobs(found: list[Evidence]) -> list[Evidence]:
+    return [item for item in found if item.subject is Subject.JOB]
+
+
+def test_a_job_that_waits_busily() -> None:
+    job = Job()
+    assert job.run(40) == []
+    job.hangs()
+    assert job.run(3) == []
+    found = only(job.run(1))
+    assert (found.channel, found.weight, found.rows.tolist()) == (
+        Channel.HANG,
+        Weight.DECISIVE,
+        [0],
+    )
+    assert found.sustained_s.tolist() == [90.0]
+    # It goes on for as long as it lasts, and is not learned.
+    assert of_jobs(job.run(200))
+
+
+def _idle(job: Job) -> None:
+    job.load[:4] = 0.5
+
+
+def _powerful(job: Job) -> None:
+    job.power = np.full(16, 400.0)
+
+
+def _moves_over_links(job: Job) -> None:
+    job.traffic = np.full(16, 1e9)
+
+
+def _moves_over_fabric(job: Job) -> None:
+    job.fabric = np.full(4, 5e9)
+
+
+def _saves(job: Job) -> None:
+    job.requests = 50.0
+
+
+def _is_worked_at(job: Job) -> None:
+    job.ticks.maintenance = {2}
+
+
+def _is_not_read(job: Job) -> None:
+    job.ticks.missing = {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize(
+    "but",
+    [
+        _idle,
+        _powerful,
+        _moves_over_links,
+        _moves_over_fabric,
+        _saves,
+        _is_worked_at,
+        _is_not_read,
+    ],
+)
+def test_each_condition_is_needed(but: Callable[[Job], None]) -> None:
+    job = Job()
+    job.run(40)
+    job.hangs()
+    but(job)
+    assert of_jobs(job.run(8)) == []
+
+
+def test_the_device_that_differs_is_to_blame() -> None:
+    job = Job()
+    job.run(40)
+    job.hangs()
+    job.load[9] = 0.0
+    found = [item for item in job.run(4) if item.subject is Subject.DEVICE]
+    assert (only(found).cause, only(found).rows.tolist()) == ("hang_culprit", [9])
+
+
+def test_a_device_that_is_lost_is_to_blame() -> None:
+    job = Job()
+    job.run(40)
+    job.hangs()
+    job.ticks.device_state = {9: DeviceState.LOST}
+    found = [item for item in job.run(4) if item.subject is Subject.DEVICE]
+    assert only(found).rows.tolist() == [9]
+
+
+def test_the_node_whose_traffic_stopped_first_is_suspected() -> None:
+    job = Job()
+    job.run(40)
+    job.traffic[8:12] = 0.0
+    job.run(1)
+    job.hangs()
+    found = [item for item in job.run(4) if item.subject is Subject.NODE]
+    assert (only(found).cause, only(found).rows.tolist()) == ("stopped_first", [2])
+    assert only(found).weight is Weight.STATISTICAL
+
+
+def test_nobody_is_suspected_when_all_stop_together() -> None:
+    job = Job()
+    job.run(40)
+    job.hangs()
+    assert [item.subject for item in job.run(6)] == [Subject.JOB]
+
+
+def test_a_job_of_one_device_never_hangs() -> None:
+    job = Job()
+    job.ticks.jobs = tuple(f"j{number}" for number in range(16))
+    job.ticks.job = np.arange(16)
+    job.run(40)
+    job.hangs()
+    assert job.run(10) == []
+
+
+def test_a_new_job_has_no_past() -> None:
+    job = Job()
+    job.run(40)
+    job.ticks.jobs = ("other",)
+    job.hangs()
+    assert job.run(10) == []
+
+
+def test_codes_that_are_given_anew_change_nothing() -> None:
+    job = Job()
+    job.run(40)
+    job.ticks.jobs = ("a", "train")
+    job.ticks.job[:] = 1
+    job.hangs()
+    assert only(job.run(4)).rows.tolist() == [1]
+
+
+def test_devices_of_no_job_say_nothing() -> None:
+    job = Job()
+    job.ticks.job[:] = -1
+    job.run(40)
+    job.hangs()
+    assert job.run(10) == []
+
+
+def test_a_job_whose_work_changes_each_minute_does_not_hang() -> None:
+    job = Job()
+    job.run(40)
+    for _ in range(20):
+        job.hangs()
+        assert job.run(2) == []
+        job.power, job.traffic = row(16, 600.0), row(16, 1e10)
+        job.fabric = row(4, 5e9)
+        assert job.run(2) == []
+
+
+def test_a_restart_keeps_the_past() -> None:
+    job = Job()
+    job.run(40)
+    kept, job.hang = job.hang.dump(), Hang(TABLE)
+    job.hang.load(kept)
+    job.hang.resize(16, 4)
+    job.hangs()
+    assert only(job.run(4)).subject is Subject.JOB

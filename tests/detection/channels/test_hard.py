@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+
+from accelwatch.detection.channels.hard import Hard
+from accelwatch.detection.evidence import Evidence, Weight
+from accelwatch.detection.frame import DeviceState
+from accelwatch.schema.metrics import Series
+from support.detection.ticks import LOAD, TABLE, Ticks, only, row
+
+WIDTH: Series = ("pcie_link_width_lanes", "current")
+
+
+def started(ticks: Ticks) -> Hard:
+    hard = Hard(TABLE)
+    ticks.started(hard)
+    return hard
+
+
+@pytest.mark.parametrize(
+    ("series", "cause", "advice"),
+    [
+        (("memory_remapped_rows", "uncorrected"), "row_remap", "reset"),
+        (("ecc_errors_total", "uncorrected"), "uncorrected_ecc", "reset"),
+    ],
+)
+def test_one_more_is_enough_and_stands_for_ten_minutes(
+    series: Series, cause: str, advice: str
+) -> None:
+    ticks = Ticks()
+    hard = started(ticks)
+    assert hard.evidence(ticks.after(increase={series: 0.0})) == []
+    found = only(hard.evidence(ticks.after(increase={series: row(16, 0, r4=1)})))
+    assert (found.cause, found.advice, found.weight) == (cause, advice, Weight.DECISIVE)
+    assert (found.rows.tolist(), found.sustained_s.tolist()) == ([4], [0.0])
+    for _ in range(20):
+        assert hard.evidence(ticks.after(increase={series: 0.0}))
+    assert hard.evidence(ticks.after(increase={series: 0.0})) == []
+
+
+def test_a_reset_counter_and_a_missing_sample_are_no_step() -> None:
+    ticks = Ticks()
+    hard = started(ticks)
+    series = ("ecc_errors_total", "uncorrected")
+    assert hard.evidence(ticks.after({series: 7.0}, increase={series: np.nan})) == []
+    ticks.missing = {4}
+    assert hard.evidence(ticks.after(increase={series: row(16, 0, r4=1)})) == []
+
+
+def test_a_remap_failure_stands_as_long_as_its_flag() -> None:
+    ticks = Ticks()
+    hard = started(ticks)
+    series = ("memory_repair_failed",)
+    for _ in range(40):
+        found = only(hard.evidence(ticks.after({series: row(16, 0, r4=1)})))
+    assert (found.cause, found.advice) == ("remap_failure", "replace")
+    assert hard.evidence(ticks.after({series: 0.0})) == []
+
+
+@pytest.mark.parametrize(
+    ("series", "cause"),
+    [
+        (("throttle_active", "thermal_hardware"), "thermal_slowdown"),
+        (("throttle_active", "power_brake"), "power_brake"),
+    ],
+)
+def test_slowdowns_of_two_minutes(series: Series, cause: str) -> None:
+    ticks = Ticks()
+    hard = started(ticks)
+    for _ in range(4):
+        assert hard.evidence(ticks.after({series: row(16, 0, r4=1)})) == []
+    assert only(hard.evidence(ticks.after({series: row(16, 0, r4=1)}))).cause == cause
+    assert hard.evidence(ticks.after({series: 0.0})) == []
+
+
+def test_a_slowdown_that_comes_and_goes_is_none() -> None:
+    ticks = Ticks()
+    hard = started(ticks)
+    series = ("throttle_active", "thermal_hardware")
+    for number in range(30):
+        assert hard.evidence(ticks.after({series: float(number % 3 > 0)})) == []
+
+
+def width(ticks: Ticks, hard: Hard, lanes: float, load: float, count: int = 4) -> list[Evidence]:
+    found: list[Evidence] = []
+    for _ in range(count):
+        found = hard.evidence(ticks.after({WIDTH: row(16, 16, r4=lanes), LOAD: load}))
+    return found
+
+
+def test_a_link_below_its_own_best_under_load() -> None:
+    ticks = Ticks()
+    ticks.model[:] = np.arange(16)
+    hard = started(ticks)
+    assert width(ticks, hard, 16, 0.9) == []
+    found = only(width(ticks, hard, 8, 0.9))
+    assert (found.cause, found.rows.tolist()) == ("pcie_width", [4])
+
+
+def test_a_link_below_what_its_model_has_under_load() -> None:
+    ticks = Ticks()
+    hard = started(ticks)
+    assert only(width(ticks, hard, 8, 0.9)).rows.tolist() == [4]
+
+
+def test_a_link_that_rests_is_no_fault() -> None:
+    ticks = Ticks()
+    hard = started(ticks)
+    assert width(ticks, hard, 8, 0.1) == []
+
+
+def test_a_link_that_was_always_so_without_peers_is_no_fault() -> None:
+    ticks = Ticks()
+    ticks.model[:] = np.arange(16)
+    hard = started(ticks)
+    assert width(ticks, hard, 8, 0.9) == []
+
+
+def test_a_lost_device_but_not_in_maintenance() -> None:
+    ticks = Ticks(device_state={4: DeviceState.LOST})
+    hard = started(ticks)
+    found = only(hard.evidence(ticks.after()))
+    assert (found.cause, found.advice, found.rows.tolist()) == ("device_lost", "reboot", [4])
+    ticks.maintenance = {1}
+    assert hard.evidence(ticks.after()) == []

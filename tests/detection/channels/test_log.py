@@ -1,0 +1,132 @@
+import pytest
+
+from accelwatch.detection.channels.log import Log
+from accelwatch.detection.evidence import Evidence, Subject, Weight
+from accelwatch.detection.frame import FrameEvent
+from accelwatch.schema.event import Category, ErrorEvent, severity
+from support.detection.ticks import Ticks, only
+
+
+def event(
+    ticks: Ticks,
+    code: str,
+    category: Category,
+    *,
+    after_s: float = 10.0,
+    device: int = 6,
+    trusted: bool = True,
+) -> FrameEvent:
+    made = ErrorEvent(
+        code=code,
+        category=category,
+        time=ticks.now + after_s,
+        text="",
+        source="kernel_log",
+        trusted=trusted,
+    )
+    return FrameEvent(1, device, made, severity(made))
+
+
+def run(ticks: Ticks, log: Log, *events: FrameEvent) -> list[Evidence]:
+    return log.evidence(ticks.after(events=events))
+
+
+@pytest.mark.parametrize(
+    ("code", "category", "family", "advice"),
+    [
+        ("xid_79", Category.BUS, "pcie", "reboot"),
+        ("xid_145", Category.LINK_FATAL, "nvlink", "reset"),
+        ("xid_119", Category.FIRMWARE, "other", "reset"),
+        ("xid_48", Category.MEMORY_FATAL, "ecc", "reset"),
+        ("xid_64", Category.MEMORY_FATAL, "ecc", "replace"),
+        ("xid_94", Category.MEMORY_CONTAINED, "ecc", "restart"),
+    ],
+)
+def test_what_is_critical_is_decisive(
+    code: str, category: Category, family: str, advice: str
+) -> None:
+    ticks, log = Ticks(), Log()
+    found = only(run(ticks, log, event(ticks, code, category)))
+    assert (found.weight, found.family, found.advice, found.cause) == (
+        Weight.DECISIVE,
+        family,
+        advice,
+        code,
+    )
+    assert (found.subject, found.rows.tolist()) == (Subject.DEVICE, [6])
+
+
+@pytest.mark.parametrize("category", [Category.LINK, Category.THERMAL, Category.OTHER])
+def test_a_warning_confirms(category: Category) -> None:
+    ticks, log = Ticks(), Log()
+    assert only(run(ticks, log, event(ticks, "x", category))).weight is Weight.CONFIRMING
+
+
+def test_an_applications_fault_never_excludes() -> None:
+    ticks, log = Ticks(), Log()
+    found = only(run(ticks, log, event(ticks, "xid_31", Category.APPLICATION)))
+    assert (found.weight, found.advice) == (Weight.CONFIRMING, "restart")
+
+
+def test_an_event_of_the_node() -> None:
+    ticks, log = Ticks(), Log()
+    found = only(run(ticks, log, event(ticks, "mce", Category.MEMORY_FATAL, device=-1)))
+    assert (found.subject, found.rows.tolist()) == (Subject.NODE, [1])
+
+
+def test_the_first_code_of_a_burst_is_its_cause() -> None:
+    ticks, log = Ticks(), Log()
+    run(ticks, log, event(ticks, "xid_145", Category.LINK_FATAL))
+    found = run(ticks, log, event(ticks, "xid_79", Category.BUS, after_s=0.0))
+    assert only(found).cause == "xid_145"
+    for _ in range(8):
+        run(ticks, log)
+    found = run(ticks, log, event(ticks, "xid_79", Category.BUS))
+    assert only(found).cause == "xid_79"
+
+
+def test_a_fault_of_hardware_after_one_of_an_application_is_the_cause() -> None:
+    ticks, log = Ticks(), Log()
+    run(ticks, log, event(ticks, "xid_31", Category.APPLICATION))
+    found = only(run(ticks, log, event(ticks, "xid_79", Category.BUS)))
+    assert (found.cause, found.weight) == ("xid_79", Weight.DECISIVE)
+
+
+def test_an_applications_fault_after_one_of_hardware_changes_nothing() -> None:
+    ticks, log = Ticks(), Log()
+    run(ticks, log, event(ticks, "xid_79", Category.BUS))
+    found = only(run(ticks, log, event(ticks, "xid_31", Category.APPLICATION)))
+    assert (found.cause, found.weight) == ("xid_79", Weight.DECISIVE)
+
+
+def test_a_burst_stands_for_a_while_and_ends() -> None:
+    ticks, log = Ticks(), Log()
+    run(ticks, log, event(ticks, "xid_79", Category.BUS))
+    for _ in range(25):
+        assert run(ticks, log)
+    for _ in range(3):
+        run(ticks, log)
+    assert run(ticks, log) == []
+
+
+def test_what_is_untrusted_or_over_says_nothing() -> None:
+    ticks, log = Ticks(), Log()
+    untrusted = event(ticks, "xid_79", Category.BUS, trusted=False)
+    over = event(ticks, "device_recovered", Category.OTHER)
+    assert run(ticks, log, untrusted, over) == []
+
+
+def test_a_node_in_maintenance_may_say_what_it_likes() -> None:
+    ticks, log = Ticks(maintenance={1}), Log()
+    assert run(ticks, log, event(ticks, "xid_79", Category.BUS)) == []
+
+
+def test_a_restart_goes_on_and_a_new_generation_begins_anew() -> None:
+    import numpy as np
+
+    ticks, log, other = Ticks(), Log(), Log()
+    run(ticks, log, event(ticks, "xid_79", Category.BUS))
+    other.load(log.dump())
+    assert only(run(ticks, other)).cause == "xid_79"
+    other.void(np.array([6]), np.array([], dtype=np.intp))
+    assert run(ticks, other) == []

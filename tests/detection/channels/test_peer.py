@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+
+from accelwatch.detection.channels.peer import Peer
+from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
+from support.detection.ticks import HEAT, POWER, TABLE, Ticks, only, row
+
+
+def run(ticks: Ticks, levels: list[float], peer: Peer | None = None) -> list[list[Evidence]]:
+    """Evidence tick by tick with device 3 at these levels of power."""
+    peer = peer or Peer(TABLE)
+    ticks.started(peer)
+    return [
+        peer.evidence(ticks.after(device_z={POWER: row(16, 0.3, r3=level)})) for level in levels
+    ]
+
+
+def test_a_level_of_8_in_8_of_10_ticks_scores_8() -> None:
+    ticks = Ticks()
+    found = only(run(ticks, [-9.0] * 5 + [1.0] + [-9.0] * 2 + [1.0] + [-8.5])[-1])
+    assert (found.channel, found.weight, found.subject) == (
+        Channel.PEER,
+        Weight.STATISTICAL,
+        Subject.DEVICE,
+    )
+    assert found.family == "power"
+    assert found.rows.tolist() == [3]
+    assert found.score.tolist() == [8.5]
+    assert found.sustained_s.tolist() == [270.0]
+
+
+def test_a_level_of_8_in_7_of_10_ticks_scores_less() -> None:
+    found = run(Ticks(), [-9, -9, 6.5, -9, -9, 6.5, -9, -9, 6.5, -9])[-1]
+    assert only(found).score.tolist() == [6.5]
+
+
+def test_transients_are_no_evidence() -> None:
+    assert not any(run(Ticks(), [11, 11, 11, 0, 0, 0, 0] * 4))
+
+
+def test_what_came_before_the_run_does_not_count_for_its_length() -> None:
+    found = run(Ticks(), [9.0] + [0.0] * 5 + [9.0] * 4)[-1]
+    assert only(found).sustained_s.tolist() == [90.0]
+
+
+def test_only_the_bad_side_counts() -> None:
+    ticks = Ticks()
+    peer = ticks.started(Peer(TABLE))
+    cool = [peer.evidence(ticks.after(device_z={HEAT: row(16, 0, r3=-12)})) for _ in range(10)]
+    assert not any(cool)
+    hot = [peer.evidence(ticks.after(device_z={HEAT: row(16, 0, r3=12)})) for _ in range(10)]
+    assert only(hot[-1]).family == "thermal"
+
+
+def test_nodes_are_judged_too() -> None:
+    ticks = Ticks()
+    peer = ticks.started(Peer(TABLE))
+    series = ("host_interrupts_total",)
+    for _ in range(10):
+        found = peer.evidence(ticks.after(node_z={series: row(4, 0, r2=-10)}))
+    assert (only(found).subject, only(found).rows.tolist()) == (Subject.NODE, [2])
+
+
+def test_missing_samples_say_nothing_and_cost_nothing() -> None:
+    ticks, peer = Ticks(), Peer(TABLE)
+    run(ticks, [9.0] * 6, peer)
+    ticks.missing = {3}
+    assert peer.evidence(ticks.after(device_z={POWER: row(16, 0, r3=9)})) == []
+    ticks.missing = set()
+    assert only(peer.evidence(ticks.after(device_z={POWER: row(16, 0, r3=9)}))).score == 9.0
+
+
+@pytest.mark.parametrize("reason", ["maintenance", "held"])
+def test_maintenance_and_a_hold_end_all_evidence(reason: str) -> None:
+    ticks, peer = Ticks(), Peer(TABLE)
+    assert run(ticks, [9.0] * 10, peer)[-1]
+    if reason == "held":
+        ticks.held = True
+    else:
+        ticks.maintenance = {0}
+    for _ in range(4):
+        assert not peer.evidence(ticks.after(device_z={POWER: row(16, 0, r3=9)}))
+    ticks.held, ticks.maintenance = False, set()
+    assert not peer.evidence(ticks.after(device_z={POWER: row(16, 0, r3=9)}))
+
+
+def test_a_new_generation_and_a_restart() -> None:
+    ticks, peer = Ticks(), Peer(TABLE)
+    run(ticks, [9.0] * 10, peer)
+    other = ticks.started(Peer(TABLE))
+    other.load(peer.dump())
+    other.resize(16, 4)
+    tick = ticks.after(device_z={POWER: row(16, 0, r3=9)})
+    assert only(other.evidence(tick)).sustained_s.tolist() == [300.0]
+    peer.void(np.array([3]), np.array([], dtype=np.intp))
+    assert peer.evidence(tick) == []

@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+
+from accelwatch.detection.channels.relation import Relation
+from accelwatch.detection.evidence import Channel, Evidence
+from support.detection.ticks import CLOCK, LOAD, POWER, RECEIVED, SENT, TABLE, Ticks, only
+
+
+class Machine:
+    """Sixteen devices: power follows load and clock, links send what they receive."""
+
+    def __init__(self) -> None:
+        self.ticks = Ticks()
+        self.relation = Relation(TABLE)
+        self.ticks.started(self.relation)
+        self.random = np.random.default_rng(3)
+        self.clock = 1.9e9
+        self.extra_w = 0.0
+        self.lost_share = 0.0
+        self.period = 40
+        # NaN where the clock is not read.
+        self.reported_clock = 1.0
+
+    def run(self, count: int) -> list[Evidence]:
+        found: list[Evidence] = []
+        for number in range(count):
+            busy = number // self.period % 2 == 0
+            load = np.full(16, 0.99 if busy else 0.1) + self.random.normal(0, 0.003, 16)
+            power = 70 + 300 * load + 100 * self.clock / 1e9 + self.random.normal(0, 2, 16)
+            power[5] += self.extra_w
+            sent = np.full(16, 1e9) + self.random.normal(0, 1e7, 16)
+            received = sent.copy()
+            received[5] *= 1 - self.lost_share
+            found = self.relation.evidence(
+                self.ticks.after(
+                    {
+                        LOAD: load,
+                        POWER: power,
+                        CLOCK: self.reported_clock * self.clock,
+                        RECEIVED: received,
+                        SENT: sent,
+                    }
+                )
+            )
+        return found
+
+
+def test_power_that_no_longer_follows_its_load() -> None:
+    machine = Machine()
+    assert machine.run(400) == []
+    machine.extra_w = -60.0
+    found = only(machine.run(10))
+    assert (found.channel, found.family, found.rows.tolist()) == (
+        Channel.RELATION,
+        "power",
+        [5],
+    )
+    assert found.score[0] >= 8.0
+    assert found.signal.tolist() == [TABLE.devices.place(*POWER)]
+    # It does not become the rule within hours.
+    assert only(machine.run(400)).score[0] >= 8.0
+
+
+def test_a_link_that_receives_less_than_it_sends() -> None:
+    machine = Machine()
+    machine.run(300)
+    machine.lost_share = 0.6
+    found = only(machine.run(10))
+    assert (found.family, found.rows.tolist()) == ("nvlink", [5])
+
+
+def test_a_job_that_changes_each_minute_and_a_clock_that_is_lowered_break_nothing() -> None:
+    machine = Machine()
+    machine.period = 2
+    assert machine.run(400) == []
+    for number in range(20):
+        machine.clock = 1.4e9 if number % 2 else 1.9e9
+        machine.run(30)
+    machine.clock = 1.4e9
+    assert machine.run(30) == []
+
+
+def test_nothing_is_said_before_it_is_learned() -> None:
+    machine = Machine()
+    machine.extra_w = -200.0
+    assert machine.run(60) == []
+
+
+@pytest.mark.parametrize("reason", ["missing", "maintenance", "held"])
+def test_what_is_not_known_or_not_judged_says_nothing(reason: str) -> None:
+    machine = Machine()
+    machine.run(300)
+    machine.extra_w = -60.0
+    if reason == "missing":
+        machine.ticks.missing = {5}
+    elif reason == "maintenance":
+        machine.ticks.maintenance = {1}
+    else:
+        machine.ticks.held = True
+    assert machine.run(20) == []
+
+
+def test_a_clock_that_is_not_read_for_some_ticks_breaks_nothing() -> None:
+    machine = Machine()
+    for clock in (1.9e9, 1.4e9, 1.9e9):
+        machine.clock = clock
+        machine.run(150)
+    machine.reported_clock = np.nan
+    assert machine.run(10) == []
