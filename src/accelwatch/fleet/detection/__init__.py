@@ -1,0 +1,1 @@
+"""Detection beside rules: frames out of a hub's table or an archive, and findings as people get them."""

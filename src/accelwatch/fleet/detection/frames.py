@@ -1,0 +1,209 @@
+"""Frames for the detector out of the columns of rules: of a hub's table or of an archive."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from accelwatch.detection.arrays import Bools, Codes, Floats, Indices
+from accelwatch.detection.frame import DeviceState, Frame, FrameEvent, Names, NodeState
+from accelwatch.detection.signals.signal import SignalRow
+from accelwatch.expr.needs import Needs
+from accelwatch.fleet.detection.identities import DeviceRows, NodeRows, words_of
+from accelwatch.fleet.detection.sources import (
+    STAGE_LABEL,
+    UPTIME,
+    FoldedSignal,
+    needs_of,
+    sources_of,
+)
+from accelwatch.fleet.names import NodeState as Answering
+from accelwatch.fleet.rules.columns.columns import Texts
+from accelwatch.fleet.rules.columns.event_columns import EventHistory
+from accelwatch.fleet.rules.columns.rule_context import TableViews
+from accelwatch.fleet.state.evidence.board import STANDS
+from accelwatch.schema.event import severity
+from accelwatch.schema.metrics import Series
+
+# Whether a node is in an announced window of maintenance; Unix seconds.
+InMaintenance = Callable[[str, float], bool]
+# The words of a fleet (`fleet/names.py`) as the detector distinguishes them.
+_DEVICE_STATES: dict[str, DeviceState] = {
+    "ok": DeviceState.READ,
+    "degraded": DeviceState.DEGRADED,
+    "unresponsive": DeviceState.UNREADABLE,
+    "lost": DeviceState.LOST,
+    "missing": DeviceState.LOST,
+    "suspended": DeviceState.AWAY,
+    "excluded": DeviceState.AWAY,
+    "stale": DeviceState.STALE,
+    "unreachable": DeviceState.STALE,
+}
+_NODE_STATES: dict[str, NodeState] = {
+    Answering.UP: NodeState.UP,
+    Answering.SLOW: NodeState.SLOW,
+    Answering.STALE: NodeState.DOWN,
+    Answering.DOWN: NodeState.DOWN,
+    Answering.NEVER: NodeState.UNKNOWN,
+}
+# Of the first frame: events that are older are no news.
+_RECENT_INTERVALS = 2
+
+
+class Frames:
+    """One after the other, of columns that were brought to the moment before.
+
+    The past of rows is here, so of one fleet there is one of these, and it is asked once a tick.
+    """
+
+    def __init__(
+        self,
+        signals: tuple[Sequence[SignalRow], Sequence[SignalRow]],
+        known: Iterable[Series],
+        history: EventHistory,
+        interval_s: float,
+        in_maintenance: InMaintenance = lambda _node, _now: False,
+    ) -> None:
+        """`signals` of devices and of nodes; `known` are the series that anybody has, which labels of
+        signals are looked up in; `interval_s` between samples.
+        """
+        found = frozenset(known)
+        self._devices, self._nodes = (
+            [FoldedSignal(signal, sources_of(signal, found)) for signal in table]
+            for table in signals
+        )
+        # What the columns have to be asked for.
+        self.needs: Needs = needs_of(each.sources for each in (*self._devices, *self._nodes))
+        self._history, self._interval_s = history, interval_s
+        self._in_maintenance = in_maintenance
+        self._node_rows, self._device_rows = NodeRows(), DeviceRows()
+        self._names = Names((), (), (), (), ())
+        self._size = 0
+        self._node_of: Indices = np.zeros(0, dtype=np.intp)
+        # Of the newest event that a frame has had.
+        self._sequence = 0
+        self._is_first = True
+
+    def frame(self, columns: TableViews) -> Frame:
+        """The tick that columns are at."""
+        # Rows do not become fewer: a past is kept by the row.
+        here = columns.here
+        self._size = max(self._size, int(np.flatnonzero(here).max(initial=-1)) + 1)
+        size, now = self._size, columns.now
+        here = here[:size]
+        first = self._place_nodes(columns.text("node"), here)
+        device_generation, node_generation = self._generations(columns, first, here)
+        job, stage, model = (columns.text(key) for key in ("job", f"labels.{STAGE_LABEL}", "model"))
+        names = self._named(columns, (job, stage, model))
+        sampled = now - columns.number("sample_age_s")[:size]
+        device_sampled = np.where(np.isnan(sampled), -np.inf, sampled)
+        node_sampled = np.full(len(first), -np.inf)
+        np.maximum.at(node_sampled, self._node_of[here], device_sampled[here])
+        device_state = _states(columns.text("state"), _DEVICE_STATES, np.arange(size))
+        # A row without a device is nobody's concern.
+        device_state[~here] = DeviceState.AWAY
+        return Frame(
+            now=now,
+            interval_s=self._interval_s,
+            names=names,
+            devices=_table(columns, self._devices, np.arange(size)),
+            nodes=_table(columns, self._nodes, first),
+            device_sampled=device_sampled,
+            node_sampled=node_sampled,
+            node_of=self._node_of,
+            job=np.where(here, job.codes[:size], -1),
+            stage=np.where(here, stage.codes[:size], -1),
+            model=np.where(here, model.codes[:size], -1),
+            device_generation=device_generation,
+            node_generation=node_generation,
+            device_state=device_state,
+            node_state=_states(columns.text("node_state"), _NODE_STATES, first),
+            maintenance=np.array(
+                [bool(name) and self._in_maintenance(name, now) for name in names.nodes],
+                dtype=np.bool_,
+            ),
+            events=tuple(self._events(names, now)),
+        )
+
+    def _place_nodes(self, node: Texts, here: Bools) -> Indices:
+        """Give every node a row; intp[nodes]: the first row of a device of it, -1 for none."""
+        codes = node.codes[: len(here)]
+        speaking = np.flatnonzero(here & (codes >= 0))
+        present, firsts = np.unique(codes[speaking], return_index=True)
+        expected = [node.values[code] for code in present.tolist()]
+        changed = self._node_rows.place(expected)
+        for each in self._nodes:
+            each.forget(changed)
+        first = np.full(len(self._node_rows.names), -1, dtype=np.intp)
+        row_of = np.zeros(len(node.values), dtype=np.intp)
+        rows = np.array([self._node_rows.row(name) for name in expected], dtype=np.intp)
+        first[rows] = speaking[firsts]
+        row_of[present] = rows
+        node_of = np.zeros(len(here), dtype=np.intp)
+        node_of[: len(self._node_of)] = self._node_of
+        node_of[speaking] = row_of[codes[speaking]]
+        self._node_of = node_of
+        return first
+
+    def _generations(
+        self, columns: TableViews, first: Indices, here: Bools
+    ) -> tuple[Indices, Indices]:
+        size = len(here)
+        words = (columns.text(key) for key in ("id", "uuid", "serial"))
+        changed = self._device_rows.update(words, size)
+        booted = self._node_rows.boot(columns.now, _picked(columns.number(UPTIME), first))
+        of_booted = booted[self._node_of] & here if len(booted) else np.zeros(size, dtype=np.bool_)
+        self._device_rows.add(of_booted & ~changed)
+        for each in self._devices:
+            each.forget(changed | of_booted)
+        for each in self._nodes:
+            each.forget(booted)
+        return self._device_rows.generation, self._node_rows.generation
+
+    def _named(self, columns: TableViews, of_codes: Sequence[Texts]) -> Names:
+        """The names, the very same object where they are the same."""
+        ids = words_of(columns.text("id"), self._size)
+        jobs, stages, models = (texts.values for texts in of_codes)
+        devices = tuple(text or "" for text in ids.tolist())
+        names = Names(tuple(self._node_rows.names), devices, jobs, stages, models)
+        if names != self._names:
+            self._names = names
+        return self._names
+
+    def _events(self, names: Names, now: float) -> Iterable[FrameEvent]:
+        oldest = now - _RECENT_INTERVALS * self._interval_s if self._is_first else -np.inf
+        self._is_first = False
+        for noted in self._history.after(self._sequence):
+            self._sequence = noted.sequence
+            event, node = noted.event, self._node_rows.row(noted.node)
+            # What stands is a state that others tell of again and again.
+            if node < 0 or STANDS in event.detail or event.time < oldest:
+                continue
+            rows = self._history.rows_of(noted.node, event.device_id) if event.device_id else []
+            own = [
+                row
+                for row in rows
+                if row < len(names.devices) and names.devices[row] == event.device_id
+            ]
+            yield FrameEvent(node, own[0] if own else -1, event, severity(event))
+
+
+def _table(columns: TableViews, signals: Sequence[FoldedSignal], rows: Indices) -> Floats:
+    """float64[signals, rows] of rows of columns; NaN at -1."""
+    table = [
+        each.folded([_picked(columns.number(series), rows) for series in each.sources], len(rows))
+        for each in signals
+    ]
+    return np.stack(table) if table else np.empty((0, len(rows)))
+
+
+def _picked(values: Floats, rows: Indices) -> Floats:
+    """Values at rows; NaN at -1."""
+    padded = np.append(values, np.nan)
+    return padded[rows]
+
+
+def _states(texts: Texts, states: Mapping[str, int], rows: Indices) -> Codes:
+    """Words at rows as codes, int16; 0, which is unknown, where there is none and at -1."""
+    code_of = np.array([*(states.get(value, 0) for value in texts.values), 0], dtype=np.int16)
+    codes: Codes = code_of[np.append(texts.codes, -1)[rows]]
+    return codes

@@ -1,0 +1,115 @@
+"""Who stands in which row of a frame, and since when it is another one."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from accelwatch.detection.arrays import Bools, Floats, Indices
+from accelwatch.fleet.rules.columns.columns import Texts
+
+# A boot moves the moment of the last boot by more than samples are late.
+_BOOT_S = 180.0
+_Words = npt.NDArray[np.object_]
+
+
+class NodeRows:
+    """Rows of nodes: a node keeps its row as long as any device of it is expected."""
+
+    def __init__(self) -> None:
+        # Empty for a row that is free.
+        self.names: list[str] = []
+        self._rows: dict[str, int] = {}
+        self.generation: Indices = np.zeros(0, dtype=np.intp)
+        self._booted_at: Floats = np.zeros(0)
+
+    def place(self, expected: Sequence[str]) -> Bools:
+        """Have a row for each; bool[rows]: those that were given to another node."""
+        gone = self._rows.keys() - set(expected)
+        free = sorted((self._rows.pop(name) for name in gone), reverse=True)
+        for row in free:
+            self.names[row] = ""
+        free += [row for row, name in enumerate(self.names) if not name and row not in free]
+        free.sort(reverse=True)
+        given: list[int] = []
+        for name in expected:
+            if name not in self._rows:
+                if not free:
+                    self.names.append("")
+                row = free.pop() if free else len(self.names) - 1
+                self.names[row], self._rows[name] = name, row
+                given.append(row)
+        more = len(self.names) - len(self.generation)
+        self.generation = np.concatenate((self.generation, np.zeros(more, dtype=np.intp)))
+        self._booted_at = np.concatenate((self._booted_at, np.full(more, np.nan)))
+        changed = np.zeros(len(self.names), dtype=np.bool_)
+        changed[given] = True
+        self._booted_at[changed] = np.nan
+        self.generation = self.generation + changed
+        return changed
+
+    def row(self, name: str) -> int:
+        """The row of a node; -1 for none."""
+        return self._rows.get(name, -1)
+
+    def boot(self, now: float, uptime_s: Floats) -> Bools:
+        """Nodes that have booted since, bool[rows]; `uptime_s` is NaN where nobody knows."""
+        booted_at = now - uptime_s
+        booted: Bools = booted_at - self._booted_at > _BOOT_S
+        self._booted_at = np.where(np.isnan(booted_at), self._booted_at, booted_at)
+        self.generation = self.generation + booted
+        return booted
+
+
+class DeviceRows:
+    """Which rows have another device than before, by all that tells one from another."""
+
+    def __init__(self) -> None:
+        self._texts: tuple[Texts, ...] = ()
+        self._words: list[_Words] = []
+        self.generation: Indices = np.zeros(0, dtype=np.intp)
+
+    def update(self, texts: Iterable[Texts], size: int) -> Bools:
+        """What rows say of themselves now; bool[rows]: where that is another device.
+
+        What a row does not say, as while its node is silent, makes it no other.
+        """
+        columns = tuple(texts)
+        changed = np.zeros(size, dtype=np.bool_)
+        more = size - len(self.generation)
+        self.generation = np.concatenate((self.generation, np.zeros(more, dtype=np.intp)))
+        if more == 0 and _same(columns, self._texts):
+            return changed
+        words = [words_of(column, size) for column in columns]
+        for at, new in enumerate(words):
+            old = np.full(size, None, dtype=object)
+            if at < len(self._words):
+                old[: len(self._words[at])] = self._words[at]
+            known, was_known = new != None, old != None  # noqa: E711 - by element
+            changed |= known & was_known & (new != old)
+            words[at] = np.where(known, new, old)
+        self._texts, self._words = columns, words
+        self.generation = self.generation + changed
+        return changed
+
+    def add(self, rows: Bools) -> None:
+        """These rows are others for a reason of their own."""
+        self.generation = self.generation + rows
+
+
+def words_of(column: Texts, size: int) -> _Words:
+    """The words of the first rows of a column, object[size]; None where there is none."""
+    words: _Words = np.full(size, None, dtype=object)
+    codes = column.codes[:size]
+    rows = np.flatnonzero(codes >= 0)
+    values: _Words = np.array(column.values, dtype=object)
+    words[rows] = values[codes[rows]] if len(values) else None
+    return words
+
+
+def _same(columns: Sequence[Texts], before: Sequence[Texts]) -> bool:
+    """Columns are the very same objects as long as they have not changed."""
+    return len(columns) == len(before) and all(
+        one is other or (one.codes is other.codes and one.values is other.values)
+        for one, other in zip(columns, before, strict=True)
+    )

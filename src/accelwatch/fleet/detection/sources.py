@@ -1,0 +1,72 @@
+"""Which series a table of signals is read from, and how several of them become one number."""
+
+from collections.abc import Collection, Iterable, Sequence
+
+import numpy as np
+
+from accelwatch.detection.arrays import Bools, Floats
+from accelwatch.detection.signals.signal import ANY, Fold, SignalRow
+from accelwatch.expr.needs import Needs
+from accelwatch.schema.metrics import Series
+
+UPTIME: Series = ("host_uptime_seconds",)
+STAGE_LABEL = "stage"
+# What says who a device is, and what it does. The node is always there.
+_FIELDS = frozenset({"id", "uuid", "serial", "model", "job"})
+
+
+def sources_of(signal: SignalRow, known: Iterable[Series]) -> tuple[Series, ...]:
+    """The series that make a signal: itself, or all known ones that it matches, sorted."""
+    if ANY not in signal.series:
+        return (signal.series,)
+    return tuple(sorted(series for series in set(known) if _matches(signal.series, series)))
+
+
+def needs_of(sources: Iterable[Sequence[Series]]) -> Needs:
+    """What columns have to be asked for so that frames can be made of them."""
+    series = frozenset(key for each in sources for key in each) | {UPTIME}
+    return Needs(series=series, fields=_FIELDS, labels=frozenset({STAGE_LABEL}))
+
+
+def _matches(pattern: Series, series: Series) -> bool:
+    return len(pattern) == len(series) and all(
+        wanted in (ANY, label) for wanted, label in zip(pattern, series, strict=True)
+    )
+
+
+class FoldedSignal:
+    """One signal of all rows, whatever it is made of."""
+
+    def __init__(self, signal: SignalRow, sources: Collection[Series]) -> None:
+        self.sources = tuple(sources)
+        self._fold = signal.fold or Fold.MAX
+        # bool[sources, rows]: which were there at any time.
+        self._seen: Bools = np.zeros((len(self.sources), 0), dtype=np.bool_)
+
+    def forget(self, rows: Bools) -> None:
+        """Rows at which something else stands now; those that are new may be left out."""
+        width = min(len(rows), self._seen.shape[1])
+        self._seen[:, np.flatnonzero(rows[:width])] = False
+
+    def folded(self, values: Sequence[Floats], size: int) -> Floats:
+        """Its value, float64[rows], of those of its sources; NaN where it is not known."""
+        if not values:
+            return np.full(size, np.nan)
+        if len(values) == 1:
+            return values[0]
+        stacked = np.stack(values)
+        if self._fold is Fold.SUM:
+            return self._sum(stacked)
+        fold = np.fmin if self._fold is Fold.MIN else np.fmax
+        result: Floats = fold.reduce(stacked, axis=0)
+        return result
+
+    def _sum(self, stacked: Floats) -> Floats:
+        """A sum without a part that used to be there is no smaller sum: of a counter it were a reset."""
+        there = ~np.isnan(stacked)
+        seen = np.zeros_like(there)
+        width = min(self._seen.shape[1], seen.shape[1])
+        seen[:, :width] = self._seen[:, :width]
+        self._seen = seen | there
+        whole = there.any(axis=0) & (there | ~self._seen).all(axis=0)
+        return np.where(whole, np.nansum(stacked, axis=0), np.nan)
