@@ -4,7 +4,7 @@ import numpy as np
 
 from accelwatch.detection.passes import advance
 from accelwatch.detection.state import DetectorState
-from support.detection.simulated import Fleet
+from support.detection.simulated import POWER, Fleet, at
 
 # Four looks, ten minutes apart.
 _CHECKS = 90
@@ -108,3 +108,13 @@ def test_a_load_in_between_is_what_it_was() -> None:
     _sizes(fleet, 3, state)
     fleet.load[:] = 0.3
     assert _sizes(fleet, 60, state) == [16, 32]
+
+
+def test_a_stage_is_not_blind_after_it_was_found() -> None:
+    fleet, state = Fleet(12), DetectorState()
+    fleet.watts[48:] *= 0.87
+    assert _sizes(fleet, _CHECKS, state) == [48, 48]
+    fleet.watts[50] *= 0.95
+    z = advance(state, fleet.frame()).devices.z[at(POWER)]
+    assert z[50] < -7.0
+    assert abs(np.delete(z, 50)).max() < 7.0

@@ -56,7 +56,7 @@ def _devices(
         frame.device_sampled,
     )
     grouping = device_groups(frame, stages_of(state, frame))
-    forget_elsewhere(level, level.regroup(grouping.keys, grouping.groups.code))
+    forget_elsewhere(level, grouping, level.regroup(grouping.keys, grouping.groups.code))
     peers = quartiles(grouping, read.value)
     level.groups.phase[:] = phase_of(level.groups.phase, peers)
     out = frame.maintenance[frame.node_of]
@@ -76,7 +76,7 @@ def _nodes(
         frame.node_sampled,
     )
     grouping = node_groups(frame)
-    forget_elsewhere(level, level.regroup(grouping.keys, grouping.groups.code))
+    forget_elsewhere(level, grouping, level.regroup(grouping.keys, grouping.groups.code))
     with_devices = grouping.groups.code[frame.node_of]
     level.groups.phase[:] = 0
     np.maximum.at(level.groups.phase, with_devices, state.devices.groups.phase[devices.groups.code])

@@ -3,7 +3,7 @@
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Codes, Floats
-from accelwatch.detection.grouping import MEMBERS
+from accelwatch.detection.grouping import MEMBERS, Grouping
 from accelwatch.detection.medians import Observed, quartiles
 from accelwatch.detection.state import COARSE_PHASES, LevelState, Singles
 from accelwatch.detection.tick import Residuals
@@ -24,12 +24,17 @@ _CLIP = 12.0
 _PULL = 3.0
 
 
-def forget_elsewhere(level: LevelState, changed: Bools) -> None:
+def forget_elsewhere(level: LevelState, grouping: Grouping, changed: Bools) -> None:
     """Habits of rows whose group is another than before weigh little; their phase is anew."""
     if not changed.any():
         return
-    rows = level.rows
+    rows, code = level.rows, grouping.groups.code
     rows.learned_s[:, changed] = np.minimum(rows.learned_s[:, changed], _ELSEWHERE_S)
+    # What all members were off by in the group that they left says nothing in this: without it, the
+    # stages of a job would be blind until each had learned that it is a stage.
+    for offset in rows.offset:
+        common = quartiles(grouping, offset).median
+        offset[:, changed] -= common[:, code[changed]].astype(np.float32)
     rows.recent[:, changed] = np.nan
     rows.variance[:, changed] = 0.0
     rows.watched_s[changed] = 0.0
