@@ -1,7 +1,7 @@
 import numpy as np
 
+from accelwatch.detection.channels.components.error_rates import log_e
 from accelwatch.detection.channels.counters import Counters
-from accelwatch.detection.channels.parts.error_rates import log_e
 from accelwatch.detection.evidence import Channel, Evidence
 from accelwatch.schema.metrics import Series
 from support.detection.ticks import TABLE, Ticks, only, row

@@ -56,7 +56,7 @@ def test_power_that_no_longer_follows_its_load() -> None:
         [5],
     )
     assert found.score[0] >= 8.0
-    assert found.signal.tolist() == [TABLE.devices.place(*POWER)]
+    assert found.signal.tolist() == [TABLE.devices.position(*POWER)]
     # It does not become the rule within hours.
     assert only(machine.run(400)).score[0] >= 8.0
 

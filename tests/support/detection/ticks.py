@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from accelwatch.detection.arrays import Floats
-from accelwatch.detection.channels.parts.memory import ChannelState
-from accelwatch.detection.channels.parts.table import Level, table_of
+from accelwatch.detection.channels.components.memory import ChannelState
+from accelwatch.detection.channels.components.table import Level, table_of
 from accelwatch.detection.evidence import Evidence
 from accelwatch.detection.frame import DeviceState, Frame, FrameEvent, Names, NodeState
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
@@ -17,7 +17,7 @@ from accelwatch.schema.metrics import Series
 
 TABLE = table_of(DEVICE_SIGNALS, NODE_SIGNALS)
 START = 1_700_000_100.0
-Given = Mapping[Series, float | Sequence[float] | Floats]
+Values = Mapping[Series, float | Sequence[float] | Floats]
 
 POWER: Series = ("power_watts",)
 LOAD: Series = ("utilization_ratio",)
@@ -29,9 +29,9 @@ SENT: Series = ("interconnect_bytes_total", "nvlink", "transmit")
 
 def at(level: Level, series: Series) -> int:
     """Place of a series that must be there."""
-    place = level.place(*series)
-    assert place >= 0, series
-    return place
+    position = level.position(*series)
+    assert position >= 0, series
+    return position
 
 
 @dataclass
@@ -65,16 +65,16 @@ class Ticks:
 
     def after(
         self,
-        device: Given | None = None,
-        node: Given | None = None,
+        device: Values | None = None,
+        node: Values | None = None,
         *,
-        device_z: Given | None = None,
-        node_z: Given | None = None,
-        device_median: Given | None = None,
-        node_median: Given | None = None,
-        node_usual: Given | None = None,
-        increase: Given | None = None,
-        node_increase: Given | None = None,
+        device_z: Values | None = None,
+        node_z: Values | None = None,
+        device_median: Values | None = None,
+        node_median: Values | None = None,
+        node_usual: Values | None = None,
+        increase: Values | None = None,
+        node_increase: Values | None = None,
         events: tuple[FrameEvent, ...] = (),
     ) -> Tick:
         """The next tick with these values, the same for all rows or one a row; the rest is unknown."""
@@ -164,7 +164,7 @@ class Ticks:
 
 
 def only(found: list[Evidence], cause: str = "") -> Evidence:
-    """The only piece of evidence, of a cause where one is given."""
+    """The only piece of evidence, of a cause where one is named."""
     chosen = [item for item in found if not cause or item.cause == cause]
     assert len(chosen) == 1, found
     return chosen[0]
@@ -178,8 +178,8 @@ def row(count: int, usual: float, **others: float) -> Floats:
     return values
 
 
-def _array(level: Level, rows: int, given: Given | None) -> Floats:
+def _array(level: Level, rows: int, values_of: Values | None) -> Floats:
     values = np.full((len(level.rows), rows), np.nan)
-    for series, value in (given or {}).items():
+    for series, value in (values_of or {}).items():
         values[at(level, series)] = value
     return values

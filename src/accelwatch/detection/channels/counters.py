@@ -5,17 +5,21 @@ from typing import NamedTuple
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats, Indices
-from accelwatch.detection.channels.parts.building import by_family, judged_devices, judged_nodes
-from accelwatch.detection.channels.parts.error_rates import (
+from accelwatch.detection.channels.components.building import (
+    by_family,
+    evaluated_devices,
+    evaluated_nodes,
+)
+from accelwatch.detection.channels.components.error_rates import (
     EPISODE_S,
     NAMES,
-    begin,
     end_windows,
     of_burst,
     of_episodes,
+    start_windows,
 )
-from accelwatch.detection.channels.parts.memory import ChannelState, Memory
-from accelwatch.detection.channels.parts.table import Level, Table
+from accelwatch.detection.channels.components.memory import ChannelState, Memory
+from accelwatch.detection.channels.components.table import Level, Table
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.tick import Tick
 
@@ -31,83 +35,85 @@ class Counters(ChannelState):
     """Channel C. State is kept for signals that count errors only."""
 
     def __init__(self, table: Table) -> None:
-        self._device_places = table.devices.places(lambda row: row.errors)
-        self._node_places = table.nodes.places(lambda row: row.errors)
+        self._device_positions = table.devices.positions(lambda row: row.errors)
+        self._node_positions = table.nodes.positions(lambda row: row.errors)
         super().__init__(
-            Memory(dict.fromkeys(NAMES, (self._device_places.size,))),
-            Memory(dict.fromkeys(NAMES, (self._node_places.size,))),
+            Memory(dict.fromkeys(NAMES, (self._device_positions.size,))),
+            Memory(dict.fromkeys(NAMES, (self._node_positions.size,))),
         )
         self._table = table
 
     def evidence(self, tick: Tick) -> list[Evidence]:
         """Counters whose e-value is five eighths of the way to the budget's, or beyond."""
-        devices = _Part(
+        devices = _Component(
             Subject.DEVICE,
             self._table.devices,
-            self._device_places,
+            self._device_positions,
             self.devices,
             tick.device_increase,
-            judged_devices(tick),
+            evaluated_devices(tick),
         )
-        nodes = _Part(
+        nodes = _Component(
             Subject.NODE,
             self._table.nodes,
-            self._node_places,
+            self._node_positions,
             self.nodes,
             tick.node_increase,
-            judged_nodes(tick),
+            evaluated_nodes(tick),
         )
-        watched = sum(part.places.size * part.judged.size for part in (devices, nodes))
+        watched = sum(
+            component.positions.size * component.evaluated.size for component in (devices, nodes)
+        )
         # alpha = the budget over what is watched for a day; alarm at e > 1 / alpha (4.2, C).
         alarm = float(np.log(max(watched, 1) / BUDGET_A_DAY))
-        return [*_of_part(tick, devices, alarm), *_of_part(tick, nodes, alarm)]
+        return [*_of_component(tick, devices, alarm), *_of_component(tick, nodes, alarm)]
 
 
-class _Part(NamedTuple):
+class _Component(NamedTuple):
     """The counters of devices or of nodes."""
 
     subject: Subject
     level: Level
-    places: Indices
+    positions: Indices
     memory: Memory
     # float64[S, R], of all signals of the level.
     increase: Floats
     # bool[R]
-    judged: Bools
+    evaluated: Bools
 
 
-def _of_part(tick: Tick, part: _Part, alarm: float) -> list[Evidence]:
-    level, places, kept = part.level, part.places, part.memory.floats
-    increase = part.increase[places]
+def _of_component(tick: Tick, component: _Component, alarm: float) -> list[Evidence]:
+    level, positions, kept = component.level, component.positions, component.memory.floats
+    increase = component.increase[positions]
     if not increase.size:
         return []
     now = tick.frame.now
-    known = ~np.isnan(increase) & part.judged
-    errors = np.where(known, np.maximum(increase, 0.0), 0.0)
+    finite = ~np.isnan(increase) & component.evaluated
+    errors = np.where(finite, np.maximum(increase, 0.0), 0.0)
     # A window begins where the increase of this tick began.
-    begin(kept, now - tick.step_s)
+    start_windows(kept, now - tick.step_s)
     end_windows(kept, now - tick.step_s)
-    exposed = np.where(known, tick.step_s, 0.0)
+    exposed = np.where(finite, tick.step_s, 0.0)
     kept["own_s"] += exposed
     new = (errors > 0) & ~(now - kept["last"] < EPISODE_S)
     kept["episodes"] += new
     kept["last"] = np.where(errors > 0, now, kept["last"])
     kept["burst"] += errors
     evidence_e = of_episodes(kept, now)
-    lines = np.array([level.rows[place].family in LINES for place in places])[:, None]
+    lines = np.array([level.rows[position].family in LINES for position in positions])[:, None]
     evidence_e = np.where(lines, np.maximum(evidence_e, of_burst(kept, now)), evidence_e)
     score = np.minimum(evidence_e / alarm * _FULL, _GREATEST)
-    speaks = known & (score >= _ENTRY)
+    speaks = finite & (score >= _ENTRY)
     kept["begun"] = np.where(score >= _ENTRY, np.fmin(kept["begun"], now), np.nan)
     full = np.full((len(level.rows), increase.shape[1]), np.nan)
     since = full.copy()
-    full[places] = np.where(speaks, score, np.nan)
-    since[places] = kept["begun"]
+    full[positions] = np.where(speaks, score, np.nan)
+    since[positions] = kept["begun"]
     families = level.families(lambda row: row.errors)
     return by_family(
         Channel.COUNTER,
         Weight.STATISTICAL,
-        part.subject,
+        component.subject,
         families,
         score=full,
         since=since,

@@ -6,9 +6,13 @@ Covers thermal paste, fans, links that decay over hours and days.
 import numpy as np
 
 from accelwatch.detection.arrays import Floats
-from accelwatch.detection.channels.parts.building import by_family, judged_devices, judged_nodes
-from accelwatch.detection.channels.parts.memory import ChannelState, Memory
-from accelwatch.detection.channels.parts.table import Level, Table
+from accelwatch.detection.channels.components.building import (
+    by_family,
+    evaluated_devices,
+    evaluated_nodes,
+)
+from accelwatch.detection.channels.components.memory import ChannelState, Memory
+from accelwatch.detection.channels.components.table import Level, Table
 from accelwatch.detection.channels.peer import compared
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.signals.signal import Direction
@@ -53,37 +57,37 @@ class Drift(ChannelState):
         window = int(now // MEAN_S)
         closes = self._window not in (-1, window)
         self._window = window
-        found: list[Evidence] = []
-        for memory, level, residuals, judged, subject in (
+        results: list[Evidence] = []
+        for memory, level, residuals, evaluated, subject in (
             (
                 self.devices,
                 self._table.devices,
                 tick.devices,
-                judged_devices(tick),
+                evaluated_devices(tick),
                 Subject.DEVICE,
             ),
-            (self.nodes, self._table.nodes, tick.nodes, judged_nodes(tick), Subject.NODE),
+            (self.nodes, self._table.nodes, tick.nodes, evaluated_nodes(tick), Subject.NODE),
         ):
             if closes:
                 _close(memory, tick)
-            _add(memory, residuals, np.where(judged, residuals.z, np.nan))
+            _add(memory, residuals, np.where(evaluated, residuals.z, np.nan))
             score, since = _crossings(memory, level)
             # Nothing is said of a row that cannot be judged now.
-            score = np.where(judged & ~residuals.held, score, np.nan)
+            score = np.where(evaluated & ~residuals.held, score, np.nan)
             families = level.families(compared)
             weight = Weight.STATISTICAL
-            found += by_family(
+            results += by_family(
                 Channel.DRIFT, weight, subject, families, score=score, since=since, now=now
             )
-        return found
+        return results
 
 
 def _add(memory: Memory, residuals: Residuals, z: Floats) -> None:
     """Add a sample to the mean that is being made."""
-    known = ~np.isnan(z)
+    finite = ~np.isnan(z)
     kept = memory.floats
-    kept["sum"] = np.nan_to_num(kept["sum"]) + np.where(known, z, 0.0)
-    kept["count"] = np.nan_to_num(kept["count"]) + known
+    kept["sum"] = np.nan_to_num(kept["sum"]) + np.where(finite, z, 0.0)
+    kept["count"] = np.nan_to_num(kept["count"]) + finite
     # A mean that lies across a change of phase is of neither phase.
     kept["spoiled"] = np.maximum(np.nan_to_num(kept["spoiled"]), residuals.held * 1.0)
 
@@ -100,8 +104,8 @@ def _close(memory: Memory, tick: Tick) -> None:
         after = np.clip(before + sign * mean - ALLOWED, 0.0, _GREATEST * THRESHOLD)
         kept[side] = np.where(usable, after, before)
         # The onset: when the sum left 0 for the last time.
-        began = np.where(before > 0, kept[f"{side}_since"], tick.frame.now - MEAN_S)
-        kept[f"{side}_since"] = np.where(kept[side] > 0, began, np.nan)
+        started = np.where(before > 0, kept[f"{side}_since"], tick.frame.now - MEAN_S)
+        kept[f"{side}_since"] = np.where(kept[side] > 0, started, np.nan)
     for name in ("sum", "count", "spoiled"):
         kept[name] = np.zeros_like(count)
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats, Indices
-from accelwatch.detection.channels.parts import suspects
-from accelwatch.detection.channels.parts.memory import ChannelState, Memory
-from accelwatch.detection.channels.parts.table import Table, sum_known, values_at
+from accelwatch.detection.channels.components import suspects
+from accelwatch.detection.channels.components.memory import ChannelState, Memory
+from accelwatch.detection.channels.components.table import Table, sum_finite, values_at
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.tick import Tick
 
@@ -50,23 +50,23 @@ class Hang(ChannelState):
         codes = {"learned": (), "ticks": ()}
         super().__init__(Memory(past, codes), Memory({"traffic": ()}))
         devices, nodes = table.devices, table.nodes
-        self._load = devices.place("utilization_ratio")
-        self._power = devices.place("power_watts")
-        self._links = devices.places(lambda row: row.series[0] == "interconnect_bytes_total")
-        self._fabric = nodes.places(lambda row: row.series[0] == "host_rdma_bytes_total")
-        self._requests = nodes.place("host_nfs_requests_total")
+        self._load = devices.position("utilization_ratio")
+        self._power = devices.position("power_watts")
+        self._links = devices.positions(lambda row: row.series[0] == "interconnect_bytes_total")
+        self._fabric = nodes.positions(lambda row: row.series[0] == "host_rdma_bytes_total")
+        self._requests = nodes.position("host_nfs_requests_total")
 
     def evidence(self, tick: Tick) -> list[Evidence]:
         """Jobs that have hung for four ticks."""
         read = _Readings(
             values_at(tick.devices.value, self._load),
             values_at(tick.devices.value, self._power),
-            sum_known(tick.devices.value, self._links),
-            sum_known(tick.nodes.value, self._fabric),
+            sum_finite(tick.devices.value, self._links),
+            sum_finite(tick.nodes.value, self._fabric),
         )
         self._forget_other_jobs(tick)
         self._learn(tick, read)
-        found: list[Evidence] = []
+        results: list[Evidence] = []
         job = tick.frame.job
         kept = self.devices
         for code in np.unique(job[job >= 0]):
@@ -74,23 +74,23 @@ class Hang(ChannelState):
             hung = self._is_hung(tick, rows, read)
             ticks = int(max(0, kept.codes["ticks"][rows].max())) + 1 if hung else 0
             kept.codes["ticks"][rows] = min(ticks, _TICKS)
-            began = float(np.nanmin(np.append(kept.floats["since"][rows], tick.frame.now)))
-            kept.floats["since"][rows] = began if hung else np.nan
+            started = float(np.nanmin(np.append(kept.floats["since"][rows], tick.frame.now)))
+            kept.floats["since"][rows] = started if hung else np.nan
             if ticks >= _TICKS:
-                found.append(_of_job(int(code), began, tick.frame.now))
+                results.append(_of_job(int(code), started, tick.frame.now))
                 stopped = kept.floats["stopped"]
-                found += suspects.evidence(tick, rows, read.load, stopped, began)
-        return found
+                results += suspects.evidence(tick, rows, read.load, stopped, started)
+        return results
 
     def _forget_other_jobs(self, tick: Tick) -> None:
         """What a device did in another job says nothing of this one."""
         names = tick.frame.names.jobs
         # A name's checksum: codes may be given anew, and a dump holds numbers only.
-        marks = np.array([float(zlib.crc32(name.encode())) for name in names] + [np.nan])
-        marks = marks[tick.frame.job]
-        other = np.flatnonzero(~(self.devices.floats["job"] == marks))
+        checksums = np.array([float(zlib.crc32(name.encode())) for name in names] + [np.nan])
+        checksums = checksums[tick.frame.job]
+        other = np.flatnonzero(~(self.devices.floats["job"] == checksums))
         self.devices.void(other)
-        self.devices.floats["job"] = marks
+        self.devices.floats["job"] = checksums
 
     def _learn(self, tick: Tick, read: _Readings) -> None:
         load, power, traffic, fabric = read
@@ -131,8 +131,8 @@ class Hang(ChannelState):
         own = nodes[~np.isin(nodes, tick.frame.node_of[_others(tick, rows)])]
         moved = np.concatenate((traffic[rows], fabric[own]))
         usual = np.concatenate((kept["traffic"][rows], self.nodes.floats["traffic"][own]))
-        known = ~np.isnan(moved) & ~np.isnan(usual)
-        return bool(known.any() and moved[known].sum() < _NO_TRAFFIC * usual[known].sum())
+        finite = ~np.isnan(moved) & ~np.isnan(usual)
+        return bool(finite.any() and moved[finite].sum() < _NO_TRAFFIC * usual[finite].sum())
 
     def _moves_files(self, tick: Tick, nodes: Indices) -> bool:
         requests = values_at(tick.nodes.value, self._requests)[nodes]
@@ -153,7 +153,7 @@ def _median(kept: Floats, value: Floats, learns: Bools) -> Floats:
     return np.where(learns & ~np.isnan(value), np.where(np.isnan(kept), value, stepped), kept)
 
 
-def _of_job(code: int, began: float, now: float) -> Evidence:
+def _of_job(code: int, started: float, now: float) -> Evidence:
     return Evidence(
         channel=Channel.HANG,
         # Three conditions of most of a job's devices at once: nothing else looks like it.
@@ -162,8 +162,8 @@ def _of_job(code: int, began: float, now: float) -> Evidence:
         subject=Subject.JOB,
         rows=np.array([code], dtype=np.intp),
         score=np.array([12.0]),
-        sustained_s=np.array([now - began]),
-        since=np.array([began]),
+        sustained_s=np.array([now - started]),
+        since=np.array([started]),
         signal=np.array([-1], dtype=np.intp),
         advice="restart",
         cause="job_hangs",

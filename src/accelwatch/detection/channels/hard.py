@@ -6,9 +6,13 @@ from typing import NamedTuple
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats, Indices
-from accelwatch.detection.channels.parts.building import held_since, judged_devices, of_rows
-from accelwatch.detection.channels.parts.memory import ChannelState, Memory
-from accelwatch.detection.channels.parts.table import Table, values_at
+from accelwatch.detection.channels.components.building import (
+    active_since,
+    evaluated_devices,
+    of_rows,
+)
+from accelwatch.detection.channels.components.memory import ChannelState, Memory
+from accelwatch.detection.channels.components.table import Table, values_at
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.frame import DeviceState
 from accelwatch.detection.tick import Tick
@@ -77,37 +81,37 @@ class Hard(ChannelState):
     def __init__(self, table: Table) -> None:
         shape = (len(RULES),)
         super().__init__(Memory({"since": shape, "best": shape, "lost": ()}))
-        self._places = [table.devices.place(*rule.series) for rule in RULES]
-        self._load = table.devices.place("utilization_ratio")
+        self._positions = [table.devices.position(*rule.series) for rule in RULES]
+        self._load = table.devices.position("utilization_ratio")
 
     def evidence(self, tick: Tick) -> list[Evidence]:
         """Rules that hold, each for itself."""
         now = tick.frame.now
-        judged = judged_devices(tick)
+        evaluated = evaluated_devices(tick)
         kept = self.devices.floats
-        found: list[Evidence] = []
-        for at, (rule, place) in enumerate(zip(RULES, self._places, strict=True)):
+        results: list[Evidence] = []
+        for at, (rule, position) in enumerate(zip(RULES, self._positions, strict=True)):
             since = kept["since"][at]
             if rule.test is Test.GREW:
-                grew = judged & (values_at(tick.device_increase, place) > 0)
+                grew = evaluated & (values_at(tick.device_increase, position) > 0)
                 since = np.where(grew, now, np.where(now - since <= _STANDS_S, since, np.nan))
             else:
-                holds, known = self._holds(at, rule, place, tick)
+                active, finite = self._matches(at, rule, position, tick)
                 # A sample that is missing neither begins nor ends what lasts.
-                since = np.where(known, held_since(since, holds, now), since)
+                since = np.where(finite, active_since(since, active, now), since)
             # Nothing that began in maintenance is held against a device later.
-            since = np.where(judged, since, np.nan)
+            since = np.where(evaluated, since, np.nan)
             kept["since"][at] = since
             present = ~np.isnan(since) & (now - since >= rule.lasting_s)
             if rule.test is not Test.GREW:
-                present &= known
-            found += _evidence(rule, present, since, now, place)
-        lost = judged & (tick.frame.device_state == DeviceState.LOST)
-        kept["lost"] = held_since(kept["lost"], lost, now)
-        return found + _evidence(_LOST, lost, kept["lost"], now, -1)
+                present &= finite
+            results += _evidence(rule, present, since, now, position)
+        lost = evaluated & (tick.frame.device_state == DeviceState.LOST)
+        kept["lost"] = active_since(kept["lost"], lost, now)
+        return results + _evidence(_LOST, lost, kept["lost"], now, -1)
 
-    def _holds(self, at: int, rule: Rule, place: int, tick: Tick) -> tuple[Bools, Bools]:
-        value = values_at(tick.devices.value, place)
+    def _matches(self, at: int, rule: Rule, position: int, tick: Tick) -> tuple[Bools, Bools]:
+        value = values_at(tick.devices.value, position)
         if rule.test is Test.ON:
             return value >= 1, ~np.isnan(value)
         best = self.devices.floats["best"]
@@ -115,8 +119,8 @@ class Hard(ChannelState):
         own = np.fmax(best[at], value)
         best[at] = own
         most = _of_model(np.where(loaded, value, np.nan), tick.frame.model)
-        known = ~np.isnan(value) & loaded
-        return known & (value < np.fmax(own, most)), known
+        finite = ~np.isnan(value) & loaded
+        return finite & (value < np.fmax(own, most)), finite
 
 
 def _of_model(value: Floats, model: Indices) -> Floats:
@@ -124,9 +128,9 @@ def _of_model(value: Floats, model: Indices) -> Floats:
     most = np.full(value.shape, np.nan)
     for code in np.unique(model[model >= 0]):
         of_it = model == code
-        known = value[of_it & ~np.isnan(value)]
-        if known.size >= _FEWEST_PEERS:
-            most[of_it] = np.median(known)
+        finite = value[of_it & ~np.isnan(value)]
+        if finite.size >= _FEWEST_PEERS:
+            most[of_it] = np.median(finite)
     return most
 
 

@@ -6,9 +6,9 @@ detection.md 1.3: what the operating system counts moves at the fault or slightl
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats
-from accelwatch.detection.channels.parts.building import held_since, judged_nodes, of_rows
-from accelwatch.detection.channels.parts.memory import ChannelState, Memory
-from accelwatch.detection.channels.parts.table import Table, values_at
+from accelwatch.detection.channels.components.building import active_since, evaluated_nodes, of_rows
+from accelwatch.detection.channels.components.memory import ChannelState, Memory
+from accelwatch.detection.channels.components.table import Table, values_at
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.tick import Tick
 
@@ -55,24 +55,24 @@ class Host(ChannelState):
         shape = (len(_CAUSES),)
         super().__init__(nodes=Memory({"since": shape}, {"ticks": shape}))
         nodes = table.nodes
-        self._interrupts = nodes.place("host_interrupts_total")
-        self._switches = nodes.place("host_context_switches_total")
-        load = (nodes.place("host_runnable_processes"), nodes.place("host_load_average"))
-        self._running = next((place for place in load if place >= 0), -1)
-        self._pressure = nodes.place("host_pressure_ratio", "io", "some")
-        self._page_out = nodes.place("host_paging_bytes_total", "out")
-        self._requests = nodes.place("host_nfs_requests_total")
-        self._round_trip = nodes.place("host_nfs_round_trip_seconds_total")
-        self._execution = nodes.place("host_nfs_execution_seconds_total")
+        self._interrupts = nodes.position("host_interrupts_total")
+        self._switches = nodes.position("host_context_switches_total")
+        load = (nodes.position("host_runnable_processes"), nodes.position("host_load_average"))
+        self._running = next((position for position in load if position >= 0), -1)
+        self._pressure = nodes.position("host_pressure_ratio", "io", "some")
+        self._page_out = nodes.position("host_paging_bytes_total", "out")
+        self._requests = nodes.position("host_nfs_requests_total")
+        self._round_trip = nodes.position("host_nfs_round_trip_seconds_total")
+        self._execution = nodes.position("host_nfs_execution_seconds_total")
 
     def evidence(self, tick: Tick) -> list[Evidence]:
         """Conditions that held at two ticks."""
         now = tick.frame.now
-        judged = judged_nodes(tick) & ~tick.nodes.held
-        holds = np.stack(self._conditions(tick)) & judged
-        ticks = np.where(holds, np.maximum(self.nodes.codes["ticks"], 0) + 1, 0)
+        evaluated = evaluated_nodes(tick) & ~tick.nodes.held
+        active = np.stack(self._conditions(tick)) & evaluated
+        ticks = np.where(active, np.maximum(self.nodes.codes["ticks"], 0) + 1, 0)
         self.nodes.codes["ticks"] = np.minimum(ticks, _TICKS).astype(np.int16)
-        since = held_since(self.nodes.floats["since"], holds, now)
+        since = active_since(self.nodes.floats["since"], active, now)
         self.nodes.floats["since"] = since
         signals = (
             self._interrupts,
@@ -83,9 +83,9 @@ class Host(ChannelState):
             self._execution,
             self._round_trip,
         )
-        found: list[Evidence] = []
+        results: list[Evidence] = []
         for at, cause in enumerate(_CAUSES):
-            found += of_rows(
+            results += of_rows(
                 Channel.HOST,
                 Weight.CONFIRMING,
                 Subject.NODE,
@@ -96,10 +96,10 @@ class Host(ChannelState):
                 score=_SCORE,
                 signal=signals[at],
                 # Storage that is slow for many is waited for (6.3, GROUP).
-                advice="wait" if _common(ticks[at] >= _TICKS, judged) else "",
+                advice="wait" if _common(ticks[at] >= _TICKS, evaluated) else "",
                 cause=cause,
             )
-        return found
+        return results
 
     def _conditions(self, tick: Tick) -> tuple[Bools, ...]:
         """In the order of `_CAUSES`, bool[M] each; unknown is False."""
@@ -120,11 +120,11 @@ class Host(ChannelState):
             busy & (trip > _ROUND_TRIP_S * requests),
         )
 
-    def _above(self, tick: Tick, place: int, least: float) -> Bools:
+    def _above(self, tick: Tick, position: int, least: float) -> Bools:
         """Beyond four times what peers have, or itself where it has no peers."""
-        value = values_at(tick.nodes.value, place)
-        peers = values_at(tick.nodes.median, place)
-        usual = np.where(np.isnan(peers), values_at(tick.nodes.usual, place), peers)
+        value = values_at(tick.nodes.value, position)
+        peers = values_at(tick.nodes.median, position)
+        usual = np.where(np.isnan(peers), values_at(tick.nodes.usual, position), peers)
         return np.asarray((value > _TIMES * usual) & (value > least))
 
 
@@ -132,5 +132,5 @@ def _below(value: Floats, peers: Floats) -> Bools:
     return np.asarray((value < _COLLAPSED * peers) & (peers > _LEAST_RATE))
 
 
-def _common(present: Bools, judged: Bools) -> bool:
-    return bool(present.sum() > max(1.0, _EVERYBODY * judged.sum()))
+def _common(present: Bools, evaluated: Bools) -> bool:
+    return bool(present.sum() > max(1.0, _EVERYBODY * evaluated.sum()))

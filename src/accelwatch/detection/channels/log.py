@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from accelwatch.detection.channels.parts.memory import ChannelState, Kept
+from accelwatch.detection.channels.components.memory import ChannelState, Kept
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.frame import Frame, FrameEvent
 from accelwatch.detection.tick import Tick
@@ -56,7 +56,7 @@ class Burst(NamedTuple):
     code: str
     category: str
     is_critical: bool
-    began: float
+    started: float
     newest: float
 
 
@@ -85,10 +85,10 @@ class Log(ChannelState):
             if not frame.maintenance[burst.node]
         ]
 
-    def _add(self, seen: FrameEvent) -> None:
-        key, event = (seen.node, seen.device), seen.event
+    def _add(self, observed: FrameEvent) -> None:
+        key, event = (observed.node, observed.device), observed.event
         burst = self._bursts.get(key)
-        critical = seen.severity == "critical"
+        critical = observed.severity == "critical"
         goes_on = burst is not None and event.time - burst.newest <= _SILENCE_S
         if burst is not None and goes_on:
             mine, theirs = _rank(burst.category), _rank(event.category)
@@ -100,9 +100,15 @@ class Log(ChannelState):
                     is_critical=burst.is_critical or critical,
                 )
                 return
-        began = burst.began if burst is not None and goes_on else event.time
+        started = burst.started if burst is not None and goes_on else event.time
         self._bursts[key] = Burst(
-            seen.node, seen.device, event.code, event.category, critical, began, event.time
+            observed.node,
+            observed.device,
+            event.code,
+            event.category,
+            critical,
+            started,
+            event.time,
         )
 
     def void(self, devices: npt.NDArray[np.intp], nodes: npt.NDArray[np.intp]) -> None:
@@ -136,7 +142,7 @@ _COLUMNS: dict[str, type[object]] = {
     "code": np.str_,
     "category": np.str_,
     "is_critical": np.bool_,
-    "began": np.float64,
+    "started": np.float64,
     "newest": np.float64,
 }
 
@@ -159,8 +165,8 @@ def _evidence(burst: Burst, frame: Frame) -> Evidence:
         rows=np.array([burst.device if of_device else burst.node], dtype=np.intp),
         score=np.array([_DECISIVE if decisive else _CONFIRMING]),
         # By the clock of who reported, which may be ahead.
-        sustained_s=np.array([max(0.0, frame.now - burst.began)]),
-        since=np.array([burst.began]),
+        sustained_s=np.array([max(0.0, frame.now - burst.started)]),
+        since=np.array([burst.started]),
         signal=np.array([-1], dtype=np.intp),
         advice=reaction.advice if application else _ADVICE.get(burst.code, reaction.advice),
         cause=burst.code,

@@ -8,10 +8,14 @@ fusion decides.
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats
-from accelwatch.detection.channels.parts import persistence
-from accelwatch.detection.channels.parts.building import by_family, judged_devices, judged_nodes
-from accelwatch.detection.channels.parts.memory import ChannelState
-from accelwatch.detection.channels.parts.table import Level, Table
+from accelwatch.detection.channels.components import persistence
+from accelwatch.detection.channels.components.building import (
+    by_family,
+    evaluated_devices,
+    evaluated_nodes,
+)
+from accelwatch.detection.channels.components.memory import ChannelState
+from accelwatch.detection.channels.components.table import Level, Table
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.signals.signal import Direction, SignalRow
 from accelwatch.detection.tick import Residuals, Tick
@@ -22,12 +26,12 @@ def compared(row: SignalRow) -> bool:
     return not row.errors
 
 
-def badness(level: Level, residuals: Residuals, judged: Bools) -> Floats:
+def badness(level: Level, residuals: Residuals, evaluated: Bools) -> Floats:
     """z as far as it is bad, float64[S, R]: positive the worse; NaN where unknown or not judged."""
     signs = [row.direction for row in level.rows]
     high = np.array([sign is not Direction.LOW for sign in signs])[:, None]
     low = np.array([sign is not Direction.HIGH for sign in signs])[:, None]
-    z = np.where(judged & ~residuals.held, residuals.z, np.nan)
+    z = np.where(evaluated & ~residuals.held, residuals.z, np.nan)
     bad: Floats = np.where(high & (z > 0), z, np.where(low & (z < 0), -z, z * 0.0))
     return bad
 
@@ -46,8 +50,8 @@ class Peer(ChannelState):
     def evidence(self, tick: Tick) -> list[Evidence]:
         """Levels of 5 and more that have lasted four ticks, for each family."""
         now = tick.frame.now
-        device_bad = badness(self._table.devices, tick.devices, judged_devices(tick))
-        node_bad = badness(self._table.nodes, tick.nodes, judged_nodes(tick))
+        device_bad = badness(self._table.devices, tick.devices, evaluated_devices(tick))
+        node_bad = badness(self._table.nodes, tick.nodes, evaluated_nodes(tick))
         device_score, device_since = persistence.kept_level(self.devices, device_bad, now)
         node_score, node_since = persistence.kept_level(self.nodes, node_bad, now)
         return [

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from accelwatch.detection.arrays import Floats
-from accelwatch.detection.channels.parts.building import of_rows
-from accelwatch.detection.channels.parts.memory import ChannelState, Kept
+from accelwatch.detection.channels.components.building import of_rows
+from accelwatch.detection.channels.components.memory import ChannelState, Kept
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.tick import Tick
 

@@ -6,10 +6,10 @@ Covers stuck sensors, power caps, partial hangs: what peers do is of no matter h
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats
-from accelwatch.detection.channels.parts import persistence
-from accelwatch.detection.channels.parts.building import by_family, judged_devices
-from accelwatch.detection.channels.parts.memory import ChannelState, Memory
-from accelwatch.detection.channels.parts.table import Table, values_at
+from accelwatch.detection.channels.components import persistence
+from accelwatch.detection.channels.components.building import by_family, evaluated_devices
+from accelwatch.detection.channels.components.memory import ChannelState, Memory
+from accelwatch.detection.channels.components.table import Table, values_at
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.tick import Tick
 
@@ -65,33 +65,34 @@ class Relation(ChannelState):
     def __init__(self, table: Table) -> None:
         super().__init__(_memory())
         devices = table.devices
-        self._power = devices.place("power_watts")
-        self._load = devices.place("utilization_ratio")
+        self._power = devices.position("power_watts")
+        self._load = devices.position("utilization_ratio")
         # Which of them a vendor reports differs; the first that is known.
         self._active = [
-            devices.place(key) for key in ("compute_active_ratio", "matrix_active_ratio")
+            devices.position(key) for key in ("compute_active_ratio", "matrix_active_ratio")
         ]
-        self._clock = [devices.place("clock_hertz", name) for name in ("sm", "graphics")]
-        self._receives = devices.place(_LINKS, "nvlink", "receive")
-        self._sends = devices.place(_LINKS, "nvlink", "transmit")
+        self._clock = [devices.position("clock_hertz", name) for name in ("sm", "graphics")]
+        self._receives = devices.position(_LINKS, "nvlink", "receive")
+        self._sends = devices.position(_LINKS, "nvlink", "transmit")
 
     def evidence(self, tick: Tick) -> list[Evidence]:
         """Errors of 5 and more that have lasted, of power and of links."""
-        judged = judged_devices(tick) & ~tick.devices.held
-        errors = np.stack((self._power_error(tick, judged), self._share_error(tick, judged)))
+        evaluated = evaluated_devices(tick) & ~tick.devices.held
+        errors = np.stack((self._power_error(tick, evaluated), self._share_error(tick, evaluated)))
         now = tick.frame.now
         score, since = persistence.kept_level(self.devices, np.abs(errors), now)
         families = {"power": np.array([0]), "nvlink": np.array([1])}
         weight, subject = Weight.STATISTICAL, Subject.DEVICE
-        found = by_family(
+        results = by_family(
             Channel.RELATION, weight, subject, families, score=score, since=since, now=now
         )
         signals = {"power": self._power, "nvlink": self._receives}
         return [
-            item._replace(signal=np.full_like(item.signal, signals[item.family])) for item in found
+            item._replace(signal=np.full_like(item.signal, signals[item.family]))
+            for item in results
         ]
 
-    def _power_error(self, tick: Tick, judged: Bools) -> Floats:
+    def _power_error(self, tick: Tick, evaluated: Bools) -> Floats:
         """Standard deviations that power is away from what its load makes it, float64[R]."""
         value = tick.devices.value
         power = values_at(value, self._power)
@@ -103,17 +104,17 @@ class Relation(ChannelState):
         # reported and does not now is unknown.
         optional = np.where(np.isnan(optional) & ~had, 0.0, optional)
         x = np.stack((np.ones_like(power), values_at(value, self._load), *optional))
-        known = judged & ~np.isnan(power) & ~np.isnan(x).any(axis=0)
+        finite = evaluated & ~np.isnan(power) & ~np.isnan(x).any(axis=0)
         fresh = np.isnan(kept["weights"][0])
         kept["weights"][:, fresh] = 0.0
         kept["covariance"][:, :, fresh] = np.eye(_TERMS)[:, :, None] * _WIDE
-        x = np.where(known, x, 0.0)
-        error = np.where(known, power - np.einsum("tr,tr->r", kept["weights"], x), np.nan)
+        x = np.where(finite, x, 0.0)
+        error = np.where(finite, power - np.einsum("tr,tr->r", kept["weights"], x), np.nan)
         gained = np.einsum("tur,ur->tr", kept["covariance"], x)
         # How uncertain the relation itself is: a load or clock that was never seen is no break.
         unsure = np.einsum("tr,tr->r", x, gained)
         floor = np.maximum(_STEP_W, _RELATIVE * np.abs(power))
-        z, learns = self._standing(0, error, floor, np.sqrt(1.0 + unsure))
+        z, learns = self._normalized(0, error, floor, np.sqrt(1.0 + unsure))
         # Terms that do not vary would let the covariance grow for ever: then nothing is forgotten.
         bounded = np.einsum("ttr->r", kept["covariance"]) < _TERMS * _WIDE
         forget = np.where(bounded, _FORGET, 1.0)
@@ -123,35 +124,37 @@ class Relation(ChannelState):
         kept["covariance"] = np.where(learns, after, kept["covariance"])
         return z
 
-    def _share_error(self, tick: Tick, judged: Bools) -> Floats:
+    def _share_error(self, tick: Tick, evaluated: Bools) -> Floats:
         """Standard deviations that the share of receiving is away from its own mean, float64[R]."""
         received = values_at(tick.devices.value, self._receives)
         both = received + values_at(tick.devices.value, self._sends)
-        known = judged & (both > _TRAFFIC)
-        share = np.divide(received, both, out=np.full_like(both, np.nan), where=known)
+        finite = evaluated & (both > _TRAFFIC)
+        share = np.divide(received, both, out=np.full_like(both, np.nan), where=finite)
         kept = self.devices.floats
         mean = np.where(np.isnan(kept["share"]), share, kept["share"])
         error = share - mean
-        z, learns = self._standing(1, error, np.full_like(error, _SHARE_FLOOR), np.ones_like(error))
+        z, learns = self._normalized(
+            1, error, np.full_like(error, _SHARE_FLOOR), np.ones_like(error)
+        )
         kept["share"] = np.where(learns, mean + _VARIANCE_SHARE * error, kept["share"])
         return z
 
-    def _standing(
+    def _normalized(
         self, which: int, error: Floats, floor: Floats, times: Floats
     ) -> tuple[Floats, Bools]:
         """Errors in standard deviations, NaN until enough is learned; and which rows learn of them."""
         kept = self.devices.floats
         for name in ("variance", "learned", "refused"):
             kept[name][which] = np.nan_to_num(kept[name][which])
-        known = ~np.isnan(error)
+        finite = ~np.isnan(error)
         scale = np.maximum(np.sqrt(kept["variance"][which]), floor)
         z = error / (scale * times)
         ready = kept["learned"][which] >= _LEARNED
-        refused = known & ready & (np.abs(z) >= _LEARN_BELOW)
+        refused = finite & ready & (np.abs(z) >= _LEARN_BELOW)
         kept["refused"][which] = np.where(
-            refused, kept["refused"][which] + 1, np.where(known, 0.0, kept["refused"][which])
+            refused, kept["refused"][which] + 1, np.where(finite, 0.0, kept["refused"][which])
         )
-        learns = known & (~refused | (kept["refused"][which] > _RELEARN))
+        learns = finite & (~refused | (kept["refused"][which] > _RELEARN))
         # The first errors are those of a relation that knows nothing yet, and are left out.
         counted = learns & (kept["learned"][which] >= _LEARNED / 2)
         square = np.square(np.nan_to_num(error) / times) - kept["variance"][which]
@@ -161,7 +164,7 @@ class Relation(ChannelState):
         return np.where(ready, z, np.nan), learns
 
 
-def _first(value: Floats, places: list[int]) -> Floats:
+def _first(value: Floats, positions: list[int]) -> Floats:
     """Of two signals the first that is known, float64[R]."""
-    first, second = (values_at(value, place) for place in places)
+    first, second = (values_at(value, position) for position in positions)
     return np.where(np.isnan(first), second, first)

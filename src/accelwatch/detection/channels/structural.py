@@ -9,15 +9,15 @@ from typing import NamedTuple
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats, Indices
-from accelwatch.detection.channels.parts import frozen, scrape
-from accelwatch.detection.channels.parts.building import (
-    held_since,
-    judged_devices,
-    judged_nodes,
+from accelwatch.detection.channels.components import frozen, scrape
+from accelwatch.detection.channels.components.building import (
+    active_since,
+    evaluated_devices,
+    evaluated_nodes,
     of_rows,
 )
-from accelwatch.detection.channels.parts.memory import ChannelState, Memory
-from accelwatch.detection.channels.parts.table import Table
+from accelwatch.detection.channels.components.memory import ChannelState, Memory
+from accelwatch.detection.channels.components.table import Table
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.frame import DeviceState, Frame
 from accelwatch.detection.tick import Tick
@@ -73,22 +73,22 @@ class Structural(ChannelState):
 
     def evidence(self, tick: Tick) -> list[Evidence]:
         """What has been gone for two ticks, of devices; and of nodes."""
-        found: list[Evidence] = []
-        judged = judged_devices(tick)
-        holds = (
+        results: list[Evidence] = []
+        evaluated = evaluated_devices(tick)
+        active = (
             _gone(tick.frame),
             tick.frame.device_state == DeviceState.UNREADABLE,
             self._family_gone(tick.frame),
             frozen.is_frozen(self.devices, self._table.devices, tick),
         )
-        for at, (condition, present) in enumerate(zip(_CONDITIONS, holds, strict=True)):
-            found += self._of_condition(at, condition, present & judged, tick)
-        return found + scrape.evidence(self.nodes, self._table.nodes, tick)
+        for at, (condition, present) in enumerate(zip(_CONDITIONS, active, strict=True)):
+            results += self._of_condition(at, condition, present & evaluated, tick)
+        return results + scrape.evidence(self.nodes, self._table.nodes, tick)
 
     def _family_gone(self, frame: Frame) -> Bools:
         """bool[N]: a family that was there is not, while others of the device are."""
-        known = ~np.isnan(frame.devices)
-        there = np.stack([known[places].any(axis=0) for places in self._families])
+        finite = ~np.isnan(frame.devices)
+        there = np.stack([finite[positions].any(axis=0) for positions in self._families])
         had = self.devices.codes["had"]
         lost = (had >= _HAD) & ~there
         fresh = _age(frame, frame.device_sampled) < frame.interval_s * 1.5
@@ -102,14 +102,14 @@ class Structural(ChannelState):
         kept = self.devices
         ticks = np.where(present, np.maximum(kept.codes["ticks"][at], 0) + 1, 0)
         kept.codes["ticks"][at] = np.minimum(ticks, _TICKS)
-        since = held_since(kept.floats["since"][at], present, now)
+        since = active_since(kept.floats["since"][at], present, now)
         kept.floats["since"][at] = since
         present = ticks >= condition.needed
-        nodes = _most_of(present, node_of, judged_nodes(tick))
+        nodes = _most_of(present, node_of, evaluated_nodes(tick))
         node_since = np.full(nodes.size, np.inf)
         np.minimum.at(node_since, node_of[present], since[present])
         alone = present & ~nodes[node_of]
-        found = of_rows(
+        results = of_rows(
             Channel.STRUCTURAL,
             condition.weight,
             Subject.DEVICE,
@@ -121,7 +121,7 @@ class Structural(ChannelState):
             advice=condition.advice,
             cause=condition.cause,
         )
-        return found + of_rows(
+        return results + of_rows(
             Channel.STRUCTURAL,
             Weight.STATISTICAL,
             Subject.NODE,
@@ -142,12 +142,12 @@ def _gone(frame: Frame) -> Bools:
     node_fresh = _age(frame, frame.node_sampled) < frame.interval_s * 1.5
     # Its sample is older than its node's by two intervals.
     behind = frame.node_sampled[frame.node_of] - frame.device_sampled >= frame.interval_s * 1.5
-    seen = np.isfinite(frame.device_sampled)
-    return np.asarray(node_fresh[frame.node_of] & behind & seen)
+    observed = np.isfinite(frame.device_sampled)
+    return np.asarray(node_fresh[frame.node_of] & behind & observed)
 
 
-def _most_of(present: Bools, node_of: Indices, judged: Bools) -> Bools:
+def _most_of(present: Bools, node_of: Indices, evaluated: Bools) -> Bools:
     """bool[M]: more than half of a node's devices, and two at least."""
-    there = np.bincount(node_of, minlength=judged.size)
-    hit = np.bincount(node_of[present], minlength=judged.size)
-    return np.asarray((hit > _MOST * there) & (hit >= 2) & judged)
+    there = np.bincount(node_of, minlength=evaluated.size)
+    hit = np.bincount(node_of[present], minlength=evaluated.size)
+    return np.asarray((hit > _MOST * there) & (hit >= 2) & evaluated)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from accelwatch.detection.arrays import Bools
-from accelwatch.detection.channels.parts.memory import Memory
-from accelwatch.detection.channels.parts.table import Level
+from accelwatch.detection.channels.components.memory import Memory
+from accelwatch.detection.channels.components.table import Level
 from accelwatch.detection.signals.signal import Form
 from accelwatch.detection.tick import Tick
 
@@ -23,13 +23,13 @@ def is_frozen(memory: Memory, level: Level, tick: Tick) -> Bools:
     step = np.array([row.step for row in level.rows])[:, None]
     sampled = tick.frame.device_sampled
     fresh = ~(sampled <= kept["sampled"]) & np.isfinite(sampled)
-    known = gauges & ~np.isnan(value) & ~np.isnan(median) & fresh
-    moved = known & (np.abs(median - kept["median"]) > step)
-    same = known & (value == kept["value"])
+    finite = gauges & ~np.isnan(value) & ~np.isnan(median) & fresh
+    moved = finite & (np.abs(median - kept["median"]) > step)
+    same = finite & (value == kept["value"])
     count = np.maximum(memory.codes["frozen"], 0)
-    count = np.where(known & ~same, 0, np.minimum(count + (same & moved), _TICKS))
+    count = np.where(finite & ~same, 0, np.minimum(count + (same & moved), _TICKS))
     memory.codes["frozen"] = count.astype(np.int16)
-    kept["value"] = np.where(known, value, kept["value"])
-    kept["median"] = np.where(known, median, kept["median"])
+    kept["value"] = np.where(finite, value, kept["value"])
+    kept["median"] = np.where(finite, median, kept["median"])
     kept["sampled"] = np.where(fresh, sampled, kept["sampled"])
-    return np.asarray((known & (count >= _TICKS)).any(axis=0))
+    return np.asarray((finite & (count >= _TICKS)).any(axis=0))

@@ -58,30 +58,30 @@ def log_e(shape: Floats, rate_s: Floats, events: Floats, seconds: Floats, times:
     return value
 
 
-def begin(kept: dict[str, Floats], begins: float) -> None:
+def start_windows(kept: dict[str, Floats], starts: float) -> None:
     """Rows that were not there before begin their day and their ten minutes now."""
     for name in ("episodes", "own_episodes", "own_s", "burst", "before", "own_errors"):
         kept[name] = np.nan_to_num(kept[name])
     for name in ("day", "burst_s"):
-        kept[name] = np.where(np.isnan(kept[name]), begins, kept[name])
+        kept[name] = np.where(np.isnan(kept[name]), starts, kept[name])
 
 
-def end_windows(kept: dict[str, Floats], begins: float) -> None:
+def end_windows(kept: dict[str, Floats], starts: float) -> None:
     """What ended becomes own past: of days, but also of single windows of lines."""
-    day_over = begins - kept["day"] >= DAY_S
+    day_over = starts - kept["day"] >= DAY_S
     fading = np.where(day_over, np.exp(-DAY_S / _OWN_MEMORY_S), 1.0)
     kept["own_episodes"] = (kept["own_episodes"] + day_over * kept["episodes"]) * fading
     kept["own_s"] *= fading
     kept["own_errors"] *= fading
     kept["episodes"] = np.where(day_over, 0.0, kept["episodes"])
-    kept["day"] = np.where(day_over, begins, kept["day"])
-    burst_over = begins - kept["burst_s"] >= BURST_S
+    kept["day"] = np.where(day_over, starts, kept["day"])
+    burst_over = starts - kept["burst_s"] >= BURST_S
     # A window that speaks is no part of the healthy past (frozen while flagged).
     healthy = burst_over & np.isnan(kept["begun"])
     kept["own_errors"] += np.where(healthy, kept["burst"], 0.0)
-    kept["before"] = np.where(burst_over, _of_window(kept, begins), kept["before"])
+    kept["before"] = np.where(burst_over, _of_window(kept, starts), kept["before"])
     kept["burst"] = np.where(burst_over, 0.0, kept["burst"])
-    kept["burst_s"] = np.where(burst_over, begins, kept["burst_s"])
+    kept["burst_s"] = np.where(burst_over, starts, kept["burst_s"])
 
 
 def of_episodes(kept: dict[str, Floats], now: float) -> Floats:

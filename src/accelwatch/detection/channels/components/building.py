@@ -10,18 +10,18 @@ from accelwatch.detection.frame import DeviceState, NodeState
 from accelwatch.detection.tick import Tick
 
 
-def judged_nodes(tick: Tick) -> Bools:
+def evaluated_nodes(tick: Tick) -> Bools:
     """bool[M]: up, and nobody works at them."""
     frame = tick.frame
     silent = frame.node_state == NodeState.DOWN
     return np.asarray(~silent & ~frame.maintenance)
 
 
-def judged_devices(tick: Tick) -> Bools:
+def evaluated_devices(tick: Tick) -> Bools:
     """bool[N]: on a node that is judged, and not in others' hands."""
     frame = tick.frame
     elsewhere = np.isin(frame.device_state, (DeviceState.AWAY, DeviceState.STALE))
-    return np.asarray(judged_nodes(tick)[frame.node_of] & ~elsewhere)
+    return np.asarray(evaluated_nodes(tick)[frame.node_of] & ~elsewhere)
 
 
 def by_family(
@@ -38,15 +38,15 @@ def by_family(
 
     `score` and `since` are float64[S, R]; families hold places on the first axis.
     """
-    found = []
-    for family, places in families.items():
-        scores = np.where(np.isnan(score[places]), -np.inf, score[places])
+    results = []
+    for family, positions in families.items():
+        scores = np.where(np.isnan(score[positions]), -np.inf, score[positions])
         rows = np.flatnonzero((scores > -np.inf).any(axis=0))
         if not rows.size:
             continue
         first = scores[:, rows].argmax(axis=0)
-        begun = since[places[first], rows]
-        found.append(
+        started = since[positions[first], rows]
+        results.append(
             Evidence(
                 channel=channel,
                 weight=weight,
@@ -54,12 +54,12 @@ def by_family(
                 subject=subject,
                 rows=rows,
                 score=scores[first, rows],
-                sustained_s=now - begun,
-                since=begun,
-                signal=places[first],
+                sustained_s=now - started,
+                since=started,
+                signal=positions[first],
             )
         )
-    return found
+    return results
 
 
 def of_rows(
@@ -81,7 +81,7 @@ def of_rows(
     if not rows.size:
         return []
     scores = np.broadcast_to(np.asarray(score, dtype=np.float64), present.shape)
-    begun = since[rows]
+    started = since[rows]
     return [
         Evidence(
             channel=channel,
@@ -90,8 +90,8 @@ def of_rows(
             subject=subject,
             rows=rows,
             score=scores[rows].copy(),
-            sustained_s=now - begun,
-            since=begun,
+            sustained_s=now - started,
+            since=started,
             signal=np.full(rows.size, signal, dtype=np.intp),
             advice=advice,
             cause=cause,
@@ -99,6 +99,6 @@ def of_rows(
     ]
 
 
-def held_since(since: Floats, present: Bools, now: float) -> Floats:
+def active_since(since: Floats, present: Bools, now: float) -> Floats:
     """When a condition began that holds at present; NaN where it does not hold."""
     return np.where(present, np.where(np.isnan(since), now, since), np.nan)

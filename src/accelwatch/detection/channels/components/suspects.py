@@ -3,7 +3,7 @@
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats, Indices
-from accelwatch.detection.channels.parts.building import of_rows
+from accelwatch.detection.channels.components.building import of_rows
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.frame import DeviceState
 from accelwatch.detection.tick import Tick
@@ -19,7 +19,7 @@ _HINT = 6.0
 
 
 def evidence(
-    tick: Tick, rows: Indices, load: Floats, stopped: Floats, began: float
+    tick: Tick, rows: Indices, load: Floats, stopped: Floats, started: float
 ) -> list[Evidence]:
     """Of a job of these devices: those that differ; otherwise the node that stopped first, if one did.
 
@@ -28,7 +28,7 @@ def evidence(
     frame = tick.frame
     gone = np.isin(frame.device_state[rows], (DeviceState.LOST, DeviceState.UNREADABLE))
     differs = rows[gone | (load[rows] < _IDLE)]
-    since = np.full(frame.job.size, began)
+    since = np.full(frame.job.size, started)
     if 0 < differs.size <= max(1.0, _FEW * rows.size):
         return of_rows(
             Channel.HANG,
@@ -67,11 +67,11 @@ def _mask(rows: Indices, size: int) -> Bools:
 
 def _first_node(nodes: Indices, stopped: Floats, interval_s: float) -> int:
     """The node whose traffic stopped an interval before all others'; -1 where none did."""
-    known = ~np.isnan(stopped)
-    names = np.unique(nodes[known])
+    finite = ~np.isnan(stopped)
+    names = np.unique(nodes[finite])
     if names.size < 2:
         return -1
-    begun = np.array([stopped[known & (nodes == name)].min() for name in names])
-    order = np.argsort(begun)
-    ahead = begun[order[1]] - begun[order[0]] >= interval_s
+    started = np.array([stopped[finite & (nodes == name)].min() for name in names])
+    order = np.argsort(started)
+    ahead = started[order[1]] - started[order[0]] >= interval_s
     return int(names[order[0]]) if ahead else -1

@@ -14,22 +14,22 @@ class Level(NamedTuple):
 
     rows: tuple[SignalRow, ...]
 
-    def place(self, *series: str) -> int:
+    def position(self, *series: str) -> int:
         """Place of the first signal whose series begins so; -1 where the table has none."""
-        for place, row in enumerate(self.rows):
+        for position, row in enumerate(self.rows):
             if row.series[: len(series)] == series:
-                return place
+                return position
         return -1
 
-    def places(self, wanted: Callable[[SignalRow], bool]) -> Indices:
+    def positions(self, selects: Callable[[SignalRow], bool]) -> Indices:
         """Places of all signals that are wanted."""
-        return np.array([at for at, row in enumerate(self.rows) if wanted(row)], dtype=np.intp)
+        return np.array([at for at, row in enumerate(self.rows) if selects(row)], dtype=np.intp)
 
-    def families(self, wanted: Callable[[SignalRow], bool]) -> dict[str, Indices]:
+    def families(self, selects: Callable[[SignalRow], bool]) -> dict[str, Indices]:
         """Places of the wanted signals, by family."""
-        names = dict.fromkeys(row.family for row in self.rows if wanted(row))
+        names = dict.fromkeys(row.family for row in self.rows if selects(row))
         return {
-            name: self.places(lambda row, name=name: row.family == name and wanted(row))  # type: ignore[misc]
+            name: self.positions(lambda row, name=name: row.family == name and selects(row))  # type: ignore[misc]
             for name in names
         }
 
@@ -46,16 +46,16 @@ def table_of(devices: Sequence[SignalRow], nodes: Sequence[SignalRow]) -> Table:
     return Table(Level(tuple(devices)), Level(tuple(nodes)))
 
 
-def values_at(values: Floats, place: int) -> Floats:
+def values_at(values: Floats, position: int) -> Floats:
     """One signal of all rows; NaN for a place that the table has not."""
-    if place < 0:
+    if position < 0:
         return np.full(values.shape[1], np.nan)
-    one: Floats = values[place]
+    one: Floats = values[position]
     return one
 
 
-def sum_known(values: Floats, places: Indices) -> Floats:
+def sum_finite(values: Floats, positions: Indices) -> Floats:
     """Sum over several signals, float64[R]; NaN where none of them is known."""
-    chosen = values[places]
+    chosen = values[positions]
     total: Floats = np.where(np.isnan(chosen).all(axis=0), np.nan, np.nansum(chosen, axis=0))
     return total

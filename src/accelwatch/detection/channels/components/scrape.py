@@ -3,9 +3,9 @@
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats
-from accelwatch.detection.channels.parts.building import held_since, judged_nodes, of_rows
-from accelwatch.detection.channels.parts.memory import Memory
-from accelwatch.detection.channels.parts.table import Level, values_at
+from accelwatch.detection.channels.components.building import active_since, evaluated_nodes, of_rows
+from accelwatch.detection.channels.components.memory import Memory
+from accelwatch.detection.channels.components.table import Level, values_at
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.frame import Frame, NodeState
 from accelwatch.detection.tick import Tick
@@ -18,7 +18,7 @@ _LEAST_S = 0.5
 # A tenth of what is new: the usual number follows a change of configuration in some minutes.
 _FOLLOWS = 0.1
 # What is usual is known after so many ticks.
-_KNOWN = 10
+_LEARNED = 10
 _TICKS = 2
 # Nodes that go silent within 5 min of one another go by one cause (4.1, step 6: 20 % of a group).
 _TOGETHER_S = 300.0
@@ -36,15 +36,15 @@ def evidence(memory: Memory, level: Level, tick: Tick) -> list[Evidence]:
     frame = tick.frame
     # A node that is shut down for work is silent, and so is one whose window has only just ended.
     silent = (frame.node_state == NodeState.DOWN) & ~frame.maintenance
-    judged = judged_nodes(tick)
-    holds = np.stack((silent, judged & _fewer(memory, frame), judged & _slower(level, tick)))
-    ticks = np.where(holds, np.maximum(memory.codes["ticks"], 0) + 1, 0)
+    evaluated = evaluated_nodes(tick)
+    active = np.stack((silent, evaluated & _fewer(memory, frame), evaluated & _slower(level, tick)))
+    ticks = np.where(active, np.maximum(memory.codes["ticks"], 0) + 1, 0)
     memory.codes["ticks"] = np.minimum(ticks, _TICKS).astype(np.int16)
-    since = held_since(memory.floats["since"], holds, frame.now)
+    since = active_since(memory.floats["since"], active, frame.now)
     memory.floats["since"] = since
     present = ticks >= _TICKS
     many = _with_many(since[0]) & present[0]
-    found = of_rows(
+    results = of_rows(
         Channel.STRUCTURAL,
         Weight.DECISIVE,
         Subject.NODE,
@@ -57,10 +57,10 @@ def evidence(memory: Memory, level: Level, tick: Tick) -> list[Evidence]:
         cause="node_silent",
     )
     # Many at once: a switch, power, or who reads them.
-    found += _confirming(many, since[0], frame.now, "many_nodes_silent", "wait")
+    results += _confirming(many, since[0], frame.now, "many_nodes_silent", "wait")
     for at in (1, 2):
-        found += _confirming(present[at], since[at], frame.now, _CAUSES[at], "")
-    return found
+        results += _confirming(present[at], since[at], frame.now, _CAUSES[at], "")
+    return results
 
 
 def _confirming(
@@ -90,11 +90,11 @@ def _fewer(memory: Memory, frame: Frame) -> Bools:
     )
     kept = memory.floats["samples"]
     learned = np.maximum(memory.codes["learned"], 0)
-    fewer = read & (learned >= _KNOWN) & (samples < _FEWER * kept)
+    fewer = read & (learned >= _LEARNED) & (samples < _FEWER * kept)
     usual = np.where(np.isnan(kept), samples, kept + _FOLLOWS * (samples - kept))
     # Frozen while fewer: it must not become the rule.
     memory.floats["samples"] = np.where(read & ~fewer, usual, kept)
-    memory.codes["learned"] = np.minimum(learned + (read & ~fewer), _KNOWN).astype(np.int16)
+    memory.codes["learned"] = np.minimum(learned + (read & ~fewer), _LEARNED).astype(np.int16)
     return np.asarray(fewer)
 
 
@@ -102,16 +102,16 @@ def _slower(level: Level, tick: Tick) -> Bools:
     """bool[M]: reading it, or what it reads itself, takes five times as long as it did."""
     slow = np.zeros(tick.nodes.value.shape[1], dtype=np.bool_)
     for key in ("fleet_target_read_duration_seconds", "collector_duration_seconds"):
-        place = level.place(key)
-        value, usual = values_at(tick.nodes.value, place), values_at(tick.nodes.usual, place)
+        position = level.position(key)
+        value, usual = values_at(tick.nodes.value, position), values_at(tick.nodes.usual, position)
         slow |= (value > _SLOWER * usual) & (value > _LEAST_S)
     return slow
 
 
 def _with_many(since: Floats) -> Bools:
     """bool[M]: more than a fifth of all nodes, and two at least, went silent within five minutes."""
-    begun = np.sort(since[~np.isnan(since)])
-    early = np.searchsorted(begun, since - _TOGETHER_S, side="left")
-    late = np.searchsorted(begun, since + _TOGETHER_S, side="right")
+    started = np.sort(since[~np.isnan(since)])
+    early = np.searchsorted(started, since - _TOGETHER_S, side="left")
+    late = np.searchsorted(started, since + _TOGETHER_S, side="right")
     together = np.where(np.isnan(since), 0, late - early)
     return np.asarray(together > max(1.0, _MANY * since.size))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from accelwatch.detection.arrays import Codes, Floats
-from accelwatch.detection.channels.parts.memory import Memory
+from accelwatch.detection.channels.components.memory import Memory
 
 # A deviation below this is of no weight in any combination (detection.md 4.3: two families at 5).
 ENTRY = 5.0
@@ -36,19 +36,19 @@ def kept_level(kept: Memory, badness: Floats, now: float) -> tuple[Floats, Float
     recent[-1] = np.where(unknown, _UNKNOWN, np.clip(np.nan_to_num(badness), 0, 3000) * _UNIT)
     entry = int(ENTRY * _UNIT)
     hit = (recent[-_GAP:] >= entry).any(axis=0)
-    begins = hit & np.isnan(kept.floats["since"])
-    since = np.where(hit, np.where(begins, now, kept.floats["since"]), np.nan)
+    starts = hit & np.isnan(kept.floats["since"])
+    since = np.where(hit, np.where(starts, now, kept.floats["since"]), np.nan)
     kept.floats["since"] = since
     # What came before the run is no part of it.
-    recent[:-1, begins] = _UNKNOWN
+    recent[:-1, starts] = _UNKNOWN
     score = np.full(badness.shape, np.nan)
-    places, rows = np.nonzero(hit & ~unknown)
-    if places.size:
-        run = recent[:, places, rows]
-        known = (run != _UNKNOWN).sum(axis=0)
+    positions, rows = np.nonzero(hit & ~unknown)
+    if positions.size:
+        run = recent[:, positions, rows]
+        finite = (run != _UNKNOWN).sum(axis=0)
         # Ascending, the unknown last: the level that all but a fifth of the ticks have reached.
         ordered = np.sort(np.where(run == _UNKNOWN, np.iinfo(np.int16).max, run), axis=0)
-        level = ordered[(known * _MISSES).astype(np.intp), np.arange(places.size)] / _UNIT
-        lasting = (known >= _LEAST) & (level >= ENTRY)
-        score[places[lasting], rows[lasting]] = level[lasting]
+        level = ordered[(finite * _MISSES).astype(np.intp), np.arange(positions.size)] / _UNIT
+        lasting = (finite >= _LEAST) & (level >= ENTRY)
+        score[positions[lasting], rows[lasting]] = level[lasting]
     return score, np.where(np.isnan(score), np.nan, since)
