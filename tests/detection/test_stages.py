@@ -48,9 +48,24 @@ def test_two_slow_nodes_are_no_stage() -> None:
 
 def test_a_gap_is_believed_after_half_an_hour_of_it() -> None:
     fleet, state = Fleet(12), DetectorState()
-    fleet.watts[48:] *= 0.87
-    assert _sizes(fleet, 30, state) == [96]
+    assert _sizes(fleet, 20, state) == [96]
+    # Slowly, so that it is no phase.
+    for _ in range(20):
+        fleet.watts[48:] *= 0.993
+        advance(state, fleet.frame())
+    assert _sizes(fleet, 20, state) == [96]
     assert _sizes(fleet, 60, state) == [48, 48]
+
+
+def test_a_gap_that_comes_with_a_phase_is_believed_before_its_hold_ends() -> None:
+    fleet, state = Fleet(12), DetectorState()
+    fleet.load[:], fleet.watts[:] = 0.0, 150.0
+    assert _sizes(fleet, 60, state) == [96]
+    fleet.load[:], fleet.watts[:48], fleet.watts[48:] = 1.0, 600.0, 520.0
+    for _ in range(10):
+        tick = advance(state, fleet.frame())
+        assert tick.devices.held.all()
+    assert sorted(tick.devices.groups.size.tolist()) == [48, 48]
 
 
 def test_stages_hold_when_the_gap_closes() -> None:

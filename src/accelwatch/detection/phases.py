@@ -10,7 +10,7 @@ from accelwatch.detection.state import GroupMemory, LevelState, RowMemory, Singl
 # Members leave a phase and enter the next over minutes, and are read at different moments.
 HOLD_S = 300.0
 # In the first part of it a level follows the samples; in the rest it learns the noise of the new phase.
-_SETTLE_S = 120.0
+SETTLE_S = 120.0
 _RECENT_S = 600.0
 _LEARN_S = 60.0
 # Seconds before a level is worth comparing with.
@@ -43,7 +43,7 @@ def gate(level: LevelState, tick: Observed) -> Bools:
     starts = (moved | np.isnan(groups.hold_until)) & ~on_hold
     groups.hold_until[starts] = now + HOLD_S
     on_hold |= starts
-    settles = on_hold & (groups.hold_until - now > HOLD_S - _SETTLE_S)
+    settles = on_hold & (groups.hold_until - now > HOLD_S - SETTLE_S)
     _follow_groups(groups, median, on_hold, settles, step_s)
     code = tick.grouping.groups.code
     _follow_rows(rows, observed, on_hold[code], settles[code], step_s)

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from accelwatch.detection.arrays import Floats, Indices
+from accelwatch.detection.arrays import Bools, Floats, Indices
 from accelwatch.detection.frame import Frame
 from accelwatch.detection.grouping import job_of_nodes
+from accelwatch.detection.phases import HOLD_S, SETTLE_S
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
 from accelwatch.detection.state import DEVICE_LAYOUT, DetectorState, StageState
 
@@ -12,7 +13,9 @@ from accelwatch.detection.state import DEVICE_LAYOUT, DetectorState, StageState
 _INFERRED = -10
 # What a device of no known job is compared with: those that work, or those that rest.
 _WORKS = -2
-# Looked for this often, and believed when found the same so often: half an hour of the same gap.
+# Looked for this often, and believed when found the same so often: half an hour of the same gap, since
+# a fault of several nodes has one as well. A gap that comes with a phase of the job is its own: then
+# it is looked for at each tick on hold, so that stages are known when the hold ends.
 _EVERY_S = 600.0
 _TIMES = 3
 # One or two slow nodes are no stage.
@@ -37,9 +40,12 @@ def stages_of(state: DetectorState, frame: Frame) -> Indices:
     stages = state.stages
     _note_working(stages, state.devices.rows.recent[_LOAD])
     _forget_changed(stages, frame)
-    if frame.now >= stages.next_at:
+    due = frame.now >= stages.next_at
+    if due:
         stages.next_at = frame.now + _EVERY_S
-        _infer(state, frame)
+    checked = _settling(state, frame) | due
+    if checked.any():
+        _infer(state, frame, checked)
     inferred = stages.stage[frame.node_of]
     by_gap = np.where(inferred >= 0, _INFERRED - inferred, -1)
     pool = np.where(stages.working, _WORKS, -1)
@@ -74,8 +80,17 @@ def _kept(before: Indices, keeps: Indices, rows: int, fill: int) -> Indices:
     return after
 
 
-def _infer(state: DetectorState, frame: Frame) -> None:
-    """Look for a gap in each job without stages whose nodes work."""
+def _settling(state: DetectorState, frame: Frame) -> Bools:
+    """bool[M]: nodes whose devices learn the level of a new phase."""
+    code, hold_until = state.devices.code, state.devices.groups.hold_until
+    left = np.append(hold_until, np.nan)[code] - frame.now
+    settling = np.zeros(len(frame.node_state), dtype=np.bool_)
+    settling[frame.node_of[(left > 0) & (left <= HOLD_S - SETTLE_S)]] = True
+    return settling
+
+
+def _infer(state: DetectorState, frame: Frame, checked: Bools) -> None:
+    """Look for a gap in each job that states no stages and whose nodes work, where it is checked."""
     stages = state.stages
     job = job_of_nodes(frame)
     stated = np.zeros(len(job), dtype=np.bool_)
@@ -86,8 +101,8 @@ def _infer(state: DetectorState, frame: Frame) -> None:
         _of_nodes(state.devices.rows.recent[position], frame.node_of, len(job))
         for position in (_POWER, _TRAFFIC)
     )
-    open_ = (job >= 0) & ~stated & (stages.stage < 0)
-    for code in np.unique(job[open_]).tolist():
+    open_ = (job >= 0) & ~stated
+    for code in np.unique(job[open_ & checked]).tolist():
         nodes = np.flatnonzero(open_ & (job == code))
         # A job that loads, or of which nothing is known yet, says nothing about its stages. Some of
         # its nodes may be lost, so it is most of them that count.

@@ -196,7 +196,7 @@ class LevelState:
 class StageState:
     """Stages that nobody states and that the nodes of a job show; M nodes."""
 
-    # intp[M]: the stage that holds for as long as the job does, -1 for none; what was last proposed.
+    # intp[M]: the stage, for as long as the job runs, -1 for none; what was last proposed.
     stage: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     proposed: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     # intp[M]: how often in a row that was proposed to the whole job.

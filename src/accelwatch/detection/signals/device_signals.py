@@ -53,6 +53,7 @@ _CLOCK = (
     SignalRow(
         ("clock_limit_hertz", "graphics", "max"), "clock", direction=Direction.LOW, step=15 * _MHZ
     ),
+    SignalRow(("clock_limit_hertz", "sm", "max"), "clock", direction=Direction.LOW, step=15 * _MHZ),
     # P0 to P15, whole numbers; a device alternates by one between samples.
     SignalRow(("performance_state",), "clock", direction=Direction.HIGH, step=0.5),
 )

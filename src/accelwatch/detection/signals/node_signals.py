@@ -179,8 +179,8 @@ _SCRAPE = (
         step=0.1,
         relative=0.25,
     ),
-    # Skews of up to a scrape interval are usual, and constant for a node.
-    SignalRow(("fleet_target_clock_skew_seconds",), "scrape", step=1.0),
+    # Skews of up to half a minute are usual, and constant for a node: 80 s are not.
+    SignalRow(("fleet_target_clock_skew_seconds",), "scrape", step=10.0),
     # Series differ with processes and mounts; a device is some forty of them.
     SignalRow(("exporter_series",), "scrape", direction=Direction.LOW, step=2.0, relative=0.01),
     # Whole devices.
