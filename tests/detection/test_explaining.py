@@ -99,9 +99,9 @@ def test_what_is_many_times_more_is_told_by_both_numbers() -> None:
 @pytest.mark.parametrize(
     ("channel", "text"),
     [
-        (Channel.LOG, "n047 has logged xid 79 since 03:12 UTC."),
-        (Channel.HARD, "n047 has a hardware fault (xid 79) since 03:12 UTC."),
-        (Channel.RELATION, "n047 is not well (xid 79) since 03:12 UTC."),
+        (Channel.LOG, "n047 has logged XID 79 since 03:12 UTC."),
+        (Channel.HARD, "n047 has a hardware fault (XID 79) since 03:12 UTC."),
+        (Channel.RELATION, "n047 is not well (XID 79) since 03:12 UTC."),
     ],
 )
 def test_evidence_without_a_number(channel: Channel, text: str) -> None:

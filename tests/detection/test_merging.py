@@ -236,3 +236,52 @@ def test_a_hang_without_a_culprit_names_nobody() -> None:
     (found,) = Detector().at(0, hang())
 
     assert (found.node, found.nodes[0]) == ("", "n000")
+
+
+def test_broken_hardware_stays_a_finding_while_its_job_hangs() -> None:
+    detector = Detector()
+    detector.at(0, LOST)
+
+    changed = detector.at(
+        60, hang(60), says([2, 3], 12.0, now=START + 60, channel=Channel.RELATION)
+    )
+
+    assert [found.key for found in changed] == ["job/4711"]
+    assert detector.merging.open["node/n001"].device == "nvidia:GPU-2"
+
+
+def test_others_that_differ_since_a_device_has_failed_are_not_to_blame() -> None:
+    (found,) = Detector().at(0, LOST, says([2, 3], 12.0))
+
+    assert (found.scope, found.device) == (Scope.DEVICE, "nvidia:GPU-2")
+
+
+def test_a_level_that_has_not_ended_keeps_a_finding_and_opens_none() -> None:
+    detector = Detector()
+    detector.at(0, hang(), says(4, 9.0))
+    detector.at(30)
+    (ended,) = detector.at(330)
+    assert ended.key == "job/4711"
+
+    detector = Detector()
+    detector.at(0, says(4, 9.0))
+    assert detector.at(30) == ()
+    assert detector.at(300) == ()
+    (ended,) = detector.at(330)
+    assert ended.cleared == START + 330
+
+
+def test_a_group_lasts_as_long_as_levels_of_members_do() -> None:
+    detector = Detector()
+    detector.at(0, says([0, 2, 4], 9.0, family="fabric"))
+    assert detector.at(30) == ()
+    assert detector.at(60, says([0, 2], 9.0, family="fabric")) == ()
+    detector.at(90)
+
+    (ended,) = detector.at(390)
+    assert (ended.key, ended.cleared) == ("group/fabric", START + 390)
+
+
+def test_scores_are_clipped() -> None:
+    (found,) = Detector().at(0, says(2, 140.0))
+    assert found.score == 12.0

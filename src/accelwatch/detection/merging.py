@@ -5,13 +5,13 @@ their job or of what they have in common, and the members' own findings become p
 hangs is one finding, which names the culprit. A finding that comes back within an hour is the same.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 import msgspec
 
 from accelwatch.detection.common_cause import Accusation, Common, common_causes, first_seen
-from accelwatch.detection.evidence import Evidence
+from accelwatch.detection.evidence import Channel, Evidence
 from accelwatch.detection.explaining import Tables
 from accelwatch.detection.finding import Finding, Level, Scope
 from accelwatch.detection.fusion import Fused
@@ -21,6 +21,8 @@ from accelwatch.detection.tick import Tick
 
 # A finding with the key of one that ended less than this ago is that one.
 COOLDOWN_S = 3600.0
+# Channels whose evidence is decisive about a device or node.
+_BY_HARDWARE = frozenset({Channel.HARD, Channel.LOG, Channel.STRUCTURAL})
 _RANK = {Level.WATCH: 0, Level.ALERT: 1}
 _WIDTH = {Scope.DEVICE: 0, Scope.NODE: 1, Scope.JOB: 2, Scope.GROUP: 2}
 
@@ -52,6 +54,7 @@ def merge(
     since = first_seen(state.accused, accused, names.nodes, now)
     common = common_causes(tick, accused, since, state.families)
     hangs = pieces_of_jobs(evidence, fused.jobs)
+    blamed = {names.nodes[suspect.node] for suspect in accused}
 
     reports: dict[str, Report] = {}
     for group in common:
@@ -67,19 +70,32 @@ def merge(
             report = of_node(tick, tables, own)
             reports[report.key] = report
 
-    changed, after = _apply(state, reports, now)
-    families = {group.key: group.families for group in common if group.key in after.open}
+    # A level that has not ended yet accuses nobody anew: it only keeps open what it was raised for.
+    calm = {names.nodes[suspect.node] for suspect in accused if not suspect.families}
+    lasting = {key for key, finding in state.open.items() if calm & set(finding.nodes)}
+    # Broken hardware does not become part of the hang that it has caused.
+    lasting |= {
+        key
+        for key, finding in state.open.items()
+        if hangs and _BY_HARDWARE & set(finding.channels) and finding.node in blamed
+    }
+    changed, after = _apply(state, reports, lasting, now)
+    families = {key: state.families.get(key, frozenset()) for key in after.open}
+    families |= {group.key: group.families for group in common}
+    families = {key: some for key, some in families.items() if some}
     return after._replace(accused=since, families=families), changed
 
 
 def _own_part(
     tick: Tick, suspect: Suspect, common: Sequence[Common], hanging: frozenset[int]
 ) -> Suspect | None:
-    """What a node stands accused of that no group explains; None for nothing."""
+    """What a node stands accused of now that no group explains; None for nothing."""
     explained: frozenset[str] = frozenset()
     for group in common:
         if any(member.node == suspect.node for member in group.members):
             explained |= group.families
+    if not suspect.families:
+        return None
     if explained:
         remaining = without(suspect, explained)
         if remaining is None:
@@ -91,7 +107,7 @@ def _own_part(
 
 
 def _apply(
-    state: MergingState, reports: Mapping[str, Report], now: float
+    state: MergingState, reports: Mapping[str, Report], lasting: Set[str], now: float
 ) -> tuple[tuple[Finding, ...], MergingState]:
     open_now = dict(state.open)
     ended = {
@@ -111,7 +127,7 @@ def _apply(
         open_now[key] = after
         if before is None or after.updated != before.updated or before.cleared is not None:
             changed.append(after)
-    for key in state.open.keys() - reports.keys():
+    for key in state.open.keys() - reports.keys() - lasting:
         finished = msgspec.structs.replace(open_now.pop(key), updated=now, cleared=now)
         ended[key] = finished
         changed.append(finished)

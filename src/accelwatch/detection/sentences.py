@@ -58,7 +58,7 @@ def _head(each: Explained) -> str:
     signal = each.signal
     if not each.series:
         text = _WITHOUT_NUMBER.get(signal.channel, "is not well ({cause})")
-        return text.format(cause=signal.name.replace("_", " "))
+        return text.format(cause=signal.name.replace("xid_", "XID ").replace("_", " "))
     phrase, by = phrase_of(each.series), _difference(each)
     written = phrase.above if _sign(each) == "+" else phrase.below
     if written and "{by}" not in written:

@@ -21,6 +21,8 @@ ALONE_MILD_S = 600.0
 WATCH = 6.0
 WATCH_S = 120.0
 CONFIRMING_S = 600.0
+# What is further away says no more: residuals are clipped there, and one channel must not outshout all.
+MOST_SCORE = 12.0
 # No past is so bad that it lowers a threshold by more than a fifth.
 _LEAST_PRIOR = 0.8
 
@@ -85,9 +87,10 @@ def _add(to: Strength, item: Evidence, place: int, rows: Indices) -> None:
     The greatest score of a family may be younger than a lesser one that has lasted long enough.
     Several devices may be lifted to one node, so nothing here may rely on a row being there once.
     """
-    np.maximum.at(to.score[place], rows, item.score)
+    scores = np.minimum(item.score, MOST_SCORE)
+    np.maximum.at(to.score[place], rows, scores)
     np.minimum.at(to.since[place], rows, item.since)
-    score, lasted = item.score / to.factor[place, rows], item.sustained_s
+    score, lasted = scores / to.factor[place, rows], item.sustained_s
     if item.weight is Weight.DECISIVE:
         to.decisive[place, rows] = True
         to.agrees[place, rows] = True

@@ -12,7 +12,7 @@ from accelwatch.detection.finding import Level
 from accelwatch.detection.frame import Frame
 from accelwatch.detection.fusion import Conclusions, Fused
 from accelwatch.detection.standing import ALERTED, NONE
-from accelwatch.detection.strength import AGREE, is_lifted
+from accelwatch.detection.strength import AGREE, MOST_SCORE, is_lifted
 
 # The worst first: what helps against the worst helps against the rest.
 _ADVICE = ("replace", "reboot", "reset", "exclude", "restart", "wait", "none")
@@ -90,6 +90,13 @@ def _suspect(
     of_devices = max((int(fused.devices.level[row]) for row in devices), default=NONE)
     # A node that merely feels what its device does is not to blame, nor are devices of a bad node.
     blamed = [row for row in devices if fused.devices.level[row] == of_devices]
+    # Nor are those that only differ since another device of the node has failed.
+    failed = {
+        piece.row
+        for piece in pieces
+        if piece.subject is Subject.DEVICE and piece.weight is Weight.DECISIVE
+    }
+    blamed = sorted(failed & set(blamed)) or blamed
     if own > of_devices or (own == of_devices and not _is_explained(fused, node, blamed)):
         blamed = []
     scores = [float(fused.devices.score[row]) for row in devices]
@@ -176,7 +183,7 @@ def _pieces(evidence: Sequence[Evidence], subject: Subject, mask: Bools) -> Iter
                 item.family,
                 item.subject,
                 int(item.rows[at]),
-                float(item.score[at]),
+                min(float(item.score[at]), MOST_SCORE),
                 float(item.since[at]),
                 int(item.signal[at]),
                 item.advice,
