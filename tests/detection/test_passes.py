@@ -235,3 +235,13 @@ def test_nodes_that_come_and_go_leave_the_others_as_they_are() -> None:
         tick = _run(state, Fleet(nodes), 1)
         assert len(tick.devices.held) == 8 * nodes
         assert len(tick.nodes.held) == nodes
+
+
+def test_a_phase_whose_offsets_are_not_learned_is_calm() -> None:
+    state, fleet = DetectorState(), Fleet()
+    _run(state, fleet, 960)
+    fleet.load[:], fleet.watts[:] = 0.0, 100.0
+    fleet.heat = 30.0 + fleet.rng.normal(0, 4.0, 64)
+    for _ in range(40):
+        z = advance(state, fleet.frame()).devices.z[at(HEAT)]
+        assert not (np.abs(z) >= 8.0).any()

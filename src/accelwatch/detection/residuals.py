@@ -16,6 +16,8 @@ _PRIOR_S = 1200.0
 # A row whose group is another has habits from elsewhere: they weigh no more than this.
 _ELSEWHERE_S = 1200.0
 _DEVIATION_S = 3600.0
+# By chance the deviation of five devices or more does not double for long.
+_SUDDEN = 2.0
 # A median absolute deviation, and a mean one, as a standard deviation of a normal distribution.
 _BY_MEDIAN = 1.4826
 _BY_MEAN = 1.2533
@@ -67,11 +69,13 @@ def residuals(level: LevelState, tick: Observed, on_hold: Bools, frozen: Bools) 
 
 
 def _follow_deviation(level: LevelState, tick: Observed, left: Floats, on_hold: Bools) -> None:
-    """The deviation of a group follows over an hour, while it is not on hold."""
+    """The deviation of a group follows over an hour, at once when it doubles; not while on hold."""
     deviation = level.groups.deviation
     now = quartiles(tick.grouping, np.abs(left)).median
     gain = 1.0 - np.exp(-tick.step_s / _DEVIATION_S)
-    next_ = np.where(np.isnan(deviation), now, deviation + gain * (now - deviation))
+    # Most members suddenly deviate when they come into a phase whose offsets are not learned yet.
+    fresh = np.isnan(deviation) | (now > _SUDDEN * deviation)
+    next_ = np.where(fresh, now, deviation + gain * (now - deviation))
     np.copyto(deviation, next_, where=np.isfinite(now) & ~on_hold)
 
 
