@@ -76,6 +76,13 @@ def test_a_slow_device_in_a_sentence() -> None:
     )
 
 
+def test_what_is_hot_since_it_works_harder_is_not_badly_cooled() -> None:
+    made = slow()
+    made.devices.value[:, 0] = 749.0, 1.875e9, 70.0
+
+    assert told(made, piece(2, family="thermal")).endswith(": it works harder than they do.")
+
+
 def test_without_peers_it_is_compared_with_itself() -> None:
     made = slow()
     made.devices.median[:] = np.nan

@@ -48,7 +48,8 @@ class _Place(NamedTuple):
 
 def explained(tick: Tick, tables: Tables, pieces: Iterable[Piece]) -> tuple[Explained, ...]:
     """The strongest first, `MOST` at most: what channels say, then what else is remarkable."""
-    ordered = strongest(pieces)
+    # Of a large group there are thousands; those of the strongest tell enough.
+    ordered = strongest(pieces)[: 2 * MOST]
     found = [_of_piece(tick, tables, piece) for piece in ordered]
     rows = dict.fromkeys((piece.subject, piece.row) for piece in ordered)
     since = min((piece.since for piece in ordered), default=tick.frame.now)

@@ -119,6 +119,7 @@ PHRASES: Mapping[str, Phrase] = {
 }
 # Families that are above (+) or below (-) their peers, and what that means; the first that fits.
 MEANINGS: tuple[tuple[frozenset[str], str], ...] = (
+    (frozenset({"thermal+", "power+"}), "it works harder than they do"),
     (frozenset({"thermal+", "clock-"}), "it slows itself down for heat"),
     (frozenset({"thermal+", "power-"}), "it slows itself down for heat"),
     (frozenset({"clock-", "power-"}), "something limits its clock or its power"),

@@ -77,6 +77,7 @@ class Frames:
         self._in_maintenance = in_maintenance
         self._node_rows, self._device_rows = NodeRows(), DeviceRows()
         self._names = Names((), (), (), (), ())
+        self._ids: Texts | None = None
         self._size = 0
         self._node_of: Indices = np.zeros(0, dtype=np.intp)
         # Of the newest event that a frame has had.
@@ -161,10 +162,16 @@ class Frames:
 
     def _named(self, columns: TableViews, of_codes: Sequence[Texts]) -> Names:
         """The names, the very same object where they are the same."""
-        ids = words_of(columns.text("id"), self._size)
+        ids = columns.text("id")
         jobs, stages, models = (texts.values for texts in of_codes)
-        devices = tuple(text or "" for text in ids.tolist())
-        names = Names(tuple(self._node_rows.names), devices, jobs, stages, models)
+        nodes = tuple(self._node_rows.names)
+        # Thousands of words are looked at only where a column is another object.
+        if ids is not self._ids or len(self._names.devices) != self._size:
+            devices = tuple(text or "" for text in words_of(ids, self._size).tolist())
+        else:
+            devices = self._names.devices
+        self._ids = ids
+        names = Names(nodes, devices, jobs, stages, models)
         if names != self._names:
             self._names = names
         return self._names
