@@ -10,13 +10,13 @@ def run(ticks: Ticks, drift: Drift, level: float, count: int) -> list[Evidence]:
     return found
 
 
-def test_two_deviations_of_heat_for_hours_reach_the_threshold() -> None:
+def test_four_deviations_of_heat_for_hours_reach_the_threshold() -> None:
     ticks = Ticks()
     drift = Drift(TABLE)
     ticks.started(drift)
     begins = ticks.now
-    assert run(ticks, drift, 2.0, 200) == []
-    found = only(run(ticks, drift, 2.0, 300))
+    assert run(ticks, drift, 4.0, 300) == []
+    found = only(run(ticks, drift, 4.0, 420))
     assert (found.channel, found.family, found.rows.tolist()) == (Channel.DRIFT, "thermal", [5])
     assert found.score[0] >= 8.0
     assert abs(found.since[0] - begins) <= 600.0
@@ -69,7 +69,15 @@ def test_a_restart_goes_on() -> None:
     ticks = Ticks()
     drift, other = Drift(TABLE), Drift(TABLE)
     ticks.started(drift)
-    run(ticks, drift, 12.0, 120)
+    run(ticks, drift, 12.0, 220)
     other.load(drift.dump())
     other.resize(16, 4)
     assert only(run(ticks, other, 12.0, 1)).score[0] >= 8.0
+
+
+def test_what_returns_to_its_past_ends_within_the_hour() -> None:
+    ticks = Ticks()
+    drift = Drift(TABLE)
+    ticks.started(drift)
+    assert run(ticks, drift, 12.0, 400)
+    assert run(ticks, drift, -0.1, 60) == []

@@ -5,7 +5,7 @@ Covers thermal paste, fans, links that decay over hours and days.
 
 import numpy as np
 
-from accelwatch.detection.arrays import Floats
+from accelwatch.detection.arrays import Bools, Floats
 from accelwatch.detection.channels.components.building import (
     by_family,
     evaluated_devices,
@@ -23,24 +23,30 @@ MEAN_S = 300.0
 # Allowed drift in standard deviations of a sample: half of the least shift of interest (1.5), as is
 # usual for a CUSUM; 0.75 is the default of 4.2.
 ALLOWED = 0.75
-# Peer-conditioned residuals are correlated over tau = 13 min or so (4.4). Means of 5 min then have a
-# long-run variance of about 4.5, and a false crossing comes every exp(2 * 0.75 * h / 4.5) means or so:
-# 5e8 means for h = 60. 33,000 series of 63 nodes make 9.5e6 means a day: 0.02 crossings, the budget of
-# a family (4.3). A shift of 2 sd takes 4 h, the clip of 12 takes half an hour.
-THRESHOLD = 60.0
+# Peer-conditioned residuals are correlated over tau = 13 to 60 min (detection.md 5.2: 0.46-0.85 at ten
+# minutes). Of 2,000 simulated AR(1) series of tau = 54 min over 30 days, 0.00085 a day crossed 100, and
+# e-fold fewer for each 13.5 more: 6e-7 for 200, which is 0.02 a day (4.3) for the 33,000 series of 63
+# nodes. Of tau = 30 min, 0.00002 a day crossed 100. A shift of 4 sd takes 5 h; the clip of 12, 1.5 h.
+THRESHOLD = 200.0
 # The score at the threshold: what weighs alone when it lasts (4.3).
 _FULL = 8.0
 # From this share of the threshold on it may confirm another family: 5 of 8 as for z (4.3).
 _ENTRY = 0.625
-# No longer than the clip of z, so that it also ends.
+# The greatest score is the clip of z.
 _GREATEST = 1.5
 # Means of fewer samples than this share of the window are dropped: missing samples are no evidence.
 _FILLED = 0.5
+# Of 16 bits; 113 days.
+_MOST_MEANS = 32767
 
 
 def _memory(signals: int) -> Memory:
-    names = ("sum", "count", "up", "down", "up_since", "down_since", "spoiled")
-    return Memory(dict.fromkeys(names, (signals,)))
+    # What is being averaged; sums of both sides, and for how many means they have been above 0. Times
+    # are counted in means: there are two a series, and this is a quarter of Unix seconds.
+    return Memory(
+        {**dict.fromkeys(("sum", "up", "down"), (signals,)), "spoiled": ()},
+        dict.fromkeys(("count", "up_means", "down_means"), (signals,)),
+    )
 
 
 class Drift(ChannelState):
@@ -49,76 +55,94 @@ class Drift(ChannelState):
     def __init__(self, table: Table) -> None:
         super().__init__(_memory(len(table.devices.rows)), _memory(len(table.nodes.rows)))
         self._table = table
+        self._device_families = table.devices.families(compared)
+        self._node_families = table.nodes.families(compared)
+        # Number of the mean that is being made; -1 before the first tick.
         self._window = -1
 
     def evidence(self, tick: Tick) -> list[Evidence]:
         """Sums at five eighths of the threshold or more, for each family."""
         now = tick.frame.now
         window = int(now // MEAN_S)
-        closes = self._window not in (-1, window)
+        if self._window not in (-1, window):
+            least = max(1.0, _FILLED * MEAN_S / tick.frame.interval_s)
+            _close(self.devices, least)
+            _close(self.nodes, least)
         self._window = window
-        results: list[Evidence] = []
-        for memory, level, residuals, evaluated, subject in (
-            (
-                self.devices,
-                self._table.devices,
-                tick.devices,
-                evaluated_devices(tick),
+        device_score, device_since = _scores(
+            self.devices, self._table.devices, tick.devices, evaluated_devices(tick), now
+        )
+        node_score, node_since = _scores(
+            self.nodes, self._table.nodes, tick.nodes, evaluated_nodes(tick), now
+        )
+        return [
+            *by_family(
+                Channel.DRIFT,
+                Weight.STATISTICAL,
                 Subject.DEVICE,
+                self._device_families,
+                score=device_score,
+                since=device_since,
+                now=now,
             ),
-            (self.nodes, self._table.nodes, tick.nodes, evaluated_nodes(tick), Subject.NODE),
-        ):
-            if closes:
-                _close(memory, tick)
-            _add(memory, residuals, np.where(evaluated, residuals.z, np.nan))
-            score, since = _crossings(memory, level)
-            # Nothing is said of a row that cannot be judged now.
-            score = np.where(evaluated & ~residuals.held, score, np.nan)
-            families = level.families(compared)
-            weight = Weight.STATISTICAL
-            results += by_family(
-                Channel.DRIFT, weight, subject, families, score=score, since=since, now=now
-            )
-        return results
+            *by_family(
+                Channel.DRIFT,
+                Weight.STATISTICAL,
+                Subject.NODE,
+                self._node_families,
+                score=node_score,
+                since=node_since,
+                now=now,
+            ),
+        ]
 
 
-def _add(memory: Memory, residuals: Residuals, z: Floats) -> None:
-    """Add a sample to the mean that is being made."""
+def _scores(
+    memory: Memory, level: Level, residuals: Residuals, evaluated: Bools, now: float
+) -> tuple[Floats, Floats]:
+    """Add a sample to the mean that is being made; score and onset of rows that are evaluated now."""
+    z = np.where(evaluated, residuals.z, np.nan)
     finite = ~np.isnan(z)
-    kept = memory.floats
-    kept["sum"] = np.nan_to_num(kept["sum"]) + np.where(finite, z, 0.0)
-    kept["count"] = np.nan_to_num(kept["count"]) + finite
+    floats, codes = memory.floats, memory.codes
+    floats["sum"] = np.nan_to_num(floats["sum"]) + np.where(finite, z, 0.0)
+    codes["count"] = np.maximum(codes["count"], 0) + finite
     # A mean that lies across a change of phase is of neither phase.
-    kept["spoiled"] = np.maximum(np.nan_to_num(kept["spoiled"]), residuals.held * 1.0)
+    floats["spoiled"] = np.maximum(np.nan_to_num(floats["spoiled"]), residuals.held * 1.0)
+    score, since = _crossings(memory, level, now)
+    return np.where(evaluated & ~residuals.held, score, np.nan), since
 
 
-def _close(memory: Memory, tick: Tick) -> None:
-    """Put the mean of the window that ended into the sums, and begin the next one."""
-    kept = memory.floats
-    least = max(1.0, _FILLED * MEAN_S / tick.frame.interval_s)
-    count = np.nan_to_num(kept["count"])
-    usable = (count >= least) & (np.nan_to_num(kept["spoiled"]) == 0)
-    mean = np.divide(kept["sum"], count, out=np.zeros_like(count), where=count > 0)
+def _close(memory: Memory, least: float) -> None:
+    """Put the mean that ended into the sums if it has `least` samples, and start the next."""
+    floats, codes = memory.floats, memory.codes
+    count = np.maximum(codes["count"], 0)
+    usable = (count >= least) & ~(floats["spoiled"] > 0)
+    mean = np.divide(floats["sum"], count, out=np.zeros(count.shape), where=usable)
     for side, sign in (("up", 1.0), ("down", -1.0)):
-        before = np.nan_to_num(kept[side])
+        before = np.nan_to_num(floats[side])
         after = np.clip(before + sign * mean - ALLOWED, 0.0, _GREATEST * THRESHOLD)
-        kept[side] = np.where(usable, after, before)
+        # A row that is on the other side again has not drifted: it ends in minutes, not in days.
+        after = np.where(sign * mean > 0, after, before / 2)
+        after[after < ALLOWED] = 0.0
+        floats[side] = np.where(usable, after, before)
         # The onset: when the sum left 0 for the last time.
-        started = np.where(before > 0, kept[f"{side}_since"], tick.frame.now - MEAN_S)
-        kept[f"{side}_since"] = np.where(kept[side] > 0, started, np.nan)
-    for name in ("sum", "count", "spoiled"):
-        kept[name] = np.zeros_like(count)
+        means = np.maximum(codes[f"{side}_means"], 0) + 1
+        means = np.where(floats[side] > 0, np.minimum(means, _MOST_MEANS), 0)
+        codes[f"{side}_means"] = means.astype(np.int16)
+    floats["sum"] = np.zeros(count.shape)
+    floats["spoiled"] = np.zeros(floats["spoiled"].shape)
+    codes["count"] = np.zeros_like(codes["count"])
 
 
-def _crossings(memory: Memory, level: Level) -> tuple[Floats, Floats]:
+def _crossings(memory: Memory, level: Level, now: float) -> tuple[Floats, Floats]:
     """Score and onset, float64[S, R]; NaN for sums that are still small."""
-    kept = memory.floats
     signs = [row.direction for row in level.rows]
     high = np.array([sign is not Direction.LOW for sign in signs])[:, None]
     low = np.array([sign is not Direction.HIGH for sign in signs])[:, None]
-    up = np.where(high, np.nan_to_num(kept["up"]), 0.0)
-    down = np.where(low, np.nan_to_num(kept["down"]), 0.0)
-    worst = np.maximum(up, down)
+    up = np.where(high, memory.floats["up"], 0.0)
+    down = np.where(low, memory.floats["down"], 0.0)
+    worst = np.fmax(up, down)
     score = np.where(worst >= _ENTRY * THRESHOLD, worst / THRESHOLD * _FULL, np.nan)
-    since = np.where(up >= down, kept["up_since"], kept["down_since"])
-    return score, np.where(np.isnan(score), np.nan, since)
+    means = np.where(up >= down, memory.codes["up_means"], memory.codes["down_means"])
+    # Up to the end of the last mean, which is not now.
+    return score, now - now % MEAN_S - means * MEAN_S

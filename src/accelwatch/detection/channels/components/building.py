@@ -38,7 +38,9 @@ def by_family(
 
     `score` and `since` are float64[S, R]; families hold places on the first axis.
     """
-    results = []
+    results: list[Evidence] = []
+    if np.isnan(score).all():
+        return results
     for family, positions in families.items():
         scores = np.where(np.isnan(score[positions]), -np.inf, score[positions])
         rows = np.flatnonzero((scores > -np.inf).any(axis=0))
