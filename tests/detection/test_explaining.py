@@ -5,7 +5,7 @@ import pytest
 
 from accelwatch.detection.evidence import Channel, Subject, Weight
 from accelwatch.detection.explaining import Tables, explained
-from accelwatch.detection.families import FAMILIES, place_of
+from accelwatch.detection.families import FAMILIES, position_of
 from accelwatch.detection.phrases import PHRASES, SHARED, phrase_of
 from accelwatch.detection.sentences import group_sentence, hang_sentence, sentence
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
@@ -144,4 +144,4 @@ def test_every_signal_has_its_words(row: SignalRow) -> None:
 
 @pytest.mark.parametrize("name", sorted({row.family for row in (*DEVICE_SIGNALS, *NODE_SIGNALS)}))
 def test_every_family_of_the_tables_is_known(name: str) -> None:
-    assert FAMILIES[place_of(name)].name == name
+    assert FAMILIES[position_of(name)].name == name

@@ -5,9 +5,9 @@ import pytest
 
 from accelwatch.detection.budget import MOST
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
-from accelwatch.detection.families import place_of
+from accelwatch.detection.families import position_of
 from accelwatch.detection.fusion import Fused, FusionState, Prior, fresh, fuse
-from accelwatch.detection.standing import ALERTED, NONE, WATCHED
+from accelwatch.detection.row_levels import ALERTED, NONE, WATCHED
 from support.detection.fleets import START, says, tick
 
 
@@ -88,7 +88,7 @@ def test_a_bad_past_lowers_thresholds_by_a_fifth_at_most(prior: float, level: in
 
 def test_a_family_over_its_budget_needs_more_but_what_is_decisive_does_not() -> None:
     state = fresh(START)
-    state.budget.factor[place_of("power")] = MOST
+    state.budget.factor[position_of("power")] = MOST
     evidence = [says(0, 11.0), says(1, 1.0, weight=Weight.DECISIVE), says(2, 8.0, family="clock")]
 
     fused = fuse(state, tick(3), evidence)[1]
@@ -151,7 +151,7 @@ def ended(*last: Evidence) -> float:
     state, _ = fuse(state, tick(1, START + 30), last)
     state, _ = fuse(state, tick(1, START + 60), [])
     state, _ = fuse(state, tick(1, START + 360), [])
-    return float(state.budget.factor[place_of("power")])
+    return float(state.budget.factor[position_of("power")])
 
 
 def test_an_alarm_that_nothing_confirms_and_that_soon_ends_raises_its_family() -> None:

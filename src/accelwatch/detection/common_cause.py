@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from accelwatch.detection.evidence import Subject
-from accelwatch.detection.families import FAMILIES, place_of
+from accelwatch.detection.families import FAMILIES, position_of
 from accelwatch.detection.finding import Scope
 from accelwatch.detection.suspects import Suspect
 from accelwatch.detection.tick import Tick
@@ -68,26 +68,26 @@ def common_causes(
         goes_on = group.family in open_families.get(group.key, frozenset())
         if goes_on or _are_many(tick, group, members, since):
             by_key.setdefault(group.key, []).append(group)
-    return [_common(key, found, groups) for key, found in sorted(by_key.items())]
+    return [_common(key, matching, groups) for key, matching in sorted(by_key.items())]
 
 
 def _groups_of(tick: Tick, suspect: Suspect) -> list[_Group]:
     """The groups that a suspect's accusations are compared in, each once."""
-    found: dict[_Group, None] = {}
+    matching: dict[_Group, None] = {}
     for piece in suspect.pieces:
         level = tick.devices if piece.subject is Subject.DEVICE else tick.nodes
         code = int(level.groups.code[piece.row])
         comparable = code >= 0 and bool(level.groups.comparable[code])
-        shared = FAMILIES[place_of(piece.family)].shared
+        shared = FAMILIES[position_of(piece.family)].shared
         if comparable:
             job = int(level.groups.job[code])
             of_job = f"job/{tick.frame.names.jobs[job]}" if job >= 0 else "group/alike"
             key = f"group/{shared}" if shared else of_job
-            found[_Group(key, piece.family, int(level.groups.nodes[code]))] = None
+            matching[_Group(key, piece.family, int(level.groups.nodes[code]))] = None
         elif shared:
             # Nodes without a job share fabric, storage and cooling with the whole fleet.
-            found[_Group(f"group/{shared}", piece.family, len(tick.frame.names.nodes))] = None
-    return list(found)
+            matching[_Group(f"group/{shared}", piece.family, len(tick.frame.names.nodes))] = None
+    return list(matching)
 
 
 def _are_many(
@@ -103,15 +103,15 @@ def _are_many(
 
 
 def _common(
-    key: str, found: Sequence[_Group], groups: Mapping[_Group, Sequence[Suspect]]
+    key: str, matching: Sequence[_Group], groups: Mapping[_Group, Sequence[Suspect]]
 ) -> Common:
-    members = {member.node: member for group in found for member in groups[group]}
+    members = {member.node: member for group in matching for member in groups[group]}
     is_job = key.startswith("job/")
     return Common(
         key,
         Scope.JOB if is_job else Scope.GROUP,
-        "" if is_job else FAMILIES[place_of(found[0].family)].shared,
-        frozenset(group.family for group in found),
+        "" if is_job else FAMILIES[position_of(matching[0].family)].shared,
+        frozenset(group.family for group in matching),
         tuple(
             sorted(members.values(), key=lambda member: (member.onset, -member.score, member.node))
         ),

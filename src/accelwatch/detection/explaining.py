@@ -38,7 +38,7 @@ class Explained(NamedTuple):
     peers: int
 
 
-class _Place(NamedTuple):
+class _Position(NamedTuple):
     """Where a number stands in a tick."""
 
     subject: Subject
@@ -50,21 +50,21 @@ def explained(tick: Tick, tables: Tables, pieces: Iterable[Piece]) -> tuple[Expl
     """The strongest first, `MOST` at most: what channels say, then what else is remarkable."""
     # Of a large group there are thousands; those of the strongest tell enough.
     ordered = strongest(pieces)[: 2 * MOST]
-    found = [_of_piece(tick, tables, piece) for piece in ordered]
+    matches = [_of_piece(tick, tables, piece) for piece in ordered]
     rows = dict.fromkeys((piece.subject, piece.row) for piece in ordered)
     since = min((piece.since for piece in ordered), default=tick.frame.now)
     for subject, row in rows:
-        found += _remarkable(tick, tables, subject, row, since)
+        matches += _remarkable(tick, tables, subject, row, since)
     by_name: dict[str, Explained] = {}
-    for each in found:
+    for each in matches:
         by_name.setdefault(each.signal.name, each)
     return tuple(by_name.values())[:MOST]
 
 
 def _of_piece(tick: Tick, tables: Tables, piece: Piece) -> Explained:
     if piece.signal >= 0 and piece.subject is not Subject.JOB:
-        place = _Place(piece.subject, piece.row, piece.signal)
-        return _of_signal(tick, tables, place, piece.since, piece.channel)
+        position = _Position(piece.subject, piece.row, piece.signal)
+        return _of_signal(tick, tables, position, piece.since, piece.channel)
     name = piece.cause or piece.family
     signal = Signal(
         name=name,
@@ -89,27 +89,27 @@ def _remarkable(
     level = tick.devices if subject is Subject.DEVICE else tick.nodes
     away = np.nan_to_num(np.abs(level.z[:, row]))
     # Places in ascending order where they are equally far: the same tick gives the same words.
-    places = np.argsort(-away, kind="stable")[:MOST]
+    positions = np.argsort(-away, kind="stable")[:MOST]
     return [
-        _of_signal(tick, tables, _Place(subject, row, place), since, "peer")
-        for place in places.tolist()
-        if away[place] >= _REMARKABLE
+        _of_signal(tick, tables, _Position(subject, row, position), since, "peer")
+        for position in positions.tolist()
+        if away[position] >= _REMARKABLE
     ]
 
 
-def _of_signal(tick: Tick, tables: Tables, at: _Place, since: float, channel: str) -> Explained:
-    row, place, of_device = at.row, at.signal, at.subject is Subject.DEVICE
+def _of_signal(tick: Tick, tables: Tables, at: _Position, since: float, channel: str) -> Explained:
+    row, position, of_device = at.row, at.signal, at.subject is Subject.DEVICE
     level = tick.devices if of_device else tick.nodes
-    signal_row = (tables.devices if of_device else tables.nodes)[place]
+    signal_row = (tables.devices if of_device else tables.nodes)[position]
     series = tuple(label for label in signal_row.series if label != ANY)
     signal = Signal(
         name=path_of(series),
-        value=_known(level.value, place, row),
-        expected=_known(level.median, place, row),
-        low=_known(level.low, place, row),
-        high=_known(level.high, place, row),
-        usual=_known(level.usual, place, row),
-        z=_known(level.z, place, row),
+        value=_number(level.value, position, row),
+        expected=_number(level.median, position, row),
+        low=_number(level.low, position, row),
+        high=_number(level.high, position, row),
+        usual=_number(level.usual, position, row),
+        z=_number(level.z, position, row),
         since=since,
         channel=channel,
     )
@@ -123,7 +123,7 @@ def _peers(level: Residuals, row: int) -> int:
     return int(level.groups.size[code]) - 1
 
 
-def _known(values: Floats, place: int, row: int) -> float | None:
+def _number(values: Floats, position: int, row: int) -> float | None:
     """A number, or None for one that is not known."""
-    value = float(values[place, row])
+    value = float(values[position, row])
     return value if np.isfinite(value) else None

@@ -36,9 +36,9 @@ FAMILIES: tuple[Family, ...] = (
     Family("other", advice="none"),
 )
 _OTHER = len(FAMILIES) - 1
-_PLACES: Mapping[str, int] = {family.name: place for place, family in enumerate(FAMILIES)}
+_PLACES: Mapping[str, int] = {family.name: position for position, family in enumerate(FAMILIES)}
 
 
-def place_of(name: str) -> int:
+def position_of(name: str) -> int:
     """The place of a family in `FAMILIES`; that of `other` for a name which is none of them."""
     return _PLACES.get(name, _OTHER)

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from accelwatch.detection import budget as budgets
-from accelwatch.detection import standing as standings
+from accelwatch.detection import row_levels
 from accelwatch.detection.arrays import Bools, Codes, Floats, Indices
 from accelwatch.detection.evidence import Evidence, Subject
 from accelwatch.detection.families import FAMILIES
-from accelwatch.detection.standing import ALERTED, NONE, WATCHED, Rise, Standing
+from accelwatch.detection.row_levels import ALERTED, NONE, WATCHED, Rise, RowLevels
 from accelwatch.detection.strength import AGREE, ALONE, WATCH, Strength, factors, strength
 from accelwatch.detection.tick import Tick
 
@@ -26,9 +26,9 @@ _SILENT_INTERVALS = 3
 class FusionState(NamedTuple):
     """What is kept between ticks."""
 
-    devices: Standing
-    nodes: Standing
-    jobs: Standing
+    devices: RowLevels
+    nodes: RowLevels
+    jobs: RowLevels
     # Whose the rows of `jobs` are: codes of jobs change as jobs come and go.
     job_names: tuple[str, ...]
     budget: budgets.Budget
@@ -75,7 +75,7 @@ class Fused(NamedTuple):
 
 def fresh(now: float) -> FusionState:
     """The state before the first tick."""
-    none = standings.empty(0)
+    none = row_levels.empty(0)
     return FusionState(none, none, none, (), budgets.fresh(now))
 
 
@@ -99,7 +99,7 @@ def fuse(
 
     silent_s = _SILENT_INTERVALS * frame.interval_s
     devices, false_devices, concluded_devices = _subject(
-        standings.resized(state.devices, frame.device_generation),
+        row_levels.resized(state.devices, frame.device_generation),
         of_devices,
         helping,
         _State(
@@ -109,7 +109,7 @@ def fuse(
         frame.now,
     )
     nodes, false_nodes, concluded_nodes = _subject(
-        standings.resized(state.nodes, frame.node_generation),
+        row_levels.resized(state.nodes, frame.node_generation),
         of_nodes,
         np.zeros_like(of_nodes.agrees),
         _State(muted, tick.nodes.held | (frame.now - frame.node_sampled > silent_s)),
@@ -132,19 +132,19 @@ def fuse(
 
 
 def _subject(
-    before: Standing, found: Strength, helping: Bools, state: _State, now: float
-) -> tuple[Standing, Indices, Conclusions]:
-    rise = _rise(found, helping)
+    before: RowLevels, combined: Strength, helping: Bools, state: _State, now: float
+) -> tuple[RowLevels, Indices, Conclusions]:
+    rise = _rise(combined, helping)
     rise = rise._replace(level=np.where(state.muted, NONE, rise.level).astype(np.int16))
-    after, false = standings.risen(
-        standings.forgotten(before, state.muted), rise, state.paused, now
+    after, false = row_levels.risen(
+        row_levels.forgotten(before, state.muted), rise, state.paused, now
     )
-    agreeing = found.agrees | found.alone | found.watched | found.confirms
-    onset: Floats = np.where(agreeing, found.since, np.inf).min(axis=0, initial=np.inf)
-    said = found.score.max(axis=0, initial=0.0) > 0
+    agreeing = combined.agrees | combined.alone | combined.watched | combined.confirms
+    onset: Floats = np.where(agreeing, combined.since, np.inf).min(axis=0, initial=np.inf)
+    has_score = combined.score.max(axis=0, initial=0.0) > 0
     # A family that is decisive goes before one that is only strong.
-    weighed = found.score + np.where(found.decisive, 1e3, 0.0)
-    family = np.where(said, weighed.argmax(axis=0), -1)
+    weighed = combined.score + np.where(combined.decisive, 1e3, 0.0)
+    family = np.where(has_score, weighed.argmax(axis=0), -1)
     return (
         after,
         false,
@@ -152,40 +152,40 @@ def _subject(
     )
 
 
-def _rise(found: Strength, helping: Bools) -> Rise:
+def _rise(combined: Strength, helping: Bools) -> Rise:
     """What this tick's evidence asks for."""
-    own: Bools = np.logical_or.reduce(found.agrees, axis=0)
-    families = (found.agrees | found.confirms | helping).sum(axis=0)
-    decisive: Bools = np.logical_or.reduce(found.decisive, axis=0)
+    own: Bools = np.logical_or.reduce(combined.agrees, axis=0)
+    families = (combined.agrees | combined.confirms | helping).sum(axis=0)
+    decisive: Bools = np.logical_or.reduce(combined.decisive, axis=0)
     together: Bools = own & (families >= 2)
-    alone = found.alone.any(axis=0)
-    watched = found.watched.any(axis=0)
+    alone = combined.alone.any(axis=0)
+    watched = combined.watched.any(axis=0)
     level = np.where(decisive | together | alone, ALERTED, np.where(watched, WATCHED, NONE))
 
     # Half of the threshold that was passed; of several the lowest, which was passed first.
-    factor = found.factor.min(axis=0, initial=np.inf, where=found.score > 0)
+    factor = combined.factor.min(axis=0, initial=np.inf, where=combined.score > 0)
     factor = np.where(np.isfinite(factor), factor, 1.0)
     threshold = np.where(decisive | together, AGREE, np.where(alone, ALONE, WATCH))
     only = alone & ~together & ~decisive
     return Rise(
         level.astype(np.int16),
         threshold * factor / 2,
-        found.score.max(axis=0, initial=0.0),
+        combined.score.max(axis=0, initial=0.0),
         decisive,
-        np.where(only, found.alone.argmax(axis=0), -1),
+        np.where(only, combined.alone.argmax(axis=0), -1),
         decisive | together,
     )
 
 
-def _renamed(state: FusionState, names: tuple[str, ...]) -> Standing:
+def _renamed(state: FusionState, names: tuple[str, ...]) -> RowLevels:
     """The standing of jobs by their codes of now."""
     if names == state.job_names:
         return state.jobs
     old = {name: row for row, name in enumerate(state.job_names)}
-    known = [row for row, name in enumerate(names) if name in old]
-    places = [old[names[row]] for row in known]
-    after = standings.empty(len(names))
-    standings.copy(
-        state.jobs, np.array(places, dtype=np.intp), after, np.array(known, dtype=np.intp)
+    kept = [row for row, name in enumerate(names) if name in old]
+    positions = [old[names[row]] for row in kept]
+    after = row_levels.empty(len(names))
+    row_levels.copy(
+        state.jobs, np.array(positions, dtype=np.intp), after, np.array(kept, dtype=np.intp)
     )
     return after

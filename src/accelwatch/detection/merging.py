@@ -33,7 +33,7 @@ class MergingState(NamedTuple):
     # By key.
     open: Mapping[str, Finding]
     # Those that have ended within `COOLDOWN_S`, by key.
-    ended: Mapping[str, Finding]
+    recent: Mapping[str, Finding]
     # Since when a node is accused in a family, Unix seconds.
     accused: Mapping[Accusation, float]
     # The families of each open finding of a group or job.
@@ -65,7 +65,7 @@ def merge(
         # A job whose nodes have all changed because it hangs has one finding, and that is the hang.
         reports[report.key] = report
     for suspect in accused:
-        own = _own_part(tick, suspect, common, frozenset(hangs))
+        own = _unexplained(tick, suspect, common, frozenset(hangs))
         if own is not None:
             report = of_node(tick, tables, own)
             reports[report.key] = report
@@ -86,7 +86,7 @@ def merge(
     return after._replace(accused=since, families=families), changed
 
 
-def _own_part(
+def _unexplained(
     tick: Tick, suspect: Suspect, common: Sequence[Common], hanging: frozenset[int]
 ) -> Suspect | None:
     """What a node stands accused of now that no group explains; None for nothing."""
@@ -110,29 +110,29 @@ def _apply(
     state: MergingState, reports: Mapping[str, Report], lasting: Set[str], now: float
 ) -> tuple[tuple[Finding, ...], MergingState]:
     open_now = dict(state.open)
-    ended = {
+    recent = {
         key: finding
-        for key, finding in state.ended.items()
+        for key, finding in state.recent.items()
         if finding.cleared is not None and now - finding.cleared < COOLDOWN_S
     }
     changed: list[Finding] = []
     for key, report in reports.items():
-        before = open_now.get(key) or ended.get(key)
+        before = open_now.get(key) or recent.get(key)
         if before is not None and before.cleared is not None:
             # What was an alert an hour ago does not come back for a look.
             if _RANK[report.level] < _RANK[before.level]:
                 continue
-            del ended[key]
+            del recent[key]
         after = _opened(report, now) if before is None else _updated(before, report, now)
         open_now[key] = after
         if before is None or after.updated != before.updated or before.cleared is not None:
             changed.append(after)
     for key in state.open.keys() - reports.keys() - lasting:
         finished = msgspec.structs.replace(open_now.pop(key), updated=now, cleared=now)
-        ended[key] = finished
+        recent[key] = finished
         changed.append(finished)
     changed.sort(key=lambda finding: finding.key)
-    return tuple(changed), MergingState(open_now, ended, {}, {})
+    return tuple(changed), MergingState(open_now, recent, {}, {})
 
 
 def _opened(report: Report, now: float) -> Finding:
@@ -172,7 +172,7 @@ def _updated(before: Finding, report: Report, now: float) -> Finding:
     rises = level is not before.level
     # The worst that was advised stays: what helps against it helps against the rest.
     advice = report.advice if rises else worse(before.advice, report.advice)
-    news = (
+    changes = (
         rises
         or scope is not before.scope
         or advice != before.advice
@@ -181,9 +181,9 @@ def _updated(before: Finding, report: Report, now: float) -> Finding:
         or bool(report.node and not before.node)
         or before.cleared is not None
     )
-    if not news:
+    if not changes:
         return msgspec.structs.replace(before, score=report.score)
-    said = report.signals or before.signals
+    signals = report.signals or before.signals
     return msgspec.structs.replace(
         before,
         level=level,
@@ -199,6 +199,6 @@ def _updated(before: Finding, report: Report, now: float) -> Finding:
         onset=min(before.onset, report.onset),
         updated=now,
         cleared=None,
-        signals=said,
+        signals=signals,
         sentence=report.sentence if report.signals else before.sentence,
     )

@@ -10,7 +10,7 @@ from accelwatch.detection.evidence import Channel, Evidence, Subject
 from accelwatch.detection.explaining import Explained, Tables, explained
 from accelwatch.detection.finding import Level, Scope, Signal
 from accelwatch.detection.sentences import group_sentence, hang_sentence, sentence
-from accelwatch.detection.suspects import Piece, Suspect, advice_of, has_part
+from accelwatch.detection.suspects import Piece, Suspect, advice_of, contributes
 from accelwatch.detection.tick import Tick
 
 
@@ -40,7 +40,7 @@ def of_node(tick: Tick, tables: Tables, suspect: Suspect) -> Report:
     node, job = names.nodes[suspect.node], _job_of(tick, suspect)
     only = suspect.devices[0] if len(suspect.devices) == 1 else None
     device = "" if only is None else names.devices[only]
-    told = explained(tick, tables, suspect.pieces)
+    explanations = explained(tick, tables, suspect.pieces)
     who = f"{device} of {node}" if device else node
     return Report(
         f"node/{node}",
@@ -55,8 +55,8 @@ def of_node(tick: Tick, tables: Tables, suspect: Suspect) -> Report:
         advice_of(suspect),
         suspect.score,
         suspect.onset,
-        _signals(told),
-        sentence(who, job, suspect.onset, told),
+        _signals(explanations),
+        sentence(who, job, suspect.onset, explanations),
     )
 
 
@@ -156,7 +156,7 @@ def _job_of(tick: Tick, suspect: Suspect) -> str:
 
 
 def _channels(pieces: Sequence[Piece]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(str(piece.channel) for piece in pieces if has_part(piece)))
+    return tuple(dict.fromkeys(str(piece.channel) for piece in pieces if contributes(piece)))
 
 
 def _greatest(pieces: Sequence[Piece]) -> str:
@@ -167,5 +167,5 @@ def _greatest(pieces: Sequence[Piece]) -> str:
     return max(share, key=lambda family: (share[family], family), default="")
 
 
-def _signals(told: Sequence[Explained]) -> tuple[Signal, ...]:
-    return tuple(each.signal for each in told)
+def _signals(explanations: Sequence[Explained]) -> tuple[Signal, ...]:
+    return tuple(each.signal for each in explanations)

@@ -44,8 +44,8 @@ def group_sentence(count: int, job: str, shared: str, onset: float) -> str:
 
 def hang_sentence(job: str, culprit: str, devices: int, onset: float) -> str:
     """Of a job that hangs, and who stopped first."""
-    look = f"its {counted(devices, 'device')} look busy and do no work"
-    text = f"Job {job} hangs since {clock(onset)}: {look}"
+    state = f"its {counted(devices, 'device')} look busy and do no work"
+    text = f"Job {job} hangs since {clock(onset)}: {state}"
     return f"{text}; {culprit} stopped first." if culprit else f"{text}."
 
 

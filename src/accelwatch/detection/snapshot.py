@@ -62,7 +62,7 @@ class Snapshot(NamedTuple):
     arrays: Mapping[str, Array]
 
 
-class _Place(msgspec.Struct, frozen=True):
+class _Position(msgspec.Struct, frozen=True):
     name: str
     type: str
     shape: tuple[int, ...]
@@ -73,7 +73,7 @@ class _Header(msgspec.Struct, frozen=True):
     written: float
     # Length by name.
     documents: dict[str, int]
-    arrays: list[_Place]
+    arrays: list[_Position]
 
 
 def digest_of(devices: Iterable[SignalRow], nodes: Iterable[SignalRow]) -> str:
@@ -88,13 +88,13 @@ def to_bytes(snapshot: Snapshot, digest: str) -> bytes:
         name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
         for name, array in snapshot.arrays.items()
     }
-    places = [_Place(name, array.dtype.str, array.shape) for name, array in arrays.items()]
-    if refused := [place.name for place in places if not _is_sound(place)]:
+    positions = [_Position(name, array.dtype.str, array.shape) for name, array in arrays.items()]
+    if refused := [position.name for position in positions if not _is_sound(position)]:
         raise ValueError(f"no snapshot of these arrays: {', '.join(refused)}")
     lengths = {name: len(document) for name, document in snapshot.documents.items()}
-    header = msgspec.json.encode(_Header(digest, snapshot.written, lengths, places))
-    parts = [_PREFIX.pack(_MAGIC, VERSION, len(header)), header, *snapshot.documents.values()]
-    data = b"".join((*parts, *(array.tobytes() for array in arrays.values())))
+    header = msgspec.json.encode(_Header(digest, snapshot.written, lengths, positions))
+    segments = [_PREFIX.pack(_MAGIC, VERSION, len(header)), header, *snapshot.documents.values()]
+    data = b"".join((*segments, *(array.tobytes() for array in arrays.values())))
     if len(data) + _CHECKSUM_BYTES > MOST_BYTES:
         raise ValueError(f"a snapshot of {len(data)} bytes is too large")
     return data + hashlib.sha256(data).digest()
@@ -133,24 +133,24 @@ def _content(header: _Header, content: memoryview) -> Snapshot | Refusal:
     for name, length in lengths.items():
         documents[name] = bytes(content[at : at + length])
         at += length
-    for place in header.arrays:
-        end = at + _bytes_of(place)
-        array = np.frombuffer(content[at:end], dtype=place.type).reshape(place.shape)
-        arrays[place.name] = array.copy()
+    for position in header.arrays:
+        end = at + _bytes_of(position)
+        array = np.frombuffer(content[at:end], dtype=position.type).reshape(position.shape)
+        arrays[position.name] = array.copy()
         at = end
     return Snapshot(header.written, documents, arrays)
 
 
-def _is_sound(place: _Place) -> bool:
+def _is_sound(position: _Position) -> bool:
     return (
-        _TYPE.fullmatch(place.type) is not None
-        and len(place.shape) <= _MOST_AXES
-        and all(0 <= length <= MOST_BYTES for length in place.shape)
+        _TYPE.fullmatch(position.type) is not None
+        and len(position.shape) <= _MOST_AXES
+        and all(0 <= length <= MOST_BYTES for length in position.shape)
     )
 
 
-def _bytes_of(place: _Place) -> int:
-    return math.prod(place.shape) * np.dtype(place.type).itemsize
+def _bytes_of(position: _Position) -> int:
+    return math.prod(position.shape) * np.dtype(position.type).itemsize
 
 
 def _damaged(text: str) -> Refusal:

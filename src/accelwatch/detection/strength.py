@@ -7,7 +7,7 @@ import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats, Indices
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
-from accelwatch.detection.families import FAMILIES, place_of
+from accelwatch.detection.families import FAMILIES, position_of
 from accelwatch.detection.frame import Frame
 
 # Two families that agree: in 55 simulated days of 63 nodes, 2 of 12 families above 4 for two minutes
@@ -63,12 +63,12 @@ def strength(
     score, since = np.zeros(shape), np.full(shape, np.inf)
     result = Strength(score, since, agrees, confirms, alone, watched, decisive, factor)
     for item in evidence:
-        place = place_of(item.family)
+        position = position_of(item.family)
         if item.channel is Channel.PRIOR:
             continue
         lifted = is_lifted(item)
         if (Subject.NODE if lifted else item.subject) is subject:
-            _add(result, item, place, frame.node_of[item.rows] if lifted else item.rows)
+            _add(result, item, position, frame.node_of[item.rows] if lifted else item.rows)
     return result
 
 
@@ -77,30 +77,30 @@ def is_lifted(item: Evidence) -> bool:
 
     A device that cannot be read is decisive, and is to blame itself.
     """
-    of_node = _OF_NODE[place_of(item.family)]
+    of_node = _OF_NODE[position_of(item.family)]
     return of_node and item.subject is Subject.DEVICE and item.weight is not Weight.DECISIVE
 
 
-def _add(to: Strength, item: Evidence, place: int, rows: Indices) -> None:
+def _add(to: Strength, item: Evidence, position: int, rows: Indices) -> None:
     """Each piece is judged by its own score and time.
 
     The greatest score of a family may be younger than a lesser one that has lasted long enough.
     Several devices may be lifted to one node, so nothing here may rely on a row being there once.
     """
     scores = np.minimum(item.score, MOST_SCORE)
-    np.maximum.at(to.score[place], rows, scores)
-    np.minimum.at(to.since[place], rows, item.since)
-    score, lasted = scores / to.factor[place, rows], item.sustained_s
+    np.maximum.at(to.score[position], rows, scores)
+    np.minimum.at(to.since[position], rows, item.since)
+    score, lasted = scores / to.factor[position, rows], item.sustained_s
     if item.weight is Weight.DECISIVE:
-        to.decisive[place, rows] = True
-        to.agrees[place, rows] = True
+        to.decisive[position, rows] = True
+        to.agrees[position, rows] = True
         return
     if item.weight is Weight.CONFIRMING:
         # Its channel has waited for two samples already.
-        to.confirms[place, rows[score >= AGREE]] = True
-        to.watched[place, rows[lasted >= CONFIRMING_S]] = True
+        to.confirms[position, rows[score >= AGREE]] = True
+        to.watched[position, rows[lasted >= CONFIRMING_S]] = True
         return
-    needed_s = ALONE_MILD_S if _MILD[place] else ALONE_S
-    to.agrees[place, rows[(score >= AGREE) & (lasted >= AGREE_S)]] = True
-    to.alone[place, rows[(score >= ALONE) & (lasted >= needed_s)]] = True
-    to.watched[place, rows[(score >= WATCH) & (lasted >= WATCH_S)]] = True
+    needed_s = ALONE_MILD_S if _MILD[position] else ALONE_S
+    to.agrees[position, rows[(score >= AGREE) & (lasted >= AGREE_S)]] = True
+    to.alone[position, rows[(score >= ALONE) & (lasted >= needed_s)]] = True
+    to.watched[position, rows[(score >= WATCH) & (lasted >= WATCH_S)]] = True

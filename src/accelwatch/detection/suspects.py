@@ -7,11 +7,11 @@ import numpy as np
 
 from accelwatch.detection.arrays import Bools
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
-from accelwatch.detection.families import FAMILIES, place_of
+from accelwatch.detection.families import FAMILIES, position_of
 from accelwatch.detection.finding import Level
 from accelwatch.detection.frame import Frame
 from accelwatch.detection.fusion import Conclusions, Fused
-from accelwatch.detection.standing import ALERTED, NONE
+from accelwatch.detection.row_levels import ALERTED, NONE
 from accelwatch.detection.strength import AGREE, MOST_SCORE, is_lifted
 
 # The worst first: what helps against the worst helps against the rest.
@@ -51,7 +51,7 @@ class Suspect(NamedTuple):
     @property
     def families(self) -> tuple[str, ...]:
         """Families that have a part in it, that of the strongest first."""
-        return tuple(dict.fromkeys(piece.family for piece in self.pieces if has_part(piece)))
+        return tuple(dict.fromkeys(piece.family for piece in self.pieces if contributes(piece)))
 
     @property
     def is_decisive(self) -> bool:
@@ -117,7 +117,7 @@ def _is_explained(fused: Fused, node: int, devices: list[int]) -> bool:
     return bool(fused.devices.decisive[devices].any()) and not bool(fused.nodes.decisive[node])
 
 
-def has_part(piece: Piece) -> bool:
+def contributes(piece: Piece) -> bool:
     """Whether a piece is more than noise beside what accuses: it would keep a level from ending."""
     return piece.weight is Weight.DECISIVE or piece.score >= AGREE / 2
 
@@ -144,7 +144,7 @@ def without(suspect: Suspect, families: frozenset[str]) -> Suspect | None:
     decisive = any(piece.weight is Weight.DECISIVE for piece in pieces)
     if not strong and not decisive:
         return None
-    independent = {place_of(piece.family) for piece in strong}
+    independent = {position_of(piece.family) for piece in strong}
     level = Level.ALERT if decisive or len(independent) > 1 else Level.WATCH
     return suspect._replace(pieces=pieces, level=min(level, suspect.level, key=_rank))
 
@@ -159,12 +159,12 @@ def advice_of(suspect: Suspect) -> str:
         return "none"
     decisive = [piece.advice for piece in suspect.pieces if piece.weight is Weight.DECISIVE]
     advised = decisive or [piece.advice for piece in suspect.pieces]
-    known = [advice for advice in advised if advice in _ADVICE]
-    if known:
-        return worse(*known)
+    recognised = [advice for advice in advised if advice in _ADVICE]
+    if recognised:
+        return worse(*recognised)
     if decisive or not suspect.pieces:
         return "none"
-    return FAMILIES[place_of(suspect.pieces[0].family)].advice
+    return FAMILIES[position_of(suspect.pieces[0].family)].advice
 
 
 def worse(*advice: str) -> str:

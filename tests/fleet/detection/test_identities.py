@@ -13,12 +13,12 @@ NAN = math.nan
 
 def test_a_node_keeps_its_row_and_a_free_row_is_given_again() -> None:
     rows = NodeRows()
-    assert rows.place(["a", "b", "c"]).tolist() == [True, True, True]
-    assert rows.place(["c", "a"]).tolist() == [False, False, False]
+    assert rows.assign(["a", "b", "c"]).tolist() == [True, True, True]
+    assert rows.assign(["c", "a"]).tolist() == [False, False, False]
     assert rows.names == ["a", "", "c"]
     assert (rows.row("b"), rows.row("c")) == (-1, 2)
 
-    assert rows.place(["a", "c", "e", "d"]).tolist() == [False, True, False, True]
+    assert rows.assign(["a", "c", "e", "d"]).tolist() == [False, True, False, True]
     assert rows.names == ["a", "e", "c", "d"]
     assert rows.generation.tolist() == [1, 2, 1, 1]
 
@@ -36,7 +36,7 @@ def test_a_node_keeps_its_row_and_a_free_row_is_given_again() -> None:
 )
 def test_a_boot_is_a_moment_of_booting_that_has_moved(uptime: float, booted: bool) -> None:
     rows = NodeRows()
-    rows.place(["a"])
+    rows.assign(["a"])
     assert not rows.boot(5000.0, np.array([1000.0])).any()
 
     assert rows.boot(5060.0, np.array([uptime])).tolist() == [booted]
@@ -46,7 +46,7 @@ def test_a_boot_is_a_moment_of_booting_that_has_moved(uptime: float, booted: boo
 
 def test_a_boot_behind_a_silence_is_seen() -> None:
     rows = NodeRows()
-    rows.place(["a"])
+    rows.assign(["a"])
     rows.boot(5000.0, np.array([1000.0]))
     rows.boot(5600.0, np.array([NAN]))
 
@@ -55,9 +55,9 @@ def test_a_boot_behind_a_silence_is_seen() -> None:
 
 def test_another_node_in_a_row_has_not_booted() -> None:
     rows = NodeRows()
-    rows.place(["a"])
+    rows.assign(["a"])
     rows.boot(5000.0, np.array([1000.0]))
-    rows.place(["b"])
+    rows.assign(["b"])
 
     assert not rows.boot(5030.0, np.array([10.0])).any()
 

@@ -20,7 +20,7 @@ class FindingLines:
         # By key of the finding: its lines that are not closed.
         self._open: dict[str, list[Line]] = {}
         # Of findings that have ended: a finding that comes back goes on with them.
-        self._ended: dict[str, tuple[float, list[Line]]] = {}
+        self._finished: dict[str, tuple[float, list[Line]]] = {}
 
     def step(self, changed: Iterable[Finding]) -> list[Line]:
         """What is new of the findings that have changed; lines that were given are closed in place."""
@@ -33,7 +33,7 @@ class FindingLines:
     def _line(self, finding: Finding) -> Line | None:
         lines = self._open.get(finding.key, [])
         if not lines:
-            opened, before = self._ended.pop(finding.key, (None, []))
+            opened, before = self._finished.pop(finding.key, (None, []))
             # Another finding of the same subject has another beginning.
             lines = before if opened == finding.opened else []
             self._open[finding.key] = lines
@@ -44,7 +44,7 @@ class FindingLines:
         for each in lines:
             each.closed = finding.cleared
         if finding.cleared is not None:
-            self._ended[finding.key] = finding.opened, self._open.pop(finding.key)
+            self._finished[finding.key] = finding.opened, self._open.pop(finding.key)
         return line
 
 

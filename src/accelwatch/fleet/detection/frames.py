@@ -8,7 +8,7 @@ from accelwatch.detection.arrays import Bools, Codes, Floats, Indices
 from accelwatch.detection.frame import DeviceState, Frame, FrameEvent, Names, NodeState
 from accelwatch.detection.signals.signal import SignalRow
 from accelwatch.expr.needs import Needs
-from accelwatch.fleet.detection.identities import DeviceRows, NodeRows, words_of
+from accelwatch.fleet.detection.identities import DeviceRows, NodeRows, row_values
 from accelwatch.fleet.detection.sources import (
     STAGE_LABEL,
     UPTIME,
@@ -58,7 +58,7 @@ class Frames:
     def __init__(
         self,
         signals: tuple[Sequence[SignalRow], Sequence[SignalRow]],
-        known: Iterable[Series],
+        existing: Iterable[Series],
         history: EventHistory,
         interval_s: float,
         in_maintenance: InMaintenance = lambda _node, _now: False,
@@ -66,9 +66,9 @@ class Frames:
         """`signals` of devices and of nodes; `known` are the series that anybody has, which labels of
         signals are looked up in; `interval_s` between samples.
         """
-        found = frozenset(known)
+        existing_series = frozenset(existing)
         self._devices, self._nodes = (
-            [FoldedSignal(signal, sources_of(signal, found)) for signal in table]
+            [FoldedSignal(signal, sources_of(signal, existing_series)) for signal in table]
             for table in signals
         )
         # What the columns have to be asked for.
@@ -91,7 +91,7 @@ class Frames:
         self._size = max(self._size, int(np.flatnonzero(here).max(initial=-1)) + 1)
         size, now = self._size, columns.now
         here = here[:size]
-        first = self._place_nodes(columns.text("node"), here)
+        first = self._assign_nodes(columns.text("node"), here)
         device_generation, node_generation = self._generations(columns, first, here)
         job, stage, model = (columns.text(key) for key in ("job", f"labels.{STAGE_LABEL}", "model"))
         names = self._named(columns, (job, stage, model))
@@ -125,13 +125,13 @@ class Frames:
             events=tuple(self._events(names, now)),
         )
 
-    def _place_nodes(self, node: Texts, here: Bools) -> Indices:
+    def _assign_nodes(self, node: Texts, here: Bools) -> Indices:
         """Give every node a row; intp[nodes]: the first row of a device of it, -1 for none."""
         codes = node.codes[: len(here)]
         speaking = np.flatnonzero(here & (codes >= 0))
         present, firsts = np.unique(codes[speaking], return_index=True)
         expected = [node.values[code] for code in present.tolist()]
-        changed = self._node_rows.place(expected)
+        changed = self._node_rows.assign(expected)
         for each in self._nodes:
             each.forget(changed)
         first = np.full(len(self._node_rows.names), -1, dtype=np.intp)
@@ -149,8 +149,8 @@ class Frames:
         self, columns: TableViews, first: Indices, here: Bools
     ) -> tuple[Indices, Indices]:
         size = len(here)
-        words = (columns.text(key) for key in ("id", "uuid", "serial"))
-        changed = self._device_rows.update(words, size)
+        identity = (columns.text(key) for key in ("id", "uuid", "serial"))
+        changed = self._device_rows.update(identity, size)
         booted = self._node_rows.boot(columns.now, _picked(columns.number(UPTIME), first))
         of_booted = booted[self._node_of] & here if len(booted) else np.zeros(size, dtype=np.bool_)
         self._device_rows.add(of_booted & ~changed)
@@ -167,7 +167,7 @@ class Frames:
         nodes = tuple(self._node_rows.names)
         # Thousands of words are looked at only where a column is another object.
         if ids is not self._ids or len(self._names.devices) != self._size:
-            devices = tuple(text or "" for text in words_of(ids, self._size).tolist())
+            devices = tuple(text or "" for text in row_values(ids, self._size).tolist())
         else:
             devices = self._names.devices
         self._ids = ids

@@ -10,7 +10,7 @@ from accelwatch.fleet.rules.columns.columns import Texts
 
 # A boot moves the moment of the last boot by more than samples are late.
 _BOOT_S = 180.0
-_Words = npt.NDArray[np.object_]
+_RowValues = npt.NDArray[np.object_]
 
 
 class NodeRows:
@@ -23,7 +23,7 @@ class NodeRows:
         self.generation: Indices = np.zeros(0, dtype=np.intp)
         self._booted_at: Floats = np.zeros(0)
 
-    def place(self, expected: Sequence[str]) -> Bools:
+    def assign(self, expected: Sequence[str]) -> Bools:
         """Have a row for each; bool[rows]: those that were given to another node."""
         gone = self._rows.keys() - set(expected)
         free = sorted((self._rows.pop(name) for name in gone), reverse=True)
@@ -66,7 +66,7 @@ class DeviceRows:
 
     def __init__(self) -> None:
         self._texts: tuple[Texts, ...] = ()
-        self._words: list[_Words] = []
+        self._row_values: list[_RowValues] = []
         self.generation: Indices = np.zeros(0, dtype=np.intp)
 
     def update(self, texts: Iterable[Texts], size: int) -> Bools:
@@ -80,15 +80,15 @@ class DeviceRows:
         self.generation = np.concatenate((self.generation, np.zeros(more, dtype=np.intp)))
         if more == 0 and _same(columns, self._texts):
             return changed
-        words = [words_of(column, size) for column in columns]
-        for at, new in enumerate(words):
+        changed_values = [row_values(column, size) for column in columns]
+        for at, new in enumerate(changed_values):
             old = np.full(size, None, dtype=object)
-            if at < len(self._words):
-                old[: len(self._words[at])] = self._words[at]
-            known, was_known = new != None, old != None  # noqa: E711 - by element
-            changed |= known & was_known & (new != old)
-            words[at] = np.where(known, new, old)
-        self._texts, self._words = columns, words
+            if at < len(self._row_values):
+                old[: len(self._row_values[at])] = self._row_values[at]
+            present, was_present = new != None, old != None  # noqa: E711 - by element
+            changed |= present & was_present & (new != old)
+            changed_values[at] = np.where(present, new, old)
+        self._texts, self._row_values = columns, changed_values
         self.generation = self.generation + changed
         return changed
 
@@ -97,19 +97,19 @@ class DeviceRows:
         self.generation = self.generation + rows
 
 
-def words_of(column: Texts, size: int) -> _Words:
+def row_values(column: Texts, size: int) -> _RowValues:
     """The words of the first rows of a column, object[size]; None where there is none."""
-    words: _Words = np.full(size, None, dtype=object)
+    changed_values: _RowValues = np.full(size, None, dtype=object)
     codes = column.codes[:size]
     rows = np.flatnonzero(codes >= 0)
-    values: _Words = np.array(column.values, dtype=object)
-    words[rows] = values[codes[rows]] if len(values) else None
-    return words
+    values: _RowValues = np.array(column.values, dtype=object)
+    changed_values[rows] = values[codes[rows]] if len(values) else None
+    return changed_values
 
 
 def _same(columns: Sequence[Texts], before: Sequence[Texts]) -> bool:
     """Columns are the very same objects as long as they have not changed."""
     return len(columns) == len(before) and all(
-        one is other or (one.codes is other.codes and one.values is other.values)
-        for one, other in zip(columns, before, strict=True)
+        column is other or (column.codes is other.codes and column.values is other.values)
+        for column, other in zip(columns, before, strict=True)
     )

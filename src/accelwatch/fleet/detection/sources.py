@@ -15,11 +15,11 @@ STAGE_LABEL = "stage"
 _FIELDS = frozenset({"id", "uuid", "serial", "model", "job"})
 
 
-def sources_of(signal: SignalRow, known: Iterable[Series]) -> tuple[Series, ...]:
+def sources_of(signal: SignalRow, existing: Iterable[Series]) -> tuple[Series, ...]:
     """The series that make a signal: itself, or all known ones that it matches, sorted."""
     if ANY not in signal.series:
         return (signal.series,)
-    return tuple(sorted(series for series in set(known) if _matches(signal.series, series)))
+    return tuple(sorted(series for series in set(existing) if _matches(signal.series, series)))
 
 
 def needs_of(sources: Iterable[Sequence[Series]]) -> Needs:
@@ -30,7 +30,7 @@ def needs_of(sources: Iterable[Sequence[Series]]) -> Needs:
 
 def _matches(pattern: Series, series: Series) -> bool:
     return len(pattern) == len(series) and all(
-        wanted in (ANY, label) for wanted, label in zip(pattern, series, strict=True)
+        requested in (ANY, label) for requested, label in zip(pattern, series, strict=True)
     )
 
 
@@ -41,12 +41,12 @@ class FoldedSignal:
         self.sources = tuple(sources)
         self._fold = signal.fold or Fold.MAX
         # bool[sources, rows]: which were there at any time.
-        self._seen: Bools = np.zeros((len(self.sources), 0), dtype=np.bool_)
+        self._observed: Bools = np.zeros((len(self.sources), 0), dtype=np.bool_)
 
     def forget(self, rows: Bools) -> None:
         """Rows at which something else stands now; those that are new may be left out."""
-        width = min(len(rows), self._seen.shape[1])
-        self._seen[:, np.flatnonzero(rows[:width])] = False
+        width = min(len(rows), self._observed.shape[1])
+        self._observed[:, np.flatnonzero(rows[:width])] = False
 
     def folded(self, values: Sequence[Floats], size: int) -> Floats:
         """Its value, float64[rows], of those of its sources; NaN where it is not known."""
@@ -64,9 +64,9 @@ class FoldedSignal:
     def _sum(self, stacked: Floats) -> Floats:
         """A sum without a part that used to be there is no smaller sum: of a counter it were a reset."""
         there = ~np.isnan(stacked)
-        seen = np.zeros_like(there)
-        width = min(self._seen.shape[1], seen.shape[1])
-        seen[:, :width] = self._seen[:, :width]
-        self._seen = seen | there
-        whole = there.any(axis=0) & (there | ~self._seen).all(axis=0)
-        return np.where(whole, np.nansum(stacked, axis=0), np.nan)
+        observed = np.zeros_like(there)
+        width = min(self._observed.shape[1], observed.shape[1])
+        observed[:, :width] = self._observed[:, :width]
+        self._observed = observed | there
+        complete = there.any(axis=0) & (there | ~self._observed).all(axis=0)
+        return np.where(complete, np.nansum(stacked, axis=0), np.nan)

@@ -14,7 +14,7 @@ CALM_S = 300.0
 FALSE_WITHIN_S = 1800.0
 
 
-class Standing(NamedTuple):
+class RowLevels(NamedTuple):
     """R rows of one subject."""
 
     # int16[R]: `NONE`, `WATCHED`, `ALERTED`.
@@ -45,9 +45,9 @@ class Rise(NamedTuple):
     confirmed: Bools
 
 
-def empty(size: int) -> Standing:
+def empty(size: int) -> RowLevels:
     """Rows of which nothing is known."""
-    return Standing(
+    return RowLevels(
         np.zeros(size, dtype=np.int16),
         np.zeros(size),
         np.full(size, np.nan),
@@ -57,7 +57,7 @@ def empty(size: int) -> Standing:
     )
 
 
-def resized(before: Standing, generation: Indices) -> Standing:
+def resized(before: RowLevels, generation: Indices) -> RowLevels:
     """For as many rows as there are now; rows that were given to others begin anew."""
     size = len(generation)
     kept = min(size, len(before.level))
@@ -69,19 +69,19 @@ def resized(before: Standing, generation: Indices) -> Standing:
     return after._replace(generation=generation.copy())
 
 
-def copy(source: Standing, rows: Indices, target: Standing, places: Indices) -> None:
+def copy(source: RowLevels, rows: Indices, target: RowLevels, positions: Indices) -> None:
     """Write rows of one into places of another."""
     written = columns(target)
     for name, column in columns(source).items():
-        written[name][places] = column[rows]
+        written[name][positions] = column[rows]
 
 
-def columns(standing: Standing) -> dict[str, npt.NDArray[Any]]:
+def columns(levels: RowLevels) -> dict[str, npt.NDArray[Any]]:
     """The arrays by name."""
-    return standing._asdict()
+    return levels._asdict()
 
 
-def forgotten(before: Standing, rows: Bools) -> Standing:
+def forgotten(before: RowLevels, rows: Bools) -> RowLevels:
     """Without the levels of some rows."""
     if not rows.any():
         return before
@@ -91,7 +91,7 @@ def forgotten(before: Standing, rows: Bools) -> Standing:
     return after._replace(generation=before.generation)
 
 
-def risen(before: Standing, rise: Rise, paused: Bools, now: float) -> tuple[Standing, Indices]:
+def risen(before: RowLevels, rise: Rise, paused: Bools, now: float) -> tuple[RowLevels, Indices]:
     """The levels after a tick, and the families of alarms that have just proved false.
 
     Nothing ends where rows are `paused`: silence and a change of phase say nothing of their health.
@@ -111,7 +111,7 @@ def risen(before: Standing, rise: Rise, paused: Bools, now: float) -> tuple[Stan
     ends = calm & (now - calm_since >= CALM_S)
     # Its calm at the end belongs to no alarm.
     false = ends & (alone >= 0) & (calm_since - alerted_at < FALSE_WITHIN_S)
-    after = Standing(
+    after = RowLevels(
         np.where(ends, NONE, level).astype(np.int16),
         np.where(ends, 0.0, clear_below),
         np.where(ends, np.nan, calm_since),
