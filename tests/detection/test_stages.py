@@ -133,3 +133,12 @@ def test_a_stage_is_not_blind_after_it_was_found() -> None:
     z = advance(state, fleet.frame()).devices.z[at(POWER)]
     assert z[50] < -7.0
     assert abs(np.delete(z, 50)).max() < 7.0
+
+
+def test_models_of_a_job_have_their_own_stages() -> None:
+    fleet = Fleet(16)
+    fleet.names = fleet.names._replace(models=("B200", "H200"))
+    fleet.model[64:] = 1
+    # The first stage of the lesser model draws what the second of the other does.
+    fleet.watts *= np.repeat([1.0, 0.9, 0.9, 0.8], 32)
+    assert _sizes(fleet) == [32] * 4

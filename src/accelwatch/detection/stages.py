@@ -21,9 +21,9 @@ _TIMES = 3
 # One or two slow nodes are no stage.
 _LEAST = 3
 # Shares of the level by which stages differ at least: nodes of one stage differ by 0.2-0.7 % in
-# power (0.4-1.8 % a device, eight a node), and by some percent in traffic.
+# power (0.4-1.8 % a device, eight a node), and by about 1 % in traffic over ten minutes.
 _POWER_GAP = 0.03
-_TRAFFIC_GAP = 0.15
+_TRAFFIC_GAP = 0.05
 # A gap is clear when it is this many times as wide as the three nodes at its edge are apart.
 _CLEAR = 3.0
 # Load above which a device works and below which it rests; between them it does what it did.
@@ -102,8 +102,12 @@ def _infer(state: DetectorState, frame: Frame, checked: Bools) -> None:
         for position in (_POWER, _TRAFFIC)
     )
     open_ = (job >= 0) & ~stated
-    for code in np.unique(job[open_ & checked]).tolist():
-        nodes = np.flatnonzero(open_ & (job == code))
+    model = np.full(len(job), -1, dtype=np.intp)
+    np.maximum.at(model, frame.node_of, frame.model)
+    # Another model draws another power in the same stage.
+    kind = job * (len(frame.names.models) + 1) + model + 1
+    for code in np.unique(kind[open_ & checked]).tolist():
+        nodes = np.flatnonzero(open_ & (kind == code))
         # A job that loads, or of which nothing is known yet, says nothing about its stages. Some of
         # its nodes may be lost, so it is most of them that count.
         if rests[nodes].mean() < 0.5:
