@@ -118,7 +118,16 @@ def test_a_link_that_was_always_so_without_peers_is_no_fault() -> None:
 def test_a_lost_device_but_not_in_maintenance() -> None:
     ticks = Ticks(device_state={4: DeviceState.LOST})
     hard = started(ticks)
+    assert hard.evidence(ticks.after()) == []
     found = only(hard.evidence(ticks.after()))
     assert (found.cause, found.advice, found.rows.tolist()) == ("device_lost", "reboot", [4])
     ticks.maintenance = {1}
     assert hard.evidence(ticks.after()) == []
+
+
+def test_a_device_that_is_not_listed_in_a_single_sample_is_not_lost() -> None:
+    ticks = Ticks()
+    hard = started(ticks)
+    for number in range(20):
+        ticks.device_state = {4: DeviceState.LOST} if number % 2 else {}
+        assert hard.evidence(ticks.after()) == []

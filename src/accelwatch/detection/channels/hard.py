@@ -108,7 +108,8 @@ class Hard(ChannelState):
             results += _evidence(rule, present, since, now, position)
         lost = evaluated & (tick.frame.device_state == DeviceState.LOST)
         kept["lost"] = active_since(kept["lost"], lost, now)
-        return results + _evidence(_LOST, lost, kept["lost"], now, -1)
+        # Two ticks, as all of structure (4.2, S): a driver that is loaded again lists none for a sample.
+        return results + _evidence(_LOST, lost & (now > kept["lost"]), kept["lost"], now, -1)
 
     def _matches(self, at: int, rule: Rule, position: int, tick: Tick) -> tuple[Bools, Bools]:
         value = values_at(tick.devices.value, position)
