@@ -51,7 +51,7 @@ class _State(NamedTuple):
 class Conclusions(NamedTuple):
     """R rows of one subject, F families."""
 
-    # int16[R]: of `standing`.
+    # int16[R]: of `row_levels`.
     level: Codes
     # float64[R]: the greatest score of any family.
     score: Floats
@@ -178,7 +178,7 @@ def _rise(combined: Strength, helping: Bools) -> Rise:
 
 
 def _renamed(state: FusionState, names: tuple[str, ...]) -> RowLevels:
-    """The standing of jobs by their codes of now."""
+    """The levels of jobs by their codes of now."""
     if names == state.job_names:
         return state.jobs
     old = {name: row for row, name in enumerate(state.job_names)}
