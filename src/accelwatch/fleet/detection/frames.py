@@ -1,11 +1,11 @@
 """Frames for the detector out of the columns of rules: of a hub's table or of an archive."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from accelwatch.detection.arrays import Bools, Codes, Floats, Indices
-from accelwatch.detection.frame import DeviceState, Frame, FrameEvent, Names, NodeState
+from accelwatch.detection.arrays import Bools, Floats, Indices
+from accelwatch.detection.frame import DeviceState, Frame, FrameEvent, Names
 from accelwatch.detection.signals.signal import SignalRow
 from accelwatch.expr.needs import Needs
 from accelwatch.fleet.detection.identities import DeviceRows, NodeRows, row_values
@@ -16,7 +16,7 @@ from accelwatch.fleet.detection.sources import (
     needs_of,
     sources_of,
 )
-from accelwatch.fleet.names import NodeState as Answering
+from accelwatch.fleet.detection.states import DEVICE_STATES, NODE_STATES, codes_of
 from accelwatch.fleet.rules.columns.columns import Texts
 from accelwatch.fleet.rules.columns.event_columns import EventHistory
 from accelwatch.fleet.rules.columns.rule_context import TableViews
@@ -26,25 +26,6 @@ from accelwatch.schema.metrics import Series
 
 # Whether a node is in an announced window of maintenance; Unix seconds.
 InMaintenance = Callable[[str, float], bool]
-# The words of a fleet (`fleet/names.py`) as the detector distinguishes them.
-_DEVICE_STATES: dict[str, DeviceState] = {
-    "ok": DeviceState.READ,
-    "degraded": DeviceState.DEGRADED,
-    "unresponsive": DeviceState.UNREADABLE,
-    "lost": DeviceState.LOST,
-    "missing": DeviceState.LOST,
-    "suspended": DeviceState.AWAY,
-    "excluded": DeviceState.AWAY,
-    "stale": DeviceState.STALE,
-    "unreachable": DeviceState.STALE,
-}
-_NODE_STATES: dict[str, NodeState] = {
-    Answering.UP: NodeState.UP,
-    Answering.SLOW: NodeState.SLOW,
-    Answering.STALE: NodeState.DOWN,
-    Answering.DOWN: NodeState.DOWN,
-    Answering.NEVER: NodeState.UNKNOWN,
-}
 # Of the first frame: events that are older are no news.
 _RECENT_INTERVALS = 2
 
@@ -99,7 +80,7 @@ class Frames:
         device_sampled = np.where(np.isnan(sampled), -np.inf, sampled)
         node_sampled = np.full(len(first), -np.inf)
         np.maximum.at(node_sampled, self._node_of[here], device_sampled[here])
-        device_state = _states(columns.text("state"), _DEVICE_STATES, np.arange(size))
+        device_state = codes_of(columns.text("state"), DEVICE_STATES, np.arange(size))
         # A row without a device is nobody's concern.
         device_state[~here] = DeviceState.AWAY
         return Frame(
@@ -117,7 +98,7 @@ class Frames:
             device_generation=device_generation,
             node_generation=node_generation,
             device_state=device_state,
-            node_state=_states(columns.text("node_state"), _NODE_STATES, first),
+            node_state=codes_of(columns.text("node_state"), NODE_STATES, first),
             maintenance=np.array(
                 [bool(name) and self._in_maintenance(name, now) for name in names.nodes],
                 dtype=np.bool_,
@@ -207,10 +188,3 @@ def _picked(values: Floats, rows: Indices) -> Floats:
     """Values at rows; NaN at -1."""
     padded = np.append(values, np.nan)
     return padded[rows]
-
-
-def _states(texts: Texts, states: Mapping[str, int], rows: Indices) -> Codes:
-    """Words at rows as codes, int16; 0, which is unknown, where there is none and at -1."""
-    code_of = np.array([*(states.get(value, 0) for value in texts.values), 0], dtype=np.int16)
-    codes: Codes = code_of[np.append(texts.codes, -1)[rows]]
-    return codes
