@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from accelwatch.detection.rates import Rates, rates
+from accelwatch.detection.signals.layout import Layout
 from accelwatch.detection.signals.signal import Form, SignalRow
-from accelwatch.detection.state import Layout, RowMemory
+from accelwatch.detection.state import RowMemory
 
 _LAYOUT = Layout.of(
     (SignalRow(("power_watts",), "power"), SignalRow(("ecc_errors_total",), "ecc", Form.RATE))

@@ -125,7 +125,7 @@ def test_a_load_in_between_is_what_it_was() -> None:
     assert _sizes(fleet, 60, state) == [16, 32]
 
 
-def test_a_stage_is_not_blind_after_it_was_found() -> None:
+def test_a_new_stage_is_not_blind() -> None:
     fleet, state = Fleet(12), DetectorState()
     fleet.watts[48:] *= 0.87
     assert _sizes(fleet, _CHECKS, state) == [48, 48]

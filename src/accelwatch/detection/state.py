@@ -8,42 +8,13 @@ import numpy.typing as npt
 
 from accelwatch.detection.arrays import Bools, Codes, Floats, Indices
 from accelwatch.detection.frame import Frame
-from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
-from accelwatch.detection.signals.node_signals import NODE_SIGNALS
-from accelwatch.detection.signals.signal import Form, SignalRow
+from accelwatch.detection.signals.layout import DEVICE_LAYOUT, NODE_LAYOUT, Layout
 
 # What is remembered of each series in 32 bits: differences and durations, no counters and no times.
 Singles = npt.NDArray[np.float32]
 
 # Own offsets are kept for each of these: idle, light, busy.
 COARSE_PHASES = 3
-
-
-class Layout(NamedTuple):
-    """Where in a table of signals the counters and the phase signals are, and how coarse each is."""
-
-    signals: int
-    # intp: places of counters, and of those that show a phase.
-    counters: Indices
-    phases: Indices
-    # float64[signals]: no smaller difference means anything, in base units and as a share.
-    step: Floats
-    relative: Floats
-
-    @classmethod
-    def of(cls, table: tuple[SignalRow, ...]) -> Self:
-        """The layout of a table."""
-        return cls(
-            len(table),
-            np.array([i for i, row in enumerate(table) if row.form is Form.RATE], dtype=np.intp),
-            np.array([i for i, row in enumerate(table) if row.phase], dtype=np.intp),
-            np.array([row.step for row in table]),
-            np.array([row.relative for row in table]),
-        )
-
-
-DEVICE_LAYOUT = Layout.of(DEVICE_SIGNALS)
-NODE_LAYOUT = Layout.of(NODE_SIGNALS)
 
 
 class RowMemory(NamedTuple):
