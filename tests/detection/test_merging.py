@@ -285,3 +285,11 @@ def test_a_group_lasts_as_long_as_levels_of_members_do() -> None:
 def test_scores_are_clipped() -> None:
     (found,) = Detector().at(0, says(2, 140.0))
     assert found.score == 12.0
+
+
+def test_the_culprit_of_a_hang_has_no_finding_beside_the_jobs() -> None:
+    culprit = says(7, 12.0, family="other", channel=Channel.HANG, weight=Weight.DECISIVE)
+
+    (found,) = Detector().at(0, hang(), culprit)
+
+    assert (found.key, found.node) == ("job/4711", "n003")

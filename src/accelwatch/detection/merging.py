@@ -102,8 +102,13 @@ def _unexplained(
             return None
         suspect = remaining
     jobs = set(tick.frame.job[tick.frame.node_of == suspect.node].tolist())
-    # That power and traffic differ when a job hangs is the hang; a fault of the hardware is more.
-    return None if jobs & hanging and not suspect.is_decisive else suspect
+    if not jobs & hanging:
+        return suspect
+    # That power and traffic differ when a job hangs is the hang, and so is who caused it; a fault of the
+    # hardware is more.
+    pieces = tuple(piece for piece in suspect.pieces if piece.channel is not Channel.HANG)
+    own = suspect._replace(pieces=pieces)
+    return own if own.is_decisive else None
 
 
 def _apply(
