@@ -1,1 +1,1 @@
-"""Detection: what all signals of a fleet say together, against peers of the same job and the own past."""
+"""What all signals of a fleet say together, against peers of the same job and the own past."""
