@@ -101,8 +101,15 @@ def test_the_whole_names_what_is_not_known() -> None:
     )
     groups: dict[str, list[int | None]] = {"node": [0], "job": [None], "rack": [0]}
     assert explained(text, World(1, numbers={POWER: [2.0]}, groups=groups))[0].reason == (
-        "not known: index, peer_z by job, node.share, boot events, peers_affected by rack"
+        "not known: index, peer_z by job, node.share, host_uptime_seconds, peers_affected by rack"
     )
+
+
+def test_an_unknown_boot_names_the_uptime() -> None:
+    whole, part = explained('since("boot") < 5', World(1))
+    assert part.text == 'since("boot")'
+    assert part.reason == "host_uptime_seconds has no value: stale"
+    assert whole.reason == "not known: host_uptime_seconds"
 
 
 def test_an_event_that_never_was_is_no_unknown_event() -> None:

@@ -18,7 +18,7 @@ POWER, GPU, JUNCTION = (
 def test_what_a_rule_needs() -> None:
     needs = compile_rule(
         'min(temperature_celsius, "90s") > 80 and labels.pool == "a" and vendor == "nvidia"'
-        ' and node.any(event("xid", code == 79)) and count("boot", within="1d") > 2'
+        ' and node.any(event("xid", code == 79)) and count("nfs", within="1d") > 2'
         ' and peer_z(power_watts, by="job") > 3 and peers_affected("a.b", by="rack") > 1'
     ).needs
     assert needs.series == {POWER, GPU, JUNCTION}
@@ -30,7 +30,7 @@ def test_what_a_rule_needs() -> None:
     }
     assert needs.events == {
         EventNeed(EventPattern("xid", "(code == 79)"), 600),
-        EventNeed(EventPattern("boot", ""), 86400),
+        EventNeed(EventPattern("nfs", ""), 86400),
     }
     assert needs.groups == {"node", "job", "rack"}
     assert needs.rules == {"a.b"}
@@ -42,6 +42,13 @@ def test_an_event_that_only_a_boot_ends_needs_the_uptime() -> None:
     assert needs.series == {uptime}
     assert needs.windows == {WindowNeed("age", uptime, 0)}
     assert needs.events == {EventNeed(EventPattern("xid", ""), 30 * 86400)}
+
+
+@pytest.mark.parametrize("text", ['last("boot") > 1', 'since("boot") > 1', 'event("boot")'])
+def test_a_boot_needs_the_uptime_and_no_event(text: str) -> None:
+    needs = compile_rule(f"node.any({text})").needs
+    assert needs.series == {("host_uptime_seconds",)}
+    assert not needs.events
 
 
 def test_how_a_window_reads() -> None:

@@ -210,8 +210,8 @@ def test_records_of_user_space_count_only_when_they_are_asked_for() -> None:
         ('event("kernel")', "hung_task", True),
         ('event("xid")', "sxid_3", False),
         ('event("xid", code == 79)', "xid_odd", False),
-        ('event("boot")', "boot", True),
-        ('event("boot")', "bootless", False),
+        ('event("node")', "node", True),
+        ('event("node")', "nodeless", False),
     ],
 )
 def test_which_events_are_meant(text: str, code: str, expected: bool) -> None:
@@ -249,6 +249,38 @@ def test_an_event_that_only_a_boot_ends(
         keeper.events.add(xid(151, NOW - ago_s), NOW)
     host = lookup({} if uptime_s is None else {UPTIME: uptime_s})
     scene = Scene(keeper, {HOST: host, "gpu0": lookup({})}, at=199.0, now=NOW)
+    assert rule.evaluate(scene.members[0]) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "uptime_s", "expected"),
+    [
+        ('since("boot") == 50', 50.0, True),
+        ('since("boot") == 50', 51.0, False),
+        ('since("boot") == 50', None, UNKNOWN),
+        (f'last("boot") == {NOW - 50}', 50.0, True),
+        (f'last("boot") == {NOW - 50}', 51.0, False),
+        (f'last("boot") == {NOW - 50}', None, UNKNOWN),
+        ('missing(since("boot"))', 50.0, False),
+        ('missing(since("boot"))', None, True),
+        ('since("xid") < since("boot")', 101.0, True),
+        ('since("xid") < since("boot")', 100.0, False),
+        ('last("xid") > last("boot")', 101.0, True),
+        ('last("xid") > last("boot")', 100.0, False),
+        ('event("boot")', 600.0, True),
+        ('event("boot")', 601.0, False),
+        ('event("boot", within="1h")', 3600.0, True),
+        ('event("boot", within="1h")', 3601.0, False),
+        ('event("boot")', None, UNKNOWN),
+    ],
+)
+def test_a_boot_is_known_by_the_uptime(text: str, uptime_s: float | None, expected: object) -> None:
+    rule = compile_rule(text)
+    assert UPTIME in rule.needs.series
+    history = RuleHistory(rule.needs, 1.0)
+    history.events.add(xid(151, NOW - 100), NOW)
+    host = lookup({} if uptime_s is None else {UPTIME: uptime_s})
+    scene = Scene(history, {HOST: host, "gpu0": lookup({})}, at=199.0, now=NOW)
     assert rule.evaluate(scene.members[0]) is expected
 
 

@@ -10,6 +10,7 @@ from typing import cast
 from accelwatch.expr.checking.tree import (
     Affected,
     Arithmetic,
+    Boot,
     Comparison,
     Constant,
     Event,
@@ -27,6 +28,7 @@ from accelwatch.expr.checking.tree import (
 from accelwatch.expr.environment import (
     Inner,
     affected,
+    booted,
     folded,
     happened,
     peer_median,
@@ -65,6 +67,7 @@ def finite(value: float | int) -> float | int | None:
 _OF_RULES: Mapping[str, object] = {
     "windowed": windowed,
     "happened": happened,
+    "booted": booted,
     "peer_median": peer_median,
     "peer_z": peer_z,
     "affected": affected,
@@ -131,12 +134,14 @@ class _Generator:
                 raise AssertionError("a list is only allowed after in")
         return self._of_rule(node)
 
-    def _of_rule(self, node: Window | Event | Peers | Affected | Fold) -> str:
+    def _of_rule(self, node: Window | Event | Boot | Peers | Affected | Fold) -> str:
         match node:
             case Window():
                 return f"windowed(environment, {self._bind_constant(node)})"
             case Event():
                 return f"happened(environment, {self._bind_constant(node)})"
+            case Boot():
+                return f"booted(environment, {self._bind_constant(node)})"
             case Peers(kind=kind, by=by, operand=operand):
                 inner = self._bind_constant(generate_rule(operand))
                 return f"peer_{kind}(environment, {by!r}, {inner})"

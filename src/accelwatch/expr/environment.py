@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from accelwatch.expr.boot import SLACK_S, UPTIME_AGE, UPTIME_SERIES
-from accelwatch.expr.checking.tree import Event, EventPattern, Window
+from accelwatch.expr.checking.tree import Boot, Event, EventPattern, Window
 from accelwatch.expr.vocabulary.events import LONGEST_S, WITHIN_S, EventUse
 from accelwatch.expr.vocabulary.kleene import Key, Missing, Raw, Value, number
 from accelwatch.expr.vocabulary.peers import (
@@ -113,6 +113,17 @@ def happened(environment: Environment, node: Event) -> Raw:
         ago = environment.now - last
         return _since_boot(environment, ago) if node.until_boot else ago <= node.seconds
     return number(last if node.kind == EventUse.LAST else environment.now - last)
+
+
+def booted(environment: Environment, node: Boot) -> Raw:
+    """What is asked about the last boot; None where no uptime is known."""
+    (key,) = node.reading.keys
+    uptime = number(environment.lookup(key))
+    if uptime is None:
+        return None
+    if node.kind == EventUse.HAPPENED:
+        return uptime <= node.seconds
+    return number(environment.now - uptime if node.kind == EventUse.LAST else uptime)
 
 
 def _since_boot(environment: Environment, ago: float) -> bool | None:

@@ -6,6 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from accelwatch.expr.checking.tree import (
     Affected,
+    Boot,
     Constant,
     Event,
     Fold,
@@ -72,7 +73,7 @@ def _components(text: str, node: Node, environment: Environment, depth: int) -> 
     listed = node.type is Type.LIST
     if not listed:
         yield _component(text, node, environment, depth)
-    if isinstance(node, Window):
+    if isinstance(node, Window | Boot):
         return
     for child in inner:
         yield from _components(text, child, environment, depth if listed else depth + 1)
@@ -99,7 +100,7 @@ def _truth(node: Node, raw: Raw) -> Truth | None:
 
 def _reason(node: Node, environment: Environment) -> str:
     match node:
-        case Reading(keys=keys):
+        case Reading(keys=keys) | Boot(reading=Reading(keys=keys)):
             return _absence(keys, environment)
         case Window():
             return _incomplete(node, environment)
@@ -186,7 +187,7 @@ def _of_group(node: Peers | Affected | Fold, by: str, environment: Environment) 
 def _name(node: Node) -> str:
     """What to call a part that asks for something; empty for one that reckons."""
     match node:
-        case Reading(keys=keys):
+        case Reading(keys=keys) | Boot(reading=Reading(keys=keys)):
             return _key(keys[0])
         case Window(kind=kind, reading=reading):
             return f"{_key(reading.keys[0])} {kind}"

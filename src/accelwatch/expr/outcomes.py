@@ -11,6 +11,7 @@ from functools import reduce
 
 from accelwatch.expr.checking.tree import (
     Affected,
+    Boot,
     Comparison,
     Constant,
     Event,
@@ -66,7 +67,7 @@ def outcomes(node: Node, facts: Facts) -> Outcomes:
     match node:
         case Constant(value=bool() as value):
             return frozenset({value})
-        case Truthy(operand=operand):
+        case Truthy(operand=operand) | Boot(reading=operand):
             return _UNKNOWN if _range(operand, facts) is None else ANY
         case Not(operand=operand):
             inner = outcomes(operand, facts)
@@ -154,7 +155,9 @@ def _range(node: Node, facts: Facts) -> _Range | None:
     match node:
         case Constant(value=value) if not isinstance(value, str):
             return _Range(float(value), float(value), False)
-        case Reading(keys=keys) | Window(reading=Reading(keys=keys)):
+        case Window(reading=reading) | Boot(reading=reading):
+            return _range(reading, facts)
+        case Reading(keys=keys):
             series = [key for key in keys if isinstance(key, tuple)]
             absent = len(series) == len(keys) and all(key in facts.absent for key in series)
             return None if absent else _Range()

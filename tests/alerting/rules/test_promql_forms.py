@@ -168,6 +168,22 @@ def test_an_event_that_only_a_boot_ends() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("when", "query"),
+    [
+        ('since("boot") < 600', "{uptime} < 600"),
+        ('last("boot") > 5', "time() - ( {uptime} ) > 5"),
+        ('event("boot", within="1h")', "{uptime} <= 3600"),
+    ],
+)
+def test_a_boot_is_the_uptime(when: str, query: str) -> None:
+    uptime = (
+        "accel_device_up * 0 + ignoring (vendor, device, uuid) group_left ()"
+        " accel_host_uptime_seconds"
+    )
+    assert said(when)[0] == query.format(uptime=uptime)
+
+
 def test_events_are_counted_from_when_their_counter_began() -> None:
     query, notes = said('count("xid", code == 48, within="1h") > 3')
     total = 'accel_error_events_total{code="xid_48"}'

@@ -289,6 +289,47 @@ def test_an_event_that_counts_until_a_boot_of_which_nobody_tells() -> None:
     assert hub.truth(text) is False
 
 
+def test_when_a_node_was_booted_is_known_by_its_uptime() -> None:
+    texts = (
+        'since("boot") > 800',
+        'since("boot") < since("xid")',
+        'last("boot") > last("xid")',
+        'missing(since("boot"))',
+        'event("boot", within="20m")',
+    )
+    hub = Hub(*texts)
+    hub.tell("a", view(0), host(host_uptime_seconds=9000))
+    hub.tell("b", view(0))
+    hub.bring()
+    note(hub, "a", 0, "xid_151", 1200)
+    hub.bring()
+    assert [hub.truth(text) for text in texts] == [True, False, False, False, False]
+    unknown = [UNKNOWN, UNKNOWN, UNKNOWN, True, UNKNOWN]
+    assert [hub.truth(text, "b") for text in texts] == unknown
+    hub.tell("a", view(0), host(host_uptime_seconds=900))
+    hub.bring()
+    assert [hub.truth(text) for text in texts] == [True, True, True, False, True]
+    hub.tell("a", view(0), host(host_uptime_seconds=800))
+    hub.bring()
+    assert hub.truth(texts[0]) is False
+    hub.clock.advance(600)
+    hub.bring()
+    assert [hub.truth(text) for text in texts] == unknown  # the node is silent
+
+
+def test_a_boot_is_known_of_an_agent_without_its_host() -> None:
+    text = 'since("boot") >= 300 and since("boot") < 310'
+    hub = Hub(text)
+    hub.tell("a", view(0))
+    (source,) = hub.fleet.nodes["a"].sources.values()
+    source.boot_time = hub.clock.wall() - 300
+    hub.bring()
+    assert hub.truth(text) is True
+    source.boot_time = hub.clock.wall() - 310
+    hub.bring()
+    assert hub.truth(text) is False
+
+
 def test_groups_follow_jobs() -> None:
     text = 'job.count() == 3 and peer_median(power_watts, by="job") > 1'
     counted = "job.count() == 3"

@@ -212,6 +212,14 @@ def _logged(
             span.events.append((fault.at + after, node, device, code, text))
 
 
+def _booted(
+    fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
+) -> None:
+    """The node starts anew."""
+    after = span.seconds > fault.at
+    span.node["host_uptime_seconds"][after, fault.node] = span.seconds[after] - fault.at
+
+
 def _straggler(
     fleet: "SyntheticFleet", span: "Span", fault: "Fault", during: Mask, begins: bool
 ) -> None:
@@ -276,6 +284,7 @@ KINDS: dict[str, Callable[..., None]] = {
     "application": _application,
     "cleaned_up": _cleaned_up,
     "logged": _logged,
+    "booted": _booted,
     "straggler": _straggler,
     "thermal": _thermal,
     "storage": _storage,

@@ -41,7 +41,7 @@ class Fault:
     device: int | None = None
     nodes: tuple[int, ...] = ()
     # Of `logged`: seconds after the fault, device, code and text of each event.
-    lines: tuple[tuple[float, int, str, str], ...] = ()
+    lines: tuple[tuple[float, int | None, str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any
 from accelwatch.expr.checking.tree import (
     Affected,
     Arithmetic,
+    Boot,
     Comparison,
     Constant,
     Event,
@@ -94,6 +95,8 @@ def of_rule(node: Node, row: Row) -> Answer:
             if kind == "event":
                 return ago <= seconds
             return None if math.isinf(ago) else ago if kind == "since" else last
+        case Boot():
+            return booted(node, row)
         case Affected(rule=rule, by=by):
             rows, _ = members(row, by)
             firing = [one.firing(rule) for one in rows]
@@ -106,6 +109,15 @@ def of_rule(node: Node, row: Row) -> Answer:
             values = [naive(operand, one) for one in rows]
             return peered(kind, values, own)
     raise AssertionError(node)
+
+
+def booted(node: Boot, row: Row) -> Answer:
+    uptime = row.lookup(UPTIME)
+    if not isinstance(uptime, int | float):
+        return None
+    if node.kind == "event":
+        return uptime <= node.seconds
+    return uptime if node.kind == "since" else row.now - uptime
 
 
 def since_boot(row: Row, last: float | None) -> Answer:

@@ -102,6 +102,7 @@ WINDOWS = (
     'since("xid", code == 79)',
     'since(event("xid", code in [48, 79]))',
     'last("boot")',
+    'since("boot")',
     'count("xid", code < 60, within="24h")',
 )
 BY = ("node", "job", "rack", "model", "stage", "job_model", "stage_model")
@@ -198,6 +199,7 @@ def _conditions(numbers: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
                 'changed(power_watts, "1h")',
                 'event("xid", code == 79, within="10s")',
                 'event("boot")',
+                'event("boot", within="3s")',
                 'event("xid", code == 79, until="boot")',
             ]
         ),

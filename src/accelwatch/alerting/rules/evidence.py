@@ -11,6 +11,7 @@ from accelwatch.alerting.rules.verdict import Evidence
 from accelwatch.exposition.display import duration, quantity
 from accelwatch.expr.checking.tree import (
     Arithmetic,
+    Boot,
     Comparison,
     Constant,
     Event,
@@ -97,7 +98,7 @@ def _satisfied(text: str, node: Node, environment: Environment) -> Iterator[Evid
             yield _happened(text, node, pattern, environment)
         case Fold(kind="any"):
             yield from _of_member(text, node, environment)
-        case Not() | Fold() | Invoke() | Comparison():
+        case Not() | Fold() | Invoke() | Comparison() | Boot():
             fragment = text[node.span[0] : node.span[1]]
             yield Evidence(signal=_signal(node, fragment), text=fragment)
 
@@ -195,7 +196,7 @@ def worded(node: Node, value: Raw) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     match node:
-        case Window(kind=WindowKind.AGE) | Event(kind=EventUse.SINCE):
+        case Window(kind=WindowKind.AGE) | Event(kind=EventUse.SINCE) | Boot(kind=EventUse.SINCE):
             return duration(value)
         case Window(kind=WindowKind.SHARE) | Fold(kind="share"):
             return f"{value:.0%}"

@@ -2,7 +2,8 @@
 
 import ast
 
-from accelwatch.expr.checking.tree import Event, EventPattern, Reading, walk
+from accelwatch.expr.boot import UPTIME
+from accelwatch.expr.checking.tree import Boot, Event, EventPattern, Reading, walk
 from accelwatch.expr.checking.typing_pass import (
     Typing,
     choice_of,
@@ -24,22 +25,43 @@ from accelwatch.expr.vocabulary.names import did_you_mean
 
 # Keywords that are no field of an event.
 _WHEN = ("within", "until")
+_BOOT = "boot"
 
 
-def event(typing: Typing, call: ast.Call, name: str) -> Event:
+def event(typing: Typing, call: ast.Call, name: str) -> Event | Boot:
     """The typed call of a function over events; raises ExpressionError."""
     row = EVENT_FUNCTIONS[name]
     if not row.within and (keyword := next((k for k in call.keywords if k.arg == "within"), None)):
         raise typing.refusal(keyword, f"{name} looks back without an end", f"write {row.usage}")
     until_boot = _until_boot(typing, call, row)
-    pattern = _pattern(typing, _about(typing, call, row), row)
+    about = _about(typing, call, row)
+    pattern = _pattern(typing, about, row)
+    if pattern.kind == _BOOT:
+        _refuse_of_boot(typing, about, row, pattern, until_boot=until_boot)
     seconds = 0
     if until_boot:
         seconds = LONGEST_S
     elif row.within:
         written = _duration(typing, call, row)
         seconds = WITHIN_S if written is None else seconds_of(typing, written, 1, LONGEST_S)
+    if pattern.kind == _BOOT:
+        return Boot(row.use.value, UPTIME, seconds, row.result)
     return Event(row.use.value, pattern, seconds, row.result, until_boot)
+
+
+def _refuse_of_boot(
+    typing: Typing, about: ast.Call, row: EventRow, pattern: EventPattern, *, until_boot: bool
+) -> None:
+    """Raise ExpressionError for what an uptime cannot answer."""
+    kind = about.args[0]
+    if row.use is EventUse.COUNT:
+        raise typing.refusal(kind, "only the last boot is known", 'write since("boot") < 86400')
+    if until_boot:
+        until = keyword_of(about, "until") or kind
+        raise typing.refusal(until, "a boot does not end with a boot", 'write event("boot")')
+    if pattern.text:
+        fields = [*about.args[1:], *(k.value for k in about.keywords if k.arg not in _WHEN)]
+        raise typing.refusal(fields[0], "a boot has no fields", f'write {row.use}("boot")')
 
 
 def _until_boot(typing: Typing, call: ast.Call, row: EventRow) -> bool:
@@ -49,7 +71,7 @@ def _until_boot(typing: Typing, call: ast.Call, row: EventRow) -> bool:
         return False
     if row.use is not EventUse.HAPPENED:
         raise typing.refusal(until, f"only event ends with a boot, not {row.use}")
-    choice_of(typing, until, "end of an event", ["boot"])
+    choice_of(typing, until, "end of an event", [_BOOT])
     if (within := keyword_of(call, "within")) is not None:
         raise typing.refusal(within, 'an event has either within= or until="boot"')
     return True

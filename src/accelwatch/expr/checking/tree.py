@@ -145,6 +145,22 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class Boot:
+    """The node's last boot: `kind` is `event`, `last` or `since` of `expr.events.EventUse`.
+
+    No source reports a boot as an event; it is known by the uptime.
+    """
+
+    kind: str
+    # The uptime, in seconds.
+    reading: Reading
+    # Of `event`, how long ago it may be; 0 for the others.
+    seconds: int
+    type: Type
+    span: Span = field(default=(0, 0), compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Peers:
     """A value compared with those of the members of its group: `kind` is `median` or `z`."""
 
@@ -191,6 +207,7 @@ Node = (
     | Invoke
     | Window
     | Event
+    | Boot
     | Peers
     | Affected
     | Fold
@@ -210,7 +227,7 @@ def children(node: Node) -> tuple[Node, ...]:
             return arguments
         case Items(elements=elements):
             return elements
-        case Window(reading=reading):
+        case Window(reading=reading) | Boot(reading=reading):
             return (reading,)
         case Fold(operand=folded) if folded is not None:
             return (folded,)

@@ -2,6 +2,7 @@
 
 from accelwatch.expr.boot import SLACK_S, UPTIME
 from accelwatch.expr.checking.tree import (
+    Boot,
     Comparison,
     Constant,
     Event,
@@ -54,8 +55,11 @@ def happened(node: Event, context: QueryContext) -> Truth:
     return Truth(true, without(context.everybody, true))
 
 
-def reckoned(node: Event, context: QueryContext) -> Query:
+def reckoned(node: Event | Boot, context: QueryContext) -> Query:
     """When the last one was, how long ago, or how many there were. Raises PromqlError."""
+    if isinstance(node, Boot):
+        uptime = reading(node.reading, context)
+        return joined(Query("time()"), "-", uptime) if node.kind == EventUse.LAST else uptime
     if node.kind == EventUse.COUNT:
         return _count(node, context)
     last = _last(node, context)

@@ -8,6 +8,7 @@ from functools import reduce
 from accelwatch.expr.checking.tree import (
     Affected,
     Arithmetic,
+    Boot,
     Comparison,
     Constant,
     Event,
@@ -116,6 +117,10 @@ def truth(node: Node, context: QueryContext) -> Truth:
             return _comparison(node, context)
         case Event():
             return events.happened(node, context)
+        case Boot(seconds=seconds):
+            return _test(
+                quantities.reading(node.reading, context), "<=", constant(seconds), context
+            )
         case Fold():
             return groups.condition_of(node, context, truth)
         case Invoke(type=Type.BOOL):
@@ -242,7 +247,7 @@ def number(node: Node, context: QueryContext) -> Query:
                 if node.kind == WindowKind.CHANGED
                 else query
             )
-        case Event():
+        case Event() | Boot():
             return events.reckoned(node, context)
         case Peers():
             return groups.peers(node, context, number)

@@ -14,6 +14,7 @@ from accelwatch.expr.boot import SLACK_S, UPTIME, UPTIME_AGE
 from accelwatch.expr.checking.tree import (
     Affected,
     Arithmetic,
+    Boot,
     Comparison,
     Constant,
     Event,
@@ -74,7 +75,7 @@ class Generator:
             case Constant(value=value):
                 constant = np.float64(value) if not isinstance(value, str) else np.float64("nan")
                 return lambda _tick: constant  # type: ignore[return-value]  # it stands for all rows
-            case Reading() | Window() | Event() | Peers() | Affected() | Fold() if (
+            case Reading() | Window() | Event() | Boot() | Peers() | Affected() | Fold() if (
                 node.type is not Type.BOOL
             ):
                 return self._number_once(node)
@@ -106,6 +107,9 @@ class Generator:
                 return self._presence(node)
             case Event():
                 return self._since_boot(node) if node.until_boot else _happened(node)
+            case Boot(reading=reading, seconds=seconds):
+                uptime, most = self.number(reading), self.number(Constant(seconds, Type.NUMBER))
+                return lambda tick: compared("<=", uptime(tick), most(tick))
             case Fold(operand=over) if over is not None:
                 return self._truths_once(node, self._folded(node, over))
         raise AssertionError("no other node is a condition")
@@ -122,6 +126,12 @@ class Generator:
             return Truths(true, over | (ago > LONGEST_S))
 
         return since_boot
+
+    def _boot_number(self, node: Boot) -> Number:
+        uptime = self._number_once(node.reading)
+        if node.kind == EventUse.LAST:
+            return lambda tick: finite(tick.columns.now - uptime(tick))
+        return uptime
 
     def _slot_of(self, node: Node) -> int:
         return self._slots.setdefault(node, len(self._slots))
@@ -163,6 +173,8 @@ class Generator:
                 )
             case Event():
                 return _event_number(node)
+            case Boot():
+                return self._boot_number(node)
             case Peers(kind=kind, operand=operand, by=by):
                 return _peered(kind, self.number(operand), by)
             case Affected(rule=rule, by=by):
