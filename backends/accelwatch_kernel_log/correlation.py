@@ -10,6 +10,7 @@ import msgspec
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.schema.event import Category
 from accelwatch_kernel_log.memory import Memory
+from accelwatch_kernel_log.patterns.intel import ABANDONED, INITIALIZED
 from accelwatch_kernel_log.patterns.pattern import BDF, FOLD_S, Match
 
 _UUID = re.compile(rf"NVRM: GPU at PCI:{BDF}: (?P<uuid>GPU-[0-9a-fA-F-]{{36}})\s*$")
@@ -66,6 +67,8 @@ class Correlator:
         self._driver_names: Memory[str] = Memory()
         self._silent_servers: Memory[float] = Memory()
         self._unnamed: Memory[tuple[Match, float]] = Memory()
+        # By PCI id, with the seconds; until the driver has brought the device up anew.
+        self._abandoned: Memory[float] = Memory()
         self._identities = Identities()
         self._lost_gpu: tuple[str, float] = ("", 0.0)
 
@@ -74,6 +77,17 @@ class Correlator:
         self._identities.observe(text, seconds)
         if match := _LOST.match(text):
             self._lost_gpu = (normal_pci_bus_id(match["bdf"]), seconds)
+
+    def is_event(self, match: Match, seconds: float) -> bool:
+        """Whether a message says something after those before it.
+
+        Every boot brings devices up: that is news only of one that its driver had given up.
+        """
+        if match.code == INITIALIZED:
+            return self._abandoned.pop(match.subject) is not None
+        if match.code in ABANDONED:
+            self._abandoned.store(match.subject, seconds)
+        return True
 
     def relate(self, match: Match, seconds: float) -> Match:
         """The message with what is known of its subject and its cause."""

@@ -45,7 +45,8 @@ PATTERNS: tuple[Pattern, ...] = (
 SOURCE = "kernel_log"
 OVERRUN = "kernel_log_overrun"
 _MAX_TEXT = 1024
-_NAMING = "NVRM: Xid"
+# Fragments of the messages without which later ones cannot be understood.
+_LEARNED = ("NVRM: Xid", "i915 ", "xe ", "wedged", "Initialized")
 
 
 class Fold:
@@ -103,8 +104,9 @@ class Interpreter:
         """Take from a record of before what it says of GPUs that later ones only name."""
         if record.facility == 0 or self._accept_user:
             self._correlator.observe(record.text, record.seconds)
-            match = find(record.text, PATTERNS) if record.text.startswith(_NAMING) else None
-            if match is not None:
+            is_learned = any(fragment in record.text for fragment in _LEARNED)
+            match = find(record.text, PATTERNS) if is_learned else None
+            if match is not None and self._correlator.is_event(match, record.seconds):
                 self._correlator.relate(match, record.seconds)
 
     def events(self, record: Record, boot_time: float, now: float) -> list[ErrorEvent]:
@@ -140,6 +142,8 @@ class Interpreter:
         if trusted:
             if not match.subject:
                 match = msgspec.structs.replace(match, subject=_device_of(record))
+            if not self._correlator.is_event(match, record.seconds):
+                return None
             match = self._correlator.relate(match, record.seconds)
             if not match.subject and self._firmware.try_start(match, record):
                 return None

@@ -8,6 +8,16 @@ _I915 = rf"(?:i915 (?:{BDF}: )?)?{_DRM}(?:GT\d+: )?"
 _XE = rf"xe {BDF}: {_DRM}(?:Tile\d+: )?(?:GT\d+: )?"
 _ANY = rf"(?P<driver>\w+) {BDF}: (?:\w+: )?{_DRM}"
 
+# drm_dev_register() prints it for every DRM driver once a device can be used.
+INITIALIZED = "drm_initialized"
+# After these "only a rebind may clear the failure" (xe_device.c); a rebind ends with INITIALIZED.
+ABANDONED = frozenset(
+    {
+        *("drm_wedged", "xe_wedged", "xe_reset_failed", "xe_survivability"),
+        *("i915_wedged", "i915_reset_failed"),
+    }
+)
+
 
 def _hardware(groups: dict[str, str]) -> Verdict:
     fatal = groups["severity"] in ("FATAL", "uncorrectable")
@@ -31,6 +41,12 @@ INTEL: tuple[Pattern, ...] = (
         "drm_wedged_recovered",
         Category.OTHER,
         rf"{_ANY}device wedged, but (?:recovered|no recovery)",
+    ),
+    row(
+        INITIALIZED,
+        Category.OTHER,
+        r"(?:[\w-]+ [\w:.]+: )?\[drm\] Initialized (?P<driver>[\w-]+) \d+\.\d+\.\d+(?: \d{8})?"
+        rf" for {BDF} on minor \d",
     ),
     row(
         "xe_engine_reset_failed",

@@ -29,6 +29,7 @@ PAGE = Path(__file__).parents[3] / "docs/backends/kernel-log.md"
 ONLY_INFORMATIVE = {
     "amdgpu_process": "names the process of the fault before it, which has its own rule",
     "amdgpu_reset_succeeded": "the end of a reset, whose begin has its own rule",
+    "drm_initialized": "the driver has brought a device up that was given up, whose rules clear by it",
     "drm_wedged_recovered": "the driver has mended it; what was wrong has its own rule",
     "habanalabs_reset_succeeded": "the end of a reset, whose begin has its own rule",
     "hygpu_process": "as amdgpu_process",

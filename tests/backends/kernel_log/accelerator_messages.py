@@ -323,6 +323,25 @@ INTEL: list[Composed] = [
         "0000:03:00.0",
     ),
     (f"{_XE}device wedged, needs recovery", "drm_wedged", Category.HANG, "0000:03:00.0"),
+    # Up to Linux 6.13 with the date of the driver, then without; newer ones begin with the device.
+    (
+        "[drm] Initialized i915 1.6.0 20201103 for 0000:00:02.0 on minor 0",
+        "drm_initialized",
+        Category.OTHER,
+        "0000:00:02.0",
+    ),
+    (
+        "[drm] Initialized xe 1.1.0 for 0000:03:00.0 on minor 0",
+        "drm_initialized",
+        Category.OTHER,
+        "0000:03:00.0",
+    ),
+    (
+        f"{_XE}Initialized xe 1.1.0 for 0000:03:00.0 on minor 0",
+        "drm_initialized",
+        Category.OTHER,
+        "0000:03:00.0",
+    ),
     (
         f"{_XE}*ERROR* CRITICAL: Xe has declared device 0000:03:00.0 as wedged.\n"
         "IOCTLs and executions are blocked.",

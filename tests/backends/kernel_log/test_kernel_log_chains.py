@@ -182,6 +182,71 @@ def test_server_that_answers_again_tells_how_long_it_was_silent(root: Path) -> N
     assert events[3].detail["silent_seconds"] == "150"
 
 
+INITIALIZED = "[drm] Initialized xe 1.1.0 for {} on minor 0"
+WEDGED = [
+    ("xe {}: [drm] device wedged, needs recovery", "drm_wedged"),
+    ("xe {0}: [drm] *ERROR* CRITICAL: Xe has declared device {0} as wedged.", "xe_wedged"),
+    ("xe {}: [drm] *ERROR* GT0: reset failed (-ECANCELED)", "xe_reset_failed"),
+    ("xe {}: Runtime Survivability mode enabled", "xe_survivability"),
+    ("i915 {}: [drm] *ERROR* GPU recovery timed out, cancelling all in-flight", "i915_wedged"),
+    ("i915 {}: [drm] *ERROR* rcs0 reset request timed out: {{0}}", "i915_reset_failed"),
+]
+
+
+def test_a_driver_that_is_loaded_for_a_sound_device_is_no_event(root: Path) -> None:
+    log = Log()
+    backend = start(root, log)
+    log.say(1, INITIALIZED.format("0000:03:00.0"))
+    assert backend.wait_events(0.0) == []
+
+
+@pytest.mark.parametrize(("text", "code"), WEDGED)
+def test_a_driver_that_is_loaded_anew_for_a_device_that_was_given_up_is_told_once(
+    root: Path, text: str, code: str
+) -> None:
+    log = Log()
+    backend = start(root, log)
+    log.say(1, text.format("0000:03:00.0"), seconds=100)
+    log.say(2, INITIALIZED.format("0000:04:00.0"), seconds=200)
+    log.say(3, INITIALIZED.format("0000:03:00.0"), seconds=300)
+    log.say(4, INITIALIZED.format("0000:03:00.0"), seconds=400)
+    events = backend.wait_events(0.0)
+    assert codes(events) == [code, "drm_initialized"]
+    assert events[1].subject == "0000:03:00.0"
+    assert events[1].time - events[0].time == 200
+
+
+@pytest.mark.parametrize(("text", "code"), WEDGED)
+def test_a_device_that_was_given_up_before_a_restart_of_the_agent_is_remembered(
+    root: Path, text: str, code: str
+) -> None:
+    log = Log()
+    log.say(1, text.format("0000:03:00.0"), seconds=100)
+    log.say(2, text.format("0000:04:00.0"), seconds=110)
+    log.say(3, INITIALIZED.format("0000:04:00.0"), seconds=120)
+    backend = start(root, log)
+    log.say(4, INITIALIZED.format("0000:03:00.0"), seconds=300)
+    log.say(5, INITIALIZED.format("0000:04:00.0"), seconds=300)
+    events = backend.wait_events(0.0)
+    assert [(event.code, event.subject) for event in events] == [
+        ("drm_initialized", "0000:03:00.0")
+    ]
+
+
+def test_user_space_neither_gives_a_device_up_nor_brings_it_back(root: Path) -> None:
+    log = Log()
+    backend = start(root, log)
+    wedged, back = WEDGED[0][0].format("0000:03:00.0"), INITIALIZED.format("0000:03:00.0")
+    log.say(1, wedged, seconds=100, prefix=11)
+    log.say(2, back, seconds=200)
+    log.say(3, wedged, seconds=300)
+    log.say(4, back, seconds=400, prefix=11)
+    log.say(5, back, seconds=500)
+    events = [event for event in backend.wait_events(0.0) if event.trusted]
+    assert codes(events) == ["drm_wedged", "drm_initialized"]
+    assert events[1].time - events[0].time == 200
+
+
 def test_clock_step_moves_no_fold(root: Path) -> None:
     log = Log()
     clock = ManualClock(wall=NOW)
