@@ -2,20 +2,22 @@ import numpy as np
 import pytest
 
 from accelwatch.detection.channels.relation import Relation
-from accelwatch.detection.evidence import Channel, Evidence
+from accelwatch.detection.evidence import Channel, Evidence, Weight
 from support.detection.ticks import CLOCK, LOAD, POWER, RECEIVED, SENT, TABLE, Ticks, only
 
 
 class Machine:
     """Sixteen devices: power follows load and clock, links send what they receive."""
 
-    def __init__(self) -> None:
-        self.ticks = Ticks()
+    def __init__(self, *, peers: bool = True) -> None:
+        self.ticks = Ticks(comparable=peers)
         self.relation = Relation(TABLE)
         self.ticks.started(self.relation)
         self.random = np.random.default_rng(3)
         self.clock = 1.9e9
         self.extra_w = 0.0
+        # What all draw more than before, and of whom power is read.
+        self.other_work_w, self.known = 0.0, range(16)
         self.lost_share = 0.0
         self.period = 40
         # NaN where the clock is not read.
@@ -28,6 +30,8 @@ class Machine:
             load = np.full(16, 0.99 if busy else 0.1) + self.random.normal(0, 0.003, 16)
             power = 70 + 300 * load + 100 * self.clock / 1e9 + self.random.normal(0, 2, 16)
             power[5] += self.extra_w
+            power += self.other_work_w
+            power[np.isin(np.arange(16), self.known, invert=True)] = np.nan
             sent = np.full(16, 1e9) + self.random.normal(0, 1e7, 16)
             received = sent.copy()
             received[5] *= 1 - self.lost_share
@@ -107,3 +111,35 @@ def test_a_clock_that_is_not_read_for_some_ticks_breaks_nothing() -> None:
         machine.run(150)
     machine.reported_clock = np.nan
     assert machine.run(10) == []
+
+
+def test_what_breaks_for_all_is_their_work() -> None:
+    machine = Machine()
+    machine.run(400)
+    machine.other_work_w = -120.0
+    assert machine.run(10) == []
+
+
+def test_a_device_that_differs_from_peers_of_the_same_slight_change_is_named() -> None:
+    machine = Machine()
+    machine.run(400)
+    machine.other_work_w, machine.extra_w = -4.0, -60.0
+    found = only(machine.run(10))
+    assert (found.rows.tolist(), found.weight) == ([5], Weight.STATISTICAL)
+
+
+def test_without_peers_a_break_only_confirms() -> None:
+    machine = Machine(peers=False)
+    machine.run(400)
+    machine.extra_w = -60.0
+    found = only(machine.run(10))
+    assert (found.rows.tolist(), found.weight) == ([5], Weight.CONFIRMING)
+
+
+def test_where_too_few_peers_are_known_a_break_only_confirms() -> None:
+    machine = Machine()
+    machine.known = range(3, 7)
+    machine.run(400)
+    machine.extra_w = -60.0
+    found = only(machine.run(10))
+    assert (found.rows.tolist(), found.weight) == ([5], Weight.CONFIRMING)

@@ -48,6 +48,7 @@ class Ticks:
     missing: set[int] = field(default_factory=set)
     silent: set[int] = field(default_factory=set)
     held: bool = False
+    comparable: bool = True
     device_state: dict[int, DeviceState] = field(default_factory=dict)
     node_state: dict[int, NodeState] = field(default_factory=dict)
 
@@ -148,7 +149,7 @@ class Ticks:
             size=np.array([rows]),
             nodes=np.array([self.node_count]),
             job=np.array([0]),
-            comparable=np.array([True]),
+            comparable=np.array([self.comparable]),
         )
         return Residuals(
             value=value,

@@ -1,6 +1,8 @@
 """Relations that break: power that no longer follows its own load, links that send but do not receive.
 
-Covers stuck sensors, power caps, partial hangs: what peers do is of no matter here.
+Covers stuck sensors, power caps, partial hangs. What breaks for most of a group at once is its work,
+which has become another, and says nothing of anybody. Without peers nobody can tell the two apart, so a
+break only confirms there.
 """
 
 import numpy as np
@@ -11,7 +13,8 @@ from accelwatch.detection.channels.components.building import by_family, evaluat
 from accelwatch.detection.channels.components.memory import ChannelState, Memory
 from accelwatch.detection.channels.components.table import Table, values_at
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
-from accelwatch.detection.tick import Tick
+from accelwatch.detection.grouping import MEMBERS
+from accelwatch.detection.tick import Groups, Tick
 
 # Own power on a constant, utilization, compute active, clock in GHz (detection.md 4.2, R).
 _TERMS = 4
@@ -35,6 +38,8 @@ _RELEARN = 2880.0
 # Links are judged while they carry something: below it the share of receiving is noise.
 _TRAFFIC = 1e6
 _SHARE_FLOOR = 0.02
+# Half of what is judged: a group whose median is as far off does other work than was learned.
+_OTHER_WORK = _LEARN_BELOW / 2
 
 
 _LINKS = "interconnect_bytes_total"
@@ -78,14 +83,24 @@ class Relation(ChannelState):
     def evidence(self, tick: Tick) -> list[Evidence]:
         """Errors of 5 and more that have lasted, of power and of links."""
         evaluated = evaluated_devices(tick) & ~tick.devices.held
-        errors = np.stack((self._power_error(tick, evaluated), self._share_error(tick, evaluated)))
+        own = np.stack((self._power_error(tick, evaluated), self._share_error(tick, evaluated)))
+        errors, has_peers = _beside_peers(own, tick.devices.groups)
         now = tick.frame.now
         score, since = persistence.kept_level(self.devices, np.abs(errors), now)
-        families = {"power": np.array([0]), "nvlink": np.array([1])}
-        weight, subject = Weight.STATISTICAL, Subject.DEVICE
-        results = by_family(
-            Channel.RELATION, weight, subject, families, score=score, since=since, now=now
-        )
+        results: list[Evidence] = []
+        for weight, chosen in (
+            (Weight.STATISTICAL, has_peers),
+            (Weight.CONFIRMING, ~has_peers),
+        ):
+            results += by_family(
+                Channel.RELATION,
+                weight,
+                Subject.DEVICE,
+                {"power": np.array([0]), "nvlink": np.array([1])},
+                score=np.where(chosen, score, np.nan),
+                since=since,
+                now=now,
+            )
         signals = {"power": self._power, "nvlink": self._receives}
         return [
             item._replace(signal=np.full_like(item.signal, signals[item.family]))
@@ -162,6 +177,24 @@ class Relation(ChannelState):
         kept["variance"][which] += np.where(counted, share * square, 0.0)
         kept["learned"][which] += learns
         return np.where(ready, z, np.nan), learns
+
+
+def _beside_peers(errors: Floats, groups: Groups) -> tuple[Floats, Bools]:
+    """Errors without what the median of each group has, NaN where that is other work than was learned;
+    and which have peers, bool[S, R]: where enough of a group are known.
+    """
+    result = errors.copy()
+    has_peers = np.zeros(errors.shape, dtype=np.bool_)
+    for code in np.flatnonzero(groups.comparable):
+        members = np.flatnonzero(groups.code == code)
+        of_group = errors[:, members]
+        for at, known in enumerate(~np.isnan(of_group)):
+            if known.sum() < MEMBERS:
+                continue
+            median = np.median(of_group[at, known])
+            has_peers[at, members] = True
+            result[at, members] -= median if abs(median) < _OTHER_WORK else np.nan
+    return result, has_peers
 
 
 def _first(value: Floats, positions: list[int]) -> Floats:
