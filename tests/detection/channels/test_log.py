@@ -15,6 +15,8 @@ def event(
     after_s: float = 10.0,
     device: int = 6,
     trusted: bool = True,
+    node: int = 1,
+    detail: dict[str, str] | None = None,
 ) -> FrameEvent:
     made = ErrorEvent(
         code=code,
@@ -23,8 +25,9 @@ def event(
         text="",
         source="kernel_log",
         trusted=trusted,
+        detail=detail or {},
     )
-    return FrameEvent(1, device, made, severity(made))
+    return FrameEvent(node, device, made, severity(made))
 
 
 def run(ticks: Ticks, log: Log, *events: FrameEvent) -> list[Evidence]:
@@ -130,3 +133,87 @@ def test_a_restart_goes_on_and_a_new_generation_begins_anew() -> None:
     assert only(run(ticks, other)).cause == "xid_79"
     other.void(np.array([6]), np.array([], dtype=np.intp))
     assert run(ticks, other) == []
+
+
+@pytest.mark.parametrize("after_s", [-1200.0, 1200.0])
+def test_a_clock_that_is_off_by_minutes_neither_loses_an_event_nor_keeps_it(after_s: float) -> None:
+    ticks, log = Ticks(), Log()
+    found = only(run(ticks, log, event(ticks, "xid_79", Category.BUS, after_s=after_s)))
+    assert found.since[0] <= ticks.now
+    for _ in range(25):
+        assert run(ticks, log)
+    for _ in range(3):
+        run(ticks, log)
+    assert run(ticks, log) == []
+
+
+def test_lines_of_a_clock_that_is_behind_are_one_burst() -> None:
+    ticks, log = Ticks(), Log()
+    run(ticks, log, event(ticks, "xid_145", Category.LINK_FATAL, after_s=-900.0))
+    found = only(run(ticks, log, event(ticks, "xid_79", Category.BUS, after_s=-900.0)))
+    assert found.cause == "xid_145"
+
+
+@pytest.mark.parametrize(
+    ("code", "detail"),
+    [("edac_ce", {}), ("xid_92", {}), ("ras_umc", {"severity": "correctable"})],
+)
+def test_an_error_that_was_corrected_only_confirms(code: str, detail: dict[str, str]) -> None:
+    ticks, log = Ticks(), Log()
+    found = only(run(ticks, log, event(ticks, code, Category.MEMORY_CONTAINED, detail=detail)))
+    assert found.weight is Weight.CONFIRMING
+
+
+def test_a_fatal_line_after_a_warning_is_the_cause() -> None:
+    ticks, log = Ticks(), Log()
+    run(ticks, log, event(ticks, "xid_145", Category.LINK))
+    found = only(run(ticks, log, event(ticks, "xid_149", Category.LINK_FATAL)))
+    assert (found.cause, found.advice, found.weight) == ("xid_149", "reset", Weight.DECISIVE)
+
+
+@pytest.mark.parametrize(
+    ("code", "category", "family", "advice"),
+    [
+        ("nfs_not_responding", Category.OTHER, "storage", ""),
+        ("mlx5_link_down", Category.LINK, "fabric", ""),
+        ("pcie_corrected", Category.LINK, "pcie", ""),
+        ("soft_lockup", Category.HANG, "host", "reboot"),
+        ("hung_task", Category.HANG, "host", ""),
+    ],
+)
+def test_lines_of_the_hosts_kernel_are_about_what_they_name(
+    code: str, category: Category, family: str, advice: str
+) -> None:
+    ticks, log = Ticks(), Log()
+    found = only(run(ticks, log, event(ticks, code, category, device=-1)))
+    assert (found.family, found.advice) == (family, advice)
+
+
+def test_tasks_that_wait_for_a_file_server_are_its_matter() -> None:
+    ticks, log = Ticks(), Log()
+    run(ticks, log, event(ticks, "hung_task", Category.HANG, device=-1))
+    run(ticks, log, event(ticks, "nfs_not_responding", Category.OTHER, device=-1))
+    found = only(run(ticks, log, event(ticks, "hung_task", Category.HANG, device=-1)))
+    assert (found.cause, found.weight) == ("nfs_not_responding", Weight.CONFIRMING)
+
+
+def test_a_file_server_is_silent_until_the_kernel_says_that_it_answers() -> None:
+    ticks, log = Ticks(), Log()
+    run(ticks, log, event(ticks, "nfs_not_responding", Category.OTHER, device=-1))
+    for _ in range(60):
+        assert run(ticks, log)
+    assert run(ticks, log, event(ticks, "nfs_ok", Category.OTHER, device=-1)) == []
+
+
+def test_a_file_server_that_answers_ends_nothing_else() -> None:
+    ticks, log = Ticks(), Log()
+    run(ticks, log, event(ticks, "soft_lockup", Category.HANG, device=-1))
+    assert run(ticks, log, event(ticks, "nfs_ok", Category.OTHER, device=-1))
+
+
+def test_storage_that_is_silent_for_many_is_waited_for() -> None:
+    ticks, log = Ticks(), Log()
+    one = run(ticks, log, event(ticks, "nfs_not_responding", Category.OTHER, device=-1))
+    assert [piece.advice for piece in one] == [""]
+    more = event(ticks, "nfs_not_responding", Category.OTHER, device=-1, node=2)
+    assert [piece.advice for piece in run(ticks, log, more)] == ["wait", "wait"]

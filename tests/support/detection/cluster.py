@@ -106,7 +106,9 @@ class Cluster(Fleet):
         devices[at(CLOCK)] += 15e6 * self.rng.integers(-1, 2, rows)
         devices[at(MEMORY_HEAT)] = devices[at(HEAT)] + 8.0
         devices[at(ACTIVE)] = np.round(0.6 * load[of] * self._about(rows, 0.01), 3)
-        devices[at(REPLAYS)] = self._count(REPLAYS, self.rng.poisson(self.replays_s * INTERVAL_S))
+        devices[at(REPLAYS)] = self._count(
+            REPLAYS, self.rng.poisson(self.replays_s * INTERVAL_S).astype(np.float64)
+        )
         nodes[node_at(RUNNABLE)] = np.round(
             np.where(load > 0.1, 16.0, 2.0) * self._about(len(load), 0.1)
         )

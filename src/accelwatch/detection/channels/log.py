@@ -7,44 +7,28 @@ import numpy as np
 import numpy.typing as npt
 
 from accelwatch.detection.channels.components.memory import ChannelState, Kept
+from accelwatch.detection.channels.components.reactions import (
+    Reaction,
+    is_decisive,
+    reaction_of,
+)
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
-from accelwatch.detection.frame import Frame, FrameEvent
+from accelwatch.detection.frame import FrameEvent
 from accelwatch.detection.tick import Tick
 from accelwatch.schema.event import RECOVERED, Category
 
 # A burst ends after three minutes of silence; its first code is the primary (detection.md 4.2, L).
 _SILENCE_S = 180.0
 # Then it stands for as long as what follows from it may take to be seen: 10 min, the time after an
-# onset in which an alert still counts (5.5).
+# onset in which an alert still counts (5.5). The kernel says once that a file server is silent, and
+# stands by it until it says that the server is back: an hour at most, twice the longest wait of 6.3.
 _STANDS_S = 600.0
+_STANDS_BY = {"nfs_not_responding": 3600.0}
+_ENDS = {"nfs_ok": "nfs_not_responding"}
 # As much as the clip of z; a warning as much as confirms (4.3).
 _DECISIVE, _CONFIRMING = 12.0, 6.0
-
-
-class Reaction(NamedTuple):
-    """What follows from a category or a code."""
-
-    family: str
-    advice: str
-    weight: Weight
-
-
-# 6.3, step 2. Contained memory errors end the job and are among the ten of 1.2: decisive, by restart.
-_BY_CATEGORY = {
-    Category.APPLICATION: Reaction("other", "restart", Weight.CONFIRMING),
-    Category.MEMORY_CONTAINED: Reaction("ecc", "restart", Weight.DECISIVE),
-    Category.MEMORY_FATAL: Reaction("ecc", "reset", Weight.DECISIVE),
-    Category.BUS: Reaction("pcie", "reboot", Weight.DECISIVE),
-    Category.LINK: Reaction("nvlink", "", Weight.CONFIRMING),
-    Category.LINK_FATAL: Reaction("nvlink", "reset", Weight.DECISIVE),
-    Category.THERMAL: Reaction("thermal", "", Weight.CONFIRMING),
-    Category.POWER: Reaction("power", "", Weight.CONFIRMING),
-    Category.FIRMWARE: Reaction("other", "reset", Weight.DECISIVE),
-    Category.HANG: Reaction("other", "reset", Weight.DECISIVE),
-    Category.OTHER: Reaction("other", "", Weight.CONFIRMING),
-}
-# Codes whose advice differs from their category's: rows that cannot be remapped any more (6.3, REPLACE).
-_ADVICE = {"xid_64": "replace"}
+# In this share of nodes at once it is no node's matter (4.1, step 6).
+_EVERYBODY = 0.2
 
 
 class Burst(NamedTuple):
@@ -55,9 +39,16 @@ class Burst(NamedTuple):
     device: int
     code: str
     category: str
-    is_critical: bool
+    is_decisive: bool
+    # By the clock of who reported it, and never later than now.
     started: float
+    # By ours.
     newest: float
+
+    @property
+    def reaction(self) -> Reaction:
+        """What follows from it."""
+        return reaction_of(self.code, self.category, decisive=self.is_decisive)
 
 
 class Log(ChannelState):
@@ -73,43 +64,44 @@ class Log(ChannelState):
         frame = tick.frame
         for event in frame.events:
             if event.event.trusted and event.event.code not in RECOVERED:
-                self._add(event)
+                self._add(event, frame.now)
         self._bursts = {
             key: burst
             for key, burst in self._bursts.items()
-            if frame.now - burst.newest <= _SILENCE_S + _STANDS_S
+            if frame.now - burst.newest <= _SILENCE_S + _STANDS_BY.get(burst.code, _STANDS_S)
         }
-        return [
-            _evidence(burst, frame)
-            for burst in self._bursts.values()
-            if not frame.maintenance[burst.node]
-        ]
+        reported = [burst for burst in self._bursts.values() if not frame.maintenance[burst.node]]
+        storage = {burst.node for burst in reported if burst.reaction.family == "storage"}
+        common = len(storage) > max(1.0, _EVERYBODY * len(frame.node_state))
+        return [_evidence(burst, frame.now, common=common) for burst in reported]
 
-    def _add(self, observed: FrameEvent) -> None:
+    def _add(self, observed: FrameEvent, now: float) -> None:
         key, event = (observed.node, observed.device), observed.event
         burst = self._bursts.get(key)
-        critical = observed.severity == "critical"
-        goes_on = burst is not None and event.time - burst.newest <= _SILENCE_S
-        if burst is not None and goes_on:
-            mine, theirs = _rank(burst.category), _rank(event.category)
-            # The first code is the cause and those after it are its consequences, but what an
-            # application does wrong causes no fault of hardware.
-            if theirs <= mine:
-                self._bursts[key] = burst._replace(
-                    newest=max(burst.newest, event.time),
-                    is_critical=burst.is_critical or critical,
-                )
-                return
-        started = burst.started if burst is not None and goes_on else event.time
-        self._bursts[key] = Burst(
+        # A clock that is off by minutes neither ends a burst nor keeps it.
+        goes_on = burst is not None and now - burst.newest <= _SILENCE_S
+        if event.code in _ENDS:
+            if burst is not None and burst.code == _ENDS[event.code]:
+                del self._bursts[key]
+            return
+        started = min(event.time, now)
+        new = Burst(
             observed.node,
             observed.device,
             event.code,
             event.category,
-            critical,
+            is_decisive(observed),
             started,
-            event.time,
+            now,
         )
+        if burst is not None and goes_on:
+            # The first code is the cause and those after it are its consequences, but what an
+            # application does wrong or what only warns causes no fault of hardware.
+            if _rank(new) <= _rank(burst):
+                self._bursts[key] = burst._replace(newest=now)
+                return
+            new = new._replace(started=min(started, burst.started))
+        self._bursts[key] = new
 
     def void(self, devices: npt.NDArray[np.intp], nodes: npt.NDArray[np.intp]) -> None:
         """A device or node that began anew has no bursts."""
@@ -141,33 +133,32 @@ _COLUMNS: dict[str, type[object]] = {
     "device": np.int64,
     "code": np.str_,
     "category": np.str_,
-    "is_critical": np.bool_,
+    "is_decisive": np.bool_,
     "started": np.float64,
     "newest": np.float64,
 }
 
 
-def _rank(category: str) -> int:
-    return 0 if category == Category.APPLICATION else 1
+def _rank(burst: Burst) -> int:
+    if burst.category == Category.APPLICATION or burst.code == "hung_task":
+        return 0
+    return 2 if burst.is_decisive else 1
 
 
-def _evidence(burst: Burst, frame: Frame) -> Evidence:
-    reaction = _BY_CATEGORY[Category(burst.category)]
-    application = burst.category == Category.APPLICATION
-    # What the catalogue or its sender calls critical is decisive; an application's fault never is.
-    decisive = reaction.weight is Weight.DECISIVE or (burst.is_critical and not application)
-    of_device = burst.device >= 0
+def _evidence(burst: Burst, now: float, *, common: bool) -> Evidence:
+    reaction, of_device = burst.reaction, burst.device >= 0
+    # Storage that is silent for many is waited for (6.3, GROUP).
+    waits = common and reaction.family == "storage"
     return Evidence(
         channel=Channel.LOG,
-        weight=Weight.DECISIVE if decisive else Weight.CONFIRMING,
+        weight=Weight.DECISIVE if burst.is_decisive else Weight.CONFIRMING,
         family=reaction.family,
         subject=Subject.DEVICE if of_device else Subject.NODE,
         rows=np.array([burst.device if of_device else burst.node], dtype=np.intp),
-        score=np.array([_DECISIVE if decisive else _CONFIRMING]),
-        # By the clock of who reported, which may be ahead.
-        sustained_s=np.array([max(0.0, frame.now - burst.started)]),
+        score=np.array([_DECISIVE if burst.is_decisive else _CONFIRMING]),
+        sustained_s=np.array([now - burst.started]),
         since=np.array([burst.started]),
         signal=np.array([-1], dtype=np.intp),
-        advice=reaction.advice if application else _ADVICE.get(burst.code, reaction.advice),
+        advice="wait" if waits else reaction.advice,
         cause=burst.code,
     )

@@ -188,10 +188,10 @@ def _beside_peers(errors: Floats, groups: Groups) -> tuple[Floats, Bools]:
     for code in np.flatnonzero(groups.comparable):
         members = np.flatnonzero(groups.code == code)
         of_group = errors[:, members]
-        for at, known in enumerate(~np.isnan(of_group)):
-            if known.sum() < MEMBERS:
+        for at, finite in enumerate(~np.isnan(of_group)):
+            if finite.sum() < MEMBERS:
                 continue
-            median = np.median(of_group[at, known])
+            median = np.median(of_group[at, finite])
             has_peers[at, members] = True
             result[at, members] -= median if abs(median) < _OTHER_WORK else np.nan
     return result, has_peers
