@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,88 @@ def test_what_goes_on_is_told(tmp_path: Path) -> None:
             assert "no device" in said
 
     asyncio.run(main())
+
+
+def test_a_watch_prints_an_incident_once_it_is_there(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(RULES, encoding="utf-8")
+    rules = RuleSettings(files=(str(file),), interval_s=0.1)
+
+    async def main() -> None:
+        async with agent() as one, hub(one.address, rules=rules) as running:
+            words = ("incidents", "--hub", running.base, "--watch", "250ms")
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "accelwatch", *words), stdout=asyncio.subprocess.PIPE
+            )
+            try:
+                assert process.stdout is not None
+                assert (await process.stdout.readline()).endswith(b"  0 incidents\n")
+                one.feed.put(machines.snapshot(machines.view(0), machines.lost_view(1)))
+                heading = b""
+                while not heading.endswith(b"  1 incident\n"):
+                    heading = await process.stdout.readline()
+                    assert heading
+                columns = await process.stdout.readline()
+                assert columns.split()[:2] == [b"ID", b"SEVERITY"]
+                line = await process.stdout.readline()
+                assert line.startswith(b"i1")
+                assert line.endswith(b"A GPU is lost\n")
+                assert (await process.stdout.readline()).endswith(b"  1 incident\n")
+            finally:
+                process.terminate()
+                await process.wait()
+
+    asyncio.run(main())
+
+
+def test_a_watch_ends_after_its_count(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(RULES, encoding="utf-8")
+    rules = RuleSettings(files=(str(file),), interval_s=0.1)
+
+    async def main() -> None:
+        broken = machines.snapshot(machines.view(0), machines.lost_view(1))
+        async with agent(broken) as one, hub(one.address, rules=rules) as running:
+            while not (await running.get("/v1/incidents"))["incidents"]:
+                await asyncio.sleep(0.02)
+            watching = ("--hub", running.base, "--watch", "250ms", "--count", "2")
+
+            code, out, said = await typed("incidents", *watching)
+            assert (code, said.count("no state_dir is set")) == (0, 1)
+            lines = out.splitlines()
+            assert [line.endswith("  1 incident") for line in lines] == [True, False, False] * 2
+
+            code, out, _ = await typed("incidents", "--json", *watching)
+            assert code == 0
+            documents = [json.loads(line) for line in out.splitlines()]
+            assert [len(document["incidents"]) for document in documents] == [1, 1]
+
+            code, out, _ = await typed("incidents", "i1", *watching)
+            assert code == 0
+            assert out.count("what to do reboot the node") == 2
+
+            code, out, said = await typed("incidents", "--severity", "info", *watching)
+            assert (code, out.count("  0 incidents\n")) == (0, 2)
+            assert said.count("nothing; 2 rules are in force") == 1
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--count", "2"), "--count goes with --watch"),
+        (("--watch", "250ms", "--count", "0"), "0"),
+        (("--watch", "10ms"), "an interval of 10ms is too short"),
+        (("close", "i1", "--watch", "2s"), "--watch shows incidents again; close is done once"),
+        (("note", "i1", "text", "-w", "2s"), "--watch shows incidents again; note is done once"),
+    ],
+)
+def test_what_a_watch_cannot_be(words: tuple[str, ...], message: str) -> None:
+    code, out, said = asyncio.run(typed("incidents", *words))
+    assert code != 0
+    assert out == ""
+    assert message in said
 
 
 def test_the_list_of_rules_says_which_a_hub_has_switched_off(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`accelwatch incidents`: what the rules of a hub, or of one node's agent, have found."""
 
-from collections.abc import Sequence
+import itertools
+import time
 from typing import Annotated
 from urllib.parse import quote
 
@@ -9,6 +10,7 @@ import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument, IncidentsPage
 from accelwatch.alerting.evaluation.silences.documents import Closed, NoteWritten
+from accelwatch.base.durations import reading_interval
 from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import OK
 from accelwatch.cli.hub_requests import HubFlags, changed, fetch_page, who
@@ -39,6 +41,18 @@ class IncidentFlags(msgspec.Struct, frozen=True, kw_only=True):
         str | None, option("--node", metavar="NAME", help="Only those of this node.")
     ] = None
     as_json: Annotated[bool, option("--json", help="As JSON.")] = False
+    watch: Annotated[
+        str | None,
+        option("--watch", "-w", metavar="[INTERVAL]", help="Print again every INTERVAL."),
+    ] = None
+    count: Annotated[
+        int | None, option("--count", "-n", metavar="N", min=1, help="With --watch: stop after N.")
+    ] = None
+
+    @property
+    def interval_s(self) -> float | None:
+        """Seconds between two answers; None for a single one. Raises UsageError."""
+        return None if self.watch is None else reading_interval(self.watch)
 
 
 class ClosingFlags(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +91,10 @@ def incidents_command(
     """
     arguments = tokens or []
     _refuse_empty(arguments)
+    if flags.count is not None and flags.watch is None:
+        raise UsageError("--count goes with --watch")
+    if flags.watch is not None and arguments[:1] in (["close"], ["note"]):
+        raise UsageError(f"--watch shows incidents again; {arguments[0]} is done once")
     if len(arguments) == 2 and arguments[0] == "close":
         raise click.exceptions.Exit(close_incident(arguments[1], closing, flags.as_json, hub))
     if len(arguments) == 3 and arguments[0] == "note" and closing.reason is None:
@@ -125,113 +143,52 @@ def note_incident(id_: str, text: str, by: str | None, as_json: bool, hub: HubFl
 
 
 def show_incidents(id_: str | None, flags: IncidentFlags, hub: HubFlags) -> int:
-    """Print a line an incident, or all of one. Raises AccelwatchError."""
-    if id_ is not None:
-        document = fetch_page(hub, f"/v1/incidents/{quote(id_, safe='')}", {})
-        text = document if flags.as_json else _incident_text(decoded(document, IncidentDocument))
-        write_stdout(text)
-        return OK
-    query = {"state": flags.state, "severity": flags.severity, "node": flags.node}
-    document = fetch_page(hub, "/v1/incidents", {k: v for k, v in query.items() if v is not None})
-    if flags.as_json:
-        write_stdout(document)
-        return OK
-    page = decoded(document, IncidentsPage)
-    for problem in page.problems:
-        complain(problem)
-    if not page.evaluated:
-        complain("there are no rules here (docs/rules.md)")
-    elif not page.incidents:
-        complain(f"nothing; {page.rules} rules are in force")
-    write_stdout(_table(page.incidents))
+    """Print a line an incident, or all of one; with --watch every interval. Raises AccelwatchError."""
+    interval_s, due = flags.interval_s, time.monotonic()
+    complained: list[str] = []
+    for number in itertools.count(1):
+        document = _fetch(id_, flags, hub)
+        if flags.as_json:
+            write_stdout(document)
+        else:
+            complaints, text = _text(id_, document, with_time=interval_s is not None)
+            # A complaint that lasts is not repeated every interval.
+            if complaints != complained:
+                for complaint in complaints:
+                    complain(complaint)
+                complained = complaints
+            write_stdout(text)
+        if interval_s is None or number == flags.count:
+            break
+        # An answer that took longer than the interval is followed by the next at once.
+        now = time.monotonic()
+        due = max(due + interval_s, now)
+        time.sleep(due - now)
     return OK
 
 
-def muted_by(incident: IncidentDocument) -> str:
-    """Why nobody is notified of it, in few words."""
-    mute = incident.muted_by
-    return "" if mute is None else f"{mute.kind} {mute.id}: {mute.reason}"
+def _fetch(id_: str | None, flags: IncidentFlags, hub: HubFlags) -> bytes:
+    if id_ is not None:
+        return fetch_page(hub, f"/v1/incidents/{quote(id_, safe='')}", {})
+    query = {"state": flags.state, "severity": flags.severity, "node": flags.node}
+    return fetch_page(hub, "/v1/incidents", {k: v for k, v in query.items() if v is not None})
 
 
-def _trust(incident: IncidentDocument) -> str:
-    """How far its evidence is vouched for; an older hub does not say."""
-    from accelwatch.schema.provenance import provenance_text
+def _text(id_: str | None, document: bytes, *, with_time: bool) -> tuple[list[str], bytes]:
+    """What is to be complained of, and what people read; with a heading that has the time."""
+    from accelwatch.cli.incidents.incident_lines import incident_text, table
+    from accelwatch.schema.timestamps import timestamp
 
-    if not incident.trusted:
-        return "none: any user of that node who may write to the kernel log can forge this"
-    provenance = incident.provenance
-    return f"{provenance}: {provenance_text(provenance)}" if provenance else ""
-
-
-def _aside(incident: IncidentDocument) -> str:
-    asides = []
-    if incident.group_incident:
-        asides.append(f"part of {incident.group_incident}")
-    elif incident.follows:
-        asides.append(f"follows {incident.follows}")
-    if incident.left_to_do:
-        asides.append(f"needs a person: {incident.left_to_do}")
-    if mute := muted_by(incident):
-        asides.append(f"muted by {mute}")
-    return f"  ({', '.join(asides)})" if asides else ""
-
-
-def _table(incidents: Sequence[IncidentDocument]) -> bytes:
-    from accelwatch.base.untrusted_text import printable
-    from accelwatch.cli.table_lines import columns
-    from accelwatch.fleet.picture.incidents import location_of
-
-    if not incidents:
-        return b""
-    rows = [
-        [
-            incident.id,
-            incident.severity if incident.state == "open" else "resolved",
-            incident.since.partition(".")[0].removesuffix("Z") + "Z",
-            printable(location_of(incident)),
-            printable(_several(incident.jobs)),
-            printable(_several(incident.users)),
-            printable(incident.title + _aside(incident)),
-        ]
-        for incident in incidents
-    ]
-    header = ["ID", "SEVERITY", "SINCE", "WHERE", "JOB", "USER", "TITLE"]
-    return "".join(f"{line}\n" for line in columns([header, *rows])).encode()
-
-
-def _several(names: Sequence[str]) -> str:
-    """The first, and how many more; a dash where there is none."""
-    more = f" +{len(names) - 1}" if len(names) > 1 else ""
-    return f"{names[0]}{more}" if names else "-"
-
-
-def _incident_text(incident: IncidentDocument) -> bytes:
-    from accelwatch.base.untrusted_text import printable
-    from accelwatch.fleet.picture.incidents import location_of
-
-    lines = [
-        f"{incident.id}  {incident.severity}  {incident.state}  {incident.title}",
-        f"where      {location_of(incident)}",
-        f"since      {incident.since}",
-    ]
-    fields = {
-        "closed": incident.closed,
-        "device": " ".join(filter(None, (incident.model, incident.serial))),
-        "jobs": ", ".join(incident.jobs),
-        "users": ", ".join(incident.users),
-        "what to do": incident.what_to_do,
-        "advice": incident.advice,
-        "runbook": incident.runbook,
-        "rule": ", ".join(incident.rules),
-        "source": incident.source,
-        "trust": _trust(incident),
-        "part of": incident.group_incident,
-        "follows": incident.follows,
-        "muted by": muted_by(incident),
-    }
-    lines += [f"{name:11}{value}" for name, value in fields.items() if value]
-    lines += [f"evidence   {record.text}" for record in incident.evidence]
-    for entry in incident.timeline:
-        actor = f" (by {entry.actor})" if entry.actor else ""
-        lines.append(f"{entry.time}  {entry.kind:9} {entry.text}{actor}")
-    return "".join(f"{printable(line)}\n" for line in lines).encode()
+    if id_ is not None:
+        complaints, count, text = [], 1, incident_text(decoded(document, IncidentDocument))
+    else:
+        page = decoded(document, IncidentsPage)
+        complaints, count, text = list(page.problems), len(page.incidents), table(page.incidents)
+        if not page.evaluated:
+            complaints.append("there are no rules here (docs/rules.md)")
+        elif not page.incidents:
+            complaints.append(f"nothing; {page.rules} rules are in force")
+    if not with_time:
+        return complaints, text
+    heading = f"{timestamp(time.time())}  {count} incident{'' if count == 1 else 's'}\n"
+    return complaints, heading.encode() + text
