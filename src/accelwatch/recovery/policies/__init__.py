@@ -1,0 +1,1 @@
+"""What is done about a fault: three policies over the same faults."""
