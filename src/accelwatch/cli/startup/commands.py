@@ -116,6 +116,10 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             "past.history_command", "history", FLEET,
             "Archives of a fleet as Parquet files: show, check, export",
         ),
+        "simulate": Command(
+            "simulate.simulate_group", "simulate", FLEET,
+            "Recovery from faults: time, spares, checkpoint interval",
+        ),
         "alerts": Command(
             "incidents.alerts_command", "alerts", FLEET,
             "Send a test notification to the configured receivers",

@@ -1,0 +1,114 @@
+"""A fleet's own rates: the incidents that paged a person, of a hub or of an archive."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from accelwatch.base.errors import UnmetError, UsageError
+from accelwatch.cli.hub_requests import HubFlags, fetch_page
+from accelwatch.cli.output import complain
+from accelwatch.cli.parameters import option
+from accelwatch.exposition.display import counted as counted_noun
+from accelwatch.recovery.rates import DAY_S, Observed, Rates, counted, published
+
+# More than a hub keeps of a year.
+_MOST = "20000"
+_PAGED = "critical"
+# Of fewer, a Poisson rate is uncertain by more than a factor of two (10: 4.8 to 18.4).
+_FEW = 10
+
+
+class RateFlags(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose failures are counted; the published ones without an option."""
+
+    hub: Annotated[
+        str | None, option("--hub", metavar="URL", help="Count the incidents of this hub.")
+    ] = None
+    hub_config_file: Annotated[
+        Path | None,
+        option("--hub.config.file", metavar="FILE", help="Credentials and TLS for it."),
+    ] = None
+    days: Annotated[
+        int, option(metavar="N", min=1, max=3650, help="With --hub: of the last N days.")
+    ] = 30
+    history: Annotated[
+        Path | None,
+        option(metavar="DIR", help="Count what all packs find in this archive instead."),
+    ] = None
+
+    def rates(self) -> Rates:
+        """The rates. Raises AccelwatchError, UnmetError where there is nothing to count."""
+        if self.hub is not None and self.history is not None:
+            raise UsageError("--hub and --history: one of them")
+        if self.hub is not None:
+            return _something(of_hub(self.hub, self.hub_config_file, self.days))
+        if self.hub_config_file is not None:
+            raise UsageError("--hub.config.file goes with --hub")
+        if self.history is not None:
+            return _something(of_archive(self.history))
+        return published()
+
+
+def of_hub(url: str, config_file: Path | None, days: int) -> Rates:
+    """By the incidents of a hub and the nodes that it follows now."""
+    from accelwatch.alerting.evaluation.documents import IncidentsPage
+    from accelwatch.fleet.hub_client.documents import decoded
+    from accelwatch.fleet.wire import FleetDocument
+    from accelwatch.schema.timestamps import unix_seconds
+
+    hub = HubFlags(hub=url, hub_config_file=config_file)
+    fleet = decoded(fetch_page(hub, "/v1/fleet", {}), FleetDocument)
+    query = {"since": f"{days}d", "limit": _MOST}
+    page = decoded(fetch_page(hub, "/v1/incidents", query), IncidentsPage)
+    start = unix_seconds(fleet.time) - days * DAY_S
+    incidents = [
+        Observed(advice=incident.advice, scope="group" if incident.members else incident.scope)
+        for incident in page.incidents
+        # A cause is counted once, on the day it started.
+        if incident.severity == _PAGED
+        and not incident.group_incident
+        and not incident.follows
+        and unix_seconds(incident.since) >= start
+    ]
+    return counted(incidents, fleet.nodes_total * float(days), f"{url}, the last {days} days")
+
+
+def of_archive(folder: Path) -> Rates:
+    """By what the shipped packs find in an archive."""
+    from accelwatch.alerting.incidents.grouping.levels import ALERT
+    from accelwatch.archive.history.reading.reader import Archive
+    from accelwatch.archive.history.summary import summary
+    from accelwatch.cli.past.history_command import need_pyarrow
+    from accelwatch.cli.progress import progress, recorded_time
+    from accelwatch.cli.rules.rules_command import load_rules
+    from accelwatch.fleet.backtest.incidents import Backtest
+    from accelwatch.fleet.backtest.run import final_lines
+
+    need_pyarrow()
+    archive, contents = Archive(folder), summary(folder)
+    if contents.start is None or contents.end is None or not contents.nodes:
+        raise UnmetError(f"{folder}: the archive has no data")
+    start, days = contents.start, (contents.end - contents.start) / DAY_S
+    test = Backtest(archive, load_rules([], []).rules)
+    with progress("back-test", contents.end - start, recorded_time) as bar:
+        lines = final_lines(archive, test, lambda at: bar.at(at - start))
+        incidents = [
+            Observed(advice=line.advice.value, scope=line.scope)
+            for line in lines
+            if line.level == ALERT
+        ]
+    return counted(incidents, contents.nodes * days, f"all packs over {folder}, {days:.1f} days")
+
+
+def _something(rates: Rates) -> Rates:
+    """The rates; few are said to be few. Raises UnmetError."""
+    if not rates.count:
+        raise UnmetError(
+            f"{rates.source}: no incident paged anybody and advised anything; without --hub and "
+            "--history the published rates are used"
+        )
+    if rates.count < _FEW:
+        failures = counted_noun(rates.count, "failure")
+        complain(f"{rates.source}: only {failures}; the rates are uncertain")
+    return rates
