@@ -170,6 +170,21 @@ def test_two_chips_behind_one_function(tmp_path: Path) -> None:
     assert two.processes == ()
 
 
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_chip_of_two_that_does_not_tell_its_die_has_an_id_of_its_own(
+    tmp_path: Path, lost: int
+) -> None:
+    """The same ids as npu-exporter's page gives (tests/fleet/dialects/test_shared_addresses.py)."""
+    with staged(tmp_path, "310p3-duo") as machine:
+        (tmp_path / f"board-4-{lost}").unlink()
+        backend = machine.backend()
+        backend.open()
+        polled = Poll(machine.clock)(backend)
+    ids = [device.id for device in identities(polled)]
+    assert ids[lost] == ("ascend:0000:81:00.0", "ascend:0000:81:00.0-1")[lost]
+    assert ids[1 - lost].startswith("ascend:5CA1AB1E-")
+
+
 @pytest.mark.parametrize("bare", ["NA", "N/A"])
 def test_a_chip_whose_address_is_not_told_is_no_second_device(tmp_path: Path, bare: str) -> None:
     with staged(tmp_path, "910b4-x2") as machine:

@@ -36,6 +36,36 @@ def test_the_address_stays_with_the_first_chip() -> None:
     assert (first.index, second.index) == (0, 1)
 
 
+@pytest.mark.parametrize("die", ["", NO_DIE])
+def test_a_failed_chip_that_has_lost_its_die_id_stays(die: str) -> None:
+    first, second = page(("A-1", die)).devices
+    assert [first.health, second.health] == [Health.OK, Health.FAILED]
+    assert (first.device.id, second.device.id) == ("ascend:A-1", f"ascend:{ADDRESS}-1")
+    assert (first.device.pci_bus_id, second.device.pci_bus_id) == (ADDRESS, None)
+    assert (first.device.index, second.device.index) == (0, 1)
+    assert second.reading.values["temperature_celsius", "gpu"] == 42
+
+
+@pytest.mark.parametrize("die", ["", NO_DIE])
+def test_the_first_chip_stays_when_it_has_lost_its_die_id(die: str) -> None:
+    first, second = page((die, "A-2")).devices
+    assert [first.health, second.health] == [Health.OK, Health.FAILED]
+    assert (first.device.id, second.device.id) == (f"ascend:{ADDRESS}", "ascend:A-2")
+    assert (first.device.pci_bus_id, second.device.pci_bus_id) == (ADDRESS, None)
+    assert first.reading.values["temperature_celsius", "gpu"] == 41
+
+
+def test_the_further_chips_of_two_cards_have_ids_of_their_own() -> None:
+    other = "0000:c1:00.0"
+    chips = [("", ADDRESS), ("", ADDRESS), ("", other), ("", other)]
+    lines = [
+        f'npu_chip_info_temperature{{id="{at}",vdie_id="{die}",pcie_bus_info="{address}"}} 41'
+        for at, (die, address) in enumerate(chips)
+    ]
+    ids = [view.device.id for view in read_devices("\n".join(lines) + "\n", NOW).devices]
+    assert ids == [f"ascend:{name}" for name in (ADDRESS, f"{ADDRESS}-1", other, f"{other}-3")]
+
+
 def test_chips_behind_functions_of_their_own_keep_them() -> None:
     told = [view.device.pci_bus_id for view in page(("", ""), second="0000:82:00.0").devices]
     assert told == [ADDRESS, "0000:82:00.0"]

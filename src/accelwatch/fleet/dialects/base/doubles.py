@@ -45,16 +45,20 @@ def double_uuids(keyed: Iterable[tuple[Key, Ids]]) -> dict[str, int]:
 
 
 def shared_addresses(keyed: Iterable[tuple[Key, Ids]]) -> frozenset[str]:
-    """PCI addresses of more than one device without a uuid; of keys and what each says of ids."""
-    first: dict[tuple[str, str], str] = {}
-    shared: set[str] = set()
+    """PCI addresses of more than one device, one of them without a uuid; of keys and their ids.
+
+    A chip that fails may lose its uuid while the one beside it keeps its own.
+    """
+    indices: dict[tuple[str, str], set[str]] = {}
+    without_uuid: set[tuple[str, str]] = set()
     for key, ids in keyed:
         pci, index = ids.get("pci"), ids.get("index")
-        if pci is None or index is None or "uuid" in ids:
+        if pci is None or index is None:
             continue
-        if first.setdefault((pci, key.name), index) != index:
-            shared.add(pci)
-    return frozenset(shared)
+        indices.setdefault((pci, key.name), set()).add(index)
+        if "uuid" not in ids:
+            without_uuid.add((pci, key.name))
+    return frozenset(pci for pci, name in without_uuid if len(indices[pci, name]) > 1)
 
 
 def by_address(ids: Ids) -> Ids:

@@ -162,11 +162,7 @@ class DeviceIndex:
 
     def _set_apart(self, pci: str) -> None:
         """Leave the address to the first of the devices behind it, as the agent does."""
-        behind = [
-            facts
-            for facts in self.facts
-            if "uuid" not in facts and normal_pci_bus_id(facts.get("pci", "")) == pci
-        ]
+        behind = [facts for facts in self.facts if normal_pci_bus_id(facts.get("pci", "")) == pci]
         behind.sort(key=lambda facts: (len(facts.get("index", "")), facts.get("index", "")))
         for facts in behind[1:]:
             facts["behind"] = facts.pop("pci")
