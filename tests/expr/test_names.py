@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from accelwatch.expr.vocabulary.detector_names import DETECTOR_FIELDS, SUBJECTS
 from accelwatch.expr.vocabulary.events import EVENT_FUNCTIONS, EVENT_KINDS
 from accelwatch.expr.vocabulary.functions import FUNCTIONS
 from accelwatch.expr.vocabulary.names import (
@@ -95,6 +98,29 @@ def test_a_rule_knows_the_words_of_a_fleet() -> None:
     hub, agent = rule_names(fleet), rule_names()
     assert set(OWNER_NAMES) | {"node", "node_state"} <= set(agent.identity)
     assert set(fleet.identity) <= set(hub.identity)
-    assert hub.values == fleet.values
+    assert hub.values == {**fleet.values, "detector.subject": SUBJECTS}
     assert set(fleet.values["state"]) <= set(agent.values["state"])
     assert isinstance(hub.resolve("labels", ("rack",)), Resolved)
+
+
+def test_a_rule_knows_what_a_detector_finds() -> None:
+    names = rule_names()
+    for name, field in DETECTOR_FIELDS.items():
+        first, *labels = name.split(".")
+        resolved = names.resolve(first, tuple(labels))
+        assert isinstance(resolved, Resolved)
+        assert (resolved.keys, resolved.type) == ((name,), field.type)
+
+
+@pytest.mark.parametrize(
+    ("labels", "hint"),
+    [
+        (("alrt",), "did you mean detector.alert?"),
+        (("nod", "family"), "did you mean detector.node.family?"),
+        ((), "write for example detector.alert"),
+    ],
+)
+def test_a_word_that_no_detector_says_has_a_hint(labels: tuple[str, ...], hint: str) -> None:
+    fault = rule_names().resolve("detector", labels)
+    assert isinstance(fault, Fault)
+    assert fault.hint == hint

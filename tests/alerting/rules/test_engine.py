@@ -282,6 +282,9 @@ rules:
         ("job", "host_uptime_seconds < 60", "host_uptime_seconds does not describe a job"),
         ("job", 'labels.rack == "r1"', "labels.rack does not describe a job"),
         ("rack", "node.any(device_up == 0)", "a rack is not in one node"),
+        ("node", "detector.device.alert", "detector.device.alert does not describe a node"),
+        ("job", "detector.group.alert", "detector.group.alert does not describe a job"),
+        ("job", "detector.alert", "detector.alert does not describe a job"),
     ],
 )
 def test_what_a_scope_cannot_answer_is_refused(

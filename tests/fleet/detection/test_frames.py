@@ -44,8 +44,8 @@ def frames_of(folder: Path, *, mended: tuple[str, ...] = ()) -> Iterator[Frame]:
         context.device_index.meet(devices.entities, nodes.entities)
         columns.add_samples(interval.time, interval.devices, interval.nodes)
         context.event_history.advance(interval.time)
-        finished(columns.refresh(LongWork()))  # type: ignore[arg-type]
-        yield frames.frame(columns)
+        finished(columns.refresh(LongWork()))
+        yield finished(frames.frame(columns, LongWork()))
 
 
 def made(folder: Path, *faults: Fault) -> None:

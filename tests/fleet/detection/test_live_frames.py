@@ -27,7 +27,7 @@ class Hub(TwoNodes):
 
     def bring(self) -> Frame:
         asyncio.run(self.columns.refresh(LongWork()))
-        return self.frames.frame(self.columns)
+        return asyncio.run(self.frames.frame(self.columns, LongWork()))
 
 
 def test_both_nodes_and_their_devices() -> None:

@@ -31,6 +31,7 @@ from accelwatch.expr.checking.tree import (
 from accelwatch.expr.codegen import generate_rule
 from accelwatch.expr.environment import Environment
 from accelwatch.expr.rule import RuleExpression
+from accelwatch.expr.vocabulary.detector_names import DETECTOR, DETECTOR_FIELDS
 from accelwatch.expr.vocabulary.events import EventUse
 from accelwatch.expr.vocabulary.kleene import MISSING, Raw
 from accelwatch.expr.vocabulary.windows import WindowKind
@@ -51,9 +52,19 @@ class EventTexts(Protocol):
         ...
 
 
+@runtime_checkable
+class Detected(Protocol):
+    """What an environment may know besides: what a detector has found."""
+
+    def detector_evidence(self, subject: str) -> tuple[Evidence, ...]:
+        """What a finding about a `subject` (`device`, ...; empty: the narrowest) rests on."""
+        ...
+
+
 def evidence_of(rule: Rule, environment: Environment) -> tuple[Evidence, ...]:
     """Lines of evidence: the detail, what the rule shows, the parts of its condition that hold."""
     shown = [_shown(expression, environment) for expression in rule.show]
+    shown += _detected(rule, environment)
     detailed = False
     if rule.detail is not None and isinstance(detail := rule.detail.value(environment), str):
         shown.insert(0, Evidence(signal=rule.detail.text, text=detail, value=detail))
@@ -62,12 +73,29 @@ def evidence_of(rule: Rule, environment: Environment) -> tuple[Evidence, ...]:
     for expression in (rule.when, rule.confirm):
         if expression is not None:
             satisfied += _satisfied(expression.text, expression.tree, environment)
+    # That there is a finding says nothing beside what it rests on.
+    satisfied = [line for line in satisfied if not line.signal.startswith(f"{DETECTOR}.")]
     # What is not there says little beside what is.
     telling = [line for line in satisfied if line.value is not None or line.since is not None]
     if not telling and not detailed:
         telling = satisfied
     by_text = {line.text: line for line in (*shown, *telling)}
     return tuple(by_text.values())[:MOST]
+
+
+def _detected(rule: Rule, environment: Environment) -> Iterator[Evidence]:
+    """What the findings that a condition asks about rest on."""
+    if not isinstance(environment, Detected):
+        return
+    names = dict.fromkeys(
+        key
+        for node in walk(rule.when.tree)
+        if isinstance(node, Reading)
+        for key in node.keys
+        if isinstance(key, str) and key in DETECTOR_FIELDS
+    )
+    for subject in dict.fromkeys(DETECTOR_FIELDS[name].subject for name in names):
+        yield from environment.detector_evidence(subject)
 
 
 def _shown(expression: RuleExpression, environment: Environment) -> Evidence:

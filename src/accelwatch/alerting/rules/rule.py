@@ -20,6 +20,7 @@ from accelwatch.alerting.rules.document import (
 from accelwatch.alerting.rules.timing import Timing
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.rule import RuleExpression
+from accelwatch.expr.vocabulary.detector_names import DETECTOR_FIELDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +142,11 @@ class Rule:
         """All that it looks at."""
         expressions = (self.select, self.when, self.confirm, self.clear, self.detail, *self.show)
         return tuple(expression for expression in expressions if expression is not None)
+
+    @property
+    def needs_detector(self) -> bool:
+        """Whether it looks at what a detector finds."""
+        return any(each.needs.fields & DETECTOR_FIELDS.keys() for each in self.expressions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -141,6 +141,8 @@ class NameTable(msgspec.Struct, frozen=True, kw_only=True):
     elsewhere: frozenset[str] = frozenset()
     # Whether `labels.rack` is the label `rack` of the node.
     labelled: bool = False
+    # Names of several words that are no series, such as `detector.alert`.
+    dotted: Mapping[str, Type] = {}
 
     @property
     def bare_names(self) -> list[str]:
@@ -153,6 +155,14 @@ class NameTable(msgspec.Struct, frozen=True, kw_only=True):
             return Resolved(keys=(name,), type=self.identity[name])
         if name == "labels" and self.labelled:
             return _label(labels)
+        written = ".".join((name, *labels))
+        if written in self.dotted:
+            return Resolved(keys=(written,), type=self.dotted[written])
+        siblings = [other for other in self.dotted if other.startswith(f"{name}.")]
+        if siblings:
+            hint = did_you_mean(written, siblings) if labels else ""
+            hint = hint or f"write for example {siblings[0]}"
+            return Fault(message=f"unknown name {written}", hint=hint)
         row = self.rows.get(name)
         if row is not None:
             wrong = (

@@ -5,6 +5,7 @@ from functools import cache
 
 import msgspec
 
+from accelwatch.expr.vocabulary.detector_names import DETECTOR, DETECTOR_FIELDS, SUBJECTS
 from accelwatch.expr.vocabulary.names import NameTable, Type, device_names
 from accelwatch.schema.metrics import Kind, Metric, Scope, Series, by_key, catalogue
 from accelwatch.schema.snapshot import OWNER_NAMES
@@ -27,13 +28,15 @@ def rule_names(base: NameTable | None = None) -> NameTable:
     hosts = {row.key: row for row in catalogue() if _of_host(row)}
     more = dict.fromkeys((*OWNER_NAMES, "node", "node_state", HEALTH_REASON, ODD), Type.STRING)
     values: Mapping[str, tuple[str, ...]] = {"state": WORST_FIRST}
+    findings = {f"{DETECTOR}.subject": SUBJECTS}
     return msgspec.structs.replace(
         table,
         identity={**{n: t for n, t in more.items() if n not in table.rows}, **table.identity},
         rows={**table.rows, **hosts},
-        values={**table.values, **values} if base is None else table.values,
+        values={**table.values, **findings, **(values if base is None else {})},
         elsewhere=table.elsewhere - hosts.keys(),
         labelled=True,
+        dotted={name: field.type for name, field in DETECTOR_FIELDS.items()},
     )
 
 

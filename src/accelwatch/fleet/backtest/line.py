@@ -16,6 +16,7 @@ from accelwatch.alerting.rules.document import Advice
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.verdict import Evidence
 from accelwatch.expr.checking.tree import Peers, walk
+from accelwatch.fleet.rules.columns.finding_evidence import SOURCE
 from accelwatch.schema.metrics import Kind, by_key
 
 # Columns of what is asked by a word.
@@ -71,7 +72,11 @@ def line_of(incident: Incident, rules: Sequence[Rule], now: float, suspects: Seq
         rule=",".join(dict.fromkeys((incident.rule, *incident.rules))),
         channels=_channels(incident.evidence, rules),
         advice=_advice(incident, rules, where.scope),
-        explanation=[_explained(evidence, incident.since) for evidence in incident.evidence],
+        explanation=[
+            _explained(evidence, incident.since)
+            for evidence in incident.evidence
+            if evidence.signal != SOURCE
+        ],
     )
 
 
@@ -106,7 +111,7 @@ def _channels(evidence: Iterable[Evidence], rules: Sequence[Rule]) -> list[str]:
     """The kinds of evidence, that of the first first."""
     kinds = [kind for rule in rules if (kind := _of_rule(rule))]
     kinds += [_channel(record, rules) for record in evidence]
-    return list(dict.fromkeys(kinds))
+    return [kind for kind in dict.fromkeys(kinds) if kind]
 
 
 def _of_rule(rule: Rule) -> str:
@@ -114,6 +119,9 @@ def _of_rule(rule: Rule) -> str:
 
 
 def _channel(evidence: Evidence, rules: Sequence[Rule]) -> str:
+    detector, _, channel = evidence.source.partition(":")
+    if detector == SOURCE:
+        return channel
     if evidence.source or (evidence.value is None and evidence.since is not None):
         return "log"
     key = evidence.signal.partition(".")[0]

@@ -7,6 +7,8 @@ from accelwatch.schema.metrics import Series
 
 # What a window and a group cost beside a condition, about.
 _WINDOW, _GROUP = 10.0, 3.0
+# A detector costs as much as half of the packs.
+_DETECTOR = 400.0
 
 
 def shares(
@@ -14,13 +16,16 @@ def shares(
 ) -> list[list[str]]:
     """The ids of at most `count` shares that cost about the same; none is empty.
 
-    Rules that ask whether another one fires stay with it. Those over the same series stay together,
-    as far as may be, so that its windows are kept once. What is never true costs nothing, nor does a
-    window over a series that is `absent`.
+    Rules that ask whether another one fires stay with it, and those that ask the detector with each
+    other. Those over the same series stay together, as far as may be, so that its windows are kept
+    once. What is never true costs nothing, nor does a window over a series that is `absent`.
     """
     together = _together(rules)
     of = {id_: 0.0 if id_ in unjudged else _cost(rule, absent) for id_, rule in rules.items()}
-    costs = [sum(of[id_] for id_ in ids) for ids in together]
+    costs = [
+        sum(of[id_] for id_ in ids) + _DETECTOR * any(rules[id_].needs_detector for id_ in ids)
+        for ids in together
+    ]
     result: list[list[str]] = [[]]
     each, filled = sum(costs) / count, 0.0
     for ids, cost in zip(together, costs, strict=True):
@@ -41,10 +46,12 @@ def _cost(rule: Rule, absent: Collection[Series]) -> float:
 def _together(rules: Mapping[str, Rule]) -> list[list[str]]:
     """Rules that must not be parted, those over the same series next to each other."""
     of = {id_: [id_] for id_ in rules}
+    detecting = next((id_ for id_, rule in rules.items() if rule.needs_detector), None)
     for id_, rule in rules.items():
-        for needed in {
-            name for expression in rule.expressions for name in expression.needs.rules
-        } & rules.keys():
+        needs = {name for expression in rule.expressions for name in expression.needs.rules}
+        if detecting is not None and rule.needs_detector:
+            needs.add(detecting)
+        for needed in needs & rules.keys():
             if of[needed] is not of[id_]:
                 of[id_] += of[needed]
                 of.update(dict.fromkeys(of[needed], of[id_]))

@@ -6,18 +6,21 @@ called silent for it.
 """
 
 from collections.abc import Collection, Coroutine, Generator, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.verdict import VerdictChange
 from accelwatch.archive.history.layout import DEVICES, NODES
 from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.base.slices import LongWork
+from accelwatch.fleet.backtest.calendar import Maintenance
 from accelwatch.fleet.backtest.context.archive_rule_context import ArchiveRuleContext
 from accelwatch.fleet.backtest.context.stream import Interval, intervals
+from accelwatch.fleet.detection.running import FleetDetector
 from accelwatch.fleet.rules.rule_evaluator import FleetRuleEvaluator
 from accelwatch.schema.metrics import Series
 
+Result = TypeVar("Result")
 # After so many intervals without any sample it was the recorder that rested.
 REST_STEPS = 3
 
@@ -59,7 +62,17 @@ class Verdicts:
         self.started = archive.description.start if span.start is None else span.start
         self._end = float("inf") if span.end is None else span.end
         self.context = ArchiveRuleContext(archive, self.step_s, also)
-        self.evaluator = FleetRuleEvaluator(self.context, rules, clock_ns=lambda: 0)
+        maintenance = Maintenance(archive.maintenance())
+        detector = FleetDetector(
+            self.context.event_history,
+            archive.series(),
+            self.step_s,
+            lambda node, now: maintenance.until([node], now) is not None,
+            in_thread=False,
+        )
+        self.evaluator = FleetRuleEvaluator(
+            self.context, rules, clock_ns=lambda: 0, detector=detector
+        )
         self._recorded_at: float | None = None
 
     def each(self) -> Generator[EvaluatedInterval, None, None]:
@@ -102,11 +115,11 @@ class Verdicts:
         return finished(self.evaluator.tick(LongWork()))
 
 
-def finished(work: Coroutine[Any, Any, list[Any]]) -> list[Any]:
+def finished(work: Coroutine[Any, Any, Result]) -> Result:
     """The result of work that rests but waits for nothing."""
     while True:
         try:
             work.send(None)
         except StopIteration as done:
-            result: list[Any] = done.value
+            result: Result = done.value
             return result

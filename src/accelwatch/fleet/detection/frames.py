@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from accelwatch.base.slices import LongWork
 from accelwatch.detection.arrays import Bools, Floats, Indices
 from accelwatch.detection.frame import DeviceState, Frame, FrameEvent, Names
 from accelwatch.detection.signals.signal import SignalRow
@@ -65,7 +66,7 @@ class Frames:
         self._sequence = 0
         self._is_first = True
 
-    def frame(self, columns: TableViews) -> Frame:
+    async def frame(self, columns: TableViews, work: LongWork) -> Frame:
         """The tick that columns are at."""
         # Rows do not become fewer: a past is kept by the row.
         here = columns.here
@@ -87,8 +88,8 @@ class Frames:
             now=now,
             interval_s=self._interval_s,
             names=names,
-            devices=_table(columns, self._devices, np.arange(size)),
-            nodes=_table(columns, self._nodes, first),
+            devices=await _table(columns, self._devices, np.arange(size), work),
+            nodes=await _table(columns, self._nodes, first, work),
             device_sampled=device_sampled,
             node_sampled=node_sampled,
             node_of=self._node_of,
@@ -175,13 +176,16 @@ class Frames:
             yield FrameEvent(node, own[0] if own else -1, event, severity(event))
 
 
-def _table(columns: TableViews, signals: Sequence[FoldedSignal], rows: Indices) -> Floats:
+async def _table(
+    columns: TableViews, signals: Sequence[FoldedSignal], rows: Indices, work: LongWork
+) -> Floats:
     """float64[signals, rows] of rows of columns; NaN at -1."""
-    table = [
-        each.folded([_picked(columns.number(series), rows) for series in each.sources], len(rows))
-        for each in signals
-    ]
-    return np.stack(table) if table else np.empty((0, len(rows)))
+    table = np.empty((len(signals), len(rows)))
+    for position, signal in enumerate(signals):
+        values = [_picked(columns.number(series), rows) for series in signal.sources]
+        table[position] = signal.folded(values, len(rows))
+        await work.rest()
+    return table
 
 
 def _picked(values: Floats, rows: Indices) -> Floats:

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accelwatch.alerting.rules.verdict import Evidence
 from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.environment import Group
+from accelwatch.expr.vocabulary.detector_names import DETECTOR_FIELDS
 from accelwatch.expr.vocabulary.kleene import MISSING, Key, Missing, Value
 from accelwatch.expr.vocabulary.names import IDENTITY, Type
 from accelwatch.fleet.rules.columns.columns import Columns
+from accelwatch.fleet.rules.columns.finding_evidence import evidence_of_finding
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
@@ -30,7 +33,7 @@ class Row:
 
     def lookup(self, key: Key) -> Value | Missing:
         """A current value."""
-        if isinstance(key, tuple) or IDENTITY.get(key) is Type.NUMBER:
+        if isinstance(key, tuple) or _is_number(key):
             value = self._at(self.columns.number(key))
             return MISSING if value is None else value
         texts = self.columns.text(key)
@@ -86,6 +89,11 @@ class Row:
         fired = self.columns.firing(rule)
         return None if fired is None else bool(fired[self.row])
 
+    def detector_evidence(self, subject: str) -> tuple[Evidence, ...]:
+        """What the detector has found of it as a `subject`."""
+        finding = self.columns.finding(subject, self.row)
+        return () if finding is None else evidence_of_finding(finding)
+
     def coverage(self, key: Series, seconds: int, *, of_job: bool = False) -> float | None:
         """Share of the samples of a window that there are."""
         return self._at(self.columns.coverage(key, seconds, of_job=of_job))
@@ -93,3 +101,10 @@ class Row:
     def _at(self, column: Floats) -> float | None:
         value = float(column[self.row])
         return None if math.isnan(value) else value
+
+
+def _is_number(key: str) -> bool:
+    detected = DETECTOR_FIELDS.get(key)
+    if detected is not None:
+        return detected.type is not Type.STRING
+    return IDENTITY.get(key) is Type.NUMBER

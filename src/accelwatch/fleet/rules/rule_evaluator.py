@@ -31,7 +31,7 @@ from accelwatch.alerting.rules.verdict import Entity, Justification, VerdictChan
 from accelwatch.base.slices import LongWork
 from accelwatch.expr.needs import Needs, window_bytes
 from accelwatch.expr.vocabulary.kleene import UNKNOWN, Truth
-from accelwatch.fleet.rules.columns.rule_context import RuleContext
+from accelwatch.fleet.rules.columns.rule_context import RuleContext, RunsDetector
 from accelwatch.fleet.rules.row import Row
 from accelwatch.fleet.rules.suspects import suspects
 from accelwatch.fleet.rules.vectors.program import Program
@@ -64,8 +64,11 @@ class FleetRuleEvaluator:
         clock_ns: Callable[[], int] = thread_time_ns,
         *,
         others: Needs | None = None,
+        detector: RunsDetector | None = None,
     ) -> None:
         """`clock_ns` is what the costs of rules are counted by, `others` what is asked besides rules.
+
+        A `detector` runs as long as a rule asks for what it finds.
 
         Raises WindowsError when the windows of the rules take too much memory.
         """
@@ -80,11 +83,17 @@ class FleetRuleEvaluator:
         # Rules that ask for what nobody will ever tell.
         self.unjudged = never_true(self.rules, self._absent)
         evaluated = [rule for id_, rule in self.rules.items() if id_ not in self.unjudged]
+        needed_here = any(rule.needs_detector for rule in evaluated)
+        self._detector = detector if needed_here else None
         try:
             needed = needs_of(evaluated) if others is None else needs_of(evaluated) | others
+            if self._detector is not None:
+                needed |= self._detector.needs
             self.columns = context.columns(needed, self._fires)
         except WindowsError as error:
             raise WindowsError(f"{error}; those who ask for most: {_dearest(evaluated)}") from error
+        if self._detector is not None:
+            self.columns.detector_facts = self._detector.facts
         # Rules whose firing others ask for.
         self._queried_rules = sorted(needs_of(evaluated).rules)
         self._dormancy = Dormancy({rule.id: rule for rule in evaluated})
@@ -116,6 +125,8 @@ class FleetRuleEvaluator:
         if self._off != self.budgets.switched_off.keys():
             self._program, self._stamp = self._compiled(), None
         await self.columns.refresh(work)
+        if self._detector is not None:
+            await self._detector.detect(self.columns, work)
         self._now, self._wall = self._context.monotonic(), self._context.wall()
         self._fired = {id_: self._rows_of(id_) for id_ in self._queried_rules}
         changes: list[VerdictChange] = []
@@ -220,6 +231,10 @@ class FleetRuleEvaluator:
 
     def suspects(self, incident: Incident) -> Sequence[str]:
         """Nodes that may be to blame for what has befallen a job."""
+        rule = self.rules.get(incident.rule)
+        finding = self.columns.detector_facts.of_job(incident.entity.job)
+        if rule is not None and rule.needs_detector and finding is not None:
+            return (finding.node,) if finding.node else ()
         return suspects(self._context, self.columns, incident)
 
     def device_id(self, node: str, name: str) -> str | None:

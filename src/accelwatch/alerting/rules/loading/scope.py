@@ -7,6 +7,7 @@ from accelwatch.base.errors import ExpressionError
 from accelwatch.expr.checking.tree import Affected, Fold, Node, Peers, Reading, children
 from accelwatch.expr.rule import RuleExpression
 from accelwatch.expr.syntax.complaint import complaint
+from accelwatch.expr.vocabulary.detector_names import DETECTOR_FIELDS
 from accelwatch.expr.vocabulary.rule_names import LABEL_PREFIX, ODD, of_host
 
 _OF_NODE = frozenset({"node", "node_state", "host", "boot_id", ODD})
@@ -16,6 +17,8 @@ _FIELDS = {
     Scope.JOB: _OF_JOB,
     Scope.RACK: frozenset[str](),
 }
+# A node has no finding of its own where it is part of what many have.
+_DETECTED_WITH = {Scope.NODE: ("group",)}
 
 
 def check_scope(expression: RuleExpression, scope: Scope) -> None:
@@ -49,6 +52,8 @@ def _answers(key: object, scope: Scope) -> bool:
     if isinstance(key, tuple):
         return scope is Scope.NODE and of_host(key)
     name = str(key)
+    if (detected := DETECTOR_FIELDS.get(name)) is not None:
+        return detected.subject in (scope, *_DETECTED_WITH.get(scope, ()))
     if name.startswith(LABEL_PREFIX):
         return scope is not Scope.JOB
     return name in _FIELDS[scope]

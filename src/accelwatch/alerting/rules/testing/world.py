@@ -14,6 +14,7 @@ from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.environment import Group
 from accelwatch.expr.needs import Needs, WindowNeed
 from accelwatch.expr.scene import HOST, RuleHistory
+from accelwatch.expr.vocabulary.detector_names import DETECTOR_FIELDS
 from accelwatch.expr.vocabulary.kleene import MISSING, Key, Missing, Value
 from accelwatch.expr.vocabulary.rule_names import LABEL_PREFIX, of_host
 from accelwatch.schema.event import ErrorEvent
@@ -95,7 +96,14 @@ class World:
 
     def _of_group(self, scope: Scope, name: str) -> Subject:
         keys = {Scope.JOB: "job", Scope.RACK: f"{LABEL_PREFIX}rack"}
-        member = Member(node="", fields={keys[scope]: name})
+        # What a detector finds of a job is a fact of all of its devices.
+        findings = {
+            key: value
+            for view in self.devices_of(scope.value, (name,))
+            for key, value in view.member.fields.items()
+            if key in DETECTOR_FIELDS and DETECTOR_FIELDS[key].subject == scope
+        }
+        member = Member(node="", fields={keys[scope]: name, **findings})
         entity = Entity(scope=scope, **{scope.value: name})
         return Subject(entity, View(self, member))
 
@@ -125,7 +133,8 @@ class View:
         """What the member itself says."""
         if isinstance(key, tuple):
             return self.member.values.get(key, MISSING)
-        return {"node": self.member.node, **self.member.fields}.get(key) or MISSING
+        value = {"node": self.member.node, **self.member.fields}.get(key)
+        return MISSING if value is None or value == "" else value
 
     def lookup(self, key: Key) -> Value | Missing:
         """A current value; those of the host by any device of it."""

@@ -11,8 +11,10 @@ import numpy as np
 
 from accelwatch.alerting.rules.timing import silence_s
 from accelwatch.base.slices import LongWork
+from accelwatch.detection.finding import Finding
 from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.needs import Needs, WindowNeed
+from accelwatch.expr.vocabulary.detector_names import DETECTOR_FIELDS
 from accelwatch.expr.vocabulary.kleene import Key
 from accelwatch.expr.vocabulary.rule_names import of_host
 from accelwatch.expr.vocabulary.windows import WindowKind
@@ -20,6 +22,7 @@ from accelwatch.fleet.backtest.context.device_groups import DeviceGroups as Belo
 from accelwatch.fleet.backtest.context.device_index import DeviceIndex
 from accelwatch.fleet.backtest.context.stream import SampleBatch
 from accelwatch.fleet.rules.columns.columns import Indices, Texts
+from accelwatch.fleet.rules.columns.detector_facts import DetectorFacts
 from accelwatch.fleet.rules.columns.event_columns import EventColumns, EventHistory
 from accelwatch.fleet.rules.columns.groups import Groups
 from accelwatch.fleet.rules.columns.past import Past
@@ -85,6 +88,7 @@ class ArchiveColumns:
         self._status_texts = StatusTexts()
         self._groups: dict[str, tuple[object, Groups]] = {}
         self._now = 0.0
+        self.detector_facts = DetectorFacts()
         self.here: Bools = device_index.here
         self._current: Bools = device_index.here
         self._node_current: Bools = device_index.here
@@ -225,6 +229,8 @@ class ArchiveColumns:
     def _number(self, key: Key) -> Floats:
         if key == "sample_age_s":
             return self._now - self._device_index.reported_at
+        if key in DETECTOR_FIELDS:
+            return self.detector_facts.number(str(key), self.size)
         if isinstance(key, str):
             return np.full(self.size, math.nan)
         if of_host(key):
@@ -244,6 +250,8 @@ class ArchiveColumns:
 
     def text(self, key: str) -> Texts:
         """A field or label."""
+        if key in DETECTOR_FIELDS:
+            return self.detector_facts.text(key, self.size)
         if key == "state":
             return self._status_texts.of(key, self._state)
         if key == "health":
@@ -317,6 +325,10 @@ class ArchiveColumns:
         if kept is None or kept[0] is not named:
             kept = self._groups[by] = named, Groups(named.codes, len(named.values))
         return kept[1]
+
+    def finding(self, subject: str, row: int, /) -> Finding | None:
+        """What the detector has found of a row."""
+        return self.detector_facts.of_row(subject, row)
 
     def firing(self, rule: str) -> Bools | None:
         """Where another rule is firing."""

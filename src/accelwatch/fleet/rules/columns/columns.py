@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from accelwatch.detection.finding import Finding
 from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.vocabulary.kleene import Key
 from accelwatch.fleet.rules.columns.groups import Groups
@@ -92,6 +93,10 @@ class Columns(Protocol):
 
     def firing(self, rule: str) -> Bools | None:
         """Where another rule is firing; None where there is no such rule."""
+        ...
+
+    def finding(self, subject: str, row: int, /) -> Finding | None:
+        """What the detector has found of a row as a `subject`; empty for the narrowest."""
         ...
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from accelwatch.base.slices import LongWork
+from accelwatch.expr.vocabulary.detector_names import DETECTOR_FIELDS
 from accelwatch.expr.vocabulary.names import IDENTITY, Type
 from accelwatch.expr.vocabulary.rule_names import LABEL_PREFIX
 from accelwatch.fleet.rules.columns.columns import Indices, Texts
@@ -14,7 +15,7 @@ from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.rows import grown
 
 # Fields that change by themselves.
-_ELSEWHERE = frozenset({"state", "health", "node_state", "sample_age_s"})
+_ELSEWHERE = frozenset({"state", "health", "node_state", "sample_age_s", *DETECTOR_FIELDS})
 # Rows that are looked up without a rest.
 _AT_ONCE = 512
 

@@ -8,12 +8,15 @@ import numpy.typing as npt
 
 from accelwatch.base.absence import reason_of
 from accelwatch.base.slices import LongWork
+from accelwatch.detection.finding import Finding
 from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.needs import Needs, WindowNeed
+from accelwatch.expr.vocabulary.detector_names import DETECTOR_FIELDS
 from accelwatch.expr.vocabulary.kleene import Key
 from accelwatch.expr.vocabulary.rule_names import HEALTH_REASON, ODD, of_host
 from accelwatch.expr.vocabulary.windows import WindowKind
 from accelwatch.fleet.rules.columns.columns import Indices, Texts
+from accelwatch.fleet.rules.columns.detector_facts import DetectorFacts
 from accelwatch.fleet.rules.columns.event_columns import EventColumns, IsNew
 from accelwatch.fleet.rules.columns.event_history import FleetEventHistory
 from accelwatch.fleet.rules.columns.groups import Groups
@@ -76,6 +79,7 @@ class FleetColumns:
         self._needs_odd = ODD in needs.fields
         self._wall_offset = fleet.clock.wall() - fleet.clock.monotonic()
         self._now = fleet.clock.wall()
+        self.detector_facts = DetectorFacts()
         # Which rows are devices, present or expected.
         self.here: Bools = np.zeros(0, dtype=np.bool_)
         self._speaks: Bools = self.here
@@ -137,6 +141,8 @@ class FleetColumns:
         return column
 
     def _number(self, key: Key) -> Floats:
+        if key in DETECTOR_FIELDS:
+            return self.detector_facts.number(str(key), self.size)
         if isinstance(key, str):
             return (
                 self._age_s
@@ -154,6 +160,8 @@ class FleetColumns:
 
     def text(self, key: str) -> Texts:
         """A field or label."""
+        if key in DETECTOR_FIELDS:
+            return self.detector_facts.text(key, self.size)
         if key == "state":
             return self._status_texts.of(key, self._state)
         if key == "health":
@@ -270,6 +278,10 @@ class FleetColumns:
         if not come_since.any():
             self._groups[by] = belonging, made
         return made
+
+    def finding(self, subject: str, row: int, /) -> Finding | None:
+        """What the detector has found of a row."""
+        return self.detector_facts.of_row(subject, row)
 
     def firing(self, rule: str) -> Bools | None:
         """Where another rule is firing."""

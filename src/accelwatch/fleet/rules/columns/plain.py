@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from accelwatch.detection.finding import Finding
 from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.vocabulary.kleene import Key
 from accelwatch.fleet.rules.columns.columns import Indices, Texts
@@ -97,6 +98,10 @@ class PlainColumns:
     def weakest(self, _rows: Indices) -> Provenance:
         """Who composed them is not known."""
         return Provenance.UNKNOWN
+
+    def finding(self, subject: str, row: int, /) -> Finding | None:  # noqa: ARG002 - no detector
+        """Nothing."""
+        return None
 
     def firing(self, rule: str) -> Bools | None:
         """Where another rule is firing."""

@@ -12,6 +12,7 @@ from accelwatch.base.slices import LongWork
 from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.needs import Needs
 from accelwatch.fleet.rules.columns.columns import Columns, Indices
+from accelwatch.fleet.rules.columns.detector_facts import DetectorFacts
 from accelwatch.fleet.table.belief import Bools
 from accelwatch.schema.metrics import Series
 
@@ -26,6 +27,8 @@ class TableViews(Columns, Protocol):
 
     # Which rows are devices, present or expected.
     here: Bools
+    # Of the detector that runs beside the rules; without one nothing is known.
+    detector_facts: DetectorFacts
 
     async def refresh(self, work: LongWork) -> None:
         """Bring everything to this moment; samples are taken for the windows."""
@@ -37,6 +40,18 @@ class TableViews(Columns, Protocol):
 
     def close(self) -> None:
         """Let go of the windows."""
+        ...
+
+
+class RunsDetector(Protocol):
+    """Who runs a detector beside rules."""
+
+    # What columns have to be asked for.
+    needs: Needs
+    facts: DetectorFacts
+
+    async def detect(self, columns: TableViews, work: LongWork) -> None:
+        """Look at columns that have just been brought to this moment, if it is time. Raises nothing."""
         ...
 
 

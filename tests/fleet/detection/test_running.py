@@ -1,0 +1,129 @@
+"""A detector beside rules: in a back-test in place, in a hub beside the loop."""
+
+import asyncio
+import math
+from pathlib import Path
+
+import pytest
+
+from accelwatch.alerting.rules.loading.rule_files import load, pack_file
+from accelwatch.archive.history.reading.reader import Archive
+from accelwatch.base.slices import LongWork
+from accelwatch.detection.detector import Detector
+from accelwatch.detection.finding import Finding
+from accelwatch.detection.frame import Frame
+from accelwatch.fleet.backtest.incidents import Backtest
+from accelwatch.fleet.backtest.line import Line
+from accelwatch.fleet.backtest.run import final_lines
+from accelwatch.fleet.detection.running import FleetDetector
+from accelwatch.fleet.rules.columns.event_history import FleetEventHistory
+from accelwatch.fleet.rules.columns.live import FleetColumns
+from support.archives.synthetic_fleet import Fault, Plan, archive
+from support.fleet.two_nodes import TwoNodes, view
+
+AT = 3607.0
+
+
+def alerts_of(folder: Path, *faults: Fault) -> tuple[list[Line], list[str]]:
+    """What wakes somebody by the detector's rules of twelve nodes of four devices in two hours, and
+    the names of the nodes.
+    """
+    plan = Plan(nodes=12, devices=4, spare=2, seconds=7200, seed=3, sessions=False, faults=faults)
+    fleet = archive(folder / "archive", plan)
+    read = Archive(folder / "archive")
+    lines = final_lines(read, Backtest(read, load([pack_file("detector")]).rules))
+    return [line for line in lines if line.level == "alert"], list(fleet.names)
+
+
+def test_a_healthy_fleet_has_no_alert(tmp_path: Path) -> None:
+    assert alerts_of(tmp_path)[0] == []
+
+
+def test_a_link_that_fails_is_an_alert_on_its_device(tmp_path: Path) -> None:
+    [line], names = alerts_of(tmp_path, Fault("nvlink", 5, AT, 1800.0, 2))
+    assert (line.scope, line.node, line.nodes) == ("device", names[5], [names[5]])
+    assert line.rule.startswith("detector.device.")
+    assert "log" in line.channels
+    assert line.explanation
+    assert "detector" not in {each.signal for each in line.explanation}
+
+
+class Hub(TwoNodes):
+    """Two nodes and a detector that looks at them every ten seconds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.running = FleetDetector(FleetEventHistory(self.fleet), (), 10.0)
+        self.columns = FleetColumns(self.fleet, self.running.needs)
+        self.columns.detector_facts = self.running.facts
+
+    async def tick(self) -> None:
+        """Ten seconds later; what is looked at has been."""
+        self.clock.advance(10.0)
+        for node in ("a", "b"):
+            self.tell(node, view(0), view(1))
+        await self.columns.refresh(LongWork())
+        await self.running.detect(self.columns, LongWork())
+        await self.running.stop()
+
+
+def test_in_a_hub_facts_are_known_after_the_first_frame() -> None:
+    async def both() -> tuple[list[float], list[float]]:
+        hub = Hub()
+        await hub.columns.refresh(LongWork())
+        before = hub.columns.number("detector.alert")
+        await hub.tick()
+        await hub.columns.refresh(LongWork())
+        after = hub.columns.number("detector.alert")
+        return before.tolist(), after[hub.columns.here].tolist()
+
+    before, after = asyncio.run(both())
+    assert all(map(math.isnan, before))
+    assert after == [0.0] * 4
+
+
+def test_it_looks_once_an_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    frames: list[float] = []
+    detect = Detector.detect
+
+    def recorded(self: Detector, frame: Frame) -> tuple[Finding, ...]:
+        frames.append(frame.now)
+        return detect(self, frame)
+
+    monkeypatch.setattr(Detector, "detect", recorded)
+
+    async def ticks() -> None:
+        hub = Hub()
+        await hub.tick()
+        hub.clock.advance(5.0)
+        await hub.columns.refresh(LongWork())
+        await hub.running.detect(hub.columns, LongWork())
+        await hub.running.stop()
+        hub.clock.advance(-5.0)
+        await hub.tick()
+
+    asyncio.run(ticks())
+    assert len(frames) == 2
+
+
+def test_a_detector_that_fails_starts_anew(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    detect = Detector.detect
+
+    def failing(_self: Detector, _frame: Frame) -> tuple[Finding, ...]:
+        raise ZeroDivisionError
+
+    async def ticks() -> tuple[Detector, Detector]:
+        hub = Hub()
+        first = hub.running.detector
+        monkeypatch.setattr(Detector, "detect", failing)
+        await hub.tick()
+        monkeypatch.setattr(Detector, "detect", detect)
+        await hub.tick()
+        return first, hub.running.detector
+
+    first, second = asyncio.run(ticks())
+    assert second is not first
+    assert second.tick is not None
+    assert "starts anew" in caplog.text
