@@ -38,6 +38,17 @@ def once(*evidence: Evidence, prior: Prior | None = None) -> Fused:
         ([says(1, 8.0, 570.0, family="clock", weight=Weight.CONFIRMING)], NONE),
         ([says(1, 3.0, 600.0, family="clock", weight=Weight.CONFIRMING)], WATCHED),
         ([says(1, 5.0), says(1, 5.0, 60.0, family="clock", weight=Weight.CONFIRMING)], ALERTED),
+        # What many wait for says nothing of one, and is worth a look as soon as it is strong and lasts.
+        (
+            [
+                says(1, 5.0),
+                says(1, 6.0, 590.0, family="clock", weight=Weight.CONFIRMING, advice="wait"),
+            ],
+            NONE,
+        ),
+        ([says(1, 8.0, 120.0, weight=Weight.CONFIRMING, advice="wait")], WATCHED),
+        ([says(1, 8.0, 90.0, weight=Weight.CONFIRMING, advice="wait")], NONE),
+        ([says(1, 7.9, 570.0, weight=Weight.CONFIRMING, advice="wait")], NONE),
         # What confirms is never enough, however many confirm one another.
         (
             [

@@ -232,6 +232,86 @@ def test_the_culprit_of_a_hang_may_be_known_by_its_broken_hardware() -> None:
     assert changed["node/n001"].advice == "reset"
 
 
+def silent_server(rows: Sequence[int], time: float = 0.0, lasted_s: float = 60.0) -> Evidence:
+    return says(
+        rows,
+        8.0,
+        lasted_s,
+        now=START + time,
+        family="storage",
+        subject=Subject.NODE,
+        weight=Weight.CONFIRMING,
+        channel=Channel.LOG,
+        advice="wait",
+        cause="nfs_not_responding",
+    )
+
+
+def test_a_job_that_hangs_for_its_storage_waits_for_it() -> None:
+    (found,) = Detector().at(0, hang(), silent_server(range(10)), says(2, 9.0))
+
+    assert (found.key, found.scope, found.level) == ("group/storage", Scope.GROUP, Level.ALERT)
+    assert (found.advice, found.node, found.job, len(found.nodes)) == ("wait", "", "4711", 10)
+    assert found.sentence.startswith("10 nodes of job 4711 wait for storage together")
+
+
+@pytest.mark.parametrize("rows", [[0, 1], []])
+def test_a_job_of_which_few_wait_for_storage_hangs(rows: list[int]) -> None:
+    keys = [found.key for found in Detector().at(0, hang(), silent_server(rows))]
+
+    assert keys == ["job/4711"]
+
+
+def test_storage_that_is_known_later_explains_the_hang() -> None:
+    detector = Detector()
+    detector.at(0, hang())
+
+    changed = {
+        found.key: found for found in detector.at(60, hang(60), silent_server(range(10), 60))
+    }
+
+    assert changed["job/4711"].cleared == START + 60
+    assert changed["group/storage"].advice == "wait"
+    detector.at(90)
+    assert [found.key for found in detector.at(390)] == ["group/storage"]
+    assert detector.merging.open == {}
+
+
+def test_many_that_wait_for_storage_are_an_alert_of_the_group_after_minutes() -> None:
+    detector = Detector()
+    (watch,) = detector.at(0, silent_server(range(10), lasted_s=210.0))
+    (alert,) = detector.at(30, silent_server(range(10), 30, 240.0))
+
+    assert (watch.level, alert.level) == (Level.WATCH, Level.ALERT)
+    assert (alert.key, alert.advice) == ("group/storage", "wait")
+
+
+def test_many_that_their_recorder_does_not_read_are_no_alert() -> None:
+    slow = says(range(10), 8.0, 599.0, family="scrape", subject=Subject.NODE)
+
+    (found,) = Detector().at(0, slow)
+
+    assert (found.key, found.level) == ("group/monitoring", Level.WATCH)
+
+
+def test_what_nodes_suffer_since_they_wait_is_no_finding_of_the_job() -> None:
+    suffers = says([0, 2, 4, 6], 9.0)
+
+    keys = {
+        found.key for found in Detector().at(0, silent_server(range(10), lasted_s=300), suffers)
+    }
+
+    assert keys == {"group/storage"}
+
+
+def test_what_other_nodes_suffer_is_a_finding_of_the_job() -> None:
+    waits, suffers = silent_server([0, 1, 2], lasted_s=300), says([8, 10, 12, 14], 9.0)
+
+    keys = {found.key for found in Detector().at(0, waits, suffers)}
+
+    assert keys == {"group/storage", "job/4711"}
+
+
 def test_a_hang_without_a_culprit_names_nobody() -> None:
     (found,) = Detector().at(0, hang())
 
@@ -293,3 +373,48 @@ def test_the_culprit_of_a_hang_has_no_finding_beside_the_jobs() -> None:
     (found,) = Detector().at(0, hang(), culprit)
 
     assert (found.key, found.node) == ("job/4711", "n003")
+
+
+def test_who_still_suffers_when_the_others_are_well_has_another_reason() -> None:
+    detector = Detector()
+    detector.at(0, says([0, 2, 4], 9.0, family="fabric"))
+    assert detector.at(300, says([0], 9.0, family="fabric")) == ()
+
+    (own,) = detector.at(330, says([0], 9.0, family="fabric"))
+    assert (own.key, own.advice) == ("node/n000", "exclude")
+
+    (ended,) = detector.at(600, says([0], 9.0, family="fabric"))
+    assert (ended.key, ended.cleared) == ("group/fabric", START + 600)
+
+
+def test_a_fault_after_a_groups_is_the_nodes() -> None:
+    detector = Detector()
+    detector.at(0, says([0, 2, 4], 9.0))
+    detector.at(30)
+
+    changed = detector.at(310, says([8], 9.0))
+
+    assert [found.key for found in changed] == ["node/n004"]
+
+
+@pytest.mark.parametrize(
+    ("channel", "advice"), [(Channel.PEER, "restart"), (Channel.HARD, "exclude")]
+)
+def test_what_an_application_did_is_no_reason_to_leave(channel: Channel, advice: str) -> None:
+    crashed = says(
+        2, 6.0, family="other", weight=Weight.CONFIRMING, channel=Channel.LOG, advice="restart"
+    )
+    detector = Detector()
+    weight = Weight.DECISIVE if channel is Channel.HARD else Weight.STATISTICAL
+    numbers = says(
+        2,
+        9.0,
+        channel=channel,
+        weight=weight,
+        advice="exclude" if weight is Weight.DECISIVE else "",
+    )
+    detector.at(0, numbers)
+
+    (found,) = detector.at(60, numbers, crashed)
+
+    assert found.advice == advice

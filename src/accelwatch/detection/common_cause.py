@@ -1,11 +1,11 @@
 """Whether many nodes suffer by one cause: then nobody is to blame, and nobody is to be taken out."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
 
-from accelwatch.detection.evidence import Subject
+from accelwatch.detection.evidence import Evidence, Subject
 from accelwatch.detection.families import FAMILIES, position_of
 from accelwatch.detection.finding import Scope
 from accelwatch.detection.suspects import Suspect
@@ -15,6 +15,9 @@ from accelwatch.detection.tick import Tick
 SHARE = 0.2
 LEAST_NODES = 3
 WITHIN_S = 300.0
+
+# What a job stands still for, so that all else of its nodes follows from it.
+_AWAITED = ("storage", "fabric")
 
 # A node's row and a family.
 Accusation = tuple[str, str]
@@ -28,6 +31,8 @@ class Common(NamedTuple):
     # What they have in common: of `Family.shared`; empty where it is their job.
     shared: str
     families: frozenset[str]
+    # Those of the families in which enough suffer now.
+    many: frozenset[str]
     # The first to suffer is first.
     members: tuple[Suspect, ...]
 
@@ -56,19 +61,51 @@ def common_causes(
     tick: Tick,
     accused: Sequence[Suspect],
     since: Mapping[Accusation, float],
-    open_families: Mapping[str, frozenset[str]],
+    shared_at: Mapping[str, Mapping[str, float]],
 ) -> list[Common]:
-    """Groups of which enough nodes suffer; those of `open_families` (by key) as long as anybody does."""
+    """Groups of which enough nodes suffer, or did until five minutes ago.
+
+    `shared_at` has by key and family when enough last did, Unix seconds: not all are well again at
+    once. Who still suffers after that has another reason than the others had.
+    """
     groups: dict[_Group, list[Suspect]] = {}
     for suspect in accused:
         for group in _groups_of(tick, suspect):
             groups.setdefault(group, []).append(suspect)
     by_key: dict[str, list[_Group]] = {}
-    for group, members in groups.items():
-        goes_on = group.family in open_families.get(group.key, frozenset())
-        if goes_on or _are_many(tick, group, members, since):
+    many = {group for group, members in groups.items() if _are_many(tick, group, members, since)}
+    for group in groups:
+        at = shared_at.get(group.key, {}).get(group.family, -np.inf)
+        if group in many or tick.frame.now - at <= WITHIN_S:
             by_key.setdefault(group.key, []).append(group)
-    return [_common(key, matching, groups) for key, matching in sorted(by_key.items())]
+    return [_common(key, matching, groups, many) for key, matching in sorted(by_key.items())]
+
+
+def is_consequence(group: Common, common: Sequence[Common]) -> bool:
+    """Whether a job's nodes differ since most of them wait for what they share."""
+    waiting = {
+        member.node for other in common if other.shared in _AWAITED for member in other.members
+    }
+    members = {member.node for member in group.members}
+    return group.scope is Scope.JOB and 2 * len(members & waiting) > len(members)
+
+
+def waited_for(tick: Tick, job: int, evidence: Sequence[Evidence]) -> str:
+    """What enough nodes of a job wait for, of `Family.shared`; empty where that is nothing."""
+    nodes = np.unique(tick.frame.node_of[tick.frame.job == job])
+    waiting: dict[str, set[int]] = {}
+    for item in evidence:
+        if item.advice == "wait" and item.subject is Subject.NODE:
+            shared = FAMILIES[position_of(item.family)].shared
+            waiting.setdefault(shared, set()).update(np.intersect1d(nodes, item.rows).tolist())
+    return next(
+        (
+            shared
+            for shared in _AWAITED
+            if len(waiting.get(shared, ())) > max(LEAST_NODES - 1, SHARE * len(nodes))
+        ),
+        "",
+    )
 
 
 def _groups_of(tick: Tick, suspect: Suspect) -> list[_Group]:
@@ -103,7 +140,10 @@ def _are_many(
 
 
 def _common(
-    key: str, matching: Sequence[_Group], groups: Mapping[_Group, Sequence[Suspect]]
+    key: str,
+    matching: Sequence[_Group],
+    groups: Mapping[_Group, Sequence[Suspect]],
+    many: Set[_Group],
 ) -> Common:
     members = {member.node: member for group in matching for member in groups[group]}
     is_job = key.startswith("job/")
@@ -112,6 +152,7 @@ def _common(
         Scope.JOB if is_job else Scope.GROUP,
         "" if is_job else FAMILIES[position_of(matching[0].family)].shared,
         frozenset(group.family for group in matching),
+        frozenset(group.family for group in matching if group in many),
         tuple(
             sorted(members.values(), key=lambda member: (member.onset, -member.score, member.node))
         ),

@@ -5,13 +5,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from accelwatch.detection.common_cause import Common
+from accelwatch.detection.common_cause import LEAST_NODES, Common
 from accelwatch.detection.evidence import Channel, Evidence, Subject
 from accelwatch.detection.explaining import Explained, Tables, explained
 from accelwatch.detection.finding import Level, Scope, Signal
 from accelwatch.detection.sentences import group_sentence, hang_sentence, sentence
+from accelwatch.detection.strength import ALONE, ALONE_S
 from accelwatch.detection.suspects import Piece, Suspect, advice_of, contributes
 from accelwatch.detection.tick import Tick
+
+# What a job waits for when it is bad; a recorder that fails harms nobody.
+_HARMFUL = frozenset({"storage", "fabric", "cooling"})
 
 
 class Report(NamedTuple):
@@ -73,6 +77,7 @@ def of_common(tick: Tick, tables: Tables, common: Common) -> Report:
         job = common.key.removeprefix("job/")
     onset = members[0].onset
     alert = any(member.level is Level.ALERT for member in members)
+    alert = alert or _harms_many(common, pieces, tick)
     return Report(
         common.key,
         Level.ALERT if alert else Level.WATCH,
@@ -91,6 +96,25 @@ def of_common(tick: Tick, tables: Tables, common: Common) -> Report:
     )
 
 
+def _harms_many(common: Common, pieces: Sequence[Piece], tick: Tick) -> bool:
+    """Whether what is shared is bad enough for as many as make a group: chance has no hand in that, so
+    that it needs no ten minutes, as it does for one of them.
+    """
+    if common.shared not in _HARMFUL:
+        return False
+    lasting = (
+        piece
+        for piece in pieces
+        if piece.score >= ALONE and tick.frame.now - piece.since >= ALONE_S
+    )
+    node_of = tick.frame.node_of
+    nodes = {
+        int(node_of[piece.row]) if piece.subject is Subject.DEVICE else piece.row
+        for piece in lasting
+    }
+    return len(nodes) >= LEAST_NODES
+
+
 def _shared_advice(common: Common, pieces: Sequence[Piece]) -> str:
     """To wait for what is shared; a job may be told to start again where everything says so."""
     if common.scope is Scope.GROUP:
@@ -99,7 +123,10 @@ def _shared_advice(common: Common, pieces: Sequence[Piece]) -> str:
 
 
 def of_hang(tick: Tick, tables: Tables, job: int, pieces: Sequence[Piece], culprit: int) -> Report:
-    """Of a job that hangs; `culprit` is the row of the node that stopped first, -1 for unknown."""
+    """Of a job that hangs; `culprit` is the row of the node that stopped first, -1 for unknown.
+
+    The advice is the job's, and so for all of its nodes: `node` is whom to leave out of the restart.
+    """
     frame, name = tick.frame, tick.frame.names.jobs[job]
     devices = np.flatnonzero(frame.job == job)
     rows = dict.fromkeys(frame.node_of[devices].tolist())
@@ -122,6 +149,18 @@ def of_hang(tick: Tick, tables: Tables, job: int, pieces: Sequence[Piece], culpr
         onset,
         _signals(explained(tick, tables, pieces)),
         hang_sentence(name, first, len(devices), onset),
+    )
+
+
+def of_waiting(hang: Report, shared: str) -> Report:
+    """Of a job that hangs since it waits for what it shares: nobody is to blame."""
+    return hang._replace(
+        key=f"group/{shared}",
+        scope=Scope.GROUP,
+        node="",
+        family=shared,
+        advice="wait",
+        sentence=group_sentence(len(hang.nodes), hang.job, shared, hang.onset),
     )
 
 

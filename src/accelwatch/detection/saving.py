@@ -21,7 +21,7 @@ class _Merging(msgspec.Struct, frozen=True):
     open: list[Finding]
     recent: list[Finding]
     accused: list[tuple[str, str, float]]
-    families: dict[str, list[str]]
+    shared_at: dict[str, dict[str, float]]
 
 
 def arrays_of(state: FusionState) -> dict[str, Array]:
@@ -72,7 +72,7 @@ def document_of(state: MergingState) -> bytes:
             list(state.open.values()),
             list(state.recent.values()),
             [(node, family, since) for (node, family), since in state.accused.items()],
-            {key: sorted(families) for key, families in state.families.items()},
+            {key: dict(families) for key, families in state.shared_at.items()},
         )
     )
 
@@ -87,5 +87,5 @@ def merging_of(document: bytes) -> MergingState | None:
         {finding.key: finding for finding in saved.open},
         {finding.key: finding for finding in saved.recent},
         {(node, family): since for node, family, since in saved.accused},
-        {key: frozenset(families) for key, families in saved.families.items()},
+        saved.shared_at,
     )

@@ -96,9 +96,13 @@ def _add(to: Strength, item: Evidence, position: int, rows: Indices) -> None:
         to.agrees[position, rows] = True
         return
     if item.weight is Weight.CONFIRMING:
-        # Its channel has waited for two samples already.
-        to.confirms[position, rows[score >= AGREE]] = True
-        to.watched[position, rows[lasted >= CONFIRMING_S]] = True
+        # What many wait for confirms nothing of one of them, and is worth a look sooner if it is strong.
+        is_shared = item.advice == "wait"
+        if not is_shared:
+            # Its channel has waited for two samples already.
+            to.confirms[position, rows[score >= AGREE]] = True
+        soon = is_shared & (score >= ALONE) & (lasted >= WATCH_S)
+        to.watched[position, rows[soon | (lasted >= CONFIRMING_S)]] = True
         return
     needed_s = ALONE_MILD_S if _MILD[position] else ALONE_S
     to.agrees[position, rows[(score >= AGREE) & (lasted >= AGREE_S)]] = True

@@ -106,3 +106,60 @@ def test_nothing_is_said_of_what_is_not_judged(reason: str) -> None:
     ticks.maintenance = {2} if reason == "maintenance" else set()
     ticks.silent = {2} if reason == "silent" else set()
     assert run(ticks, {RUNNABLE: 0.0}, {RUNNABLE: 40.0}, 4) == []
+
+
+class Storage:
+    """Four nodes that save now and then: seconds that each request waits."""
+
+    def __init__(self) -> None:
+        self.ticks, self.host = Ticks(), Host(TABLE)
+        self.ticks.started(self.host)
+
+    def run(self, count: int, *wait_s: float) -> list[Evidence]:
+        requests, found = np.full(4, 100.0), []
+        waits = np.array(wait_s if len(wait_s) == 4 else wait_s * 4)
+        node = {REQUESTS: requests, TRIP: requests * 0.12, EXECUTION: requests * waits}
+        for _ in range(count):
+            found = self.host.evidence(self.ticks.after(node=node, node_median=node))
+        return found
+
+
+def test_saves_that_wait_as_they_always_did_say_nothing() -> None:
+    storage = Storage()
+    storage.run(42, 1.6)
+    assert storage.run(10, 1.7) == []
+
+
+def test_a_stall_is_shared_and_shows_through_a_change_of_phase() -> None:
+    storage = Storage()
+    storage.run(42, 1.6)
+    storage.ticks.held = True
+    assert storage.run(1, 15.0) == []
+    found = only(storage.run(1, 15.0), "nfs_queue")
+    assert (found.rows.tolist(), found.advice, found.score.min()) == ([0, 1, 2, 3], "wait", 8.0)
+
+
+def test_a_stall_of_hours_does_not_become_usual() -> None:
+    storage = Storage()
+    storage.run(42, 1.6)
+    assert only(storage.run(480, 15.0), "nfs_queue").score.min() == 8.0
+
+
+def test_a_node_whose_storage_alone_stalls_only_confirms() -> None:
+    storage = Storage()
+    storage.run(42, 1.6)
+    found = only(storage.run(2, 1.6, 1.6, 15.0, 1.6), "nfs_queue")
+    assert (found.rows.tolist(), found.advice, found.score.tolist()) == ([2], "", [6.0])
+
+
+@pytest.mark.parametrize(("before_s", "after_s"), [(1.6, 3.9), (0.2, 3.1)])
+def test_a_stall_is_long_and_longer_than_ever(before_s: float, after_s: float) -> None:
+    storage = Storage()
+    storage.run(42, before_s)
+    assert all(item.score.max() < 8.0 for item in storage.run(10, after_s))
+
+
+def test_the_first_requests_have_nothing_to_be_compared_with() -> None:
+    storage = Storage()
+    storage.run(20, 1.6)
+    assert all(item.score.max() < 8.0 for item in storage.run(10, 15.0))

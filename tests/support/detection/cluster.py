@@ -34,16 +34,21 @@ class Work(NamedTuple):
     # Shares of what training draws, sends over links and over the fabric.
     watts: float
     traffic: float
-    # NFS requests a second.
+    # NFS requests a second, and for how many seconds each waits in the queue and is on its way.
     requests: float
+    queue_s: float
+    trip_s: float
     # Degrees above idle.
     heat: float
 
 
-TRAIN = Work(1.0, 1.0, 1.0, 2.0, 25.0)
-SAVE = Work(0.3, 0.35, 0.01, 400.0, 12.0)
-LOAD = Work(0.02, 0.2, 0.02, 900.0, 6.0)
-REST = Work(0.0, 0.12, 0.0, 0.5, 0.0)
+TRAIN = Work(1.0, 1.0, 1.0, 2.0, 0.001, 0.01, 25.0)
+# 92 % of 1.6 s are the queue's (design 1.4).
+SAVE = Work(0.3, 0.35, 0.01, 400.0, 1.5, 0.12, 12.0)
+LOAD = Work(0.02, 0.2, 0.02, 900.0, 0.001, 0.12, 6.0)
+REST = Work(0.0, 0.12, 0.0, 0.5, 0.001, 0.01, 0.0)
+# A save that waits for its storage, ten times as long.
+STALL = SAVE._replace(requests=80.0, queue_s=15.0)
 
 
 class Cluster(Fleet):
@@ -62,8 +67,6 @@ class Cluster(Fleet):
         self.clock, self.strength = np.ones(rows), np.ones(rows)
         self.hotter = np.zeros(rows)
         self.replays_s = np.zeros(rows)
-        # Seconds a request takes on the way, and how many times as long with the queue.
-        self.trip_s, self.queued = np.full(nodes, 0.01), np.full(nodes, 1.2)
         self.rdma = np.full(nodes, 2e10)
         # Samples that do not come at this tick, of devices and of whole nodes.
         self.absent = np.zeros(rows, dtype=np.bool_)
@@ -91,7 +94,7 @@ class Cluster(Fleet):
     def frame(self) -> Frame:
         """The next tick."""
         works = np.array(self.work)
-        load, watts, traffic, requests, heat = works.T
+        load, watts, traffic, requests, queue_s, trip_s, heat = works.T
         rows, of = len(self.node_of), self.node_of
         self._wander = _KEPT * self._wander + np.sqrt(1 - _KEPT**2) * self.rng.normal(
             0.0, 0.002, rows
@@ -114,9 +117,10 @@ class Cluster(Fleet):
         )
         sent = np.round(requests * INTERVAL_S * self._about(len(load), 0.05))
         nodes[node_at(REQUESTS)] = self._count(REQUESTS, sent)
-        trip = sent * self.trip_s * self._about(len(load), 0.05)
+        trip = sent * trip_s * self._about(len(load), 0.05)
         nodes[node_at(ROUND_TRIP)] = self._count(ROUND_TRIP, trip)
-        nodes[node_at(EXECUTION)] = self._count(EXECUTION, trip * self.queued)
+        waited = trip + sent * queue_s * self._about(len(load), 0.1)
+        nodes[node_at(EXECUTION)] = self._count(EXECUTION, waited)
         moved = self.rdma * traffic * INTERVAL_S * self._about(len(load), 0.03)
         nodes[node_at(RDMA)] = self._count(RDMA, moved)
         nodes[node_at(READ)] = 0.05 * self._about(len(load), 0.1)

@@ -28,6 +28,15 @@ _PAGE_OUT = 16 * 2.0**20
 # requests a second that the share means something (4.2, N).
 _QUEUED = 0.9
 _REQUESTS = 10.0
+# A request of a healthy save took 1.6 s, queue and all (1.4). Storage stalls where most of a group wait
+# for twice that and for 2.5 times the longest that they have ever waited: saves take 3 to 10 times as
+# long then (5.3), and waiting varies by a quarter from save to save. Known after 20 min of requests.
+_STALLED_S = 3.2
+_STALLED_TIMES = 2.5
+_LEARNED = 40
+# The longest wait fades by e in a month, and grows by no more than e in half a day, so that a stall of
+# hours is not what is usual.
+_FADES_S, _GROWS_S = 30 * 86400.0, 12 * 3600.0
 # GETATTR took 10 ms, and hundreds at the fault (1.3).
 _ROUND_TRIP_S = 0.1
 # In this share of a group's nodes at once it is no node's matter (4.1, step 6).
@@ -36,6 +45,8 @@ _EVERYBODY = 0.2
 _TICKS = 2
 # Between the levels of 5 that combine and of 8 that weigh alone (4.3).
 _SCORE = 6.0
+# A stall that many share weighs alone: there is no chance in it.
+_SHARED_SCORE = 8.0
 _CAUSES = (
     "interrupts_collapsed",
     "context_switches_collapsed",
@@ -53,7 +64,9 @@ class Host(ChannelState):
 
     def __init__(self, table: Table) -> None:
         shape = (len(_CAUSES),)
-        super().__init__(nodes=Memory({"since": shape}, {"ticks": shape}))
+        super().__init__(
+            nodes=Memory({"since": shape, "longest": ()}, {"ticks": shape, "learned": ()})
+        )
         nodes = table.nodes
         self._interrupts = nodes.position("host_interrupts_total")
         self._switches = nodes.position("host_context_switches_total")
@@ -68,8 +81,14 @@ class Host(ChannelState):
     def evidence(self, tick: Tick) -> list[Evidence]:
         """Conditions that held at two ticks."""
         now = tick.frame.now
-        evaluated = evaluated_nodes(tick) & ~tick.nodes.held
-        active = np.stack(self._conditions(tick)) & evaluated
+        evaluated = evaluated_nodes(tick)
+        stalled, usual = self._compared_with_past(tick)
+        stalled &= evaluated
+        active = np.stack(self._conditions(tick)) & evaluated & ~tick.nodes.held
+        # Own past and not peers say that storage stalls, so that a change of phase does not matter.
+        queue = _CAUSES.index("nfs_queue")
+        active[[queue, _CAUSES.index("nfs_round_trip")]] &= ~usual
+        active[queue] |= stalled
         ticks = np.where(active, np.maximum(self.nodes.codes["ticks"], 0) + 1, 0)
         self.nodes.codes["ticks"] = np.minimum(ticks, _TICKS).astype(np.int16)
         since = active_since(self.nodes.floats["since"], active, now)
@@ -85,6 +104,8 @@ class Host(ChannelState):
         )
         results: list[Evidence] = []
         for at, cause in enumerate(_CAUSES):
+            common = _common(ticks[at] >= _TICKS, evaluated)
+            shared = stalled & common & (at == queue)
             results += of_rows(
                 Channel.HOST,
                 Weight.CONFIRMING,
@@ -93,10 +114,10 @@ class Host(ChannelState):
                 ticks[at] >= _TICKS,
                 since=since[at],
                 now=now,
-                score=_SCORE,
+                score=np.where(shared, _SHARED_SCORE, _SCORE),
                 signal=signals[at],
                 # Storage that is slow for many is waited for (6.3, GROUP).
-                advice="wait" if _common(ticks[at] >= _TICKS, evaluated) else "",
+                advice="wait" if common else "",
                 cause=cause,
             )
         return results
@@ -119,6 +140,30 @@ class Host(ChannelState):
             busy & (execution > 0) & (execution - trip > _QUEUED * execution),
             busy & (trip > _ROUND_TRIP_S * requests),
         )
+
+    def _compared_with_past(self, tick: Tick) -> tuple[Bools, Bools]:
+        """bool[M]: requests wait far longer than they ever did; they wait as they do. Learns."""
+        kept, wait = self.nodes.floats, self._wait(tick)
+        longest = kept["longest"]
+        learned = np.maximum(self.nodes.codes["learned"], 0)
+        existing = (learned >= _LEARNED) & np.isfinite(wait)
+        longer = existing & (wait > _STALLED_TIMES * longest)
+        step_s = min(tick.step_s, _TICKS * tick.frame.interval_s)
+        most = np.where(existing, longest * np.exp(step_s / _GROWS_S), np.inf)
+        faded = longest * np.exp(-step_s / _FADES_S)
+        kept["longest"] = np.fmax(faded, np.minimum(wait, most))
+        more = np.minimum(learned + np.isfinite(wait), _LEARNED)
+        self.nodes.codes["learned"] = more.astype(np.int16)
+        return np.asarray(longer & (wait > _STALLED_S)), np.asarray(existing & ~longer)
+
+    def _wait(self, tick: Tick) -> Floats:
+        """Seconds of a request, float64[M]; NaN where there are too few."""
+        value = tick.nodes.value
+        requests = values_at(value, self._requests)
+        wait = np.full(requests.shape, np.nan)
+        execution = values_at(value, self._execution)
+        np.divide(execution, requests, out=wait, where=requests > _REQUESTS)
+        return wait
 
     def _above(self, tick: Tick, position: int, least: float) -> Bools:
         """Beyond four times what peers have, or itself where it has no peers."""

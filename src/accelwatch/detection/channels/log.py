@@ -25,8 +25,8 @@ _SILENCE_S = 180.0
 _STANDS_S = 600.0
 _STANDS_BY = {"nfs_not_responding": 3600.0}
 _ENDS = {"nfs_ok": "nfs_not_responding"}
-# As much as the clip of z; a warning as much as confirms (4.3).
-_DECISIVE, _CONFIRMING = 12.0, 6.0
+# As much as the clip of z; a warning as much as confirms, what many share as much as weighs alone (4.3).
+_DECISIVE, _CONFIRMING, _SHARED = 12.0, 6.0, 8.0
 # In this share of nodes at once it is no node's matter (4.1, step 6).
 _EVERYBODY = 0.2
 
@@ -149,13 +149,14 @@ def _evidence(burst: Burst, now: float, *, common: bool) -> Evidence:
     reaction, of_device = burst.reaction, burst.device >= 0
     # Storage that is silent for many is waited for (6.3, GROUP).
     waits = common and reaction.family == "storage"
+    warning = _SHARED if waits else _CONFIRMING
     return Evidence(
         channel=Channel.LOG,
         weight=Weight.DECISIVE if burst.is_decisive else Weight.CONFIRMING,
         family=reaction.family,
         subject=Subject.DEVICE if of_device else Subject.NODE,
         rows=np.array([burst.device if of_device else burst.node], dtype=np.intp),
-        score=np.array([_DECISIVE if burst.is_decisive else _CONFIRMING]),
+        score=np.array([_DECISIVE if burst.is_decisive else warning]),
         sustained_s=np.array([now - burst.started]),
         since=np.array([burst.started]),
         signal=np.array([-1], dtype=np.intp),

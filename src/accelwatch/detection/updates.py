@@ -1,0 +1,86 @@
+"""A finding and what a tick says of it: how it begins, and what of it changes."""
+
+import msgspec
+
+from accelwatch.detection.evidence import Channel
+from accelwatch.detection.finding import Finding, Level, Scope
+from accelwatch.detection.reports import Report
+from accelwatch.detection.suspects import worse
+
+# The greater the worse.
+LEVELS = {Level.WATCH: 0, Level.ALERT: 1}
+_WIDTH = {Scope.DEVICE: 0, Scope.NODE: 1, Scope.JOB: 2, Scope.GROUP: 2}
+
+
+def opened(report: Report, now: float) -> Finding:
+    """A finding of now."""
+    return Finding(
+        key=report.key,
+        level=report.level,
+        scope=report.scope,
+        node=report.node,
+        device=report.device,
+        job=report.job,
+        nodes=report.nodes,
+        family=report.family,
+        channels=report.channels,
+        advice=report.advice,
+        score=report.score,
+        onset=report.onset,
+        opened=now,
+        updated=now,
+        cleared=None,
+        signals=report.signals,
+        sentence=report.sentence,
+    )
+
+
+def updated(before: Finding, report: Report, now: float) -> Finding:
+    """The finding with what the tick says of it; `updated` is of now only where that is news.
+
+    Level and scope only grow, and nobody who was concerned is dropped: people have acted on it.
+    """
+    level = max(before.level, report.level, key=LEVELS.__getitem__)
+    wider = _WIDTH[report.scope] > _WIDTH[before.scope]
+    # A device and another one of the same node: it is the node.
+    other = before.scope is report.scope is Scope.DEVICE and before.device != report.device
+    scope = Scope.NODE if other else (report.scope if wider else before.scope)
+    channels = tuple(dict.fromkeys((*before.channels, *report.channels)))
+    nodes = tuple(dict.fromkeys((*report.nodes, *before.nodes)))
+    rises = level is not before.level
+    # The worst that was advised stays: what helps against it helps against the rest. But what numbers
+    # alone advised is over when the log says that it was the application.
+    advice = report.advice if rises else worse(before.advice, report.advice)
+    by_numbers = before.advice == "exclude" and Channel.HARD not in channels
+    if by_numbers and report.advice == "restart":
+        advice = report.advice
+    changes = (
+        rises
+        or scope is not before.scope
+        or advice != before.advice
+        or set(nodes) != set(before.nodes)
+        or set(channels) != set(before.channels)
+        or bool(report.node and not before.node)
+        or before.cleared is not None
+    )
+    if not changes:
+        return msgspec.structs.replace(before, score=report.score)
+    signals = report.signals or before.signals
+    return msgspec.structs.replace(
+        before,
+        level=level,
+        scope=scope,
+        node=before.node or report.node,
+        device=before.device or report.device if scope is Scope.DEVICE else "",
+        job=report.job or before.job,
+        nodes=nodes,
+        family=report.family or before.family,
+        channels=channels,
+        advice=advice,
+        score=report.score,
+        onset=min(before.onset, report.onset),
+        updated=now,
+        cleared=None,
+        signals=signals,
+        sentence=report.sentence if report.signals else before.sentence,
+    )
