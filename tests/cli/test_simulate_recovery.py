@@ -9,15 +9,19 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from accelwatch.alerting.evaluation.describing import document_of
 from accelwatch.alerting.rules.document import Advice
 from accelwatch.base.errors import AccelwatchError, ConfigError, UnmetError, UsageError
+from accelwatch.cli.simulate.recovery_counts import causes
 from accelwatch.cli.startup.app import build
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.backtest.line import Line
+from accelwatch.schema.timestamps import timestamp
 from scoring.measures import table
 from scoring.results import judge
 from support.archives.synthetic_fleet import Fault, Plan, archive
 from support.fleet.hub_peers import agent, hub
+from support.incidents.incident_samples import incident
 from support.machines import composed as machines
 from traces.truth import Fault as TrueFault
 
@@ -194,6 +198,36 @@ def test_a_file_of_another_shape_is_refused(tmp_path: Path, text: str) -> None:
     file.write_text(text)
     with pytest.raises(ConfigError, match=r"scored\.json: not a scored run of"):
         run("--measured", str(file))
+
+
+NOW = 1_795_000_000.0
+
+
+@pytest.mark.parametrize(
+    ("fields", "counts"),
+    [
+        ({}, [("reboot", "device")]),
+        ({"members": ("i2", "i3")}, [("reboot", "group")]),
+        ({"severity": "warning"}, []),
+        ({"group_incident": "i9"}, []),
+        ({"follows": "i9"}, []),
+        ({"since": timestamp(NOW - 1.0)}, []),
+    ],
+)
+def test_each_cause_that_paged_somebody_counts_once(
+    fields: dict[str, Any], counts: list[tuple[str, str]]
+) -> None:
+    usual = {
+        "severity": "critical",
+        "advice": "reboot",
+        "scope": "device",
+        "members": (),
+        "group_incident": "",
+        "follows": "",
+        "since": timestamp(NOW),
+    }
+    document = msgspec.structs.replace(document_of(incident()), **{**usual, **fields})
+    assert [(each.advice, each.scope) for each in causes([document], NOW)] == counts
 
 
 RULES = """\

@@ -129,6 +129,13 @@ def test_an_hour_ends_the_chain_before_exclusions_do() -> None:
     assert max(start.at_s for start in automatic) <= latest
 
 
+def test_the_first_start_is_made_however_late_the_alert_is() -> None:
+    delays = dict.fromkeys(Channel, Delay(7200.0, 7200.0, Origin.STATED))
+    run = under_own("off_bus", msgspec.structs.replace(detector(), delays=delays))
+    assert run.starts[0].at_s > policy.STOP_S
+    assert not run.by_person
+
+
 def test_code_goes_back_one_checkpoint_once() -> None:
     cured = 0
     for seed in SEEDS:

@@ -182,6 +182,12 @@ def test_worse_assumptions_are_tried_where_they_are_assumed_only() -> None:
     assert [variation.change[:8] for variation in code.variations] == ["it names"]
 
 
+def test_nothing_worse_is_known_of_what_is_no_better() -> None:
+    assumed = msgspec.structs.replace(ASSUMED, right_node=Share(0.7, Origin.ASSUMED))
+    hardware = counted([Observed(advice="reset", scope="device")] * 5, 100.0, "five")
+    assert report(plan(rates=hardware, detector=assumed, faults=200)).variations == ()
+
+
 def test_outcomes_are_shares_and_times() -> None:
     for outcome in simulate(plan(faults=500)).values():
         assert isinstance(outcome, Outcome)

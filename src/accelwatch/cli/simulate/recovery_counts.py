@@ -1,7 +1,8 @@
 """A fleet's own rates: the incidents that paged a person, of a hub or of an archive."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
@@ -11,6 +12,9 @@ from accelwatch.cli.output import complain
 from accelwatch.cli.parameters import option
 from accelwatch.exposition.display import counted as counted_noun
 from accelwatch.recovery.rates import DAY_S, Observed, Rates, counted, published
+
+if TYPE_CHECKING:
+    from accelwatch.alerting.evaluation.documents import IncidentDocument
 
 # More than a hub keeps of a year.
 _MOST = "20000"
@@ -61,17 +65,22 @@ def of_hub(url: str, config_file: Path | None, days: int) -> Rates:
     fleet = decoded(fetch_page(hub, "/v1/fleet", {}), FleetDocument)
     query = {"since": f"{days}d", "limit": _MOST}
     page = decoded(fetch_page(hub, "/v1/incidents", query), IncidentsPage)
-    start = unix_seconds(fleet.time) - days * DAY_S
-    incidents = [
+    incidents = causes(page.incidents, unix_seconds(fleet.time) - days * DAY_S)
+    return counted(incidents, fleet.nodes_total * float(days), f"{url}, the last {days} days")
+
+
+def causes(incidents: "Iterable[IncidentDocument]", start: float) -> list[Observed]:
+    """Incidents that paged a person and began after `start`, Unix seconds; each cause once."""
+    from accelwatch.schema.timestamps import unix_seconds
+
+    return [
         Observed(advice=incident.advice, scope="group" if incident.members else incident.scope)
-        for incident in page.incidents
-        # A cause is counted once, on the day it started.
+        for incident in incidents
         if incident.severity == _PAGED
         and not incident.group_incident
         and not incident.follows
         and unix_seconds(incident.since) >= start
     ]
-    return counted(incidents, fleet.nodes_total * float(days), f"{url}, the last {days} days")
 
 
 def of_archive(folder: Path) -> Rates:
