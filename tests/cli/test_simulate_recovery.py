@@ -57,6 +57,14 @@ def test_a_table_with_three_policies_three_answers_and_sources() -> None:
     assert "assumed: as many as of hardware" in out
 
 
+def test_the_example_of_the_page_is_what_is_printed() -> None:
+    page = (Path(__file__).parents[2] / "docs/recovery.md").read_text(encoding="utf-8")
+    prompt = "$ accelwatch simulate recovery --save-interval 150m\n"
+    example = page.partition(prompt)[2].partition("```")[0]
+    words = ["simulate", "recovery", "--save-interval", "150m"]
+    assert CliRunner().invoke(build(), words).stdout == example
+
+
 def test_json_has_seconds_and_the_same_seed_the_same_bytes() -> None:
     first = run("--format", "json", "--seed", "7")[0]
     assert run("--format", "json", "--seed", "7")[0] == first
