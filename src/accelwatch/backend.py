@@ -264,3 +264,14 @@ class EventSource(Protocol):
     def wait_events(self, timeout_s: float) -> Sequence[ErrorEvent]:
         """Block up to `timeout_s` seconds for events; an empty result means none came."""
         ...
+
+
+# All that a backend may have besides; a name that is nearly one of theirs is told as a mistake.
+OPTIONAL: tuple[type, ...] = (
+    Supported,
+    Confining,
+    Configurable,
+    Elsewhere,
+    ReadableAsleep,
+    EventSource,
+)

@@ -14,7 +14,7 @@ from accelwatch.cli.fleet.fleet_documents import csv_text
 from accelwatch.cli.node.doctor import _report
 from accelwatch.cli.output import complain
 from accelwatch.daemon.logs import JsonFormatter, TextFormatter
-from accelwatch.node.diagnosis import diagnose
+from accelwatch.node.diagnosis import Probed, diagnose
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch_csv import CsvExporter
 from accelwatch_nvidia_smi import list_gpus, machine_of, parse_names, query_fields, query_gpu
@@ -131,7 +131,7 @@ def test_messages_on_a_terminal(text: str, capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_doctor(text: str) -> None:
-    found = msgspec.structs.replace(diagnose(named("x"), {}, {}), host=text)
+    found = msgspec.structs.replace(diagnose(named("x"), Probed({}, {}, {})), host=text)
     assert harmless(_report(found))
 
 

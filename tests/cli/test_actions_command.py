@@ -93,6 +93,22 @@ def test_an_action_of_somebody_else(ours: Path, capfd: pytest.CaptureFixture[str
     assert capfd.readouterr().out.startswith("ours: ok")
 
 
+def test_a_misspelled_ability_of_an_action_is_told(
+    ours: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ours.write_text(f"{CONTRACT}    def complaint(self): return ['never asked']\n")
+    assert invoke(["actions", "check", "-c", str(ours.parent / "hub.yaml")]) == 1
+    output = capfd.readouterr()
+    assert output.out == ""
+    assert output.err.endswith(
+        "ours: complaint is not used; did you mean complaints of HasComplaints?\n"
+    )
+    ours.write_text(f"{CONTRACT}    def complaints(self): return ['a key is missing']\n")
+    sys.modules.pop("stranger_action")
+    assert invoke(["actions", "check", "-c", str(ours.parent / "hub.yaml")]) == 1
+    assert capfd.readouterr().err.endswith("ours: a key is missing\n")
+
+
 @pytest.mark.parametrize(
     ("part", "instead", "complaint"),
     [

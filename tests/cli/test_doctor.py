@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from accelwatch.backend import Check, Probe
+from accelwatch.backend import Check, Context, Probe
 from accelwatch.cli.node.doctor import _headline, _report
-from accelwatch.node.diagnosis import Verdict, diagnose
+from accelwatch.node.diagnosis import Probed, Verdict, diagnose, probe_all
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 from support.machines.nvml_stand_ins import NvmlScenario
 from support.processes.installed_command import accelwatch
@@ -79,15 +79,42 @@ def test_hardware_that_nothing_was_read_of_is_broken() -> None:
     probe = Probe(present=True, checks=(Check(subject="driver", ok=False, remedy="load it"),))
     status = BackendStatus(name="amd", vendor="amd", state=BackendState.ABSENT)
     shot = Snapshot(time=0.0, host="n", version="0", backends=(status,))
-    lines = _report(diagnose(shot, {"amd": probe}, {})).splitlines()
+    lines = _report(diagnose(shot, Probed({"amd": probe}, {}, {}))).splitlines()
     assert lines.index("    --  driver") < lines.index("in use")
     assert "        do: load it" in lines
 
 
 def test_a_backend_that_cannot_be_loaded_is_broken() -> None:
     shot = Snapshot(time=0.0, host="n", version="0")
-    lines = _report(diagnose(shot, {}, {"odd": "no module"})).splitlines()
+    lines = _report(diagnose(shot, Probed({}, {"odd": "no module"}, {}))).splitlines()
     assert lines[3] == "odd          cannot be used: no module"
+
+
+def test_a_misspelled_ability_of_a_backend_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "odd-1.0.dist-info"
+    folder.mkdir()
+    (folder / "entry_points.txt").write_text("[accelwatch.backends]\nodd = odd_backend:Odd\n")
+    (tmp_path / "odd_backend.py").write_text(
+        "from accelwatch.backend import Probe\n"
+        "class Odd:\n"
+        "    name = vendor = 'odd'\n"
+        "    def __init__(self, context): pass\n"
+        "    def probe(self): return Probe(present=True)\n"
+        "    def wait_event(self, timeout_s): return ()\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    probed = probe_all(Context(root=tmp_path))
+    complaint = "wait_event is not used; did you mean wait_events of EventSource?"
+    assert {name: misses for name, misses in probed.near_misses.items() if misses} == {
+        "odd": (complaint,)
+    }
+    for state in (BackendState.OK, BackendState.ABSENT):
+        status = BackendStatus(name="odd", vendor="odd", state=state)
+        shot = Snapshot(time=0.0, host="n", version="0", backends=(status,))
+        assert f"    --  the plug-in: {complaint}" in _report(diagnose(shot, probed)).splitlines()
+    sys.modules.pop("odd_backend")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +128,9 @@ def test_a_backend_that_cannot_be_loaded_is_broken() -> None:
 def test_the_first_line_says_when_there_is_nothing(
     verdict: Verdict, devices: int, headline: str
 ) -> None:
-    told = replace(diagnose(Snapshot(time=0.0, host="n", version="0"), {}, {}), verdict=verdict)
+    told = replace(
+        diagnose(Snapshot(time=0.0, host="n", version="0"), Probed({}, {}, {})), verdict=verdict
+    )
     assert _headline(replace(told, devices=devices)) == headline
 
 
@@ -119,5 +148,5 @@ def test_only_linux_has_namespaces_of_processes(
     platform: str, asked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "platform", platform)
-    told = diagnose(Snapshot(time=0.0, host="n", version="0"), {}, {}).surroundings
+    told = diagnose(Snapshot(time=0.0, host="n", version="0"), Probed({}, {}, {})).surroundings
     assert ("host pid namespace" in {check.subject for check in told}) == asked

@@ -169,3 +169,16 @@ class Corrects(Protocol):
         `original` has then what was replaced for the intent so far.
         """
         ...
+
+
+# All that an action may have besides; a name that is nearly one of theirs is told as a mistake.
+OPTIONAL: tuple[type, ...] = (
+    KeepsReservations,
+    HasComplaints,
+    NeedsOptions,
+    FindsLimits,
+    ReleasesByHand,
+    HasController,
+    ResumesOperations,
+    Corrects,
+)

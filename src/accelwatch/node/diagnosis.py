@@ -6,11 +6,13 @@ import shutil
 import sys
 from enum import IntEnum
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.backend import Check, Context, Probe
+from accelwatch.backend import OPTIONAL, Backend, Check, Context, Probe
 from accelwatch.plugins import entry_points as plugins
+from accelwatch.plugins.near_misses import near_misses
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import (
     NO_ACCELERATORS,
@@ -42,6 +44,8 @@ class BackendReport(msgspec.Struct, frozen=True, kw_only=True):
     status: BackendStatus | None = None
     # Why it cannot be loaded or asked, when that is so.
     problem: str = ""
+    # Names of its own that are nearly those of an optional ability, for its author.
+    near_misses: tuple[str, ...] = ()
 
 
 class DeviceReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,24 +70,38 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     surroundings: tuple[Check, ...]
 
 
-def probe_all(context: Context) -> tuple[dict[str, Probe], dict[str, str]]:
-    """(what each backend found by looking around, what went wrong with those that could not look).
+class Probed(NamedTuple):
+    """By backend, what looking around found."""
+
+    probes: dict[str, Probe]
+    # What went wrong with those that could not look.
+    problems: dict[str, str]
+    # Names of its own that are nearly those of an optional ability.
+    near_misses: dict[str, tuple[str, ...]]
+
+
+def probe_all(context: Context) -> Probed:
+    """What each backend finds by looking around.
 
     No vendor library is loaded and no device is opened.
     """
     factories, failures = plugins.load_all(plugins.BACKENDS)
     probes: dict[str, Probe] = {}
+    misspelled: dict[str, tuple[str, ...]] = {}
     problems = {failure.name: failure.message for failure in failures}
     for name, factory in factories.items():
         try:
-            probes[name] = factory(context).probe()
+            backend = factory(context)
+            misspelled[name] = tuple(near_misses(backend, Backend, OPTIONAL))
+            probes[name] = backend.probe()
         except Exception as error:  # noqa: BLE001 - a plug-in's fault becomes a row
             problems[name] = f"probe failed: {error!r}"
-    return probes, problems
+    return Probed(probes, problems, misspelled)
 
 
-def diagnose(snapshot: Snapshot, probes: dict[str, Probe], problems: dict[str, str]) -> Diagnosis:
+def diagnose(snapshot: Snapshot, probed: Probed) -> Diagnosis:
     """Put probes and a reading together."""
+    probes, problems, misspelled = probed
     statuses = {status.name: status for status in snapshot.backends}
     names = sorted({*probes, *problems, *statuses} - {"replay"})
     reports = tuple(
@@ -93,6 +111,7 @@ def diagnose(snapshot: Snapshot, probes: dict[str, Probe], problems: dict[str, s
             checks=probes[name].checks if name in probes else (),
             status=statuses.get(name),
             problem=problems.get(name, ""),
+            near_misses=misspelled.get(name, ()),
         )
         for name in names
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.action.contract import ActionUnavailableError
+from accelwatch.action.contract import OPTIONAL, Action, ActionUnavailableError
 from accelwatch.action.step import (
     Achieved,
     Committed,
@@ -19,6 +19,7 @@ from accelwatch.action.step import (
     Wait,
 )
 from accelwatch.plugins import entry_points as plugins
+from accelwatch.plugins.near_misses import near_misses
 from support.actions.contract_subjects import BREAKAGES, NOW, SUBJECTS, Subject, breaks
 
 subjects = pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
@@ -39,6 +40,12 @@ def test_it_is_found_by_its_entry_point(subject: Subject) -> None:
     made = plugins.load(plugins.ACTIONS, subject.name)
     assert made.intents
     assert made.steps
+
+
+@subjects
+def test_no_name_is_nearly_that_of_an_optional_ability(subject: Subject) -> None:
+    """An ability that is misspelled is silently not there."""
+    assert near_misses(subject.make(None), Action, OPTIONAL) == []
 
 
 @subjects

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.backend import Backend, EventSource, Request
+from accelwatch.backend import OPTIONAL, Backend, EventSource, Request
 from accelwatch.base.errors import AccelwatchError
+from accelwatch.plugins.near_misses import near_misses
 from accelwatch.schema.event import Category
 from support.machines.packed_trees import FakeTree
 from support.machines.polling import Poll
@@ -63,6 +64,11 @@ def test_probe_finds_the_machine_and_needs_no_open(stage: Stage) -> None:
     assert first.present
     assert first == second
     backend.close()
+
+
+def test_no_name_is_nearly_that_of_an_optional_ability(stage: Stage) -> None:
+    """An ability that is misspelled is silently not there."""
+    assert near_misses(stage.backend(), Backend, OPTIONAL) == []
 
 
 def test_opening_says_what_it_reads_through(stage: Stage) -> None:

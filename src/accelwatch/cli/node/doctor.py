@@ -36,9 +36,9 @@ def _diagnosis(timeout: str) -> Diagnosis:
     from accelwatch.node.sampler.protocol.settings import CollectSettings
     from accelwatch.node.snapshots import read_once
 
-    probes, problems = probe_all(Context(environ=dict(os.environ), one_shot=True))
+    probed = probe_all(Context(environ=dict(os.environ), one_shot=True))
     snapshot = read_once(CollectSettings(one_shot=True, timeout_s=deadline(timeout)))
-    return diagnose(snapshot, probes, problems)
+    return diagnose(snapshot, probed)
 
 
 @command
@@ -91,6 +91,10 @@ def _check_lines(checks: tuple[Check, ...], *, advise: bool = True) -> list[str]
     return lines
 
 
+def _misspelled(report: BackendReport) -> list[str]:
+    return [f"    --  the plug-in: {complaint}" for complaint in report.near_misses]
+
+
 def _headline(diagnosis: Diagnosis) -> str:
     """What it comes to, in one line."""
     verdict = _VERDICTS[diagnosis.verdict]
@@ -117,10 +121,12 @@ def _report(diagnosis: Diagnosis, *, everything: bool = False) -> str:
         if report.present and report.status is not None and report.status.remedy:
             lines.append(f"    do: {report.status.remedy}")
         lines += _check_lines(report.checks, advise=report.present)
+        lines += _misspelled(report)
     lines += ["", "in use"]
     for report in used:
         lines.append(f"    {_line(report)}")
         lines += _check_lines(report.checks, advise=False) if everything else []
+        lines += _misspelled(report)
     lines += ["", "surroundings", *_check_lines(diagnosis.surroundings)]
     rest = [report for report in diagnosis.backends if report not in broken and report not in used]
     if everything:

@@ -31,14 +31,17 @@ def _check(file: _File) -> None:
     """Load the configured actions and report what would prevent them from acting."""
     import asyncio
 
-    from accelwatch.action.contract import HasComplaints
+    from accelwatch.action import contract
     from accelwatch.base.clock import SystemClock
     from accelwatch.base.untrusted_text import printable
+    from accelwatch.plugins.near_misses import near_misses
     from accelwatch.remediation.actions import actions_of
 
     failed = False
     for name, action in actions_of(_settings(file), SystemClock()).items():
-        complaints = list(action.complaints()) if isinstance(action, HasComplaints) else []
+        complaints = near_misses(action, contract.Action, contract.OPTIONAL)
+        if isinstance(action, contract.HasComplaints):
+            complaints += action.complaints()
         for text in complaints:
             complain(f"{file}: {name}: {printable(text)}")
         if not complaints:
