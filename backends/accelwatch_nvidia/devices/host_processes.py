@@ -28,8 +28,8 @@ class HostProcess(msgspec.Struct):
     requested_at: float = 0.0
 
     @property
-    def unmeasured(self) -> bool:
-        """Whether it was read once only."""
+    def needs_second_read(self) -> bool:
+        """Whether its share of the processors is not known yet, for which it is read twice."""
         return self.facts is not None and self.cpu_ratio is None
 
 
@@ -79,7 +79,7 @@ class HostProcesses:
         The share of processors needs two reads: the second is not waited for longer than for numbers.
         """
         cached = self._cached.get(pid)
-        refresh = refresh or (cached is not None and cached.unmeasured)
+        refresh = refresh or (cached is not None and cached.needs_second_read)
         if cached is None or (refresh and now - cached.read_at >= _FRESH_S):
             with self._lock:
                 cached = self._read(pid, now, refresh=refresh)

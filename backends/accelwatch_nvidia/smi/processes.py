@@ -27,7 +27,7 @@ _UNSEEN = (
 
 def processes(device: Device, gpu: ET.Element) -> tuple[Process, ...] | Absence:
     """Processes of the GPU or the MIG instance that `device` is, by pid; or why none are told."""
-    if (why := _untold(gpu.find("processes"))) is not None:
+    if (why := _absence_of_list(gpu.find("processes"))) is not None:
         return why
     rows: dict[int, Process] = {}
     is_unread = False
@@ -49,7 +49,7 @@ def processes(device: Device, gpu: ET.Element) -> tuple[Process, ...] | Absence:
     return tuple(rows[pid] for pid in sorted(rows))
 
 
-def _untold(listed: ET.Element | None) -> Absence | None:
+def _absence_of_list(listed: ET.Element | None) -> Absence | None:
     """Why there is a word, or nothing at all, in the place of a list."""
     if listed is None:
         return Absence.UNSUPPORTED

@@ -28,10 +28,10 @@ def state_condition(name: str, text_match: TextMatch, context: QueryContext) -> 
     builders = [_STATES.get(state) for state in text_match.values]
     for state, made in zip(text_match.values, builders, strict=True):
         if made is None:
-            context.note(_untold(state))
+            context.note(_why_not_exposed(state))
     states = [made(context) for made in builders if made is not None]
     if not states:
-        raise PromqlError(_untold(text_match.values[0]))
+        raise PromqlError(_why_not_exposed(text_match.values[0]))
     true = reduce(lambda first, other: joined(first, "or", other), states)
     return Truth(true, without(context.everybody, true))
 
@@ -81,12 +81,12 @@ _STATES = {
     "excluded": _excluded,
     "suspended": _suspended,
 }
-_UNTOLD = {
+_NOT_EXPOSED = {
     "missing": "that a device is missing is known to a hub, not to its agent",
     "unreachable": "that a node does not answer is known to a hub; in Prometheus, up is 0",
     "stale": "that a node does not answer is known to a hub; in Prometheus, up is 0",
 }
 
 
-def _untold(state: str) -> str:
-    return _UNTOLD.get(state, f"agents do not expose the state {state}")
+def _why_not_exposed(state: str) -> str:
+    return _NOT_EXPOSED.get(state, f"agents do not expose the state {state}")

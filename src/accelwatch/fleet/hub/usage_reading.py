@@ -93,12 +93,12 @@ class UsageReading:
             self._observation(node, device, partitions, numbers, alone, speaks=speaks)
             for device in present.values()
         ]
-        missing = node.without_row()
-        if not missing:
+        expected_without_row = node.without_row()
+        if not expected_without_row:
             return observations
         devices = [device.device for device in present.values()]
         return [
-            _as_missing_device(node.name, observation, device, missing)
+            _as_expected_device(node.name, observation, device, expected_without_row)
             for observation, device in zip(observations, devices, strict=True)
         ]
 
@@ -134,16 +134,19 @@ class UsageReading:
         )
 
 
-def _as_missing_device(
-    node: str, observation: Observation, device: Device, missing: Iterable[Device]
+def _as_expected_device(
+    node: str,
+    observation: Observation,
+    device: Device,
+    expected_without_row: Iterable[Device],
 ) -> Observation:
-    """A device that does not say which one it is as the one that is missing from its place.
+    """A device that does not say which one it is as the expected one of its address.
 
-    Whoever found a lost GPU anew, such as a hub that was begun again, was not told its uuid.
+    A hub that was restarted while a GPU was lost has never read the uuid of that GPU.
     """
     if is_self_identifying(device) or device.parent_id is not None:
         return observation
-    for candidate in missing:
+    for candidate in expected_without_row:
         if candidate.parent_id is None and same_address(device, candidate):
             return msgspec.structs.replace(observation, device=f"{node}/{candidate.id}")
     return observation

@@ -210,7 +210,7 @@ class Store:
             # A single reading has one deadline for all: what a later process cannot read any more,
             # after a crash of the first, takes back nothing that was read.
             elif not (self._one_shot and row.reading is not None):
-                row.fail(outcome.failure or _UNTOLD, outcome.wall)
+                row.fail(outcome.failure or _NO_READING, outcome.wall)
 
     def _accumulator(self, row: Row) -> Accumulator | None:
         if self._one_shot or not accumulates(row.device):
@@ -308,6 +308,6 @@ def _is_over(exited: CollectorExited, cycle: Cycle) -> bool:
 
 
 _NO_ERRORS = frozenset({Absence.SUSPENDED, Absence.NOT_COLLECTED})
-_UNTOLD = Failure(
+_NO_READING = Failure(
     absence=Absence.ERROR, code="contract", message="the backend gave no reading of this partition"
 )

@@ -222,12 +222,12 @@ class FleetScreen(Screen[None], inherit_bindings=False):
 
     def _show_troubles(self) -> None:
         """They take a line while there are any."""
-        self._troubles.display = self._untold or bool(self.fleet.troubles)
+        self._troubles.display = self._shows_hub_outage or bool(self.fleet.troubles)
         self._troubles.refresh()
 
     @property
-    def _untold(self) -> bool:
-        """Whether the hub is out of reach and the header has no second line to tell it."""
+    def _shows_hub_outage(self) -> bool:
+        """Whether the hub is out of reach and the header has no second line to say so."""
         return self.fleet.problem is not None and self.app.size.height < _TALL
 
     def _refresh_nodes(self) -> None:
@@ -261,7 +261,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         return None if view is None else view.sums
 
     def _draw_troubles(self, width: int, _: int) -> list[Line]:
-        if self._untold:
+        if self._shows_hub_outage:
             return [head.situation(self.board, self.fleet, width, self._now())]
         return [trouble_line(self.fleet, width, self.board.paint.glyphs)]
 

@@ -38,7 +38,7 @@ class End(NamedTuple):
 
 def repeated(site: Site, intent: Intent, step: Step, observed: Observed) -> Attempt | Later | End:
     """What the ledger says of doing a step now. Raises what an action's `recover` does."""
-    before = _done_before(site, intent, step)
+    before = _earlier_operations(site, intent, step)
     confirmed = [operation for operation in before if operation.state is OperationState.OBSERVED]
     if confirmed and (end := _after_confirmed(site, intent, confirmed, observed)) is not None:
         return end
@@ -55,7 +55,7 @@ def repeated(site: Site, intent: Intent, step: Step, observed: Observed) -> Atte
     return Attempt(len(failed) + 1)
 
 
-def _done_before(site: Site, intent: Intent, step: Step) -> list[Operation]:
+def _earlier_operations(site: Site, intent: Intent, step: Step) -> list[Operation]:
     """The same step as it was done before, since another one of its kind was done to the same."""
     started = [
         operation

@@ -34,7 +34,7 @@ def evaluated(
     """
     with unavailable_if_it_fails(site, "evaluate", "judging"):
         recovery = site.action.recover(operation.started_step, observed)
-        if recovery is Recovery.UNKNOWN and _is_done(site, operation, observed):
+        if recovery is Recovery.UNKNOWN and _is_achieved(site, operation, observed):
             recovery = Recovery.DONE
         by_others = None
         if recovery is not Recovery.DONE:
@@ -55,7 +55,7 @@ def evaluated(
     return Settled(OperationState.UNKNOWN, text)
 
 
-def _is_done(site: Site, operation: Operation, observed: Observed) -> bool:
+def _is_achieved(site: Site, operation: Operation, observed: Observed) -> bool:
     """Whether a step that was answered has led to what is desired."""
     return _was_accepted(operation) and isinstance(
         site.action.propose(operation.intent, observed), Achieved

@@ -67,16 +67,17 @@ def not_askable(at: Situation) -> bool:
 def plan_changed(at: Situation) -> bool:
     """Another plan would be carried out than the one that a person was asked about."""
     requested = at.remedy.approval.asked
-    return plan_of(at.ctx, at.remedy) != "" and not _would_be_done(at, requested)
+    return plan_of(at.ctx, at.remedy) != "" and not _is_current_plan(at, requested)
 
 
 def plan_is_this(at: Situation) -> bool:
     """The plan that a person has approved is the one that would be carried out."""
     command = at.happening.command
-    return command is not None and _would_be_done(at, command.digest)
+    return command is not None and _is_current_plan(at, command.digest)
 
 
-def _would_be_done(at: Situation, digest: str) -> bool:
+def _is_current_plan(at: Situation, digest: str) -> bool:
+    """Whether a digest is of the plan that would be carried out now."""
     case = leader(at.ctx, at.remedy)
     if case is None:
         return False
