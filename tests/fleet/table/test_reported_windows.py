@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from accelwatch.fleet.table.buckets import CHUNK_ROWS
@@ -57,3 +58,43 @@ def test_windows_of_different_lengths_over_one_series_go_together() -> None:
     feed.run([float(number) for number in range(1, 40)])
     values, _ = feed.windows.recent_means(0, 5)
     assert values == {POWER: [None, None, 14.5, 24.5, 34.5]}
+
+
+def test_of_several_rows_the_same_is_told_as_an_array() -> None:
+    feed = Feed(2)
+    feed.windows.request(POWER, 60, "avg")
+    for power in [10.0] * 9 + [20.0] * 10 + [nan] * 10 + [40.0, 50.0]:
+        feed.tick([Saying(power), Saying(5.0)])
+    rows = np.array([1, 0, CHUNK_ROWS * 8])
+    told = feed.windows.recent(POWER, rows, 5)
+    assert told is not None
+    grows, values = told
+    assert not grows
+    expected = [
+        [nan, nan, nan],
+        [5.0, 10.0, nan],
+        [5.0, 20.0, nan],
+        [5.0, nan, nan],
+        [5.0, 45.0, nan],
+    ]
+    assert np.array_equal(values, expected, equal_nan=True)
+    assert feed.windows.recent(USED, rows, 4) is None
+
+
+@pytest.mark.parametrize("kind", ["rate", "increase"])
+@pytest.mark.parametrize("interval_s", [1.0, 30.0])
+def test_growth_is_a_second_however_seldom_a_row_is_heard(kind: str, interval_s: float) -> None:
+    feed = Feed(1, interval_s)
+    feed.windows.request(ECC, 120, kind)
+    total = 0.0
+    for _ in range(round(120 / interval_s)):
+        feed.tick([Saying(total)], interval_s)
+        total += 2.0 * interval_s
+    told = feed.windows.recent(ECC, np.array([0]), 10)
+    assert told is not None
+    grows, values = told
+    assert grows
+    present = values[~np.isnan(values)]
+    assert len(present) >= 3
+    # Of the first bucket one sample is the start, and it grew in the others only.
+    assert present[1:] == pytest.approx([2.0] * (len(present) - 1))

@@ -25,7 +25,8 @@ from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.fleet.state.nodes.source import TargetSource
 from accelwatch.fleet.state.rows.groups import GroupIndex
-from accelwatch.fleet.state.rows.table import Table
+from accelwatch.fleet.state.rows.table import Indices, Table
+from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.table.windows import Steps
 from accelwatch.fleet.target import Target
@@ -243,6 +244,15 @@ class Fleet:
         """What rules have windows over, of a device and as long as its history: values, and growths."""
         row = self.table.rows.get((node.name, device_id))
         return ({}, {}) if row is None else self.table.windows.recent_means(row, STEPS)
+
+    def recent(self, series: Series, rows: Indices) -> tuple[bool, Floats] | None:
+        """What some rows told of a series in the last STEPS steps of STEP_S up to now.
+
+        Whether it is growth a second, and float64[STEPS, rows], NaN where there is no value; None for a
+        series of which nothing is kept: it is none of the history's, and no rule has windows over it.
+        """
+        values = self._history.recent(series, rows, int(self.clock.monotonic() // STEP_S))
+        return self.table.windows.recent(series, rows, STEPS) if values is None else (False, values)
 
     def fail(self, key: str, fault: TargetFault) -> None:
         """An attempt to read a target failed."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from accelwatch.fleet.follow.frames import RawDevice
 from accelwatch.fleet.state.nodes.devices import FleetDevice, StreamDevice
+from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.buckets import BUCKET_S, CHUNK_ROWS, Buckets
 from accelwatch.fleet.table.columns import Columns
 from accelwatch.fleet.table.rows import grown
@@ -147,3 +148,19 @@ class History:
             series: [None if math.isnan(value) else value for value in line]
             for series, line in zip(QUANTITIES, values, strict=True)
         }
+
+    def recent(self, series: Series, rows: npt.NDArray[np.intp], now: int) -> Floats | None:
+        """The same of a quantity and some rows: float64[STEPS, rows], NaN where there is no value.
+
+        None for a quantity that is none of QUANTITIES.
+        """
+        if series not in QUANTITIES:
+            return None
+        self._roll(now)
+        self._decode()
+        values: Floats = np.full((STEPS, len(rows)), math.nan)
+        used = rows < len(self._newest)
+        at = QUANTITIES.index(series)
+        values[:-1, used] = self._past[at].some(now - STEPS + 1, now - 1, rows[used])
+        values[-1, used] = self._open[at, rows[used]]
+        return values

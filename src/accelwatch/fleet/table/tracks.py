@@ -51,6 +51,8 @@ _REPORTED = (
     WindowComponent.RISE,
     WindowComponent.TRUE,
 )
+# Parts that add up what samples told: divided by these they are a mean, and a share.
+_DIVIDED = (WindowComponent.SUM, WindowComponent.TRUE)
 
 
 class Sample(NamedTuple):
@@ -224,6 +226,39 @@ class Track:
         before = plane.past.read(row, self.bucket - closed, self.bucket - 1)
         return [*before, float(plane.now[row])]
 
+    def recent(
+        self, rows: npt.NDArray[np.intp], count: int, interval_s: Floats
+    ) -> tuple[bool, Floats]:
+        """What some rows told in the last `count` buckets, or by how much they grew a second.
+
+        Whether it is growth, and float64[count, rows], the open bucket last; NaN for a bucket without
+        samples, or from before any was kept. `interval_s` is how often each row is heard: growth is over
+        the time in which it was seen, also of rows that are heard less often than a bucket is long.
+        """
+        values = np.full((count, len(rows)), math.nan)
+        component = next((candidate for candidate in _REPORTED if candidate in self._planes), None)
+        if component is None:
+            return False, values
+        planes = [self._planes[WindowComponent.COUNT], self._planes[component]]
+        is_growth = component is WindowComponent.RISE
+        if is_growth and WindowComponent.SPAN in self._planes:
+            planes.append(self._planes[WindowComponent.SPAN])
+        closed = min(count - 1, *(plane.past.count for plane in planes))
+        samples, numbers, *spans = (self._last_of_rows(plane, rows, closed) for plane in planes)
+        if is_growth:
+            divisor = spans[0] if spans else samples * interval_s
+        else:
+            divisor = samples if component in _DIVIDED else np.ones_like(samples)
+        valid = (samples > 0) & (divisor > 0) & np.isfinite(numbers)
+        divided = np.full_like(numbers, math.nan)
+        np.divide(numbers, divisor, out=divided, where=valid)
+        values[count - closed - 1 :] = divided
+        return is_growth, values
+
+    def _last_of_rows(self, plane: _Plane, rows: npt.NDArray[np.intp], closed: int) -> Floats:
+        before = plane.past.some(self.bucket - closed, self.bucket - 1, rows)
+        return np.vstack([before, plane.now[rows]])
+
     def total(self, component: WindowComponent, count: int) -> Floats:
         """A component over the open bucket and so many closed ones."""
         return self._planes[component].total(self.bucket, count)
@@ -288,7 +323,7 @@ def _share_of(component: WindowComponent, samples: float) -> float:
     """By what the number of a bucket is divided: growth is told a second, a sum and a share a sample."""
     if component is WindowComponent.RISE:
         return BUCKET_S
-    return samples if component in (WindowComponent.SUM, WindowComponent.TRUE) else 1.0
+    return samples if component in _DIVIDED else 1.0
 
 
 def bytes_a_row(needed: Mapping[WindowComponent, int]) -> int:

@@ -167,6 +167,22 @@ class Windows:
                 (growth if grows else values)[series] = steps
         return values, growth
 
+    def recent(
+        self, series: Series, rows: npt.NDArray[np.intp], count: int
+    ) -> tuple[bool, Floats] | None:
+        """What some rows told of a series in the last `count` buckets; None where nobody wants windows.
+
+        As `Track.recent`; rows for which there is no room have no values.
+        """
+        track = self._tracks.get(series)
+        if track is None:
+            return None
+        there = rows[rows < self._rows]
+        values = np.full((count, len(rows)), math.nan)
+        interval_s = self._pace.interval_s[there] if len(there) else np.empty(0)
+        grows, values[:, rows < self._rows] = track.recent(there, count, interval_s)
+        return grows, values
+
     def _grow(self, used: int) -> None:
         """Room for the rows that are used, as far as there may be."""
         needed = min(-(-used // CHUNK_ROWS) * CHUNK_ROWS, self._pace.size)
