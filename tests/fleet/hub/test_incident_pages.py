@@ -5,10 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 from accelwatch.config.model import RuleSettings
 from support.fleet.hub_peers import agent, hub
+from support.fleet.two_nodes import view
 from support.machines import composed as machines
 
 LOST = """\
@@ -92,6 +94,47 @@ def test_incidents_are_chosen_by_severity_and_node(rules: RuleSettings) -> None:
     asyncio.run(main())
 
 
+HOT = """\
+version: 1
+rules:
+- {id: gpu.hot, title: Hot, when: temperature_celsius > 80, for: 0s, severity: warning}
+"""
+
+
+def test_the_graphs_of_an_incident_are_those_of_its_evidence_beside_the_peers(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "hot.yaml").write_text(HOT, encoding="utf-8")
+    hot = RuleSettings(files=(str(tmp_path / "hot.yaml"),), interval_s=0.1)
+    degrees = {0: 45.0, 1: 50.0, 2: 47.0, 3: 91.0}
+    views = [view(at, {("temperature_celsius", "gpu"): told}) for at, told in degrees.items()]
+
+    async def main() -> None:
+        async with agent(machines.snapshot(*views)) as one, hub(one.address, rules=hot) as running:
+            await until(running, "/v1/incidents", lambda page: page["incidents"])
+            page = await running.get("/v1/incidents/i1/graphs")
+            assert (page["id"], page["line"]) == ("i1", f"{one.address} nvidia3")
+            assert page["band"] == "other devices of model NVIDIA H100 80GB HBM3"
+            (graph,) = page["graphs"]
+            assert (graph["name"], graph["unit"]) == ("temperature_celsius.gpu", "celsius")
+            assert graph["peers"] == 3
+            assert (91.0, 47.0) in zip(graph["values"], graph["median"], strict=True)
+            assert set(graph["values"]) <= {None, 91.0}
+            assert set(graph["lower_quartile"]) <= {None, 46.0}
+            assert set(graph["upper_quartile"]) <= {None, 48.5}
+            assert page["step_s"] == 10.0
+            assert page["since"].endswith("Z")
+            async with (
+                aiohttp.ClientSession() as session,
+                session.get(f"{running.base}/incidents/i1") as answer,
+            ):
+                html = await answer.text()
+            assert 'class="band"' in html
+            assert "3 other devices of model NVIDIA H100 80GB HBM3: 47" in html
+
+    asyncio.run(main())
+
+
 def test_a_hub_without_rules_says_so() -> None:
     async def main() -> None:
         async with hub() as running:
@@ -113,6 +156,8 @@ def test_a_hub_without_rules_says_so() -> None:
         ),
         ("/v1/incidents?limit=0", 400, "limit"),
         ("/v1/incidents/i99", 404, "no incident 'i99'"),
+        ("/v1/incidents/i99/graphs", 404, "no incident 'i99'"),
+        ("/v1/incidents/i99/graphs?x=1", 400, "x"),
     ],
 )
 def test_what_makes_no_sense_is_told(path: str, code: int, says: str) -> None:

@@ -1,5 +1,6 @@
 """The pages of incidents over a state that a test sets, without an engine: what is asked is noted."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -149,7 +150,11 @@ class AskedHub:
 
     def show(self, token: str = "", path: str = "/incidents/i3", **visit: Any) -> Page:
         """What somebody sees; with nothing said an administrator."""
-        return self.visits.show(
+        return asyncio.run(self.visited(token, path, **visit))
+
+    async def visited(self, token: str = "", path: str = "/incidents/i3", **visit: Any) -> Page:
+        """The same, for those who have a loop."""
+        return await self.visits.show(
             Visit(path=path, query=_query(token), headers={}, **{**_ADMIN, **visit})
         )
 
@@ -162,7 +167,7 @@ class AskedHub:
     ) -> Page:
         """What comes of a form: of approving as the page offers it, unless said otherwise."""
         who = {**_ADMIN, **change}
-        shown = self.show(
+        shown = await self.visited(
             token, **{key: who[key] for key in ("user", "role", "guest") if key in who}
         )
         said = {

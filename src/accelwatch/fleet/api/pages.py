@@ -17,6 +17,7 @@ from accelwatch.fleet.api.evidence.evidence_pages import EvidencePages
 from accelwatch.fleet.api.fleet_history import KeptTotals
 from accelwatch.fleet.api.http import index_page, listed
 from accelwatch.fleet.api.incidents.audit_pages import AuditPages
+from accelwatch.fleet.api.incidents.graph_pages import GraphPages
 from accelwatch.fleet.api.incidents.past_incidents import PastIncidents
 from accelwatch.fleet.api.incidents.remedy_pages import RemedyPages
 from accelwatch.fleet.api.muted_targets import MutedTargets, muted_series
@@ -70,6 +71,7 @@ from accelwatch.web.pages.routes import (
 from accelwatch.web.pages.usage_page import usage_route
 
 if TYPE_CHECKING:
+    from accelwatch.alerting.evaluation.runner import RuleRunner
     from accelwatch.fleet.api.store_pages import PeerPages
 
 _FILTER = Parameter("filter", "A condition (docs/expressions.md).")
@@ -102,9 +104,11 @@ class HubPages:
         avoid: AvoidPages | None = None,
         past: PastIncidents | None = None,
         muting: Callable[[], Muting | None] = lambda: None,
+        rules: "Callable[[], RuleRunner | None]" = lambda: None,
     ) -> None:
         """`may_act`: whether those who can reach the hub may change something; `usage`: the page of
-        who uses the devices; `muting`: silences and maintenance, None without rules."""
+        who uses the devices; `muting`: silences and maintenance, None without rules; `rules`: whoever
+        judges now."""
         self._silences = silences or SilencePages(lambda: None, fleet.clock, lambda: fleet.nodes)
         self._remedies = remedies or RemedyPages(lambda: None, fleet.clock, lambda: fleet.nodes)
         self._evidence = evidence or EvidencePages(fleet, Evidence)
@@ -122,8 +126,10 @@ class HubPages:
         # longer, so that requests cannot keep the loop busy.
         self._grouped: dict[tuple[str, str], tuple[float, list[GroupRow]]] = {}
         self._order: tuple[frozenset[str], list[str]] = (frozenset(), [])
-        self._turns = Turns()
-        self._node_pages = NodePages(fleet, self._turns, self.names, self.invalidate_sums, peers)
+        # Of all walks over the fleet for somebody who looks.
+        self.turns = Turns()
+        self._graphs = GraphPages(fleet, self.turns, rules)
+        self._node_pages = NodePages(fleet, self.turns, self.names, self.invalidate_sums, peers)
         self._muted = MutedTargets(fleet, muting)
         self._target_outages = TargetOutages(fleet)
         # Requests that come together wait for one walk over the fleet and share its result.
@@ -189,6 +195,7 @@ class HubPages:
             answer=EventsPage,
         )
         yield from self._incidents.routes(self._listed_incidents)
+        yield from self._graphs.routes()
         yield from self._silences.routes()
         yield from self._evidence.routes()
         yield from self._remedies.routes()
@@ -273,7 +280,7 @@ class HubPages:
             return cached[2]
 
     async def _count(self) -> Totals:
-        async with self._turns.walk() as walk:
+        async with self.turns.walk() as walk:
             return await counted(self._fleet, walk.rest)
 
     def names(self) -> list[str]:
@@ -305,7 +312,7 @@ class HubPages:
 
     async def _devices(self, query: Query, headers: Headers) -> Page:
         text, cursor = only(query, "filter"), only(query, "cursor")
-        async with self._turns.walk() as walk:
+        async with self.turns.walk() as walk:
             rows, following = await page(
                 self._fleet,
                 columns(many(query, "fields")),
@@ -337,7 +344,7 @@ class HubPages:
             kept = {key: cached for key, cached in self._grouped.items() if now < cached[0]}
             if (by, text) not in kept:
                 expression = condition(text, self.labels()) if text else None
-                async with self._turns.walk() as walk:
+                async with self.turns.walk() as walk:
                     rows = await groups(self._fleet, by, expression, walk)
                 duration = clock.monotonic() - now
                 kept[by, text] = now + max(_CACHE_S, _REST * duration), rows
@@ -359,7 +366,7 @@ class HubPages:
     async def own(self) -> dict[Series, Number]:
         """What the hub says about itself and the fleet."""
         sums = await self.sums()
-        async with self._turns.walk() as walk:
+        async with self.turns.walk() as walk:
             series = await own_series(self._fleet, sums, walk)
             muted = await self._muted.names(walk)
         peers = {} if self._peers is None else self._peers.own()
@@ -369,7 +376,7 @@ class HubPages:
         chosen = choose(headers.get("Accept", ""), (TEXT, OPENMETRICS)) or TEXT
         series = await self.own()
         lines: list[str] = []
-        async with self._turns.walk() as walk:
+        async with self.turns.walk() as walk:
             for line in self._render(series, chosen == OPENMETRICS):
                 lines.append(line)
                 await walk.rest()

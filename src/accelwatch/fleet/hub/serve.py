@@ -107,6 +107,7 @@ class HubServer:
             audit=AuditPages(lambda: hub.journal, clock),
             avoid=AvoidPages(hub.fleet, lambda: hub.rules, lambda: hub.remedies),
             usage=hub.usage.page,
+            rules=lambda: hub.rules,
             muting=lambda: None if hub.rules is None else hub.rules.incident_store.muting,
             silences=SilencePages(
                 lambda: hub.rules, clock, lambda: hub.fleet.nodes, lambda: target_labels(hub.fleet)
@@ -149,6 +150,7 @@ class HubServer:
             approvals=lambda: hub.approvals,
             may_act=self._may_act,
             external_url=lambda: hub.settings.alerts.external_url,
+            turns=self._pages.turns,
         )
 
     def _own(self) -> RenderOwn:

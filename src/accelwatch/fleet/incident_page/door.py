@@ -36,9 +36,9 @@ class IncidentDoor:
         """The name under which somebody is let in by a link. Raises AccelwatchError."""
         return self._pages.guest(path, query)
 
-    def show(self, visit: Visit) -> Page:
+    async def show(self, visit: Visit) -> Page:
         """The page. Raises AccelwatchError."""
-        return self._pages.show(visit)
+        return await self._pages.show(visit)
 
     async def act(self, change: Change) -> Page:
         """The answer to a form. Raises AccelwatchError."""

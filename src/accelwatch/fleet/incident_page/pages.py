@@ -17,13 +17,14 @@ from accelwatch.alerting.incidents.model.silence import named
 from accelwatch.base import durations
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UnmetError, UsageError
+from accelwatch.base.slices import Turns
 from accelwatch.fleet.approval.approvals import Approvals, Presented
 from accelwatch.fleet.approval.links import PARAMETER, LinkStatus
 from accelwatch.fleet.approval.used import UsedError
+from accelwatch.fleet.graphs.incident_graphs import graphs_of
 from accelwatch.fleet.incident_page.door import PAGE, id_in
 from accelwatch.fleet.incident_page.forms import NEEDED, Pressed, buttons, pressed
 from accelwatch.fleet.incident_page.render import Notice, Shown, incident_page, plain_page
-from accelwatch.fleet.incident_page.traces import traces_of
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.remediation.policy.state.changes import Command, Verb
 from accelwatch.web.pages.page import Change, Headers, Page, Query, Visit, check_parameters, only
@@ -59,8 +60,10 @@ class IncidentVisits:
         approvals: Callable[[], Approvals | None],
         may_act: Callable[[], bool],
         external_url: Callable[[], str],
+        turns: Turns | None = None,
     ) -> None:
-        """`may_act`: whether those who can reach the hub may change something without a link."""
+        """`may_act`: whether those who can reach the hub may change something without a link;
+        `turns`: those of all walks over the fleet."""
         self._fleet = fleet
         self._clock = clock
         self._rules = rules
@@ -68,6 +71,7 @@ class IncidentVisits:
         self._approvals = approvals
         self._may_act = may_act
         self._external_url = external_url
+        self._turns = turns or Turns()
 
     def methods(self, path: str) -> tuple[str, ...]:
         """The methods that a path takes; empty for other paths."""
@@ -80,11 +84,11 @@ class IncidentVisits:
             return ""
         return presented.link.actor
 
-    def show(self, visit: Visit) -> Page:
+    async def show(self, visit: Visit) -> Page:
         """The page. Raises UsageError, UnmetError."""
         check_parameters(visit.query, (PARAMETER,))
         presented = self._presented(id_in(visit.path), visit.query)
-        return self._expired(visit, presented) or self._page(visit, presented, ())
+        return self._expired(visit, presented) or await self._page(visit, ())
 
     def _expired(self, visit: Visit | Change, presented: Presented | None) -> Page | None:
         """What a guest sees whose link is too old, whether or not it was used: nothing."""
@@ -115,7 +119,7 @@ class IncidentVisits:
             problem = await runner.engine.poll_again(submitted.node)
             if problem:
                 notice = Notice(text=f"Not now: {problem}.", tone="bad")
-                return self._page(change, presented, (notice,), 503)
+                return await self._page(change, (notice,), 503)
         return await self._decide(change, incident, submitted, runner, approvals)
 
     async def _decide(
@@ -133,19 +137,19 @@ class IncidentVisits:
             refusal = self._refusal(change, submitted, presented)
             if refusal:
                 refused = (Notice(text=refusal, tone="bad"), *self._plan_changes(presented))
-                return self._page(change, presented, refused, 403)
+                return await self._page(change, refused, 403)
         command = self._command(submitted, change, by_link, runner, self._clock.wall())
         if by_link is not None:
             try:
                 await approvals.used.spend(by_link.key, by_link.link, change.address)
             except UsedError:
-                return self._page(change, self._presented(incident.id, change.query), (), 409)
+                return await self._page(change, (), 409)
             except JournalError as error:
                 notice = Notice(text=f"It does not count: {error}. {_LOG_IN}", tone="bad")
-                return self._page(change, presented, (notice,), 503)
+                return await self._page(change, (notice,), 503)
         reply = await runner.submit_command(command, change.address, already_checked=True)
         notice, code = _outcome(reply.problem, [note.text for note in reply.notes], command)
-        return self._page(change, self._presented(incident.id, change.query), (notice,), code)
+        return await self._page(change, (notice,), code)
 
     def _command(
         self,
@@ -190,21 +194,24 @@ class IncidentVisits:
             return f"{who} may {change.role}, and this needs {needed}."
         return ""
 
-    def _page(
+    async def _page(
         self,
         visit: Visit | Change,
-        presented: Presented | None,
         notices: tuple[Notice, ...],
         code: int = 200,
     ) -> Page:
+        async with self._turns.walk() as walk:
+            graphs = await graphs_of(self._fleet, self._incident(visit.path), walk)
+        # What is decided by is looked at after the last rest: it is as of one moment.
         incident, rules = self._incident(visit.path), self._rules()
+        presented = self._presented(incident.id, visit.query)
         runner, approvals, now = self._remedies(), self._approvals(), self._clock.wall()
         shown = Shown(
             incident=incident,
             now=now,
             notices=notices or self._of_link(presented),
             mute=None if rules is None else rules.mute_of(incident),
-            traces=traces_of(self._fleet, incident),
+            graphs=graphs,
             who=visit.user,
         )
         if runner is None or approvals is None:

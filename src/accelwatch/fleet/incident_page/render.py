@@ -9,9 +9,11 @@ from accelwatch.alerting.delivery.formatting.notice import where
 from accelwatch.alerting.delivery.formatting.text import lasting, time_text
 from accelwatch.alerting.incidents.model.incident import Incident, TimelineEntry
 from accelwatch.alerting.incidents.model.muting import Mute
+from accelwatch.fleet.documents.graphs import IncidentGraphs
 from accelwatch.fleet.incident_page.decisions import Decision, Prevailing
-from accelwatch.fleet.incident_page.graph import Trace, graph
+from accelwatch.fleet.incident_page.graph import graph_of, legend
 from accelwatch.fleet.incident_page.style import HEADERS, STYLE
+from accelwatch.fleet.picture.graph_text import caption
 from accelwatch.remediation.policy.plan.model import Plan, PlanStep
 from accelwatch.schema import provenance
 from accelwatch.web.pages.markup import Markup, document, element, joined
@@ -37,7 +39,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     now: float
     notices: tuple[Notice, ...] = ()
     mute: Mute | None = None
-    traces: tuple[Trace, ...] = ()
+    graphs: IncidentGraphs
     # Why there is nothing to decide at all; empty where `decisions` say it.
     nothing: str = ""
     # With the forms of each.
@@ -172,16 +174,22 @@ def _evidence(shown: Shown) -> Markup:
     if not incident.trusted:
         text = "Untrusted: any user of that node who may write to the kernel log can forge this."
         untrusted = element("p", text, class_="held")
-    pictures: list[Markup] = []
-    for trace in shown.traces:
-        pictures += [element("p", trace.title, class_="soft small"), graph(trace, incident.since)]
-    if not pictures:
-        text = "There is no graph: no history of a single device is kept for it."
-        pictures = [element("p", text, class_="soft small")]
-    elif incident.since < shown.traces[0].start:
-        text = f"It began {lasting(shown.now - incident.since)} ago, before these graphs."
-        pictures.append(element("p", text, class_="soft small"))
-    return element("section", element("h2", "Evidence"), lines, untrusted, *pictures)
+    return element("section", element("h2", "Evidence"), lines, untrusted, *_graphs(shown.graphs))
+
+
+def _graphs(graphs: IncidentGraphs) -> Iterable[Markup]:
+    """Each graph with what it is of above and what it shows below, then why something is not drawn."""
+    for graph in graphs.graphs:
+        yield element(
+            "figure",
+            element("p", graph.title, class_="soft small"),
+            graph_of(graphs, graph),
+            element("figcaption", f"{caption(graphs, graph)}.", class_="soft small"),
+        )
+    if any(graph.peers for graph in graphs.graphs):
+        yield legend()
+    for note in graphs.notes:
+        yield element("p", f"{note[:1].upper()}{note[1:]}.", class_="soft small")
 
 
 def _what_to_do(incident: Incident) -> Markup | None:

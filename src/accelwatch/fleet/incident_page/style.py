@@ -4,10 +4,11 @@ from accelwatch.web.pages.markup import policy
 
 STYLE = """
 :root{color-scheme:light dark;--bg:#f6f7f9;--card:#fff;--ink:#14181d;--soft:#56606b;--edge:#d9dee4;
---critical:#b4182d;--warning:#8a5a00;--info:#1f5fb0;--good:#1c7a43;--line:#1f5fb0;--gap:#00000012}
+--critical:#b4182d;--warning:#8a5a00;--info:#1f5fb0;--good:#1c7a43;--line:#1f5fb0;--gap:#00000012;
+--band:#7a869440;--median:#56606b}
 @media(prefers-color-scheme:dark){:root{--bg:#0e1114;--card:#181c21;--ink:#eceff2;--soft:#a3adb8;
 --edge:#2d343c;--critical:#ff7182;--warning:#f2b84b;--info:#7db4ff;--good:#5fd38d;--line:#7db4ff;
---gap:#ffffff14}}
+--gap:#ffffff14;--band:#9aa6b34d;--median:#a3adb8}}
 *{box-sizing:border-box}
 body{margin:0 auto;padding:0 12px 48px;max-width:680px;background:var(--bg);color:var(--ink);
 font:17px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;overflow-wrap:anywhere}
@@ -44,6 +45,10 @@ summary{cursor:pointer;font-weight:600;padding:8px 0}
 .graph{width:100%;height:auto;display:block}
 .graph text{font:11px system-ui,sans-serif;fill:var(--soft)}
 .graph .grid{stroke:var(--edge)}.graph .line{fill:none;stroke:var(--line);stroke-width:2}
+.graph .band{fill:var(--band)}
+.graph .median{fill:none;stroke:var(--median);stroke-width:1;stroke-dasharray:2 2}
+.graph.key{display:inline-block;width:22px;height:12px;vertical-align:baseline}
+figure{margin:12px 0 0}
 .graph .gap{fill:var(--gap)}.graph .onset{stroke:var(--critical);stroke-width:1.5;stroke-dasharray:4 3}
 .graph .onset-word{fill:var(--critical);font-weight:600}
 .time{color:var(--soft);font-variant-numeric:tabular-nums;margin-right:.5em}

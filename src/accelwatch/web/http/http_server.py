@@ -183,7 +183,7 @@ class HttpServer:
                 change = await change_of(request, query, admitted)
                 return await (self._pages if visited is None else visited).act(change)
             if visited is not None:
-                return visited.show(visit_of(request, query, admitted))
+                return await visited.show(visit_of(request, query, admitted))
             page = self._pages.page(request.path, query, request.headers)
             return page if isinstance(page, Page) else await page
         except UnmetError as error:

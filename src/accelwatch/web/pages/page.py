@@ -78,7 +78,7 @@ class VisitedPages(Protocol):
         """
         ...
 
-    def show(self, visit: Visit) -> Page:
+    async def show(self, visit: Visit) -> Page:
         """The page for GET and HEAD, which change nothing. Raises AccelwatchError."""
         ...
 

@@ -1,0 +1,97 @@
+"""The graphs of an incident in words, and how high they are: the same in browser and terminal. Pure."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from accelwatch.exposition.display import quantity
+from accelwatch.fleet.documents.graphs import IncidentGraphs, Line, QuantityGraph
+from accelwatch.schema.timestamps import unix_seconds
+
+# Share of its level by which the axis of a line that does not move is wider than the line.
+_FLAT = 0.05
+# The last step is still open, so that what is heard every few seconds may have no value in it yet.
+_STILL_NOW = 2
+
+
+def start_of(graphs: IncidentGraphs) -> float:
+    """Unix seconds at which the first step begins. Raises WireError."""
+    steps = max((len(graph.values) for graph in graphs.graphs), default=0)
+    return unix_seconds(graphs.end) - steps * graphs.step_s
+
+
+def bounds(graph: QuantityGraph) -> tuple[float, float]:
+    """The least and the greatest number of the axis; different ones, whatever is drawn."""
+    lines = (graph.values, graph.lower_quartile, graph.upper_quartile)
+    present = [value for line in lines for value in line if value is not None]
+    if not present:
+        return 0.0, 1.0
+    low, high = min(present), max(present)
+    if 0.0 <= low < 0.5 * high:
+        low = 0.0
+    if high == low:
+        room = abs(high) * _FLAT or 1.0
+        return low - room, high + room
+    return low, high
+
+
+def value_text(graph: QuantityGraph, value: float, *, ascii_only: bool = False) -> str:
+    """A value as people see it; of seconds that grow in a second their share."""
+    if graph.rate and graph.unit == "seconds":
+        return f"{value:.0%}"
+    return quantity(graph.name, float(value), ascii_only=ascii_only) + ("/s" if graph.rate else "")
+
+
+def caption(graphs: IncidentGraphs, graph: QuantityGraph, *, ascii_only: bool = False) -> str:
+    """What the picture shows, for those who do not see it. Raises WireError."""
+
+    def written(value: float) -> str:
+        return value_text(graph, value, ascii_only=ascii_only)
+
+    at = _last(graph.values)
+    text = f"{graphs.line}: no value"
+    if at is not None:
+        text = f"{graphs.line}: {written(graph.values[at] or 0.0)}{_when(graphs, graph, at)}"
+    if graph.absent:
+        text += f" ({graph.absent})"
+    at = _last(graph.median)
+    if at is None or not graph.peers:
+        return f"{text}; no peers to compare with"
+    low, middle, high = (
+        written(line[at] or 0.0)
+        for line in (graph.lower_quartile, graph.median, graph.upper_quartile)
+    )
+    band = graphs.band if graph.peers != 1 else graphs.band.replace("devices", "device", 1)
+    spread = "" if low == high else f", half of them {low} to {high}"
+    return f"{text}; {graph.peers} {band}: {middle}{spread}{_when(graphs, graph, at)}"
+
+
+def _last(line: Line) -> int | None:
+    """The newest step with a value."""
+    return next((at for at in range(len(line) - 1, -1, -1) if line[at] is not None), None)
+
+
+def _when(graphs: IncidentGraphs, graph: QuantityGraph, at: int) -> str:
+    """When a value was told that is not of now."""
+    behind = len(graph.values) - 1 - at
+    if behind < _STILL_NOW:
+        return ""
+    return f" until {clock(unix_seconds(graphs.end) - behind * graphs.step_s)}"
+
+
+def clock(time: float, *, seconds: bool = False) -> str:
+    """`11:06` or `11:06:30`, UTC."""
+    return datetime.fromtimestamp(time, UTC).strftime("%H:%M:%S" if seconds else "%H:%M")
+
+
+def runs(*lines: Sequence[float | None]) -> list[tuple[int, int]]:
+    """First step, and the one after the last, of each stretch in which all lines have values."""
+    stretches: list[tuple[int, int]] = []
+    first = None
+    for at, values in enumerate((*zip(*lines, strict=False), (None,))):
+        present = all(value is not None for value in values)
+        if present and first is None:
+            first = at
+        elif not present and first is not None:
+            stretches.append((first, at))
+            first = None
+    return stretches
