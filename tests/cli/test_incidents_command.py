@@ -14,6 +14,7 @@ from accelwatch.cli.startup.app import build
 from accelwatch.cli.startup.entry import dispatch
 from accelwatch.config.model import RuleSettings
 from support.fleet.hub_peers import agent, hub
+from support.fleet.two_nodes import view
 from support.machines import composed as machines
 
 RULES = """\
@@ -33,6 +34,40 @@ async def typed(*words: str) -> tuple[int, str, str]:
     """Exit code, output and what is said beside it."""
     result = await asyncio.to_thread(CliRunner().invoke, build(), list(words))
     return result.exit_code, result.stdout, result.stderr or str(result.exception or "")
+
+
+HOT = """\
+version: 1
+rules:
+- {id: gpu.hot, title: Hot, when: temperature_celsius > 80, for: 0s, severity: warning}
+"""
+
+
+def test_an_incident_is_compared_with_its_peers_in_words(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(HOT, encoding="utf-8")
+    rules = RuleSettings(files=(str(file),), interval_s=0.1)
+    degrees = {0: 45.0, 1: 50.0, 2: 47.0, 3: 91.0}
+    views = [view(at, {("temperature_celsius", "gpu"): told}) for at, told in degrees.items()]
+
+    async def main() -> None:
+        async with (
+            agent(machines.snapshot(*views)) as one,
+            hub(one.address, rules=rules) as running,
+        ):
+            while not (await running.get("/v1/incidents"))["incidents"]:
+                await asyncio.sleep(0.02)
+            code, out, _ = await typed("incidents", "i1", "--hub", running.base)
+            assert code == 0
+            (line,) = [line for line in out.splitlines() if line.startswith("compared")]
+            assert line == (
+                f"compared   temperature_celsius.gpu: {one.address} nvidia3: 91 °C; 3 other devices "
+                "of model NVIDIA H100 80GB HBM3: 47 °C, half of them 46 °C to 48 °C"
+            )
+            _, out, _ = await typed("incidents", "i1", "--json", "--hub", running.base)
+            assert json.loads(out)["id"] == "i1"
+
+    asyncio.run(main())
 
 
 def test_what_goes_on_is_told(tmp_path: Path) -> None:
@@ -61,6 +96,7 @@ def test_what_goes_on_is_told(tmp_path: Path) -> None:
             assert code == 0
             assert "what to do reboot the node" in out
             assert "evidence   state is lost" in out
+            assert "compared" not in out, "nothing is known of it"
             assert "trust      plain: unauthenticated (plain HTTP)" in out
             assert (await typed("incidents", "show", "i1", *asking))[:2] == (0, out)
 

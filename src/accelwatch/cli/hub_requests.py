@@ -40,7 +40,12 @@ def fetch_page(hub: HubFlags, path: str, query: Mapping[str, str]) -> bytes:
 
     Raises AccelwatchError.
     """
-    return _over(_resolve_addresses(hub), lambda session: session.document(path, query))
+    return fetch(hub, lambda session: session.document(path, query))
+
+
+def fetch(hub: HubFlags, request: "Callable[[HubSession], Awaitable[T]]") -> "T":
+    """Several pages of whoever judges, over one session. Raises AccelwatchError."""
+    return _over(_resolve_addresses(hub), request)
 
 
 def changed(

@@ -21,7 +21,7 @@ def test_the_line_of_the_device_and_the_quartiles_of_its_peers() -> None:
     fleet.draw({("a", 0): 400.0, **PEERS}, steps=30)
     fleet.draw({("a", 0): 200.0, **PEERS}, steps=10)
     drawn = fleet.graphs(fleet.incident())
-    (graph,) = drawn.graphs
+    (graph,) = drawn.main
     assert (graph.name, graph.unit, graph.rate, graph.peers) == ("power_watts", "watts", False, 3)
     assert drawn.line == "a nvidia0"
     assert drawn.band == "other devices of job 7 and model NVIDIA H100 80GB HBM3"
@@ -40,7 +40,7 @@ def test_missing_samples_of_the_device_are_a_gap_beside_a_whole_band() -> None:
     fleet.draw({("a", 0): 400.0, **PEERS}, steps=30)
     fleet.draw({("a", 0): None, **PEERS}, steps=5)
     fleet.draw({("a", 0): 400.0, **PEERS}, steps=2)
-    (graph,) = fleet.graphs(fleet.incident()).graphs
+    (graph,) = fleet.graphs(fleet.incident()).main
     assert graph.values[-9:-1] == (400.0, *[None] * 5, 400.0, 400.0)
     assert graph.median[-9:-1] == (400.0,) * 8
 
@@ -49,7 +49,7 @@ def test_missing_samples_of_all_peers_are_a_gap_of_the_band() -> None:
     fleet = fleet_of_four()
     fleet.draw({("a", 0): 400.0, **PEERS}, steps=30)
     fleet.draw({("a", 0): 400.0}, steps=3)
-    (graph,) = fleet.graphs(fleet.incident()).graphs
+    (graph,) = fleet.graphs(fleet.incident()).main
     assert graph.values[-5:-1] == (400.0,) * 4
     assert graph.median[-5:-1] == (400.0, None, None, None)
 
@@ -59,7 +59,7 @@ def test_of_a_node_the_median_of_its_devices_is_drawn() -> None:
     watts = {("a", 0): 100.0, ("a", 1): 200.0, ("a", 2): 600.0, ("b", 0): 500.0}
     fleet.draw(watts, steps=30)
     drawn = fleet.graphs(fleet.incident(index=None))
-    (graph,) = drawn.graphs
+    (graph,) = drawn.main
     assert drawn.line == "the median of the 3 devices of a"
     assert graph.values[-3:-1] == (200.0, 200.0)
     assert graph.median[-3:-1] == (500.0, 500.0)
@@ -69,7 +69,7 @@ def test_one_device_alone_has_a_line_and_no_band() -> None:
     fleet = JobFleet("a")
     fleet.draw({("a", 0): 400.0}, steps=30)
     drawn = fleet.graphs(fleet.incident())
-    (graph,) = drawn.graphs
+    (graph,) = drawn.main
     assert (graph.peers, drawn.band) == (0, "")
     assert set(graph.median) == {None}
     assert graph.values[-2] == 400.0
@@ -80,22 +80,35 @@ def test_at_most_three_are_drawn_in_the_order_of_the_evidence() -> None:
     fleet.draw({("a", 0): 400.0, **PEERS}, steps=30)
     signals = ("memory_used_bytes", "temperature_celsius", "power_watts", "utilization_ratio")
     drawn = fleet.graphs(fleet.incident(signals=signals))
-    names = [graph.name for graph in drawn.graphs]
+    names = [graph.name for graph in drawn.main]
     assert names == ["memory_used_bytes", "temperature_celsius.gpu", "power_watts"]
+
+
+def test_beside_the_evidence_there_is_what_shows_the_work() -> None:
+    fleet = fleet_of_four()
+    fleet.draw({("a", 0): 400.0, **PEERS}, steps=30)
+    drawn = fleet.graphs(fleet.incident())
+    assert [(graph.name, graph.evidence) for graph in drawn.graphs] == [
+        ("power_watts", True),
+        ("temperature_celsius.gpu", False),
+        ("utilization_ratio", False),
+    ]
+    assert len({len(graph.values) for graph in drawn.graphs}) == 1
 
 
 def test_a_part_of_a_rule_names_its_series() -> None:
     fleet = fleet_of_four()
     fleet.draw({("a", 0): 400.0, **PEERS}, steps=30)
     drawn = fleet.graphs(fleet.incident(signals=('avg(power_watts, "5m") < 0.6 * x',)))
-    assert [graph.name for graph in drawn.graphs] == ["power_watts"]
+    assert [graph.name for graph in drawn.main] == ["power_watts"]
 
 
 def test_of_an_event_power_and_temperature_are_drawn() -> None:
     fleet = fleet_of_four()
     fleet.draw({("a", 0): 400.0, **PEERS}, steps=30)
     drawn = fleet.graphs(fleet.incident(signals=("nvidia_xid_79",)))
-    assert [graph.name for graph in drawn.graphs] == ["power_watts", "temperature_celsius.gpu"]
+    assert not any(graph.evidence for graph in drawn.graphs)
+    assert [graph.name for graph in drawn.main] == ["power_watts", "temperature_celsius.gpu"]
     assert drawn.notes == ()
 
 
@@ -104,7 +117,7 @@ def test_of_what_no_history_is_kept_it_says_so() -> None:
     fleet.draw({("a", 0): 400.0, **PEERS}, steps=30)
     signals = ("power_watts", "clock_hertz.sm", "host_memory_available_bytes")
     drawn = fleet.graphs(fleet.incident(signals=signals))
-    assert [graph.name for graph in drawn.graphs] == ["power_watts"]
+    assert [graph.name for graph in drawn.main] == ["power_watts"]
     assert drawn.notes == (
         "no history of clock_hertz.sm is kept on this hub",
         "no history of host_memory_available_bytes is kept on this hub",
@@ -115,7 +128,7 @@ def test_of_what_the_device_has_not_told_it_says_so() -> None:
     fleet = fleet_of_four()
     fleet.draw({("a", 0): None, **PEERS}, steps=30)
     drawn = fleet.graphs(fleet.incident())
-    assert [graph.name for graph in drawn.graphs] == [
+    assert [graph.name for graph in drawn.main] == [
         "temperature_celsius.gpu",
         "utilization_ratio",
     ]
@@ -133,7 +146,7 @@ def test_a_series_that_rules_have_windows_over_is_drawn_as_far_as_they_reach() -
         )
         fleet.fleet.table.sample(fleet.clock.monotonic(), fleet.fleet.groups.jobs())
         fleet.clock.advance(10.0)
-    (graph,) = fleet.graphs(fleet.incident(signals=("clock_hertz.sm",))).graphs
+    (graph,) = fleet.graphs(fleet.incident(signals=("clock_hertz.sm",))).main
     assert graph.peers == 3
     assert graph.values[-3:] == (1.0e9,) * 3
     assert graph.median[-3:] == (2.0e9,) * 3
@@ -145,7 +158,7 @@ def test_the_picture_begins_minutes_before_the_incident() -> None:
     fleet.draw({("a", 0): 400.0, **PEERS}, steps=90)
     drawn = fleet.graphs(fleet.incident(ago_s=60.0))
     began = unix_seconds(drawn.since)
-    start = unix_seconds(drawn.end) - drawn.step_s * len(drawn.graphs[0].values)
+    start = unix_seconds(drawn.end) - drawn.step_s * len(drawn.main[0].values)
     assert 600.0 <= began - start <= 610.0
 
 
@@ -153,7 +166,7 @@ def test_what_began_before_all_that_is_kept_is_said() -> None:
     fleet = fleet_of_four()
     fleet.draw({("a", 0): 400.0, **PEERS}, steps=95)
     drawn = fleet.graphs(fleet.incident(ago_s=7200.0))
-    assert len(drawn.graphs[0].values) == 90
+    assert len(drawn.main[0].values) == 90
     assert drawn.notes == ("it began 2 h ago, before these graphs",)
 
 
@@ -164,7 +177,7 @@ def test_of_one_that_is_over_the_picture_ends_where_it_ended() -> None:
     fleet.draw({("a", 0): 400.0, **PEERS}, steps=10)
     drawn = fleet.graphs(fleet.incident(ago_s=200.0, closed=closed))
     assert 0.0 <= unix_seconds(drawn.end) - closed < drawn.step_s
-    assert 400.0 not in drawn.graphs[0].values
+    assert 400.0 not in drawn.main[0].values
 
 
 def test_of_one_that_was_over_long_ago_nothing_is_left() -> None:
@@ -185,7 +198,7 @@ def test_a_lost_device_is_a_gap_with_its_state() -> None:
         lost = machines.lost_view(0)
         fleet.fleet.read(fleet.keys["a"], [lost], fleet.clock.wall(), 1.0)
         fleet.draw(PEERS)
-    (graph,) = fleet.graphs(fleet.incident()).graphs
+    (graph,) = fleet.graphs(fleet.incident()).main
     assert graph.absent == "lost"
     assert graph.values[-5:] == (None,) * 5
     assert graph.values[-6] == 400.0
@@ -195,7 +208,7 @@ def test_who_is_heard_every_half_minute_has_a_line_without_holes() -> None:
     fleet = fleet_of_four(interval_s=30.0)
     fleet.draw({("a", 0): 400.0, **PEERS}, steps=30, every_s=30.0)
     drawn = fleet.graphs(fleet.incident())
-    (graph,) = drawn.graphs
+    (graph,) = drawn.main
     assert drawn.step_s == 40.0
     assert set(graph.values) == {400.0}
     assert set(graph.median) == {400.0}
@@ -228,7 +241,7 @@ def test_a_device_of_a_thousand_nodes_is_beside_some_of_them() -> None:
     fleet = JobFleet(names, jobs=dict.fromkeys(names, "7"))
     fleet.tell({(name, 0): {POWER: float(at)} for at, name in enumerate(names)})
     drawn = fleet.graphs(fleet.incident("n0"))
-    (graph,) = drawn.graphs
+    (graph,) = drawn.main
     assert graph.peers == MOST_PEERS
     chosen = f"other devices, evenly chosen of {len(names) - 1}, of job 7 "
     assert drawn.band.startswith(chosen)

@@ -115,7 +115,12 @@ def test_the_graphs_of_an_incident_are_those_of_its_evidence_beside_the_peers(
             page = await running.get("/v1/incidents/i1/graphs")
             assert (page["id"], page["line"]) == ("i1", f"{one.address} nvidia3")
             assert page["band"] == "other devices of model NVIDIA H100 80GB HBM3"
-            (graph,) = page["graphs"]
+            graph, *beside = page["graphs"]
+            assert [graph["evidence"], *(other["evidence"] for other in beside)] == [
+                True,
+                False,
+                False,
+            ]
             assert (graph["name"], graph["unit"]) == ("temperature_celsius.gpu", "celsius")
             assert graph["peers"] == 3
             assert (91.0, 47.0) in zip(graph["values"], graph["median"], strict=True)

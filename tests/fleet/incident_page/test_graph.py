@@ -7,7 +7,7 @@ import pytest
 
 from accelwatch.fleet.documents.graphs import IncidentGraphs, QuantityGraph
 from accelwatch.fleet.incident_page.graph import graph_of
-from accelwatch.fleet.picture.graph_text import caption
+from accelwatch.fleet.picture.graph_text import bounds, caption
 from accelwatch.schema.timestamps import timestamp
 
 END = 1_795_000_000.0
@@ -96,6 +96,14 @@ def test_axes_have_units_and_times() -> None:
     assert ">400 W<" in svg
     assert "UTC" in svg
     assert "began 11:06:30" in svg
+
+
+def test_noise_does_not_fill_the_picture_and_a_share_is_no_more_than_all() -> None:
+    assert bounds(quantity_graph(696.0, 700.0)) == pytest.approx((628.0, 768.0))
+    assert bounds(quantity_graph(0.97, 0.99, unit="ratio")) == pytest.approx((0.802, 1.0))
+    assert bounds(quantity_graph(500.0, 700.0)) == (500.0, 700.0)
+    assert bounds(quantity_graph(100.0, 700.0)) == (0.0, 700.0)
+    assert bounds(quantity_graph(0.0)) == (-1.0, 1.0)
 
 
 @pytest.mark.parametrize("onset", [END - 100.0, END + 100.0])

@@ -13,6 +13,7 @@ import msgspec
 from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import AccelwatchError
+from accelwatch.fleet.documents.graphs import IncidentGraphs
 from accelwatch.fleet.documents.remedies import Commanded, RemediesPage
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.picture.model import FIELDS, FleetView, Past, Problem
@@ -282,6 +283,7 @@ class FedFleet:
         self.opened: list[str] = []
         self.sources: list[FedSource] = []
         self.past_of: Past | None = None
+        self.graphs_of: IncidentGraphs | None = None
         self.fleet_past_of: Past | None = None
         self.asked_past = 0
         self.explanation: Explanation | None = None
@@ -330,6 +332,10 @@ class FedFleet:
     async def past(self, node: str, device: str) -> Past | None:
         """What was given for all devices."""
         return self.past_of
+
+    async def graphs(self, incident: str) -> IncidentGraphs | None:
+        """What was given for all incidents."""
+        return self.graphs_of
 
     async def fleet_past(self) -> Past | None:
         """What was given for the fleet."""

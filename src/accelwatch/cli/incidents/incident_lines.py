@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.base.untrusted_text import printable
 from accelwatch.cli.table_lines import columns
+from accelwatch.fleet.documents.graphs import IncidentGraphs
+from accelwatch.fleet.picture.graph_text import captions
 from accelwatch.fleet.picture.incidents import location_of
 from accelwatch.schema.provenance import provenance_text
 
@@ -62,8 +64,8 @@ def _several(names: Sequence[str]) -> str:
     return f"{names[0]}{more}" if names else "-"
 
 
-def incident_text(incident: IncidentDocument) -> bytes:
-    """All of one incident, with its history."""
+def incident_text(incident: IncidentDocument, graphs: IncidentGraphs | None = None) -> bytes:
+    """All of one incident, with its history; `graphs` are its evidence beside the peers."""
     lines = [
         f"{incident.id}  {incident.severity}  {incident.state}  {incident.title}",
         f"where      {location_of(incident)}",
@@ -86,6 +88,7 @@ def incident_text(incident: IncidentDocument) -> bytes:
     }
     lines += [f"{name:11}{value}" for name, value in fields.items() if value]
     lines += [f"evidence   {record.text}" for record in incident.evidence]
+    lines += [f"compared   {text}" for text in (captions(graphs) if graphs is not None else ())]
     for entry in incident.timeline:
         actor = f" (by {entry.actor})" if entry.actor else ""
         lines.append(f"{entry.time}  {entry.kind:9} {entry.text}{actor}")

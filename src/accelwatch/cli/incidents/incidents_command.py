@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 import click
@@ -13,11 +13,15 @@ from accelwatch.alerting.evaluation.silences.documents import Closed, NoteWritte
 from accelwatch.base.durations import reading_interval
 from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import OK
-from accelwatch.cli.hub_requests import HubFlags, changed, fetch_page, who
+from accelwatch.cli.hub_requests import HubFlags, changed, fetch, fetch_page, who
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.parameters import argument, option
 from accelwatch.fleet.hub_client.documents import decoded
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.documents.graphs import IncidentGraphs
+    from accelwatch.fleet.hub_client.connection.session import HubSession
 
 _USAGE = (
     "write: accelwatch incidents [ID], accelwatch incidents close ID,"
@@ -147,11 +151,11 @@ def show_incidents(id_: str | None, flags: IncidentFlags, hub: HubFlags) -> int:
     interval_s, due = flags.interval_s, time.monotonic()
     complained: list[str] = []
     for number in itertools.count(1):
-        document = _fetch(id_, flags, hub)
+        document, graphs = _fetch(id_, flags, hub)
         if flags.as_json:
             write_stdout(document)
         else:
-            complaints, text = _text(id_, document, with_time=interval_s is not None)
+            complaints, text = _text(id_, document, graphs, with_time=interval_s is not None)
             # A complaint that lasts is not repeated every interval.
             if complaints != complained:
                 for complaint in complaints:
@@ -167,20 +171,35 @@ def show_incidents(id_: str | None, flags: IncidentFlags, hub: HubFlags) -> int:
     return OK
 
 
-def _fetch(id_: str | None, flags: IncidentFlags, hub: HubFlags) -> bytes:
-    if id_ is not None:
-        return fetch_page(hub, f"/v1/incidents/{quote(id_, safe='')}", {})
-    query = {"state": flags.state, "severity": flags.severity, "node": flags.node}
-    return fetch_page(hub, "/v1/incidents", {k: v for k, v in query.items() if v is not None})
+def _fetch(
+    id_: str | None, flags: IncidentFlags, hub: HubFlags
+) -> "tuple[bytes, IncidentGraphs | None]":
+    """The document, and of one incident for people its evidence beside the peers."""
+    if id_ is None:
+        query = {"state": flags.state, "severity": flags.severity, "node": flags.node}
+        requested = {key: value for key, value in query.items() if value is not None}
+        return fetch_page(hub, "/v1/incidents", requested), None
+    path = f"/v1/incidents/{quote(id_, safe='')}"
+    if flags.as_json:
+        return fetch_page(hub, path, {}), None
+
+    async def request(session: "HubSession") -> "tuple[bytes, IncidentGraphs | None]":
+        from accelwatch.fleet.hub_client.graphs import graphs_of
+
+        return await session.document(path, {}), await graphs_of(session, id_)
+
+    return fetch(hub, request)
 
 
-def _text(id_: str | None, document: bytes, *, with_time: bool) -> tuple[list[str], bytes]:
+def _text(
+    id_: str | None, document: bytes, graphs: "IncidentGraphs | None", *, with_time: bool
+) -> tuple[list[str], bytes]:
     """What is to be complained of, and what people read; with a heading that has the time."""
     from accelwatch.cli.incidents.incident_lines import incident_text, table
     from accelwatch.schema.timestamps import timestamp
 
     if id_ is not None:
-        complaints, count, text = [], 1, incident_text(decoded(document, IncidentDocument))
+        complaints, count, text = [], 1, incident_text(decoded(document, IncidentDocument), graphs)
     else:
         page = decoded(document, IncidentsPage)
         complaints, count, text = list(page.problems), len(page.incidents), table(page.incidents)

@@ -2,6 +2,8 @@
 
 import msgspec
 
+# Drawn where the evidence is no quantity: they show whether the device still works.
+MOST_OTHERS = 2
 # By step, oldest first; null where there is no value.
 Line = tuple[float | None, ...]
 
@@ -20,6 +22,8 @@ class QuantityGraph(msgspec.Struct, frozen=True, kw_only=True):
     lower_quartile: Line = ()
     median: Line = ()
     upper_quartile: Line = ()
+    # Whether the evidence is about it; others show what happened to the work.
+    evidence: bool = True
     # Peers that told any of it.
     peers: int = 0
     # Why there is no value now, such as a device state; empty where there is one.
@@ -32,7 +36,7 @@ class QuantityGraph(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IncidentGraphs(msgspec.Struct, frozen=True, kw_only=True):
-    """The graphs of an incident, those of the first evidence first. Times are RFC 3339."""
+    """The graphs of an incident: of the evidence in its order, then others. Times are RFC 3339."""
 
     id: str
     # Whose the lines are: `n002 nvidia3`, or `the median of the 8 devices of n002`.
@@ -47,3 +51,9 @@ class IncidentGraphs(msgspec.Struct, frozen=True, kw_only=True):
     graphs: tuple[QuantityGraph, ...]
     # What is not drawn, and why, in sentences.
     notes: tuple[str, ...] = ()
+
+    @property
+    def main(self) -> tuple[QuantityGraph, ...]:
+        """Those of the evidence; where it is no quantity, such as an event, the first others."""
+        evidence = tuple(graph for graph in self.graphs if graph.evidence)
+        return evidence or self.graphs[:MOST_OTHERS]

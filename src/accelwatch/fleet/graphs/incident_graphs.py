@@ -16,9 +16,8 @@ from accelwatch.fleet.graphs.peers import Subject, subject_of
 from accelwatch.fleet.graphs.quartiles import Quartiles, quartiles
 from accelwatch.fleet.graphs.recent import SPAN, Recent, Values
 from accelwatch.fleet.graphs.signals import (
+    BESIDE,
     MOST_GRAPHS,
-    MOST_USUAL,
-    USUAL,
     kept_as,
     numeric_series,
     unkept,
@@ -59,18 +58,25 @@ async def graphs_of(fleet: Fleet, incident: Incident, work: LongWork) -> Inciden
     if recent.is_over:
         note = f"no graph: it was over before the last {SPAN}, of which this hub keeps history"
         return msgspec.structs.replace(document, notes=(note,))
-    chosen, notes = await _chosen(incident, subject, recent, work)
+    evidence, notes = await _of_evidence(incident, subject, recent, work)
+    beside = await _beside(evidence, recent, work)
+    chosen = _from_first([*evidence, *beside], recent.least)
     absent = _absent(fleet, incident) if recent.ends_now else {}
-    graphs = [await _graph(values, absent, work) for values in chosen]
+    graphs = [
+        await _graph(values, absent, work, evidence=at < len(evidence))
+        for at, values in enumerate(chosen)
+    ]
     if chosen:
         notes += _started_before(incident, recent.end - len(chosen[0].line) * recent.step_s, fleet)
+    else:
+        notes.append(f"no graph: no history of {subject.name} in the last {SPAN}")
     return msgspec.structs.replace(document, graphs=tuple(graphs), notes=tuple(notes))
 
 
-async def _chosen(
+async def _of_evidence(
     incident: Incident, subject: Subject, recent: Recent, work: LongWork
 ) -> tuple[list[Values], list[str]]:
-    """What is drawn, all over the same steps, and why something is not."""
+    """What is drawn of it, and why something is not."""
     chosen: list[Values] = []
     notes: list[str] = []
     kept = recent.kept()
@@ -86,18 +92,32 @@ async def _chosen(
             )
         elif len(chosen) < MOST_GRAPHS:
             chosen.append(values)
-    if not chosen:
-        chosen = [values for series in USUAL if (values := recent.values(series)) is not None]
-        chosen = chosen[:MOST_USUAL]
-    if not chosen:
-        notes.append(f"no graph: no history of {subject.name} in the last {SPAN}")
-        return [], notes
-    steps = len(chosen[0].line)
-    first = max(min(*(values.first for values in chosen), steps - recent.least), 0)
-    return [values.since(first) for values in chosen], notes
+    return chosen, notes
 
 
-async def _graph(values: Values, absent: Mapping[str, str], work: LongWork) -> QuantityGraph:
+async def _beside(evidence: Sequence[Values], recent: Recent, work: LongWork) -> list[Values]:
+    """What shows the work, where the evidence is not about it already."""
+    drawn = [values.series for values in evidence]
+    beside = []
+    for series in BESIDE:
+        values = None if series in drawn else recent.values(series)
+        await work.rest()
+        if values is not None:
+            beside.append(values)
+    return beside
+
+
+def _from_first(chosen: Sequence[Values], least: int) -> list[Values]:
+    """All from the first step in which anything is known, and so over the same steps."""
+    if not chosen:
+        return []
+    first = min(*(values.first for values in chosen), len(chosen[0].line) - least)
+    return [values.since(max(first, 0)) for values in chosen]
+
+
+async def _graph(
+    values: Values, absent: Mapping[str, str], work: LongWork, *, evidence: bool
+) -> QuantityGraph:
     chunks: list[Quartiles] = []
     for chunk in quartiles(values.peers):
         chunks.append(chunk)
@@ -109,6 +129,7 @@ async def _graph(values: Values, absent: Mapping[str, str], work: LongWork) -> Q
         name=name,
         unit="" if row is None else row.unit,
         rate=values.rate,
+        evidence=evidence,
         values=line,
         lower_quartile=lower,
         median=middle,

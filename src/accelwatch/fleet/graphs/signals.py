@@ -8,14 +8,12 @@ from accelwatch.schema.metrics import Kind, Series, by_key
 from accelwatch.schema.series import path_of, series_of
 
 MOST_GRAPHS = 3
-# What is drawn where the evidence is no quantity, such as an event: it shows whether it still works.
-USUAL: tuple[Series, ...] = (
+# What is drawn beside the evidence: it shows what happened to the work.
+BESIDE: tuple[Series, ...] = (
     ("power_watts",),
     ("temperature_celsius", "gpu"),
     ("utilization_ratio",),
 )
-# What is drawn of these.
-MOST_USUAL = 2
 _NUMBERS = (Kind.GAUGE, Kind.COUNTER, Kind.STATE)
 # A word of an expression: a key of the catalogue, and what a dot puts behind it.
 _TOKEN = re.compile(r"[a-z][a-z0-9_]*(?:\.[A-Za-z0-9_\\.-]+)?")

@@ -13,6 +13,7 @@ from accelwatch.alerting.incidents.model.incident import IncidentState
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.version import __version__
+from accelwatch.fleet.documents.graphs import IncidentGraphs
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
 from accelwatch.fleet.hub_client.connection.session import HubSession
@@ -120,6 +121,10 @@ class AgentIncidents:
 
     async def past(self, _node: str, _device: str) -> Past | None:
         """An agent keeps no past of devices."""
+        return None
+
+    async def graphs(self, _incident: str) -> IncidentGraphs | None:
+        """An agent keeps no past of devices, and knows no peers."""
         return None
 
     async def fleet_past(self) -> Past | None:

@@ -16,12 +16,14 @@ from accelwatch.fleet.documents.fleet import (
     FleetHistory,
     HistoryDocument,
 )
+from accelwatch.fleet.documents.graphs import IncidentGraphs
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
 from accelwatch.fleet.hub_client.connection.messages import Received, tag
 from accelwatch.fleet.hub_client.connection.session import HubSession, node_path
 from accelwatch.fleet.hub_client.connection.stream import follow
 from accelwatch.fleet.hub_client.explaining import explained
+from accelwatch.fleet.hub_client.graphs import graphs_of
 from accelwatch.fleet.hub_client.incident_changes import IncidentChanges
 from accelwatch.fleet.hub_client.labels import Labels
 from accelwatch.fleet.hub_client.node import NodeSource
@@ -143,6 +145,10 @@ class HubSource:
     async def past(self, node: str, device: str) -> Past | None:
         """Recent history of a device by its id; None where there is none."""
         return await past_of(self._session, node, device)
+
+    async def graphs(self, incident: str) -> IncidentGraphs | None:
+        """The evidence of an incident over time beside its peers; None of a hub that makes no graphs."""
+        return await graphs_of(self._session, incident)
 
     async def fleet_past(self) -> Past | None:
         """The fleet over the last hour; None of a hub that does not keep it."""

@@ -179,14 +179,14 @@ def _evidence(shown: Shown) -> Markup:
 
 def _graphs(graphs: IncidentGraphs) -> Iterable[Markup]:
     """Each graph with what it is of above and what it shows below, then why something is not drawn."""
-    for graph in graphs.graphs:
+    for graph in graphs.main:
         yield element(
             "figure",
             element("p", graph.title, class_="soft small"),
             graph_of(graphs, graph),
             element("figcaption", f"{caption(graphs, graph)}.", class_="soft small"),
         )
-    if any(graph.peers for graph in graphs.graphs):
+    if any(graph.peers for graph in graphs.main):
         yield legend()
     for note in graphs.notes:
         yield element("p", f"{note[:1].upper()}{note[1:]}.", class_="soft small")

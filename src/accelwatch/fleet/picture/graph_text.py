@@ -7,8 +7,9 @@ from accelwatch.exposition.display import quantity
 from accelwatch.fleet.documents.graphs import IncidentGraphs, Line, QuantityGraph
 from accelwatch.schema.timestamps import unix_seconds
 
-# Share of its level by which the axis of a line that does not move is wider than the line.
-_FLAT = 0.05
+# Share of its level that an axis spans at least: noise of a percent does not fill the picture, and a
+# device that is 5 percent off, the least that the detector is to find, is a quarter of its height off.
+_LEAST_SPAN = 0.2
 # The last step is still open, so that what is heard every few seconds may have no value in it yet.
 _STILL_NOW = 2
 
@@ -28,10 +29,13 @@ def bounds(graph: QuantityGraph) -> tuple[float, float]:
     low, high = min(present), max(present)
     if 0.0 <= low < 0.5 * high:
         low = 0.0
-    if high == low:
-        room = abs(high) * _FLAT or 1.0
-        return low - room, high + room
-    return low, high
+    missing = _LEAST_SPAN * max(abs(low), abs(high)) - (high - low)
+    if missing > 0.0:
+        top = high + missing / 2
+        if graph.unit == "ratio" and high <= 1.0:
+            top = min(top, 1.0)
+        return top - (high - low) - missing, top
+    return (low, high) if high > low else (low - 1.0, high + 1.0)
 
 
 def value_text(graph: QuantityGraph, value: float, *, ascii_only: bool = False) -> str:
@@ -63,6 +67,11 @@ def caption(graphs: IncidentGraphs, graph: QuantityGraph, *, ascii_only: bool = 
     band = graphs.band if graph.peers != 1 else graphs.band.replace("devices", "device", 1)
     spread = "" if low == high else f", half of them {low} to {high}"
     return f"{text}; {graph.peers} {band}: {middle}{spread}{_when(graphs, graph, at)}"
+
+
+def captions(graphs: IncidentGraphs) -> list[str]:
+    """Those of the evidence, each with what it is of. Raises WireError."""
+    return [f"{graph.title}: {caption(graphs, graph)}" for graph in graphs.main]
 
 
 def _last(line: Line) -> int | None:

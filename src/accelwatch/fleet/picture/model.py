@@ -9,6 +9,7 @@ from typing import Protocol
 import msgspec
 
 from accelwatch.alerting.evaluation.explanation import Explanation
+from accelwatch.fleet.documents.graphs import IncidentGraphs
 from accelwatch.fleet.picture.changing import IncidentChanges
 from accelwatch.fleet.picture.remedies import RemedySource
 from accelwatch.fleet.picture.source import SnapshotSource
@@ -146,6 +147,10 @@ class FleetSource(Protocol):
 
     async def past(self, node: str, device: str) -> Past | None:
         """Recent history of a device by its id; None where there is none. Never raises for a fault."""
+        ...
+
+    async def graphs(self, incident: str) -> IncidentGraphs | None:
+        """The graphs of an incident by its id; None where nobody makes them. A fault is None too."""
         ...
 
     async def fleet_past(self) -> Past | None:

@@ -13,6 +13,7 @@ from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch.exposition.display import duration
 from accelwatch.expr import Expression
+from accelwatch.fleet.documents.graphs import IncidentGraphs
 from accelwatch.fleet.picture.model import FleetView, Past, Problem
 from accelwatch.fleet.picture.timeline import Marker, Playback, Timeline
 from accelwatch.fleet.replay.archive import ReplayedArchive
@@ -110,6 +111,10 @@ class ArchiveSource:
         now = _ms(self._shown)
         with contextlib.suppress(AccelwatchError):
             return await self._thread.call(lambda: self._archive.past(node, device, now))
+        return None
+
+    async def graphs(self, incident: str) -> IncidentGraphs | None:  # noqa: ARG002 - protocol
+        """A hub makes them of what it keeps; of an archive the past of the device is drawn."""
         return None
 
     async def fleet_past(self) -> Past | None:

@@ -214,6 +214,7 @@ def test_history_is_there_or_nothing() -> None:
             assert past.step_s == 10
             assert past.values["power_watts"][-1] == machines.values(0)["power_watts",]
             assert await source.past(one.address, "nothing") is None
+            assert await source.graphs("i99") is None
         assert await source.past(one.address, machines.device(0).id) is None
 
     asyncio.run(main())
