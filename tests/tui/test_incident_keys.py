@@ -12,6 +12,7 @@ from support.incidents.incident_documents import (
     everything,
     explanation,
     fleet_with_incidents,
+    graphs,
     hint,
     incident_now,
     low_power,
@@ -139,6 +140,50 @@ def test_a_page_tells_all_of_an_incident() -> None:
         assert source.explained == [("jobs.straggler", "n002/nvidia3")]
 
     on(check, source=source, size=(140, 60))
+
+
+def test_a_page_compares_a_device_with_its_peers_in_a_picture_and_in_words() -> None:
+    source = of(*everything())
+    source.graphs_of = graphs()
+
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5", "down", "down", "down", "enter")
+        await stage.until("peers 617 W")
+        text = stage.text()
+        for words in (
+            "░ the middle half of other devices of job 48101 and model NVIDIA H100",
+            "last 15 min",
+            "power 122 W",
+            "utilization 99%",
+            "667 W",
+            "▴ began 07:53:00",
+            "power_watts: n002 nvidia3: 122 W; 59 other devices of job 48101",
+            "617 W, half of them 557 W to 657 W",
+            "no history of throttle_active.thermal_hardware is kept on this hub",
+        ):
+            assert words in text, words
+        assert "no graph of" not in text
+
+    on(check, source=source, size=(140, 60))
+
+
+@pytest.mark.parametrize("size", [(40, 12), (40, 24), (60, 20), (80, 24), (200, 60)])
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_the_band_fits_every_size(size: tuple[int, int], ascii_only: bool) -> None:
+    async def go() -> None:
+        source = of(*everything())
+        source.graphs_of = graphs()
+        board = board_of(ascii_only=ascii_only)
+        async with following(source, size, board=board) as stage:
+            await stage.press("5", "down", "down", "down", "enter")
+            await stage.pilot.pause()
+            lines = stage.text().splitlines()
+            assert len(lines) == size[1]
+            assert all(len(line) == size[0] for line in lines)
+            assert not ascii_only or stage.text().isascii()
+            assert size[1] < 20 or "power 122 W" in stage.text()
+
+    asyncio.run(go())
 
 
 def test_a_page_follows_its_incident_and_stays_when_it_is_told_no_more() -> None:

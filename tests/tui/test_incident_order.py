@@ -10,6 +10,7 @@ from accelwatch.tui.incidents.filters import incident_filter, labels_of
 from accelwatch.tui.views.graphs.incident_graphs import IncidentPast, drawable, reasons
 from support.incidents.incident_documents import (
     everything,
+    graphs,
     hint,
     job,
     lost,
@@ -113,6 +114,17 @@ def test_growth_of_a_counter_is_drawn_and_what_is_not_kept_is_said() -> None:
     known = IncidentPast(was_requested=True, past=growing)
     assert drawable(incident, known)[1] == throttled
     assert reasons(incident, known) == []
+
+
+def test_beside_peers_the_hub_says_what_is_not_drawn() -> None:
+    incident = low_power().incident
+    compared = IncidentPast(was_requested=True, graphs=graphs())
+    assert drawable(incident, compared) == ["power_watts", "utilization_ratio"]
+    note = "no history of throttle_active.thermal_hardware is kept on this hub"
+    assert reasons(incident, compared) == [note]
+    lost_graphs = msgspec.structs.replace(graphs(), notes=())
+    compared = IncidentPast(was_requested=True, graphs=lost_graphs)
+    assert reasons(lost().incident, compared) == ["no graph of device_up: not a number"]
 
 
 def test_a_word_is_not_drawn_and_that_is_said() -> None:

@@ -9,6 +9,7 @@ import re
 import msgspec
 import pytest
 
+from accelwatch.fleet.documents.graphs import IncidentGraphs
 from accelwatch.fleet.documents.remedies import RemediesPage
 from accelwatch.fleet.picture.model import FleetView, Problem
 from accelwatch.schema.snapshot import Snapshot
@@ -37,7 +38,13 @@ from support.dashboards.local import (
     running,
     with_history,
 )
-from support.incidents.incident_documents import everything, explanation, fleet_with_incidents, past
+from support.incidents.incident_documents import (
+    everything,
+    explanation,
+    fleet_with_incidents,
+    graphs,
+    past,
+)
 from support.incidents.remedy_documents import (
     awaiting_approval,
     draining,
@@ -58,6 +65,7 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     shot: Snapshot | None = None
     fleet: FleetView | None = None
     remedies: RemediesPage | None = None
+    graphs: IncidentGraphs | None = None
     # Why the agent of this machine tells no incidents.
     agent: Problem | None = None
     problem: Problem | None = None
@@ -153,6 +161,19 @@ CHOSEN: dict[str, Picture] = {
         theme="light",
         keys=("5", "down", "down", "down", "enter"),
     ),
+    "incident-beside-the-band-of-its-peers": Picture(
+        fleet=fleet_with_incidents(*everything()),
+        graphs=graphs(),
+        size=(120, 50),
+        keys=("5", "down", "down", "down", "enter"),
+    ),
+    "incident-beside-its-peers-on-eighty-columns-in-ascii": Picture(
+        fleet=fleet_with_incidents(*everything()),
+        graphs=graphs(),
+        size=(80, 24),
+        ascii_only=True,
+        keys=("5", "down", "down", "down", "enter"),
+    ),
     "incidents-where-there-are-no-rules": Picture(
         fleet=fleet_with_incidents(evaluated=False, rules=0), size=(80, 24), keys=("5",)
     ),
@@ -229,6 +250,7 @@ async def drawn_fleet(picture: Picture, board: Board) -> str:
         source.remedies = FedRemedies(picture.remedies, plan())
     if picture.fleet is not None and picture.fleet.incidents:
         source.past_of, source.explanation = past(), explanation()
+        source.graphs_of = picture.graphs
     async with following(source, picture.size, board=board) as stage:
         source.trouble = picture.problem
         if picture.waited_s:

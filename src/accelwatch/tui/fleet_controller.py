@@ -268,10 +268,11 @@ class FleetController:
                     explanation, why = await self.source.explain(incident.rule, entity), ""
                 except AccelwatchError as error:
                     why = str(error)
-            past = (
-                await self.source.past(incident.node, incident.device) if incident.device else None
-            )
-            view.answered(incident.id, explanation, why, past)
+            graphs, past = await self.source.graphs(incident.id), None
+            if graphs is None and incident.device:
+                # The device alone, where nobody makes graphs of it beside its peers.
+                past = await self.source.past(incident.node, incident.device)
+            view.answered(incident.id, explanation, why, past, graphs)
             self._app.show()
 
         async def plan() -> None:

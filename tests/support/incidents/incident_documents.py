@@ -10,6 +10,7 @@ from accelwatch.alerting.evaluation.explanation import Explanation, ExplanationR
 from accelwatch.alerting.incidents.model.incident import Incident, TimelineEntry, TimelineKind
 from accelwatch.alerting.rules.document import Advice, Confidence, Scope, Severity
 from accelwatch.alerting.rules.verdict import Entity, Evidence
+from accelwatch.fleet.documents.graphs import IncidentGraphs, Line, QuantityGraph
 from accelwatch.fleet.picture.model import FleetView, Past
 from accelwatch.fleet.wire import IncidentNow, RulesNow
 from accelwatch.schema.timestamps import timestamp
@@ -226,6 +227,48 @@ def past(began: float = NOW - 420) -> Past:
         end=NOW,
         values={"power_watts": watts, "utilization_ratio": load, "memory_used_bytes": [None] * 90},
     )
+
+
+def graphs(began: float = NOW - 420) -> IncidentGraphs:
+    """The same beside 59 peers whose power stays; a gap of the device, and one of the peers."""
+    alone = past(began)
+    watts = tuple(alone.values["power_watts"])
+    watts = (*watts[:70], *[None] * 6, *watts[76:])
+    middle = tuple(None if 20 <= step < 26 else 612.0 + step % 4 * 5 for step in range(90))
+    return IncidentGraphs(
+        id="i7",
+        line="n002 nvidia3",
+        band="other devices of job 48101 and model NVIDIA H100 80GB HBM3",
+        since=timestamp(began),
+        end=timestamp(NOW),
+        step_s=10.0,
+        graphs=(
+            QuantityGraph(
+                name="power_watts",
+                unit="watts",
+                values=watts,
+                lower_quartile=_moved(middle, -60.0),
+                median=middle,
+                upper_quartile=_moved(middle, 40.0),
+                peers=59,
+            ),
+            QuantityGraph(
+                name="utilization_ratio",
+                unit="ratio",
+                evidence=False,
+                values=tuple(alone.values["utilization_ratio"]),
+                lower_quartile=(0.9,) * 90,
+                median=(0.95,) * 90,
+                upper_quartile=(0.98,) * 90,
+                peers=59,
+            ),
+        ),
+        notes=("no history of throttle_active.thermal_hardware is kept on this hub",),
+    )
+
+
+def _moved(line: Line, by: float) -> Line:
+    return tuple(None if value is None else value + by for value in line)
 
 
 def explanation() -> Explanation:

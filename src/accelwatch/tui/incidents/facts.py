@@ -42,6 +42,8 @@ class IncidentFacts(msgspec.Struct, frozen=True, kw_only=True):
     explanation: Explanation | None = None
     # Why there is no explanation.
     unexplained: str = ""
+    # The signals beside those of the peers, in words.
+    compared: Sequence[str] = ()
     # Why there is no graph of a signal.
     ungraphed: Sequence[str] = ()
     # What is done about it.
@@ -199,6 +201,8 @@ def _evidence(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Iterable[Line
         more = _more(note, facts.now, glyphs)
         if more:
             yield from paragraph("   ", more, "dim", width, glyphs)
+    for comparison in facts.compared:
+        yield from paragraph("   ", comparison, "dim", width, glyphs)
     for why in facts.ungraphed:
         yield from paragraph("   ", why, "faint", width, glyphs)
 

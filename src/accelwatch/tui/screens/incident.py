@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.alerting.evaluation.explanation import Explanation
+from accelwatch.fleet.documents.graphs import IncidentGraphs
+from accelwatch.fleet.picture.graph_text import captions
 from accelwatch.fleet.picture.model import Past
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.tui.drawing.lines import Line
@@ -65,12 +67,17 @@ class IncidentView:
         return True
 
     def answered(
-        self, id_: str, explanation: Explanation | None, why: str, past: Past | None
+        self,
+        id_: str,
+        explanation: Explanation | None,
+        why: str,
+        past: Past | None,
+        graphs: IncidentGraphs | None = None,
     ) -> None:
         """What the hub has answered about an incident; of another than this one it is too late."""
         if id_ == self._current.incident.id:
             self.explanation, self.unexplained = explanation, why
-            self.past = IncidentPast(was_requested=True, past=past)
+            self.past = IncidentPast(was_requested=True, past=past, graphs=graphs)
 
     def planned(self, id_: str, plan: "Plan | None", why: str) -> None:
         """What the hub would do about an incident, or why that is not known."""
@@ -99,9 +106,14 @@ class IncidentView:
             members=self._fleet.incidents.members(current.incident.id),
             explanation=self.explanation,
             unexplained=self.unexplained,
+            compared=self._compared(),
             ungraphed=reasons(current.incident, self.past),
             remedy=self._remedy(current.incident),
         )
+
+    def _compared(self) -> list[str]:
+        graphs = self.past.graphs
+        return [] if graphs is None else captions(graphs)
 
     def _remedy(self, incident: IncidentDocument) -> RemedyFacts:
         board = self._fleet.remedies

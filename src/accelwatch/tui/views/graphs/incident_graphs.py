@@ -8,12 +8,15 @@ import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.exposition.display import quantity
+from accelwatch.fleet.documents.graphs import IncidentGraphs
 from accelwatch.fleet.picture.incidents import seconds_of
 from accelwatch.fleet.picture.model import Past
 from accelwatch.tui.drawing import format as fmt
-from accelwatch.tui.drawing.lines import Line, clipped, fit, spread, width_of
+from accelwatch.tui.drawing.lines import Line, clipped, spread, width_of
 from accelwatch.tui.state.board import Board
+from accelwatch.tui.views.graphs.band_graphs import band_strip
 from accelwatch.tui.views.graphs.device_graphs import Graph, side_by_side, without_nan
+from accelwatch.tui.views.graphs.start_marker import start_marker
 
 # Cells a graph needs.
 _LEAST = 28
@@ -30,6 +33,8 @@ class IncidentPast(msgspec.Struct, frozen=True, kw_only=True):
     # Whether the hub has answered.
     was_requested: bool = False
     past: Past | None = None
+    # The same beside its peers; None where nobody makes such graphs.
+    graphs: IncidentGraphs | None = None
 
 
 def signals(incident: IncidentDocument) -> list[str]:
@@ -40,6 +45,8 @@ def signals(incident: IncidentDocument) -> list[str]:
 def drawable(incident: IncidentDocument, incident_past: IncidentPast) -> list[str]:
     """The series that can be drawn: of the evidence first, then what is worth seeing beside it."""
     past = incident_past.past
+    if incident_past.graphs is not None:
+        return [graph.name for graph in incident_past.graphs.graphs]
     if past is None:
         return []
     paths = dict.fromkeys((*signals(incident), *_BESIDE))
@@ -48,6 +55,8 @@ def drawable(incident: IncidentDocument, incident_past: IncidentPast) -> list[st
 
 def reasons(incident: IncidentDocument, incident_past: IncidentPast) -> list[str]:
     """Why there is no graph of something that the incident rests on."""
+    if incident_past.graphs is not None:
+        return _notes(incident, incident_past.graphs)
     if not incident.device:
         what = "a group" if incident.group else f"a {incident.scope}"
         return [f"no graph: history is kept of devices, and this is about {what}"]
@@ -65,6 +74,22 @@ def reasons(incident: IncidentDocument, incident_past: IncidentPast) -> list[str
     if seconds_of(incident.since) < _start_of(past):
         messages.append(f"it began before the last {_span(past)}, which graphs show")
     return messages
+
+
+def _notes(incident: IncidentDocument, graphs: IncidentGraphs) -> list[str]:
+    """What the hub says, and which of the evidence is no number."""
+    reported = [*graphs.notes, *(graph.name for graph in graphs.graphs)]
+    messages = [
+        f"no graph of {signal}: {_NO_NUMBER}"
+        for signal in signals(incident)
+        if graphs.line and not any(_same(signal, text) for text in reported)
+    ]
+    return [*graphs.notes, *messages]
+
+
+def _same(signal: str, text: str) -> bool:
+    """Whether a note or the name of a graph is about a signal."""
+    return signal in text or text.partition(".")[0] in signal
 
 
 def _span(past: Past) -> str:
@@ -102,6 +127,8 @@ def incident_strip(
     board: Board, incident: IncidentDocument, incident_past: IncidentPast, width: int, height: int
 ) -> list[Line]:
     """A title, as many graphs as fit, and below each a mark where it began."""
+    if incident_past.graphs is not None:
+        return band_strip(board, incident_past.graphs, width, height)
     paths = drawable(incident, incident_past)[: min(max((width - 1) // _LEAST, 1), len(_ROLES))]
     if not paths or incident_past.past is None or height < 4:
         return []
@@ -160,20 +187,8 @@ def _marker_line(
     width, count = shape
     each = (width - 1) // count
     glyphs = board.paint.glyphs
+    since, span = seconds_of(incident.since), (_start_of(past), past.end)
     line: Line = [(" ", "text")]
     for _ in range(count):
-        line += [(_marker(incident, past, each - 2, glyphs.up), "warn"), ("  ", "text")]
+        line += [(start_marker(since, span, each - 2, glyphs.up), "warn"), ("  ", "text")]
     return clipped(line, width)
-
-
-def _marker(incident: IncidentDocument, past: Past, width: int, sign: str) -> str:
-    started, first = seconds_of(incident.since), _start_of(past)
-    if not first <= started <= past.end:
-        return " " * width
-    column = min(int((started - first) / (past.end - first) * width), width - 1)
-    label = f"began {fmt.clock_time(started)}"
-    if column + len(label) + 2 <= width:
-        return fit(f"{' ' * column}{sign} {label}", width)
-    before = max(column - len(label) - 1, 0)
-    text = f"{' ' * before}{label} {sign}" if column > len(label) else f"{' ' * column}{sign}"
-    return fit(text, width)
