@@ -4,12 +4,13 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.base.hardware_keys import keys_of
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.case import Case, Limit, Policy
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.relapses import MOST
-from accelwatch.remediation.policy.state.score import keys_of, score
+from accelwatch.remediation.policy.state.score import score
 from accelwatch.remediation.policy.state.stage import Stage
 from support.remediation.small_fleet import JOB, POLICY, SETTINGS, Ground, job_policy
 

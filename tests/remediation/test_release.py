@@ -6,11 +6,12 @@ import pytest
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState
 from accelwatch.alerting.rules.document import When
+from accelwatch.base.hardware_keys import keys_of
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.pursued import PursuitResult
-from accelwatch.remediation.policy.state.score import Failing, added, keys_of
+from accelwatch.remediation.policy.state.score import Failing, added
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import SpareSettings
 from support.remediation.small_fleet import JOB, POLICY, SETTINGS, Ground, job_policy

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind
+from accelwatch.base.hardware_keys import keys_of
 from accelwatch.remediation.policy.state.score import (
     HALF_LIFE_S,
     WEIGHTS,
@@ -11,7 +12,6 @@ from accelwatch.remediation.policy.state.score import (
     ScoreState,
     Verdict,
     added,
-    keys_of,
     score,
     tidied,
     verdict,

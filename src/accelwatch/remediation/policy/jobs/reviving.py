@@ -11,6 +11,7 @@ import msgspec
 from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.rules.document import Mode
+from accelwatch.base.hardware_keys import keys_of
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import RETRIES, SCORES
@@ -30,7 +31,7 @@ from accelwatch.remediation.policy.jobs.following import follow
 from accelwatch.remediation.policy.jobs.jobs import departed_jobs, lost_jobs
 from accelwatch.remediation.policy.state.clocks import DEATH_SETTLES_S, FRESH_S, JOB_S, REVIVAL_S
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
-from accelwatch.remediation.policy.state.score import Failing, added, keys_of
+from accelwatch.remediation.policy.state.score import Failing, added
 from accelwatch.remediation.policy.state.stage import Stage
 
 replace = msgspec.structs.replace

@@ -3,12 +3,13 @@
 Nothing here is ever true for want of data: a node that is not heard has shown nothing.
 """
 
+from accelwatch.base.hardware_keys import keys_of
 from accelwatch.remediation.policy.context.cases import barring, leading
 from accelwatch.remediation.policy.context.views import NodeView
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remediation.policy.state.clocks import FRESH_S, LONG_S, LONGER, SETTLE_S
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.score import Verdict, keys_of, verdict
+from accelwatch.remediation.policy.state.score import Verdict, verdict
 
 
 def scored(remedy: Remedy) -> tuple[str, ...]:

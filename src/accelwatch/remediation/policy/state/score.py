@@ -62,13 +62,6 @@ class ScoreState(msgspec.Struct, frozen=True, kw_only=True):
     levels: Mapping[str, Level] = {}
 
 
-def keys_of(node: str, *, slot: str = "", serial: str = "") -> tuple[str, ...]:
-    """By what a failure is counted: the node, the slot in it and the device's serial, if known."""
-    slot_key = (f"slot:{node}/{slot}",) if slot else ()
-    board = (f"serial:{serial}",) if serial else ()
-    return (f"node:{node}", *slot_key, *board)
-
-
 def added(state: ScoreState, keys: Iterable[str], failing: Failing, now: float) -> ScoreState:
     """One more failure. A moment before the latest one counts as that one."""
     levels = dict(state.levels)

@@ -5,6 +5,7 @@ import msgspec
 from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState
+from accelwatch.base.hardware_keys import keys_of
 from accelwatch.remediation.policy.context.cases import barring, is_barred
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
@@ -15,7 +16,7 @@ from accelwatch.remediation.policy.state import spares
 from accelwatch.remediation.policy.state.clocks import FRESH_S, RESTORE_S, SPARE_AGAIN_S
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
-from accelwatch.remediation.policy.state.score import keys_of, worst
+from accelwatch.remediation.policy.state.score import worst
 from accelwatch.remediation.policy.state.spares import (
     Candidate,
     Drawn,
