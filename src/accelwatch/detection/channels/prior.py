@@ -14,13 +14,11 @@ from accelwatch.detection.arrays import Floats
 from accelwatch.detection.channels.components.building import of_rows
 from accelwatch.detection.channels.components.memory import ChannelState, Kept
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
+from accelwatch.detection.fading import PERIOD_S, faded
 from accelwatch.detection.tick import Tick
 
-_DAY_S = 86400.0
-# 25 % come back within 7 days and 37 % within 28 (row 7): weight falls by e in 14 days.
-_DECAY_S = 14 * _DAY_S
-# After 28 days nothing is said any more (4.2, K).
-_FORGOTTEN = float(np.exp(-28 / 14))
+# What is left of the weight of an incident that nothing is said of any more.
+_FORGOTTEN = faded(PERIOD_S)
 # The score at which fusion lowers thresholds by all of the 20 % (4.2, K).
 _FULL = 8.0
 # Below a tenth of an incident there is nothing to say.
@@ -67,9 +65,7 @@ class Prior(ChannelState):
             for key in incident.keys:
                 score, at = self._scores.get(key, (0.0, incident.time))
                 latest = max(at, incident.time)
-                total = score * _faded(latest - at) + incident.weight * _faded(
-                    latest - incident.time
-                )
+                total = score * faded(latest - at) + incident.weight * faded(latest - incident.time)
                 self._scores[key] = (total, latest)
 
     def _levels(self, rows: Sequence[Sequence[str]], now: float) -> Floats:
@@ -80,8 +76,8 @@ class Prior(ChannelState):
 
     def _score(self, key: str, now: float) -> float:
         score, at = self._scores.get(key, (0.0, now))
-        faded = _faded(now - at)
-        return score * faded if faded > _FORGOTTEN else 0.0
+        left = faded(now - at)
+        return score * left if left > _FORGOTTEN else 0.0
 
     def dump(self) -> Kept:
         """Scores by key."""
@@ -96,10 +92,6 @@ class Prior(ChannelState):
             scores = kept["scores"].astype(np.float64)
             pairs = ((float(score), float(at)) for score, at in scores)
             self._scores = dict(zip(map(str, kept["keys"]), pairs, strict=True))
-
-
-def _faded(age_s: float) -> float:
-    return float(np.exp(-max(age_s, 0.0) / _DECAY_S))
 
 
 def _evidence(subject: Subject, level: Floats, now: float) -> list[Evidence]:
