@@ -299,6 +299,7 @@ def test_a_lost_device_is_an_incident_until_it_is_back(site: Site) -> None:
         await site.tick(runner, machines.view(0), machines.lost_view(1))
         (incident,) = runner.open
         assert incident.facts.device_name == "nvidia1"
+        assert incident.facts.slot == machines.device(1).pci_bus_id
         assert incident.nodes == ("n01",)
         pages = IncidentPages(lambda: runner, lambda: node_note(site.feed.snapshot()))
         document = json.loads(pages.incidents({}, {}).body)

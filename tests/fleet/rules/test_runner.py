@@ -92,6 +92,7 @@ def test_a_rule_that_fires_is_an_incident_with_its_facts(site: Site) -> None:
         assert (incident.id, incident.rule, incident.severity) == ("i1", "low", "critical")
         assert incident.facts.device_name == machines.device(1).name
         assert incident.facts.serial == machines.device(1).serial
+        assert incident.facts.slot == machines.device(1).pci_bus_id
         assert incident.facts.labels == {"rack": "r1", "pool": "train"}
         assert (incident.facts.jobs, incident.facts.users) == (("4711",), ("ana",))
         assert incident.nodes == ("a",)

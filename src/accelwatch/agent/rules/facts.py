@@ -28,6 +28,7 @@ def facts_of(snapshot: Snapshot, entity: Entity) -> Facts:
         device_name=device.name,
         model=device.model or "",
         serial=device.serial or "",
+        slot=device.pci_bus_id or "",
         vendor=device.vendor,
         driver_version=device.driver_version or "",
         jobs=jobs,

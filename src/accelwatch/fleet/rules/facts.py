@@ -33,6 +33,7 @@ def facts_of(fleet: Fleet, entity: Entity) -> Facts:
         device_name=device.name,
         model=device.model or "",
         serial=device.serial or "",
+        slot=device.pci_bus_id or "",
         vendor=device.vendor,
         driver_version=device.driver_version or "",
         labels=facts.labels,

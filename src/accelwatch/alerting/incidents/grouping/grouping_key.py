@@ -1,7 +1,11 @@
 """What incidents of a group have in common, as a text: `rack=r7`, `labels.pool=train` or `fleet`."""
 
+from typing import TYPE_CHECKING
+
 from accelwatch.alerting.incidents.model.incident import Incident
-from accelwatch.alerting.rules.rule import Grouping, Rule
+
+if TYPE_CHECKING:
+    from accelwatch.alerting.rules.rule import Grouping, Rule
 
 # What members have in common that need have nothing in common but their family.
 FLEET = "fleet"
@@ -10,7 +14,7 @@ RACK = "rack="
 NODE = "node="
 
 
-def common_of(incident: Incident, grouping: Grouping) -> str | None:
+def common_of(incident: Incident, grouping: "Grouping") -> str | None:
     """What an incident has in common with others; None where it is not known."""
     if grouping.by == FLEET:
         return FLEET
@@ -18,7 +22,7 @@ def common_of(incident: Incident, grouping: Grouping) -> str | None:
     return f"{grouping.by}={value}" if value else None
 
 
-def may_join_group(incident: Incident, rule: Rule) -> bool:
+def may_join_group(incident: Incident, rule: "Rule") -> bool:
     """Whether a rule groups its incidents, and this one has what they are grouped by."""
     return rule.group is not None and common_of(incident, rule.group) is not None
 

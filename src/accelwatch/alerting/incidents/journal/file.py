@@ -127,6 +127,15 @@ class JournalFile:
             )
             return [incident_of(body) for (body,) in rows]
 
+    def mutes_since(self, since: float) -> list[Silence | Maintenance]:
+        """Silences and windows that end after then, Unix seconds. Raises JournalError."""
+        with journal_errors("the journal cannot be read"):
+            sources: list[Silence | Maintenance] = [
+                *map(with_current_vendors, self._all("silence", Silence)),
+                *self._all("maintenance", Maintenance),
+            ]
+            return [source for source in sources if source.ends > since]
+
     def load(self, now: float) -> Loaded:
         """How things stand. Raises JournalError, JournalDamagedError."""
         with journal_errors("the journal cannot be read"):

@@ -44,6 +44,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     device_name: str = ""
     model: str = ""
     serial: str = ""
+    # Where in its node the device sat: its PCI address. Empty where nobody tells it.
+    slot: str = ""
     vendor: str = ""
     driver_version: str = ""
     labels: Mapping[str, str] = {}
