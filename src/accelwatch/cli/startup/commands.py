@@ -108,6 +108,10 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             "fleet.odd_command", "odd_command", FLEET,
             "Nodes whose driver, firmware or kernel differs from the many",
         ),
+        "lemons": Command(
+            "fleet.lemons_command", "lemons_command", FLEET,
+            "Devices, slots and nodes with repeated hardware faults",
+        ),
         "report": Command(
             "fleet.report_command", "report_command", FLEET,
             "One HTML file: incidents, repeat offenders, evidence",

@@ -42,6 +42,7 @@ from accelwatch.fleet.documents.fleet import (
     GroupsPage,
 )
 from accelwatch.fleet.evidence_settings import Evidence
+from accelwatch.fleet.lemons.page import LemonPages
 from accelwatch.fleet.odd.page import OddPages
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.wire import FleetDocument
@@ -103,6 +104,7 @@ class HubPages:
         usage: Callable[[Query, Headers], Awaitable[Page]] | None = None,
         avoid: AvoidPages | None = None,
         past: PastIncidents | None = None,
+        lemons: LemonPages | None = None,
         muting: Callable[[], Muting | None] = lambda: None,
         rules: "Callable[[], RuleRunner | None]" = lambda: None,
     ) -> None:
@@ -137,6 +139,7 @@ class HubPages:
         self.kept_totals = KeptTotals(fleet.clock, self._count)
         self._odd = OddPages(fleet)
         self._avoid = avoid or AvoidPages(fleet)
+        self._lemons = lemons or LemonPages(fleet)
         self._usage = usage
         self._table = RouteTable(self._routes())
 
@@ -202,6 +205,7 @@ class HubPages:
         yield from self._audit.routes()
         yield from self._avoid.routes()
         yield from self._odd.routes()
+        yield from self._lemons.routes()
         yield Route(
             "GET",
             STREAM,

@@ -98,6 +98,7 @@ def node_summary(fleet: Fleet, node: Node) -> NodeSummary:
             for backend in node.unusable
         ),
         odd=fleet.odd.of(node.name),
+        lemon=fleet.lemons.of(node.name),
     )
 
 

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from accelwatch.fleet.lemons.documents import LemonNote
 from accelwatch.fleet.odd.documents import Deviation
 from accelwatch.fleet.wire import DeviceIdentity, DeviceTotals
 from accelwatch.schema.reading import Number
@@ -76,6 +77,8 @@ class NodeSummary(msgspec.Struct, frozen=True, kw_only=True):
     unusable: tuple[BackendNote, ...] = ()
     # In what it differs from the many alike, where few nodes do.
     odd: tuple[Deviation, ...] = ()
+    # The worst of what is in it and has failed again and again; null where nothing has.
+    lemon: LemonNote | None = None
 
 
 class NodePage(NodeSummary, frozen=True, kw_only=True):

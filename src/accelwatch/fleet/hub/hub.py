@@ -27,6 +27,7 @@ from accelwatch.fleet.hub.by_ssh import by_ssh
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.hub.slurm_maintenance import SlurmMaintenance
 from accelwatch.fleet.hub.using import FleetUsing
+from accelwatch.fleet.lemons.history import FaultHistory
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.transitions import Transitions
 from accelwatch.fleet.target import Target
@@ -99,6 +100,8 @@ class Hub:
         )
         # Judges the fleet, where rules are configured.
         self.rules: RuleRunner | None = None
+        # Which hardware has failed again and again, by what rules found.
+        self.faults = FaultHistory(self.fleet, lambda: self.rules, lambda: self.journal)
         # Acts on incidents, where actions are configured.
         self.remedies: RemedyRunner | None = None
         # Takes yes and no from people with a browser, where somebody acts.
@@ -121,6 +124,7 @@ class Hub:
             loop.create_task(self._run_housekeeping(), name="inventory"),
             loop.create_task(self._slurm.run(), name="maintenance"),
             loop.create_task(self.usage.run(), name="usage"),
+            loop.create_task(self.faults.run(), name="lemons"),
         ]
 
     async def reload(self, settings: HubSettings) -> None:

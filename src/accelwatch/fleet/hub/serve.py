@@ -35,6 +35,7 @@ from accelwatch.fleet.hub.collecting import tend
 from accelwatch.fleet.hub.hub import Hub, MakeForeignReader
 from accelwatch.fleet.hub.model import HubSettings, UnfitSettingsError
 from accelwatch.fleet.incident_page.door import IncidentDoor
+from accelwatch.fleet.lemons.page import LemonPages
 from accelwatch.schema.metrics import Series, catalogue
 from accelwatch.schema.reading import Number
 from accelwatch.web.front import Front, server_limits
@@ -106,6 +107,7 @@ class HubServer:
             remedies=RemedyPages(lambda: hub.remedies, clock, lambda: hub.fleet.nodes),
             audit=AuditPages(lambda: hub.journal, clock),
             avoid=AvoidPages(hub.fleet, lambda: hub.rules, lambda: hub.remedies),
+            lemons=LemonPages(hub.fleet, hub.faults),
             usage=hub.usage.page,
             rules=lambda: hub.rules,
             muting=lambda: None if hub.rules is None else hub.rules.incident_store.muting,

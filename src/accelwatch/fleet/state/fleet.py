@@ -11,6 +11,7 @@ from accelwatch.base.errors import UnmetError
 from accelwatch.fleet.dialects.base.precedence import PRECEDENCE, ranker
 from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.follow.frames import Received
+from accelwatch.fleet.lemons.board import LemonBoard
 from accelwatch.fleet.listing import Listing
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.odd.board import OddBoard
@@ -58,6 +59,8 @@ class Fleet:
         self.groups = GroupIndex(self.table)
         # Which nodes differ from the many alike.
         self.odd = OddBoard(self.nodes)
+        # In which nodes hardware is that has failed again and again.
+        self.lemons = LemonBoard(self.nodes)
         self.events = EventLog()
         # Evidence that others sent and that has not expired.
         self.evidence = EvidenceBoard(clock.wall)

@@ -1,0 +1,1 @@
+"""Repeat offenders: devices, slots and nodes whose hardware has failed again and again."""
