@@ -8,6 +8,7 @@ import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.base.version import __version__
+from accelwatch.fleet.lemons.documents import LemonNote
 from accelwatch.fleet.odd.documents import Deviation
 from accelwatch.fleet.outages import Outage, outage_text
 from accelwatch.schema.reading import Number
@@ -182,6 +183,8 @@ class NodeNow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     why: str = ""
     # In what it differs from the many alike.
     odd: tuple[Deviation, ...] = ()
+    # The worst of what is in it and has failed again and again.
+    lemon: LemonNote | None = None
 
 
 class FleetTick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):

@@ -17,8 +17,10 @@ from accelwatch.schema.status.device_status import effective_state, state_label
 _NODE_HEADER = ["NODE", "STATE", "AGE", "OK/ALL", "LOAD", "MEMORY", "POWER", "TEMP"]
 # Column of the fields in which nodes differ from the many alike; shown where one does.
 _ODD = "ODD"
+# Column of the hardware that has failed again and again; shown where a node has some.
+_LEMON = "LEMON"
 # Columns that are left out, in this order, where the terminal is too narrow for them.
-_SPARE = ("MEMORY", "TEMP", "POWER", "AGE", _ODD)
+_SPARE = ("MEMORY", "TEMP", "POWER", "AGE", _ODD, _LEMON)
 _NODE_COLUMNS = (
     "node",
     "state",
@@ -32,6 +34,7 @@ _NODE_COLUMNS = (
     "power_watts",
     "temperature_celsius",
     "odd",
+    "lemon",
 )
 _STATE_COLOURS = {"slow": "33", "stale": "33", "down": "31", "never": "31"}
 
@@ -50,15 +53,26 @@ def node_table(view: FleetView, answer: Answer, style: Style) -> list[str]:
     summaries = {node.node: node for node in answer.nodes}
     rows = node_rows(view)
     remarks = [_remark(row, summaries.get(row.node), view) for row in rows]
-    odd = any(row.odd for row in rows)
+    more = {
+        title: cell_of
+        for title, cell_of, shown in (
+            (_ODD, _odd, any(row.odd for row in rows)),
+            (_LEMON, _lemon, any(row.lemon for row in rows)),
+        )
+        if shown
+    }
+    header = [*_NODE_HEADER, *more]
     return fitted(
-        [*_NODE_HEADER, *([_ODD] if odd else [])],
-        [[*_node_cells(row, style), *([_odd(row, style)] if odd else [])] for row in rows],
+        header,
+        [
+            [*_node_cells(row, style), *(cell_of(row, style) for cell_of in more.values())]
+            for row in rows
+        ],
         style,
         [_colour(row) for row in rows],
         remarks=[printable(text, ascii_only=style.ascii_only) for text in remarks],
         shortened="NODE",
-        dropped=_SPARE,
+        dropped=[title for title in _SPARE if title in header],
     )
 
 
@@ -85,6 +99,11 @@ def _node_cells(row: FleetRow, style: Style) -> Cells:
 
 def _odd(row: FleetRow, style: Style) -> str:
     return printable(" ".join(fields_of(row.odd)), ascii_only=style.ascii_only) or "-"
+
+
+def _lemon(row: FleetRow, style: Style) -> str:
+    text = "" if row.lemon is None else row.lemon.text
+    return printable(text, ascii_only=style.ascii_only) or "-"
 
 
 def _age(seconds: float) -> str:
@@ -131,6 +150,7 @@ def node_csv(view: FleetView) -> bytes:
                 _rounded(row.power if is_reporting else None, 3),
                 row.hottest if is_reporting else None,
                 " ".join(fields_of(row.odd)) or None,
+                None if row.lemon is None else row.lemon.text,
                 *(row.labels.get(name) for name in labels),
             )
         )

@@ -27,6 +27,7 @@ VALUES: dict[str, Value] = {
     "power": lambda row: row.power if row.speaks or not row.node else None,
     "temperature": lambda row: row.hottest if row.speaks or not row.node else None,
     "odd": lambda row: row.odd_count,
+    "lemon": lambda row: row.lemon_score,
 }
 SORTS = ("worst", "node", *[name for name in VALUES if name != "worst"])
 TITLES = {
@@ -39,6 +40,7 @@ TITLES = {
     "power": "power",
     "temperature": "temperature",
     "odd": "how much differs from the others",
+    "lemon": "repeated hardware faults",
 }
 
 

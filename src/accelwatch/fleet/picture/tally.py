@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
+from accelwatch.fleet.lemons.documents import LemonNote
 from accelwatch.fleet.names import NODE_SEVERITY, SPEAKING, UNREAD_SEVERITY
 from accelwatch.fleet.odd.documents import Deviation, fields_of
 from accelwatch.fleet.picture.model import (
@@ -43,6 +44,7 @@ class FleetRow:
         "hot",
         "hottest",
         "labels",
+        "lemon",
         "load",
         "loads",
         "members",
@@ -73,6 +75,8 @@ class FleetRow:
         self.why = ""
         # In what the node differs from the many alike.
         self.odd: tuple[Deviation, ...] = ()
+        # The worst of what is in the node and has failed again and again.
+        self.lemon: LemonNote | None = None
         self.devices: list[DeviceNow] = []
         # The nodes of a group.
         self.members: list[FleetRow] = []
@@ -118,6 +122,13 @@ class FleetRow:
         if self.node:
             return len(fields_of(self.odd)) or None
         return sum(bool(member.odd) for member in self.members) or None
+
+    @property
+    def lemon_score(self) -> float | None:
+        """How badly what is in the node has failed, or in how many nodes of the group something has."""
+        if self.node:
+            return None if self.lemon is None else self.lemon.score
+        return sum(member.lemon is not None for member in self.members) or None
 
     def add(self, now: DeviceNow) -> None:
         """Count a device."""
@@ -222,7 +233,7 @@ class Counting:
             row = self.rows[key] = FleetRow(group, name, node.state if node else "never")
             if node is not None:
                 row.age_s, row.missing, row.why = node.age_s, node.devices_missing, node.why
-                row.odd = node.odd
+                row.odd, row.lemon = node.odd, node.lemon
                 if row.speaks and row.why:
                     row.severity = max(row.severity, UNREAD_SEVERITY)
             row.labels = self._view.node_labels.get(name, {})

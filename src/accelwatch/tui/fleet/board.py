@@ -72,6 +72,7 @@ class FleetBoard:
         self.name_width = 6
         # Whether a node that is counted differs from the many alike.
         self.has_odd = False
+        self.has_lemon = False
         # What the names of the nodes have in common.
         self.affixes = NONE
         # Grows when rows have changed.
@@ -182,6 +183,7 @@ class FleetBoard:
         names = {name for _, name in self.counted.rows}
         self.shown_nodes = len(names)
         self.has_odd = any(row.odd for row in rows)
+        self.has_lemon = any(row.lemon for row in rows)
         self.affixes = common_affixes(names)
         self.name_width = max(map(len, names), default=6) + 2 * self.grouped
         for group in self.groups:

@@ -272,6 +272,15 @@ def odd_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
     return [(context.cut(f"{count}n", width), "text")]
 
 
+def lemon_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
+    """What in the node has failed again and again, and how often; of a group how many nodes have it."""
+    if row.node:
+        text = "" if row.lemon is None else row.lemon.text
+    else:
+        text = "" if row.lemon_score is None else f"{row.lemon_score:.0f}n"
+    return [(context.cut(text, width) if text else " " * width, "text")]
+
+
 def work_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
     """Whose work it does: job and user, or how many there are of them."""
     return [(context.cut(work(row, context), width), "text")]

@@ -79,6 +79,16 @@ COLUMNS = (
     FleetColumn(
         id="odd", title="ODD", width=7, cell=cells.odd_cell, rank=8, grow=1, most=24, sort="odd"
     ),
+    FleetColumn(
+        id="lemon",
+        title="LEMON",
+        width=9,
+        cell=cells.lemon_cell,
+        rank=8,
+        grow=1,
+        most=16,
+        sort="lemon",
+    ),
     FleetColumn(id="work", title="WORK", width=14, cell=cells.work_cell, rank=8, grow=1),
     FleetColumn(id="labels", title="LABELS", width=14, cell=cells.labels_cell, rank=9, grow=1),
 )
@@ -87,14 +97,18 @@ _SIGN = FleetColumn(id="state", title="", width=1, cell=cells.state_cell, sort="
 
 # Called for every row of a repaint; it changes with the size of the terminal only.
 @lru_cache(maxsize=64)
-def layout(width: int, name: int, *, odd: bool) -> tuple[tuple[FleetColumn, int], ...]:
+def layout(
+    width: int, name: int, *, odd: bool, lemon: bool = False
+) -> tuple[tuple[FleetColumn, int], ...]:
     """The columns that fit, with the width of each.
 
-    `name` is how long names are, `odd` whether a node differs from the many alike.
+    `name` is how long names are, `odd` whether a node differs from the many alike, `lemon` whether one
+    has hardware that has failed again and again.
     """
     more = min(max(name - NAME, 0), MOST_NAME - NAME, max(width - 60, 0) // 3)
     left = width - 1 - more
-    columns = [column for column in COLUMNS if odd or column.id != "odd"]
+    hidden = {name for name, shown in (("odd", odd), ("lemon", lemon)) if not shown}
+    columns = [column for column in COLUMNS if column.id not in hidden]
     chosen = fitting(columns, left, _SIGN)
     widths = filled(chosen, left - needed(chosen))
     sizes = [
@@ -106,7 +120,7 @@ def layout(width: int, name: int, *, odd: bool) -> tuple[tuple[FleetColumn, int]
 
 def layout_of(board: FleetBoard, width: int) -> tuple[tuple[FleetColumn, int], ...]:
     """The columns for what the board shows."""
-    return layout(width, board.name_width, odd=board.has_odd)
+    return layout(width, board.name_width, odd=board.has_odd, lemon=board.has_lemon)
 
 
 def heading(width: int, board: FleetBoard, preferences: Preferences, glyphs: Glyphs) -> Line:

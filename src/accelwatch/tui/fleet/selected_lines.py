@@ -73,4 +73,5 @@ def _what(row: FleetRow, context: RenderContext) -> str:
     fragments = [f"{len(row.devices)} x {', '.join(models)}" if models else "", labels]
     fragments.append(cells.work(row, context))
     fragments.append(text_of(row.odd))
+    fragments.append("" if row.lemon is None else row.lemon.sentence)
     return "  ".join([row.node, *filter(None, fragments)])
