@@ -87,7 +87,9 @@ died of itself cannot be restarted, or a node has a mark that the journal does n
 A plan (`accelwatch remedy plan NODE`) shows the remaining steps, what blocks each, and its price in
 GPU-hours. Saved is what the node's jobs would lose until a person had acted (an hour and a half, the
 mean of manual triage in the study of recovery policies). Lost is the node while it is out, and its
-jobs while they load their checkpoints. Both are estimates from usual times, not measurements.
+jobs while they load their checkpoints. Both are estimates from usual times, not measurements. It also
+shows how often the node's hardware has [failed lately](commands.md#repeat-offenders); that decides
+nothing.
 """
 
 _STAGES = {

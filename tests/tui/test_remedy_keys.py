@@ -282,6 +282,22 @@ def test_an_incident_of_another_cause_on_the_node_shows_for_what_it_is() -> None
     on(check, source=acting(low_power(), over()), size=(140, 40))
 
 
+def test_a_plan_says_how_often_the_hardware_has_failed_lately() -> None:
+    source = acting()
+    assert source.remedies is not None
+    record = "3 confirmed faults in 28 days, the last on 2026-11-20"
+    source.remedies.shown_plan = plan(record=record)
+
+    async def check(stage: FleetStage) -> None:
+        await typed(stage, "5", "P")
+        await stage.until("Approve for n002")
+        assert record in stage.text()
+        await stage.press("escape", "enter")
+        await stage.until(f"record      {record}")
+
+    on(check, source=source, size=(200, 50))
+
+
 def test_what_is_done_is_told_on_list_page_and_head() -> None:
     many = page(
         awaiting_approval(),

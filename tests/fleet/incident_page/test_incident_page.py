@@ -395,6 +395,14 @@ def test_it_says_when_the_node_was_seen_so() -> None:
     assert time_text(NOW - 61.0) in html(hub.show())
 
 
+def test_it_says_how_often_the_hardware_has_failed_lately() -> None:
+    hub = AskedHub()
+    assert "Record" not in html(hub.show())
+    record = "3 confirmed faults in 28 days, the last on 2026-11-20; 2 of them on serial 165"
+    hub.runner.plan_of["n12"] = msgspec.structs.replace(hub.runner.plan_of["n12"], record=record)
+    assert record in html(hub.show())
+
+
 def test_an_expired_link_shows_nothing_of_the_incident() -> None:
     hub = AskedHub()
     page = hub.show(hub.link(until=NOW - 1.0), **GUEST)

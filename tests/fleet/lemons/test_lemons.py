@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
 from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
@@ -18,8 +19,12 @@ from accelwatch.alerting.incidents.journal.records import (
 )
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import Maintenance
+from accelwatch.base.clock import SystemClock
 from accelwatch.cli.startup.app import build
 from accelwatch.config.model import RuleSettings
+from accelwatch.plugins import entry_points as plugins
+from accelwatch.remediation.settings import ActionSettings, DataGuard, RemedySettings
+from remediation.fake_scheduler import FakeAction, FakeScheduler
 from support.fleet.hub_peers import agent, hub
 from support.incidents.hardware_faults import DAY_S, failed
 from support.incidents.incident_samples import over
@@ -165,5 +170,67 @@ def test_it_says_what_is_missing(tmp_path: Path) -> None:
             code, out, said = await typed("lemons", "--hub", running.base)
             assert (code, out) == (0, "")
             assert "no rules are configured, so no faults are counted" in said
+
+    asyncio.run(main())
+
+
+ACTING = """\
+version: 1
+rules:
+- id: gpu.lost
+  title: A GPU is lost
+  when: state == "lost"
+  severity: critical
+  confidence: high
+  advice: reboot
+  mode: approve
+  trust: any
+  action: {quarantine: {level: node, when: now}}
+"""
+
+
+def test_a_plan_shows_the_record_of_the_node_and_is_no_other_plan_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = FakeScheduler(SystemClock(), ["n1"])
+    world.nodes["n1"].boot_id = machines.snapshot().boot_id
+    load = plugins.load
+
+    def loaded(group: str, name: str) -> Any:
+        is_action = group == plugins.ACTIONS
+        return (lambda _: FakeAction(world)) if is_action else load(group, name)
+
+    monkeypatch.setattr(plugins, "load", loaded)
+
+    async def main() -> None:
+        async with agent(BROKEN) as bad:
+            node = bad.address
+            state = journal(tmp_path, [IncidentRecord(earlier(1, 20.0, node))])
+            remedy = RemedySettings(
+                ceiling="resume",
+                actions=(ActionSettings(type="fake"),),
+                nodes={node: "n1"},
+                data_guard=DataGuard(startup_grace_s=0.0, calm_s=0.0, late_s=60.0, silent=1.0),
+                stop_file=str(tmp_path / "STOP"),
+            )
+            async with hub(
+                node, rules=rules_of(tmp_path, ACTING), state_dir=state, remedy=remedy
+            ) as running:
+                remedies = running.hub.remedies
+                assert remedies is not None
+                engine = remedies.engine
+                await running.until(
+                    lambda: any(each.approval.asked for each in engine.state.remedies.values())
+                )
+                await running.hub.faults.refresh()
+                plan = remedies.plan(node)
+                assert plan.record.startswith("2 confirmed faults in 28 days, the last on ")
+                assert plan.record.endswith(f"; all on serial {SICK.serial}")
+                asked = engine.state.remedies[node].approval.asked
+                assert plan.digest == asked
+                _, out, _ = await typed("remedy", "plan", node, "--hub", running.base)
+                assert f"record: {plan.record}" in out.splitlines()
+                page = await running.get(f"/v1/plan?node={node}")
+                assert page["plan"]["record"] == plan.record
 
     asyncio.run(main())

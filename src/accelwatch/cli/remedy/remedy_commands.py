@@ -265,6 +265,8 @@ def _plan(plan: Plan) -> list[str]:
         lines.append(
             f"expected: saves {plan.price.saved:.1f} GPU-hours, costs {plan.price.lost:.1f}"
         )
+    if plan.record:
+        lines.append(f"record: {plan.record}")
     if plan.as_of is not None:
         lines.append(f"as of {datetime.fromtimestamp(plan.as_of, UTC):%Y-%m-%d %H:%M:%S} UTC")
     return lines

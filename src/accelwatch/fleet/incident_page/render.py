@@ -123,7 +123,12 @@ def _decision(decision: Decision, forms: Sequence[Markup], prevailing: Prevailin
             *(_status(prevailing) if prevailing is not None else ()),
         ),
         steps,
-        _facts(*_as_of(plan), *_price(plan), *(("Budget", line) for line in decision.budget)),
+        _facts(
+            *_record(plan),
+            *_as_of(plan),
+            *_price(plan),
+            *(("Budget", line) for line in decision.budget),
+        ),
         *forms,
         class_="waits" if decision.waits else None,
     )
@@ -146,6 +151,10 @@ def _status(prevailing: Prevailing) -> list[tuple[str, str]]:
         ("Nothing new is started", prevailing.frozen),
     ]
     return [(name, text) for name, text in rows if text]
+
+
+def _record(plan: Plan) -> list[tuple[str, str]]:
+    return [("Record", plan.record)] if plan.record else []
 
 
 def _as_of(plan: Plan) -> list[tuple[str, str]]:

@@ -244,7 +244,8 @@ class RemedyRunner:
     def plan(self, node: str) -> Plan:
         """What would be done for a node now, and what is in its way."""
         now, state = self._clock.wall(), self.engine.state
-        return planned(state, node, now, self.settings, self._worth(node))
+        plan = planned(state, node, now, self.settings, self._worth(node))
+        return msgspec.structs.replace(plan, record=self._fleet.lemons.record_of(node))
 
     def _worth(self, node: str) -> Worth:
         worth = worth_of(self._fleet, node)

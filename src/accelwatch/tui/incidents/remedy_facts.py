@@ -123,6 +123,8 @@ def _plan(facts: RemedyFacts, width: int, glyphs: Glyphs) -> Iterable[Line]:
         yield from _denials(step, width, glyphs)
     if price := price_of(plan):
         yield from _fact("price", price, "text", width, glyphs)
+    if plan.record:
+        yield from _fact("record", plan.record, "text", width, glyphs)
     if plan.as_of is not None:
         shown = f"{datetime.fromtimestamp(plan.as_of, UTC):%H:%M:%S} UTC"
         yield from _fact("as of", shown, "dim", width, glyphs)

@@ -57,3 +57,5 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     # Unix seconds at which its scheduler showed the node and its jobs so; None where it never did.
     as_of: float | None = None
+    # For people: how often its hardware has failed lately; empty where it has not. Decides nothing.
+    record: str = ""

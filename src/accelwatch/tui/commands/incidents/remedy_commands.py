@@ -238,7 +238,7 @@ class RemedyCommands:
 
 
 def effects(plan: "Plan") -> list[str]:
-    """The steps, what keeps each from being done, and the price."""
+    """The steps, what keeps each from being done, the price, and how often the hardware has failed."""
     text = []
     for number, step in enumerate(plan.steps, 1):
         text.append(f"{number}. {step.text}")
@@ -247,5 +247,4 @@ def effects(plan: "Plan") -> list[str]:
             for denial in step.in_the_way
             if not denial.why.lifted_by_approval
         ]
-    price = price_of(plan)
-    return [*text, price] if price else text
+    return [*text, *filter(None, (price_of(plan), plan.record))]
