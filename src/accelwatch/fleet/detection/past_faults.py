@@ -1,0 +1,46 @@
+"""The past of hardware for the detector: confirmed faults as channel K counts them, by identity.
+
+What the detector has recorded is in its snapshot: after a restart it is given only what is newer.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator
+
+from accelwatch.base.hardware_keys import keys_of
+from accelwatch.detection.channels.prior import PastIncident
+from accelwatch.fleet.lemons.faults import Fault
+from accelwatch.fleet.state.nodes.node import Node
+
+
+def identities_of(nodes: Iterable[Node]) -> dict[str, tuple[str, ...]]:
+    """The keys of the serial number and the slot of each device by its id: for `Prior.also`.
+
+    An id that devices of several nodes have, such as `nvidia:0000:65:00.0`, names none of them.
+    """
+    devices = [
+        (node.name, present.device)
+        for node in nodes
+        for present in node.devices.values()
+        if present.device.parent_id is None
+    ]
+    counts = Counter(device.id for _, device in devices)
+    return {
+        device.id: keys_of(node, slot=device.pci_bus_id or "", serial=device.serial or "")[1:]
+        for node, device in devices
+        if counts[device.id] == 1
+    }
+
+
+def past_incidents(
+    faults: Iterable[Fault], devices: Container[str], after: float = -math.inf
+) -> Iterator[PastIncident]:
+    """Faults that began after a moment, Unix seconds: for `Detector.record`, which adds them up.
+
+    Their keys are `device:ID`, where the id is one of `devices`, `serial:NUMBER`, `slot:NODE/ADDRESS`
+    and `node:NODE`.
+    """
+    for fault in faults:
+        if fault.time > after:
+            of_device = (f"device:{fault.device}",) if fault.device in devices else ()
+            yield PastIncident(fault.time, (*of_device, *fault.keys), fault.weight)
