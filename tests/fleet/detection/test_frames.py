@@ -27,13 +27,7 @@ def frames_of(folder: Path, *, mended: tuple[str, ...] = ()) -> Iterator[Frame]:
     found = Archive(folder)
     step = found.description.interval_s
     context = ArchiveRuleContext(found, step)
-    frames = Frames(
-        (DEVICE_SIGNALS, NODE_SIGNALS),
-        found.series(),
-        context.event_history,
-        step,
-        lambda node, _now: node in mended,
-    )
+    frames = Frames(context.event_history, step, found.series(), lambda _nodes, _now: mended)
     columns = context.columns(frames.needs, lambda _rule: None)
     devices = found.samples(DEVICES, columns.series)
     nodes = found.samples(NODES, columns.node_series)

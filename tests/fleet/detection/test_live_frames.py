@@ -2,12 +2,16 @@
 
 import asyncio
 
+import msgspec
 import numpy as np
+import pytest
 
+from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.base.slices import LongWork
 from accelwatch.detection.frame import DeviceState, Frame, NodeState
-from accelwatch.detection.signals.signal import SignalRow
+from accelwatch.detection.signals.signal import ANY, Fold, SignalRow
 from accelwatch.fleet.detection.frames import Frames
+from accelwatch.fleet.detection.hub import HubColumns, detector_of
 from accelwatch.fleet.rules.columns.event_history import FleetEventHistory
 from accelwatch.fleet.rules.columns.live import FleetColumns
 from support.fleet.two_nodes import TwoNodes, host, view
@@ -22,7 +26,7 @@ class Hub(TwoNodes):
     def __init__(self) -> None:
         super().__init__()
         history = FleetEventHistory(self.fleet)
-        self.frames = Frames((DEVICES, NODES), (), history, 10.0)
+        self.frames = Frames(history, 10.0, signals=(DEVICES, NODES))
         self.columns = FleetColumns(self.fleet, self.frames.needs)
 
     def bring(self) -> Frame:
@@ -61,3 +65,73 @@ def test_a_silent_node_is_down_and_its_numbers_unknown() -> None:
     assert frame.device_state.tolist() == [DeviceState.STALE, DeviceState.READ]
     assert np.isnan(frame.devices[0]).tolist() == [True, False]
     assert frame.now - frame.node_sampled[0] > 50
+
+
+WIRE = ("host_network_up", "eth0")
+
+
+def test_an_interface_that_a_host_reports_later_is_read() -> None:
+    hub = Hub()
+    nodes = (SignalRow(("host_network_up", ANY), "fabric", fold=Fold.SUM),)
+    frames = Frames(FleetEventHistory(hub.fleet), 10.0, signals=((), nodes))
+    columns = HubColumns(hub.fleet, frames)
+    hub.tell("a", view(0), host(host_uptime_seconds=900))
+
+    async def frame() -> Frame:
+        return await frames.frame(await columns.refresh(LongWork()), LongWork())
+
+    assert np.isnan(asyncio.run(frame()).nodes[0]).all()
+    later = host(host_uptime_seconds=900)
+    values = {**later.reading.values, WIRE: 1.0}
+    reading = msgspec.structs.replace(later.reading, values=values)
+    hub.tell("a", view(0), msgspec.structs.replace(later, reading=reading))
+    assert np.isnan(asyncio.run(frame()).nodes[0]).all()
+    hub.clock.advance(301.0)
+    hub.tell("a", view(0), msgspec.structs.replace(later, reading=reading))
+    newest = asyncio.run(frame())
+    assert newest.nodes[0, newest.names.nodes.index("a")] == 1.0
+    assert frames.needs.series >= {WIRE}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "starts", "working"),
+    [
+        (("a",), -10.0, ["a"]),
+        ((), -10.0, ["a", "b"]),
+        (("a",), 10.0, []),
+        (("a",), -7200.0, []),
+    ],
+)
+def test_nodes_in_a_window_of_maintenance(
+    nodes: tuple[str, ...], starts: float, working: list[str]
+) -> None:
+    hub = TwoNodes()
+    for node in ("a", "b"):
+        hub.tell(node, view(0))
+    now = hub.clock.wall()
+    window = Maintenance(
+        id="w", nodes=nodes, starts=now + starts, ends=now + starts + 3600, by="", reason=""
+    )
+    detector = detector_of(hub.fleet, lambda: [window])
+
+    async def frame() -> Frame:
+        columns = FleetColumns(hub.fleet, detector.frames.needs)
+        await columns.refresh(LongWork())
+        return await detector.frames.frame(columns, LongWork())
+
+    made = asyncio.run(frame())
+    rows = np.flatnonzero(made.maintenance).tolist()
+    assert sorted(made.names.nodes[row] for row in rows) == working
+
+
+def test_nobody_announces_maintenance_without_rules() -> None:
+    hub = TwoNodes()
+    hub.tell("a", view(0))
+    detector = detector_of(hub.fleet, lambda: None)
+
+    async def frame() -> Frame:
+        columns = FleetColumns(hub.fleet, detector.frames.needs)
+        await columns.refresh(LongWork())
+        return await detector.frames.frame(columns, LongWork())
+
+    assert not asyncio.run(frame()).maintenance.any()

@@ -15,6 +15,8 @@ from accelwatch.detection.frame import Frame
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.line import Line
 from accelwatch.fleet.backtest.run import final_lines
+from accelwatch.fleet.detection.frames import Frames
+from accelwatch.fleet.detection.hub import HubColumns
 from accelwatch.fleet.detection.running import FleetDetector
 from accelwatch.fleet.rules.columns.event_history import FleetEventHistory
 from accelwatch.fleet.rules.columns.live import FleetColumns
@@ -53,7 +55,8 @@ class Hub(TwoNodes):
 
     def __init__(self) -> None:
         super().__init__()
-        self.running = FleetDetector(FleetEventHistory(self.fleet), (), 10.0)
+        frames = Frames(FleetEventHistory(self.fleet), 10.0)
+        self.running = FleetDetector(frames, HubColumns(self.fleet, frames))
         self.columns = FleetColumns(self.fleet, self.running.needs)
         self.columns.detector_facts = self.running.facts
 

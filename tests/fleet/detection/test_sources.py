@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from accelwatch.detection.arrays import Floats
-from accelwatch.detection.signals.signal import ANY, Fold, SignalRow
+from accelwatch.detection.signals.signal import ANY, Fold, Form, SignalRow
 from accelwatch.fleet.detection.sources import UPTIME, FoldedSignal, needs_of, sources_of
 
 NAN = math.nan
@@ -74,3 +74,38 @@ def test_a_signal_of_nothing_is_unknown() -> None:
     np.testing.assert_array_equal(
         folded(FoldedSignal(signal("x", ANY, fold=Fold.SUM), [])), [NAN, NAN]
     )
+
+
+def counter() -> FoldedSignal:
+    row = SignalRow(("x", ANY), "fabric", Form.RATE, fold=Fold.SUM)
+    return FoldedSignal(row, [("x", "a")])
+
+
+def test_a_counter_that_comes_later_adds_what_it_counts_from_then_on() -> None:
+    made = counter()
+    assert folded(made, [10.0]) == [10.0]
+    made.extend([("x", "a"), ("x", "b")])
+    assert folded(made, [11.0], [5000.0]) == [11.0]
+    assert folded(made, [12.0], [5003.0]) == [15.0]
+
+
+def test_the_first_counters_of_a_row_come_together() -> None:
+    made = counter()
+    made.extend([("x", "a"), ("x", "b")])
+    assert folded(made, [10.0], [20.0]) == [30.0]
+
+
+def test_a_gauge_that_comes_later_is_part_of_the_sum() -> None:
+    made = FoldedSignal(signal("x", ANY, fold=Fold.SUM), [("x", "a")])
+    folded(made, [1.0])
+    made.extend([("x", "a"), ("x", "b")])
+    assert folded(made, [1.0], [1.0]) == [2.0]
+
+
+def test_a_row_that_is_given_to_another_begins_with_all_of_its_counters() -> None:
+    made = counter()
+    folded(made, [10.0])
+    made.extend([("x", "a"), ("x", "b")])
+    folded(made, [10.0], [20.0])
+    made.forget(np.array([True]))
+    assert folded(made, [1.0], [2.0]) == [3.0]

@@ -96,6 +96,15 @@ class Maintenance:
         existing = [end for end in ends if end is not None]
         return max(existing) if len(existing) == len(ends) else None
 
+    def working(self, nodes: Sequence[str], now: float) -> frozenset[str]:
+        """Those of these nodes that are worked on."""
+        active = {
+            window.node
+            for window in self._windows
+            if window.start / 1000 <= now < window.end / 1000 + AFTER_S
+        }
+        return frozenset(nodes) if None in active else frozenset(nodes) & active
+
     def _of(self, node: str, now: float) -> float | None:
         ends = [
             window.end / 1000 + AFTER_S

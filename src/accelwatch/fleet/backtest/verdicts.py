@@ -16,6 +16,7 @@ from accelwatch.base.slices import LongWork
 from accelwatch.fleet.backtest.calendar import Maintenance
 from accelwatch.fleet.backtest.context.archive_rule_context import ArchiveRuleContext
 from accelwatch.fleet.backtest.context.stream import Interval, intervals
+from accelwatch.fleet.detection.frames import Frames
 from accelwatch.fleet.detection.running import FleetDetector
 from accelwatch.fleet.rules.rule_evaluator import FleetRuleEvaluator
 from accelwatch.schema.metrics import Series
@@ -62,14 +63,13 @@ class Verdicts:
         self.started = archive.description.start if span.start is None else span.start
         self._end = float("inf") if span.end is None else span.end
         self.context = ArchiveRuleContext(archive, self.step_s, also)
-        maintenance = Maintenance(archive.maintenance())
-        detector = FleetDetector(
+        frames = Frames(
             self.context.event_history,
-            archive.series(),
             self.step_s,
-            lambda node, now: maintenance.until([node], now) is not None,
-            in_thread=False,
+            archive.series(),
+            Maintenance(archive.maintenance()).working,
         )
+        detector = FleetDetector(frames)
         self.evaluator = FleetRuleEvaluator(
             self.context, rules, clock_ns=lambda: 0, detector=detector
         )

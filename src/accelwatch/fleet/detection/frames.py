@@ -1,12 +1,14 @@
 """Frames for the detector out of the columns of rules: of a hub's table or of an archive."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import numpy as np
 
 from accelwatch.base.slices import LongWork
 from accelwatch.detection.arrays import Bools, Floats, Indices
 from accelwatch.detection.frame import DeviceState, Frame, FrameEvent, Names
+from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
+from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.detection.signals.signal import SignalRow
 from accelwatch.expr.needs import Needs
 from accelwatch.fleet.detection.identities import DeviceRows, NodeRows, row_values
@@ -25,8 +27,8 @@ from accelwatch.fleet.state.evidence.board import STANDS
 from accelwatch.schema.event import severity
 from accelwatch.schema.metrics import Series
 
-# Whether a node is in an announced window of maintenance; Unix seconds.
-InMaintenance = Callable[[str, float], bool]
+# Those of nodes that are in an announced window of maintenance; Unix seconds.
+InMaintenance = Callable[[Sequence[str], float], Collection[str]]
 # Of the first frame: events that are older are no news.
 _RECENT_INTERVALS = 2
 
@@ -39,14 +41,15 @@ class Frames:
 
     def __init__(
         self,
-        signals: tuple[Sequence[SignalRow], Sequence[SignalRow]],
-        existing: Iterable[Series],
         history: EventHistory,
         interval_s: float,
-        in_maintenance: InMaintenance = lambda _node, _now: False,
+        existing: Iterable[Series] = (),
+        in_maintenance: InMaintenance = lambda _nodes, _now: (),
+        *,
+        signals: tuple[Sequence[SignalRow], Sequence[SignalRow]] = (DEVICE_SIGNALS, NODE_SIGNALS),
     ) -> None:
-        """`signals` of devices and of nodes; `known` are the series that anybody has, which labels of
-        signals are looked up in; `interval_s` between samples.
+        """`interval_s` between samples; `existing` are the series that anybody has, which labels of
+        signals are looked up in; `signals` of devices and of nodes.
         """
         existing_series = frozenset(existing)
         self._devices, self._nodes = (
@@ -55,7 +58,7 @@ class Frames:
         )
         # What the columns have to be asked for.
         self.needs: Needs = needs_of(each.sources for each in (*self._devices, *self._nodes))
-        self._history, self._interval_s = history, interval_s
+        self._history, self.interval_s = history, interval_s
         self._in_maintenance = in_maintenance
         self._node_rows, self._device_rows = NodeRows(), DeviceRows()
         self._names = Names((), (), (), (), ())
@@ -65,6 +68,18 @@ class Frames:
         # Of the newest event that a frame has had.
         self._sequence = 0
         self._is_first = True
+
+    def extend(self, existing: Collection[Series]) -> bool:
+        """Read signals of these series too, from the next frame on; whether that changes `needs`."""
+        changed = False
+        for signal in (*self._devices, *self._nodes):
+            sources = sources_of(signal.signal, {*existing, *signal.sources})
+            if sources != signal.sources:
+                signal.extend(sources)
+                changed = True
+        if changed:
+            self.needs = needs_of(each.sources for each in (*self._devices, *self._nodes))
+        return changed
 
     async def frame(self, columns: TableViews, work: LongWork) -> Frame:
         """The tick that columns are at."""
@@ -86,7 +101,7 @@ class Frames:
         device_state[~here] = DeviceState.AWAY
         return Frame(
             now=now,
-            interval_s=self._interval_s,
+            interval_s=self.interval_s,
             names=names,
             devices=await _table(columns, self._devices, np.arange(size), work),
             nodes=await _table(columns, self._nodes, first, work),
@@ -100,10 +115,7 @@ class Frames:
             node_generation=node_generation,
             device_state=device_state,
             node_state=codes_of(columns.text("node_state"), NODE_STATES, first),
-            maintenance=np.array(
-                [bool(name) and self._in_maintenance(name, now) for name in names.nodes],
-                dtype=np.bool_,
-            ),
+            maintenance=self._maintained(names.nodes, now),
             events=tuple(self._events(names, now)),
         )
 
@@ -158,8 +170,14 @@ class Frames:
             self._names = names
         return self._names
 
+    def _maintained(self, nodes: Sequence[str], now: float) -> Bools:
+        working = self._in_maintenance(nodes, now)
+        if not working:
+            return np.zeros(len(nodes), dtype=np.bool_)
+        return np.array([bool(name) and name in working for name in nodes], dtype=np.bool_)
+
     def _events(self, names: Names, now: float) -> Iterable[FrameEvent]:
-        oldest = now - _RECENT_INTERVALS * self._interval_s if self._is_first else -np.inf
+        oldest = now - _RECENT_INTERVALS * self.interval_s if self._is_first else -np.inf
         self._is_first = False
         for noted in self._history.after(self._sequence):
             self._sequence = noted.sequence

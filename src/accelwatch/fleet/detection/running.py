@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterable
+from typing import Protocol
 
 import numpy as np
 
@@ -11,57 +12,57 @@ from accelwatch.detection.arrays import Indices
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.finding import Finding, Scope
 from accelwatch.detection.frame import Frame
-from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
-from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.vocabulary.detector_names import SUBJECTS
-from accelwatch.fleet.detection.frames import Frames, InMaintenance
+from accelwatch.fleet.detection.frames import Frames
 from accelwatch.fleet.rules.columns.detector_facts import DetectorFacts
-from accelwatch.fleet.rules.columns.event_columns import EventHistory
 from accelwatch.fleet.rules.columns.rule_context import TableViews
-from accelwatch.schema.metrics import Series
 
 logger = logging.getLogger(__name__)
+
+_EARLY = 0.9
+
+
+class OwnColumns(Protocol):
+    """Columns that the detector alone reads, at its own pace."""
+
+    async def refresh(self, work: LongWork) -> TableViews:
+        """All that frames ask for, brought to this moment."""
+        ...
 
 
 class FleetDetector:
     """The detector of one fleet; the loop's thread only, but for the passes themselves."""
 
-    def __init__(
-        self,
-        history: EventHistory,
-        existing: Iterable[Series],
-        interval_s: float,
-        in_maintenance: InMaintenance = lambda _node, _now: False,
-        *,
-        in_thread: bool = True,
-    ) -> None:
-        """`existing` are the series that anybody has; `interval_s` is between two frames.
-
-        With `in_thread` the loop goes on meanwhile, and what is found counts from the next tick on.
+    def __init__(self, frames: Frames, own_columns: OwnColumns | None = None) -> None:
+        """With columns of its own the passes run in a thread, the loop goes on meanwhile, and what is
+        found counts from the next tick on; else they run in place over the columns of the rules.
         """
         self.detector = Detector()
-        self.frames = Frames(
-            (DEVICE_SIGNALS, NODE_SIGNALS), existing, history, interval_s, in_maintenance
-        )
-        self.needs: Needs = self.frames.needs
+        self.frames = frames
         self.facts = DetectorFacts()
-        self._interval_s, self._in_thread = interval_s, in_thread
+        self._own_columns = own_columns
         self._detected_at = -np.inf
         self._running: asyncio.Task[None] | None = None
 
+    @property
+    def needs(self) -> Needs:
+        """What the columns of the rules have to be asked for besides."""
+        return self.frames.needs if self._own_columns is None else Needs()
+
     async def detect(self, columns: TableViews, work: LongWork) -> None:
         """Look at columns that have just been brought to this moment, if it is time."""
-        # Samples of a tick that comes a little early are those of this frame.
-        due = columns.now - self._detected_at >= 0.9 * self._interval_s
+        # A tick that comes a little early is not put off to the next.
+        due = columns.now - self._detected_at >= _EARLY * self.frames.interval_s
         if not due or (self._running is not None and not self._running.done()):
             return
         self._detected_at = columns.now
-        frame = await self.frames.frame(columns, work)
-        if not self._in_thread:
+        if self._own_columns is None:
+            frame = await self.frames.frame(columns, work)
             self.detector.detect(frame)
             self._publish(frame)
             return
+        frame = await self.frames.frame(await self._own_columns.refresh(work), work)
         self._running = asyncio.create_task(self._detect_in_thread(frame))
 
     async def _detect_in_thread(self, frame: Frame) -> None:

@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats
-from accelwatch.detection.signals.signal import ANY, Fold, SignalRow
+from accelwatch.detection.signals.signal import ANY, Fold, Form, SignalRow
 from accelwatch.expr.needs import Needs
+from accelwatch.fleet.table.rows import grown
 from accelwatch.schema.metrics import Series
 
 UPTIME: Series = ("host_uptime_seconds",)
@@ -38,25 +39,40 @@ class FoldedSignal:
     """One signal of all rows, whatever it is made of."""
 
     def __init__(self, signal: SignalRow, sources: Collection[Series]) -> None:
+        self.signal = signal
         self.sources = tuple(sources)
         self._fold = signal.fold or Fold.MAX
+        # A counter that comes later must not look like so many counts at once.
+        self._counts = signal.form is Form.RATE
         # bool[sources, rows]: which were there at any time.
         self._observed: Bools = np.zeros((len(self.sources), 0), dtype=np.bool_)
+        # float64[rows]: what counters had counted before they came.
+        self._before: Floats = np.zeros(0)
+
+    def extend(self, sources: Collection[Series]) -> None:
+        """Be made of these from now on, all of the present ones among them."""
+        observed = np.zeros((len(sources), self._observed.shape[1]), dtype=np.bool_)
+        for position, source in enumerate(sources):
+            if source in self.sources:
+                observed[position] = self._observed[self.sources.index(source)]
+        self.sources, self._observed = tuple(sources), observed
 
     def forget(self, rows: Bools) -> None:
         """Rows at which something else stands now; those that are new may be left out."""
         width = min(len(rows), self._observed.shape[1])
-        self._observed[:, np.flatnonzero(rows[:width])] = False
+        at = np.flatnonzero(rows[:width])
+        self._observed[:, at] = False
+        self._before[at[at < len(self._before)]] = 0.0
 
     def folded(self, values: Sequence[Floats], size: int) -> Floats:
         """Its value, float64[rows], of those of its sources; NaN where it is not known."""
         if not values:
             return np.full(size, np.nan)
+        if self._fold is Fold.SUM:
+            return self._sum(np.stack(values))
         if len(values) == 1:
             return values[0]
         stacked = np.stack(values)
-        if self._fold is Fold.SUM:
-            return self._sum(stacked)
         fold = np.fmin if self._fold is Fold.MIN else np.fmax
         result: Floats = fold.reduce(stacked, axis=0)
         return result
@@ -68,5 +84,9 @@ class FoldedSignal:
         width = min(self._observed.shape[1], observed.shape[1])
         observed[:, :width] = self._observed[:, :width]
         self._observed = observed | there
+        self._before = grown(self._before, stacked.shape[1], 0.0)
+        if self._counts:
+            late = there & ~observed & observed.any(axis=0)
+            self._before = self._before + np.where(late, stacked, 0.0).sum(axis=0)
         complete = there.any(axis=0) & (there | ~self._observed).all(axis=0)
-        return np.where(complete, np.nansum(stacked, axis=0), np.nan)
+        return np.where(complete, np.nansum(stacked, axis=0) - self._before, np.nan)

@@ -46,6 +46,7 @@ from accelwatch.web.http.stream import ALERTING, HUB_HEADER
 if TYPE_CHECKING:
     from accelwatch.alerting.evaluation.runner import RuleRunner
     from accelwatch.fleet.approval.approvals import Approvals
+    from accelwatch.fleet.detection.running import FleetDetector
     from accelwatch.fleet.remedies.runner import RemedyRunner
     from accelwatch.fleet.rules.evaluator import FleetEvaluator
 
@@ -102,6 +103,8 @@ class Hub:
         self.rules: RuleRunner | None = None
         # Which hardware has failed again and again, by what rules found.
         self.faults = FaultHistory(self.fleet, lambda: self.rules, lambda: self.journal)
+        # Looks at all signals together, where rules ask for what it finds.
+        self.detector: FleetDetector | None = None
         # Acts on incidents, where actions are configured.
         self.remedies: RemedyRunner | None = None
         # Takes yes and no from people with a browser, where somebody acts.
@@ -156,7 +159,9 @@ class Hub:
                 await self.remedies.stop()
             if self.rules is not None:
                 await self.rules.stop()
-            self.rules = self.remedies = None
+            if self.detector is not None:
+                await self.detector.stop()
+            self.rules = self.remedies = self.detector = None
             if settings.remedy.actions:
                 logger.warning(
                     "no rules are configured, so nothing is ever done key=remedy.actions"
@@ -165,9 +170,11 @@ class Hub:
             # numpy's share of the rules is loaded by those only who have some.
             from accelwatch.alerting.evaluation.runner import RuleRunner
             from accelwatch.fleet.approval.approval_requests import HubApprovalRequests
+            from accelwatch.fleet.detection.hub import detector_of
             from accelwatch.fleet.rules.evaluator import FleetEvaluator
 
-            evaluator = FleetEvaluator(self.fleet)
+            self.detector = detector_of(self.fleet, self._maintenance)
+            evaluator = FleetEvaluator(self.fleet, self.detector)
             runner = RuleRunner(
                 evaluator,
                 settings.rules,
@@ -272,6 +279,8 @@ class Hub:
             await self.remedies.stop()
         if self.rules is not None:
             await self.rules.stop()
+        if self.detector is not None:
+            await self.detector.stop()
         await self.peers.stop()
         await self._recording.stop()
         await self._stop_following()

@@ -19,6 +19,7 @@ from accelwatch.base.slices import LongWork
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.vocabulary.kleene import UNKNOWN
 from accelwatch.fleet.rules.columns.fleet_rule_context import FleetRuleContext
+from accelwatch.fleet.rules.columns.rule_context import RunsDetector
 from accelwatch.fleet.rules.explaining import entity_named, explained_on
 from accelwatch.fleet.rules.facts import facts_of, with_scheduled
 from accelwatch.fleet.rules.row import Row
@@ -36,8 +37,10 @@ _SHARE = 10.0
 class FleetEvaluator:
     """Works rules out on a hub's fleet; the loop's thread only."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, detector: RunsDetector | None = None) -> None:
+        """`detector` runs beside the rules as long as one of them asks for what it finds."""
         self._fleet = fleet
+        self._detector = detector
         self._loaded = RuleSet(rules={})
         self._is_new: IsNew = lambda _node, _event: True
         self._interval_s = 1.0
@@ -59,7 +62,12 @@ class FleetEvaluator:
             if profile.when is not None:
                 of_profiles |= profile.when.needs
         return FleetRuleEvaluator(
-            context, loaded.rules, self.alert_states, self.budgets, others=of_profiles
+            context,
+            loaded.rules,
+            self.alert_states,
+            self.budgets,
+            others=of_profiles,
+            detector=self._detector,
         )
 
     def _is_new_event(self, noted: Noted) -> bool:

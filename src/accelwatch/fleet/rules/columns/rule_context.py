@@ -46,9 +46,12 @@ class TableViews(Columns, Protocol):
 class RunsDetector(Protocol):
     """Who runs a detector beside rules."""
 
-    # What columns have to be asked for.
-    needs: Needs
     facts: DetectorFacts
+
+    @property
+    def needs(self) -> Needs:
+        """What the columns of the rules have to be asked for besides."""
+        ...
 
     async def detect(self, columns: TableViews, work: LongWork) -> None:
         """Look at columns that have just been brought to this moment, if it is time. Raises nothing."""
