@@ -54,3 +54,20 @@ def test_a_mistake_in_the_configuration_is_named(tmp_path: Path, text: str, says
     file.write_text(text + "\n")
     with pytest.raises(ConfigError, match=says):
         load_settings(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "packs"),
+    [
+        ("rules: {packs: [nvidia]}\n", ("nvidia", "detector")),
+        ("rules: {packs: [detector, nvidia]}\n", ("detector", "nvidia")),
+        ("rules: {packs: [nvidia]}\ndetector: {enabled: false}\n", ("nvidia",)),
+        ("detector: {enabled: true}\n", ()),
+    ],
+)
+def test_the_detector_is_on_where_rules_are_evaluated(
+    tmp_path: Path, text: str, packs: tuple[str, ...]
+) -> None:
+    file = tmp_path / "hub.yaml"
+    file.write_text(text)
+    assert load_settings(file).rules_in_force.packs == packs

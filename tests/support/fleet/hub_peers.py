@@ -19,7 +19,7 @@ from accelwatch.exposition.selection import Selection
 from accelwatch.fleet.evidence_settings import Evidence
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
-from accelwatch.fleet.hub.model import HubSettings, State
+from accelwatch.fleet.hub.model import DetectorSettings, HubSettings, State
 from accelwatch.fleet.hub.serve import HubServer
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.targets.settings import Targets
@@ -250,6 +250,8 @@ async def hub(
         state=state or State(),
         web=web or Web(listen_address=("127.0.0.1:0",)),
         rules=rules or RuleSettings(),
+        # A test has the rules that it names; the detector has tests of its own.
+        detector=DetectorSettings(enabled=False),
         alerts=alerts or Alerts(),
         evidence=evidence or Evidence(),
         remedy=remedy or RemedySettings(),

@@ -154,7 +154,7 @@ class Hub:
 
     async def _set_rules(self, settings: HubSettings) -> None:
         """Raises ConfigError, WindowsError; then what was in force stays."""
-        if not settings.rules.any:
+        if not settings.rules_in_force.any:
             if self.remedies is not None:
                 await self.remedies.stop()
             if self.rules is not None:
@@ -177,7 +177,7 @@ class Hub:
             evaluator = FleetEvaluator(self.fleet, self.detector)
             runner = RuleRunner(
                 evaluator,
-                settings.rules,
+                settings.rules_in_force,
                 self._state_dir,
                 self._on_incident_changes,
                 alerts=settings.alerts,
@@ -193,7 +193,7 @@ class Hub:
             self.rules = runner
             await self._act(evaluator, runner, settings)
         else:
-            await self.rules.reload(settings.rules, settings.alerts)
+            await self.rules.reload(settings.rules_in_force, settings.alerts)
             if self.remedies is not None:
                 self.remedies.change(settings.remedy)
             elif settings.remedy.actions:

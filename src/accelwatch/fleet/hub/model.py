@@ -18,6 +18,7 @@ from accelwatch.config.otlp import Otlp
 from accelwatch.config.otlp import mistakes as mistakes_of_otlp
 from accelwatch.config.reader import Reader, Values, build, source_of, sources_by_key
 from accelwatch.config.usage import UsageSettings
+from accelwatch.expr.vocabulary.detector_names import DETECTOR
 from accelwatch.fleet.archive.settings import History, check_history
 from accelwatch.fleet.dialects.base.precedence import precedence
 from accelwatch.fleet.evidence_settings import Evidence
@@ -59,6 +60,12 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
     precedence: tuple[str, ...] = ()
 
 
+class DetectorSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether all signals are looked at together, which rules about findings need."""
+
+    enabled: bool = True
+
+
 class HubSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The whole configuration of a hub."""
 
@@ -72,6 +79,7 @@ class HubSettings(msgspec.Struct, frozen=True, kw_only=True):
     otlp: Otlp = Otlp()
     federation: Federation = Federation()
     rules: RuleSettings = RuleSettings()
+    detector: DetectorSettings = DetectorSettings()
     alerts: Alerts = Alerts()
     evidence: Evidence = Evidence()
     remedy: remedies.RemedySettings = remedies.RemedySettings()
@@ -82,6 +90,13 @@ class HubSettings(msgspec.Struct, frozen=True, kw_only=True):
     state_dir: Path | None = None
     # How often the hub's own stream sends a tick.
     stream_interval_s: Short = field(default=1.0, name="stream_interval")
+
+    @property
+    def rules_in_force(self) -> RuleSettings:
+        """`rules`, and where there are any the pack about what the detector finds."""
+        if not (self.rules.any and self.detector.enabled) or DETECTOR in self.rules.packs:
+            return self.rules
+        return msgspec.structs.replace(self.rules, packs=(*self.rules.packs, DETECTOR))
 
     @property
     def thresholds(self) -> Thresholds:
