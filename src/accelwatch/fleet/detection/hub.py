@@ -16,7 +16,7 @@ from accelwatch.schema.metrics import Series
 # Half of what archives have: a hard fault is found after two frames at most.
 INTERVAL_S = 15.0
 # A new interface or file system is not news that hurries.
-_LOOK_EVERY_S = 300.0
+_CHECK_EVERY_S = 300.0
 # Only nodes have signals of whatever interfaces and disks there are.
 _NAMES = frozenset(signal.series[0] for signal in NODE_SIGNALS if ANY in signal.series)
 _AT_ONCE = 16
@@ -28,17 +28,17 @@ class HubColumns:
     def __init__(self, fleet: Fleet, frames: Frames) -> None:
         self._fleet, self._frames = fleet, frames
         self._columns: FleetColumns | None = None
-        self._looked_at = float("-inf")
+        self._checked_at = float("-inf")
 
     async def refresh(self, work: LongWork) -> FleetColumns:
         """All that frames ask for, brought to this moment."""
         now = self._fleet.clock.monotonic()
-        if now - self._looked_at >= _LOOK_EVERY_S or self._columns is None:
-            self._looked_at = now
+        if now - self._checked_at >= _CHECK_EVERY_S or self._columns is None:
+            self._checked_at = now
             if self._frames.extend(await existing_series(self._fleet, work)):
                 self._columns = None
         if self._columns is None:
-            self._columns = FleetColumns(self._fleet, self._frames.needs, takes_samples=False)
+            self._columns = FleetColumns(self._fleet, self._frames.needs, adds_samples=False)
         await self._columns.refresh(work)
         return self._columns
 

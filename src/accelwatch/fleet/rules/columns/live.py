@@ -57,14 +57,14 @@ class FleetColumns:
         firing: Firing | None = None,
         is_new: IsNew = lambda _: True,
         *,
-        takes_samples: bool = True,
+        adds_samples: bool = True,
     ) -> None:
         """Of several columns of a fleet only those of the rules take samples for its windows.
 
         Raises WindowsError when the windows of `needs` take too much memory.
         """
         self._fleet = fleet
-        self._takes_samples = takes_samples
+        self._adds_samples = adds_samples
         self._firing = firing
         self._series = frozenset(series for series in needs.series if not of_host(series))
         self._past = Past(
@@ -101,7 +101,7 @@ class FleetColumns:
         fleet = self._fleet
         needed = self._series | set(fleet.table.windows.series)
         nodes = await refresh_nodes(fleet, needed, work.rest)
-        if self._takes_samples:
+        if self._adds_samples:
             fleet.table.sample(fleet.clock.monotonic(), fleet.groups.jobs())
         status = await full_status(fleet, nodes, work.rest)
         size = fleet.table.rows.size
