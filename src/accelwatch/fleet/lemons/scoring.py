@@ -45,9 +45,7 @@ def lemons_of(faults: Iterable[Fault], now: float, least: int = LEAST_FAULTS) ->
     """Those with at least so many faults in 28 days, the worst first; `now` in Unix seconds."""
     by_incident = {fault.incident: fault for fault in recent(faults, now)}
     lemons = [
-        _lemon(
-            offender, [by_incident[id_] for id_ in by_incident if id_ in offender.incidents], now
-        )
+        _lemon(offender, distinct(by_incident[id_] for id_ in offender.incidents), now)
         for offender in _offenders(by_incident.values(), least)
     ]
     lemons.sort(key=lambda lemon: (-lemon.score, -lemon.faults, lemon.subject))
