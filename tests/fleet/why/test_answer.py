@@ -8,6 +8,7 @@ import pytest
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.base.errors import UnmetError
+from accelwatch.fleet.lemons.documents import Blamed, LemonNote
 from accelwatch.fleet.picture.model import UTILIZATION, FleetView, Past
 from accelwatch.fleet.picture.why.answer import Answer, answer, idle_since, waiting
 from accelwatch.fleet.picture.why.lines import lines_of
@@ -428,6 +429,45 @@ def test_what_is_wrong_comes_before_it() -> None:
     said = asked(differing({"n002/3": "lost"}), "n002")
     assert said.sentence.startswith("n002/nvidia3 is lost")
     assert lines_of(said, 100)[-1].startswith("  differs:")
+
+
+RECORD = "nvidia3: 3 confirmed faults in 28 days, the last on 2026-11-20"
+
+
+def repeating(faults: Faults | None = None) -> Scene:
+    """The fleet with a node whose hardware has failed again and again."""
+    view = fleet_view(4, faults=faults)
+    note = LemonNote(
+        blamed=Blamed.DEVICE,
+        device="nvidia3",
+        faults=3,
+        score=2.4,
+        last="2026-11-20T03:12:00.000Z",
+    )
+    nodes = [
+        msgspec.structs.replace(node, lemon=note if node.node == "n002" else None)
+        for node in view.nodes
+    ]
+    return scene_of_fleet(msgspec.structs.replace(view, nodes=nodes))
+
+
+@pytest.mark.parametrize("what", ["n002", "n002/nvidia1"])
+def test_how_often_hardware_has_failed_is_a_line_below_and_nothing_wrong(what: str) -> None:
+    result = asked(repeating(), what)
+    assert not result.wrong
+    assert result.record == RECORD
+    assert lines_of(result, 100)[-1] == f"  record:     {RECORD}"
+
+
+def test_hardware_that_fails_again_has_its_record_below_the_fault() -> None:
+    result = asked(repeating({"n002/3": "lost"}), "n002")
+    assert result.sentence.startswith("n002/nvidia3 is lost")
+    assert lines_of(result, 100)[-1] == f"  record:     {RECORD}"
+
+
+def test_other_nodes_and_the_fleet_have_no_record() -> None:
+    for what in ("n001", "n001/nvidia1", ""):
+        assert asked(repeating(), what).record == ""
 
 
 def test_what_an_incident_says_of_it_is_not_told_twice() -> None:

@@ -6,7 +6,7 @@ import msgspec
 
 from accelwatch.exposition.display import counted, duration
 from accelwatch.fleet.picture.model import Past
-from accelwatch.fleet.picture.why.scene import ObservedDevice, Scene
+from accelwatch.fleet.picture.why.scene import ObservedDevice, ObservedNode, Scene
 from accelwatch.fleet.picture.why.silence import last_read, of_silent_job
 from accelwatch.fleet.picture.why.subject import Kind, Subject
 from accelwatch.fleet.picture.why.troubles import NEVER_REPORTED, RUINS_JOBS, Trouble, troubles
@@ -41,6 +41,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     others: int = 0
     # In what its node differs from the many alike, where the sentence does not say so.
     differs: str = ""
+    # How often the worst of its node's hardware has failed lately.
+    record: str = ""
 
 
 def answer(scene: Scene, subject: Subject) -> Answer:
@@ -58,13 +60,15 @@ def answer(scene: Scene, subject: Subject) -> Answer:
     if others:
         text += f"; {counted(others, 'more thing')} {'is' if others == 1 else 'are'} wrong"
     sentence = text if text.endswith(("?", ".", "!")) else f"{text}."
-    differs = _differs(scene, subject)
+    node = _node_of(scene, subject)
+    differs = "" if node is None else node.odd
     base = Answer(
         subject=subject.name,
         kind=subject.kind,
         wrong=chief is not None,
         sentence=sentence,
         differs="" if differs in sentence else differs,
+        record="" if node is None else node.record,
     )
     if chief is None:
         return base
@@ -81,15 +85,14 @@ def answer(scene: Scene, subject: Subject) -> Answer:
     )
 
 
-def _differs(scene: Scene, subject: Subject) -> str:
-    """In what the node that was asked about, or the device's, differs from the many alike."""
+def _node_of(scene: Scene, subject: Subject) -> ObservedNode | None:
+    """The node that was asked about, or the device's."""
     name = subject.name
     if subject.kind is Kind.DEVICE:
         name = subject.devices[0].node
     elif subject.kind is not Kind.NODE:
-        return ""
-    node = scene.nodes.get(name)
-    return "" if node is None else node.odd
+        return None
+    return scene.nodes.get(name)
 
 
 def about(candidates: Iterable[Trouble], subject: Subject) -> list[Trouble]:

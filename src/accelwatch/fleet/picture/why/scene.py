@@ -54,6 +54,8 @@ class ObservedNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     remedy: str = ""
     # In what it differs from the many alike, in words.
     odd: str = ""
+    # How often the worst of its hardware has failed lately, in words; empty where it has not.
+    record: str = ""
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,6 +113,7 @@ def scene_of_fleet(view: FleetView, steps: Mapping[str, str] | None = None) -> S
             missing=node.devices_missing,
             reason=node.why,
             odd=text_of(node.odd),
+            record="" if node.lemon is None else node.lemon.sentence,
         )
         for node in view.nodes
     )
