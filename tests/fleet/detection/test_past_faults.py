@@ -1,7 +1,12 @@
-"""The past of hardware as the detector takes it: keys, weights, and only what is new."""
+"""The past of hardware as the detector has it: keys, weights, and only what is new."""
 
+import asyncio
+
+from accelwatch.base.slices import LongWork
 from accelwatch.detection.channels.prior import Prior
+from accelwatch.detection.detector import Detector
 from accelwatch.detection.evidence import Subject
+from accelwatch.fleet.detection.hub import HubPast
 from accelwatch.fleet.detection.past_faults import identities_of, past_incidents
 from support.detection.ticks import Ticks, only
 from support.fleet.two_nodes import TwoNodes
@@ -34,7 +39,12 @@ def test_devices_have_their_serial_and_slot_where_their_id_is_their_own() -> Non
     site.tell("a", machines.view(0), machines.view(1, device=machines.device(1, **same, uuid=None)))
     site.tell("b", machines.view(2, device=machines.device(2, **same, uuid=None)))
     device = machines.device(0)
-    assert identities_of(site.fleet.nodes.values()) == {
+    devices = [
+        (node.name, present.device)
+        for node in site.fleet.nodes.values()
+        for present in node.devices.values()
+    ]
+    assert identities_of(devices) == {
         device.id: (f"slot:a/{device.pci_bus_id}", f"serial:{device.serial}")
     }
 
@@ -46,3 +56,33 @@ def test_the_detector_knows_a_board_again_in_another_slot() -> None:
     prior.also = {"d2": ("slot:n1/0000:5e:00.0", "serial:A")}
     evidence = only(prior.evidence(ticks.after()))
     assert (evidence.subject, evidence.rows.tolist()) == (Subject.DEVICE, [2])
+
+
+def test_a_hub_gives_its_detector_each_fault_once_and_who_devices_are() -> None:
+    async def main() -> tuple[float, float, bool]:
+        site = TwoNodes()
+        site.tell("a", machines.view(0))
+        now = site.clock.wall()
+        known = [fault(1, 1.0, now=now)]
+        past = HubPast(site.fleet, lambda: known)
+        detector, ticks = Detector(), Ticks()
+        await past.record(detector, ticks.after().frame, LongWork())
+        first = detector.channels.prior.newest
+        await past.record(detector, ticks.after().frame, LongWork())
+        known.append(fault(2, 0.0, now=now))
+        await past.record(detector, ticks.after().frame, LongWork())
+        also = machines.device(0).id in detector.channels.prior.also
+        return first - now, detector.channels.prior.newest - now, also
+
+    assert asyncio.run(main()) == (-DAY_S, 0.0, True)
+
+
+def test_without_faults_nobody_is_looked_at() -> None:
+    async def main() -> object:
+        site = TwoNodes()
+        site.tell("a", machines.view(0))
+        detector = Detector()
+        await HubPast(site.fleet, tuple).record(detector, Ticks().after().frame, LongWork())
+        return detector.channels.prior.also
+
+    assert asyncio.run(main()) == {}

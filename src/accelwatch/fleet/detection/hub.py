@@ -1,16 +1,22 @@
 """The detector of a hub: columns of its own, read every 15 seconds."""
 
+import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.base.slices import LongWork
+from accelwatch.detection.detector import Detector
+from accelwatch.detection.frame import Frame
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.detection.signals.signal import ANY
 from accelwatch.fleet.detection.frames import Frames
+from accelwatch.fleet.detection.past_faults import identities_of, past_incidents
 from accelwatch.fleet.detection.running import FleetDetector
+from accelwatch.fleet.lemons.faults import Fault
 from accelwatch.fleet.rules.columns.event_history import FleetEventHistory
 from accelwatch.fleet.rules.columns.live import FleetColumns
 from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series
 
 # Half of what archives have: a hard fault is found after two frames at most.
@@ -56,8 +62,44 @@ async def existing_series(fleet: Fleet, work: LongWork) -> frozenset[Series]:
     return frozenset(existing)
 
 
-def detector_of(fleet: Fleet, windows: Callable[[], Iterable[Maintenance] | None]) -> FleetDetector:
-    """The detector of a hub; `windows` are those of maintenance that are announced."""
+class HubPast:
+    """What failed before, given to a detector as it becomes known."""
+
+    def __init__(self, fleet: Fleet, faults: Callable[[], Iterable[Fault]]) -> None:
+        """`faults` are the confirmed ones of the last 28 days."""
+        self._fleet, self._faults = fleet, faults
+        self._checked_at = float("-inf")
+
+    async def record(self, detector: Detector, frame: Frame, work: LongWork) -> None:
+        """Give a detector what it has not had, before it sees a frame."""
+        prior = detector.channels.prior
+        faults = past_incidents(self._faults(), frozenset(frame.names.devices), prior.newest)
+        if incidents := list(faults):
+            detector.record(incidents)
+        # Boards move from slot to slot, and only those of which there is a past matter.
+        if prior.newest > float("-inf") and frame.now - self._checked_at >= _CHECK_EVERY_S:
+            self._checked_at = frame.now
+            prior.also = await self._identities(work)
+
+    async def _identities(self, work: LongWork) -> dict[str, tuple[str, ...]]:
+        devices: list[tuple[str, Device]] = []
+        for count, node in enumerate(tuple(self._fleet.nodes.values())):
+            present = [each.device for each in node.devices.values()]
+            devices += [(node.name, device) for device in present if device.parent_id is None]
+            if count % _AT_ONCE == _AT_ONCE - 1:
+                await work.rest()
+        return await asyncio.to_thread(identities_of, devices)
+
+
+def detector_of(
+    fleet: Fleet,
+    windows: Callable[[], Iterable[Maintenance] | None],
+    faults: Callable[[], Iterable[Fault]] = tuple,
+) -> FleetDetector:
+    """The detector of a hub.
+
+    `windows` are those of maintenance that are announced, `faults` the confirmed ones of the past.
+    """
 
     def working(nodes: Sequence[str], now: float) -> Collection[str]:
         names: set[str] = set()
@@ -67,4 +109,5 @@ def detector_of(fleet: Fleet, windows: Callable[[], Iterable[Maintenance] | None
         return names
 
     frames = Frames(FleetEventHistory(fleet), INTERVAL_S, in_maintenance=working)
-    return FleetDetector(frames, HubColumns(fleet, frames))
+    past = HubPast(fleet, faults)
+    return FleetDetector(frames, HubColumns(fleet, frames), past.record)

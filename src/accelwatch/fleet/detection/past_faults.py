@@ -5,25 +5,21 @@ What the detector has recorded is in its snapshot: after a restart it is given o
 
 import math
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from accelwatch.base.hardware_keys import keys_of
 from accelwatch.detection.channels.prior import PastIncident
 from accelwatch.fleet.lemons.faults import Fault
-from accelwatch.fleet.state.nodes.node import Node
+from accelwatch.schema.device import Device
 
 
-def identities_of(nodes: Iterable[Node]) -> dict[str, tuple[str, ...]]:
+def identities_of(devices: Sequence[tuple[str, Device]]) -> dict[str, tuple[str, ...]]:
     """The keys of the serial number and the slot of each device by its id: for `Prior.also`.
+
+    `devices` are those of all nodes, each with the name of its node.
 
     An id that devices of several nodes have, such as `nvidia:0000:65:00.0`, names none of them.
     """
-    devices = [
-        (node.name, present.device)
-        for node in nodes
-        for present in node.devices.values()
-        if present.device.parent_id is None
-    ]
     counts = Counter(device.id for _, device in devices)
     return {
         device.id: keys_of(node, slot=device.pci_bus_id or "", serial=device.serial or "")[1:]

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol
 
 import numpy as np
@@ -23,6 +23,10 @@ logger = logging.getLogger(__name__)
 _EARLY = 0.9
 
 
+# Gives a detector what it has to know besides a frame, before it sees that.
+BeforeFrame = Callable[[Detector, Frame, LongWork], Awaitable[None]]
+
+
 class OwnColumns(Protocol):
     """Columns that the detector alone reads, at its own pace."""
 
@@ -34,10 +38,16 @@ class OwnColumns(Protocol):
 class FleetDetector:
     """The detector of one fleet; the loop's thread only, but for the passes themselves."""
 
-    def __init__(self, frames: Frames, own_columns: OwnColumns | None = None) -> None:
+    def __init__(
+        self,
+        frames: Frames,
+        own_columns: OwnColumns | None = None,
+        before_frame: BeforeFrame | None = None,
+    ) -> None:
         """With columns of its own the passes run in a thread, the loop goes on meanwhile, and what is
         found counts from the next tick on; else they run in place over the columns of the rules.
         """
+        self._before_frame = before_frame
         self.detector = Detector()
         self.frames = frames
         self.facts = DetectorFacts()
@@ -63,6 +73,8 @@ class FleetDetector:
             self._publish(frame)
             return
         frame = await self.frames.frame(await self._own_columns.refresh(work), work)
+        if self._before_frame is not None:
+            await self._before_frame(self.detector, frame, work)
         self._running = asyncio.create_task(self._detect_in_thread(frame))
 
     async def _detect_in_thread(self, frame: Frame) -> None:

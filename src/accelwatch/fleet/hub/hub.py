@@ -173,7 +173,7 @@ class Hub:
             from accelwatch.fleet.detection.hub import detector_of
             from accelwatch.fleet.rules.evaluator import FleetEvaluator
 
-            self.detector = detector_of(self.fleet, self._maintenance)
+            self.detector = detector_of(self.fleet, self._maintenance, lambda: self.faults.faults)
             evaluator = FleetEvaluator(self.fleet, self.detector)
             runner = RuleRunner(
                 evaluator,
