@@ -56,6 +56,34 @@ def test_what_a_row_always_had_is_no_news() -> None:
     assert last is None or last.score[0] < 8.0
 
 
+def spoke_at(ticks: Ticks, counters: Counters, errors: dict[int, float], hours: int) -> list[bool]:
+    """Whether device 2 has something to say, at each tick of so many hours."""
+    spoke: list[bool] = []
+    for number in range(120 * hours):
+        amount = errors.get(number // 120 % 24, 0.0) if number % 120 == 0 else 0.0
+        found = counters.evidence(ticks.after(increase={REMAPS: row(16, 0, r2=amount)}))
+        spoke.append(bool(found))
+    return spoke
+
+
+def test_errors_of_each_day_do_not_end_with_the_day() -> None:
+    ticks = Ticks()
+    counters = started(ticks)
+    errors = dict.fromkeys(range(0, 24, 4), 1.0)
+    spoke = spoke_at(ticks, counters, errors, 68)
+    assert all(spoke[spoke.index(True) :])
+
+
+def test_errors_that_stopped_a_day_ago_are_over_and_not_usual() -> None:
+    ticks = Ticks()
+    counters = started(ticks)
+    errors = dict.fromkeys(range(0, 24, 4), 1.0)
+    assert any(spoke_at(ticks, counters, errors, 24))
+    assert not spoke_at(ticks, counters, {}, 30)[-1]
+    again = spoke_at(ticks, counters, errors, 24)
+    assert any(again)
+
+
 def test_a_line_with_ten_times_its_errors_speaks_within_a_quarter_of_an_hour() -> None:
     ticks = Ticks()
     counters = started(ticks)

@@ -13,6 +13,8 @@ from accelwatch.detection.arrays import Floats
 EPISODE_S = 3600.0
 # The e-value begins anew each day: its rate is that of a day, and the alarm's budget too (4.2, C).
 DAY_S = 86400.0
+# Errors each day are usual when people had a weekend and a day to see to them.
+_USUAL_AFTER_S = 3 * DAY_S
 # Errors of lines are independent of one another, those of a cell are not (it is read again and again):
 # of lines, the errors of ten minutes count; the precursors of 5.3 last from two minutes on.
 BURST_S = 600.0
@@ -67,8 +69,19 @@ def start_windows(kept: dict[str, Floats], starts: float) -> None:
 
 
 def end_windows(kept: dict[str, Floats], starts: float) -> None:
-    """What ended becomes own past: of days, but also of single windows of lines."""
-    day_over = starts - kept["day"] >= DAY_S
+    """What ended becomes own past: of days, but also of single windows of lines.
+
+    A day in which a row speaks goes on until a day without an episode, and then is no part of the
+    healthy past: what has errors each day would end and begin with each. After a weekend it is what
+    the row always has.
+    """
+    speaks = ~np.isnan(kept["begun"])
+    calm = ~(starts - kept["last"] < DAY_S)
+    lasts_s = starts - kept["day"]
+    day_over = (lasts_s >= DAY_S) & (~speaks | calm | (lasts_s >= _USUAL_AFTER_S))
+    flagged = day_over & speaks & calm
+    kept["own_s"] = np.where(flagged, np.maximum(kept["own_s"] - lasts_s, 0.0), kept["own_s"])
+    kept["episodes"] = np.where(flagged, 0.0, kept["episodes"])
     fading = np.where(day_over, np.exp(-DAY_S / _OWN_MEMORY_S), 1.0)
     kept["own_episodes"] = (kept["own_episodes"] + day_over * kept["episodes"]) * fading
     kept["own_s"] *= fading
