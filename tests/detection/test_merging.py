@@ -418,3 +418,12 @@ def test_what_an_application_did_is_no_reason_to_leave(channel: Channel, advice:
     (found,) = detector.at(60, numbers, crashed)
 
     assert found.advice == advice
+
+
+def test_an_alert_that_comes_of_a_look_at_a_node_is_about_its_device() -> None:
+    detector = Detector()
+    (watch,) = detector.at(0, says(1, 6.0, family="host", subject=Subject.NODE))
+    (alert,) = detector.at(30, LOST)
+
+    assert (watch.scope, watch.device) == (Scope.NODE, "")
+    assert (alert.key, alert.scope, alert.device) == (watch.key, Scope.DEVICE, "nvidia:GPU-2")

@@ -245,3 +245,31 @@ def test_a_phase_whose_offsets_are_not_learned_is_calm() -> None:
     for _ in range(40):
         z = advance(state, fleet.frame()).devices.z[at(HEAT)]
         assert not (np.abs(z) >= 8.0).any()
+
+
+def test_devices_of_no_job_are_compared_at_equal_load_only() -> None:
+    state, fleet = DetectorState(), Fleet()
+    fleet.job[:] = -1
+    _run(state, fleet, _HOLD)
+    fleet.load[5], fleet.watts[5] = 0.85, 500.0
+    fleet.load[6], fleet.watts[6] = 0.95, 500.0
+    z = _run(state, fleet, 2).devices.z[at(POWER)]
+    assert np.isnan(z[5])
+    assert z[6] == -12.0
+
+
+def test_nodes_of_no_job_are_compared_at_equal_load_only() -> None:
+    state, fleet = DetectorState(), Fleet()
+    fleet.job[:] = -1
+    _run(state, fleet, _HOLD)
+    fleet.load[24:32] = 0.8
+    z = _run(state, fleet, 2).nodes.z[node_at(INTERRUPTS)]
+    assert np.isnan(z[3])
+    assert np.isfinite(np.delete(z, 3)).all()
+
+
+def test_devices_of_a_job_are_compared_whatever_their_load() -> None:
+    state, fleet = DetectorState(), Fleet()
+    _run(state, fleet, _HOLD)
+    fleet.load[5], fleet.watts[5] = 0.5, 400.0
+    assert _run(state, fleet, 2).devices.z[at(POWER), 5] == -12.0

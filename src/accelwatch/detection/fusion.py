@@ -15,6 +15,7 @@ from accelwatch.detection import row_levels
 from accelwatch.detection.arrays import Bools, Codes, Floats, Indices
 from accelwatch.detection.evidence import Evidence, Subject
 from accelwatch.detection.families import FAMILIES
+from accelwatch.detection.frame import DeviceState
 from accelwatch.detection.row_levels import ALERTED, NONE, WATCHED, Rise, RowLevels
 from accelwatch.detection.strength import AGREE, ALONE, WATCH, Strength, factors, strength
 from accelwatch.detection.tick import Tick
@@ -94,17 +95,24 @@ def fuse(
     of_devices = strength(frame, evidence, Subject.DEVICE, factors(raised, prior.devices))
     # A fault of a device is confirmed by what its host suffers.
     helping = (of_nodes.agrees | of_nodes.confirms)[:, frame.node_of]
-    # Nobody is woken for what is being worked on, and its ups and downs are no false alarms.
+    # Nobody is woken for what is being worked on, and its ups and downs are no false alarms. Devices
+    # that sleep, are in others' hands or not there at all would keep what was said of them for ever.
     muted = frame.maintenance
+    away = frame.device_state == DeviceState.AWAY
 
     silent_s = _SILENT_INTERVALS * frame.interval_s
+    unread = frame.now - frame.node_sampled > silent_s
+    if tick.repeated is not None:
+        unread |= tick.repeated
     devices, false_devices, concluded_devices = _subject(
         row_levels.resized(state.devices, frame.device_generation),
         of_devices,
         helping,
         _State(
-            muted[frame.node_of],
-            tick.devices.held | (frame.now - frame.device_sampled > silent_s),
+            muted[frame.node_of] | away,
+            tick.devices.held
+            | (frame.now - frame.device_sampled > silent_s)
+            | unread[frame.node_of],
         ),
         frame.now,
     )
@@ -112,7 +120,7 @@ def fuse(
         row_levels.resized(state.nodes, frame.node_generation),
         of_nodes,
         np.zeros_like(of_nodes.agrees),
-        _State(muted, tick.nodes.held | (frame.now - frame.node_sampled > silent_s)),
+        _State(muted, tick.nodes.held | unread),
         frame.now,
     )
     never = np.zeros(len(frame.names.jobs), dtype=np.bool_)

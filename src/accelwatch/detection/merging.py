@@ -22,7 +22,8 @@ from accelwatch.detection.evidence import Channel, Evidence
 from accelwatch.detection.explaining import Tables
 from accelwatch.detection.finding import Finding
 from accelwatch.detection.fusion import Fused
-from accelwatch.detection.reports import Report, culprit_of, of_common, of_hang, of_node, of_waiting
+from accelwatch.detection.hang_reports import culprit_of, of_hang, of_waiting
+from accelwatch.detection.reports import Report, of_common, of_node
 from accelwatch.detection.suspects import Piece, Suspect, pieces_of_jobs, suspects, without
 from accelwatch.detection.tick import Tick
 from accelwatch.detection.updates import LEVELS, opened, updated

@@ -9,8 +9,9 @@ from accelwatch.detection.arrays import Bools, Floats, Indices
 from accelwatch.detection.frame import Frame
 from accelwatch.detection.grouping import Grouping, device_groups, node_groups
 from accelwatch.detection.medians import Observed, quartiles
-from accelwatch.detection.phases import gate, phase_of
+from accelwatch.detection.phases import LOAD, gate, phase_of
 from accelwatch.detection.rates import Rates, rates
+from accelwatch.detection.repeats import repeated
 from accelwatch.detection.residuals import forget_elsewhere, residuals
 from accelwatch.detection.stages import stages_of
 from accelwatch.detection.state import DetectorState
@@ -18,6 +19,9 @@ from accelwatch.detection.tick import Residuals, Tick
 
 # A value that is older than this many intervals is not known any more.
 _STALE = 3.0
+# Devices of no job do each their own work: they are compared while their loads are as close as this,
+# as power follows load almost in proportion and differs by 10 % with as much of it.
+_SAME_LOAD = 0.1
 # The share of a job's devices that hold the nodes of it: a stage of eight, some of it lost.
 _ON_HOLD = 0.05
 
@@ -40,9 +44,23 @@ def advance(state: DetectorState, frame: Frame, flagged: Flagged = NOTHING_FLAGG
     state.now = frame.now
     # After a pause, and with a state from a file, what was learned weighs as much as before.
     step_s = min(elapsed_s, _STALE * frame.interval_s)
-    devices, device_increase = _devices(state, frame, flagged.devices, step_s)
-    nodes, node_increase = _nodes(state, frame, flagged.nodes, step_s, devices)
-    return Tick(frame, elapsed_s, devices, nodes, device_increase, node_increase)
+    state.repeats, of_devices, of_nodes = repeated(state.repeats, frame)
+    current = _without(frame, of_devices[frame.node_of], of_nodes)
+    devices, device_increase = _devices(state, current, flagged.devices, step_s)
+    nodes, node_increase = _nodes(state, current, flagged.nodes, step_s, devices)
+    return Tick(
+        frame, elapsed_s, devices, nodes, device_increase, node_increase, of_devices | of_nodes
+    )
+
+
+def _without(frame: Frame, devices: Bools, nodes: Bools) -> Frame:
+    """A frame in which the values of some rows are unknown."""
+    if not (devices.any() or nodes.any()):
+        return frame
+    return frame._replace(
+        devices=np.where(devices, np.nan, frame.devices),
+        nodes=np.where(nodes, np.nan, frame.nodes),
+    )
 
 
 def _devices(
@@ -61,8 +79,18 @@ def _devices(
     level.groups.phase[:] = phase_of(level.groups.phase, peers)
     out = frame.maintenance[frame.node_of]
     tick = Observed(grouping, read.value, peers, frame.node_of, out, frame.now, step_s)
-    result = residuals(level, tick, gate(level, tick), out | _fitted(flagged, len(out)))
+    other_work = _differs_in_load(grouping, read.value[LOAD], peers.median[LOAD])
+    frozen = out | other_work | _fitted(flagged, len(out))
+    result = residuals(level, tick, gate(level, tick), frozen)
+    result.z[:, other_work] = np.nan
     return result, read.increase
+
+
+def _differs_in_load(grouping: Grouping, load: Floats, median: Floats) -> Bools:
+    """bool[R]: rows of no job that have another load than the median, float64[G], of their group."""
+    code = grouping.groups.code
+    differs: Bools = np.abs(load - median[code]) > _SAME_LOAD
+    return differs & (grouping.groups.job[code] < 0)
 
 
 def _nodes(
@@ -84,7 +112,22 @@ def _nodes(
     peers, out = quartiles(grouping, read.value), frame.maintenance
     tick = Observed(grouping, read.value, peers, every, out, frame.now, step_s)
     on_hold = gate(level, tick) | (_share(grouping, with_devices, devices.held) > _ON_HOLD)
-    return residuals(level, tick, on_hold, out | _fitted(flagged, len(out))), read.increase
+    load = _mean_of_nodes(frame, devices.value[LOAD])
+    median = quartiles(grouping, load[np.newaxis]).median[0]
+    other_work = _differs_in_load(grouping, load, median)
+    result = residuals(level, tick, on_hold, out | other_work | _fitted(flagged, len(out)))
+    result.z[:, other_work] = np.nan
+    return result, read.increase
+
+
+def _mean_of_nodes(frame: Frame, of_devices: Floats) -> Floats:
+    """float64[M]: the mean of each node's devices; NaN where none is known."""
+    count = len(frame.node_state)
+    total = np.bincount(frame.node_of, np.nan_to_num(of_devices), minlength=count)
+    finite = np.bincount(frame.node_of, np.isfinite(of_devices), minlength=count)
+    mean = np.full(count, np.nan)
+    np.divide(total, finite, out=mean, where=finite > 0)
+    return mean
 
 
 def _share(grouping: Grouping, with_devices: Indices, on_hold: Bools) -> Floats:

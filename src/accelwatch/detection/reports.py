@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from accelwatch.detection.common_cause import LEAST_NODES, Common
-from accelwatch.detection.evidence import Channel, Evidence, Subject
+from accelwatch.detection.evidence import Subject
 from accelwatch.detection.explaining import Explained, Tables, explained
 from accelwatch.detection.finding import Level, Scope, Signal
-from accelwatch.detection.sentences import group_sentence, hang_sentence, sentence
+from accelwatch.detection.sentences import group_sentence, sentence
 from accelwatch.detection.strength import ALONE, ALONE_S
 from accelwatch.detection.suspects import Piece, Suspect, advice_of, contributes
 from accelwatch.detection.tick import Tick
@@ -55,11 +55,11 @@ def of_node(tick: Tick, tables: Tables, suspect: Suspect) -> Report:
         job,
         (node,),
         next(iter(suspect.families), ""),
-        _channels(suspect.pieces),
+        channels_of(suspect.pieces),
         advice_of(suspect),
         suspect.score,
         suspect.onset,
-        _signals(explanations),
+        signals_of(explanations),
         sentence(who, job, suspect.onset, explanations),
     )
 
@@ -86,12 +86,12 @@ def of_common(tick: Tick, tables: Tables, common: Common) -> Report:
         "",
         job,
         nodes,
-        _greatest(pieces),
-        _channels(pieces),
+        greatest_of(pieces),
+        channels_of(pieces),
         _shared_advice(common, pieces),
         max(member.score for member in members),
         onset,
-        _signals(explained(tick, tables, pieces)),
+        signals_of(explained(tick, tables, pieces)),
         group_sentence(len(nodes), job, common.shared, onset),
     )
 
@@ -122,68 +122,6 @@ def _shared_advice(common: Common, pieces: Sequence[Piece]) -> str:
     return "restart" if pieces and all(piece.advice == "restart" for piece in pieces) else "none"
 
 
-def of_hang(tick: Tick, tables: Tables, job: int, pieces: Sequence[Piece], culprit: int) -> Report:
-    """Of a job that hangs; `culprit` is the row of the node that stopped first, -1 for unknown.
-
-    The advice is the job's, and so for all of its nodes: `node` is whom to leave out of the restart.
-    """
-    frame, name = tick.frame, tick.frame.names.jobs[job]
-    devices = np.flatnonzero(frame.job == job)
-    rows = dict.fromkeys(frame.node_of[devices].tolist())
-    first = "" if culprit < 0 else frame.names.nodes[culprit]
-    nodes = tuple(dict.fromkeys([first, *(frame.names.nodes[row] for row in rows)]))
-    onset = min((piece.since for piece in pieces), default=frame.now)
-    advised = [piece.advice for piece in pieces if piece.advice]
-    return Report(
-        f"job/{name}",
-        Level.ALERT,
-        Scope.JOB,
-        first,
-        "",
-        name,
-        tuple(node for node in nodes if node),
-        _greatest(pieces),
-        _channels(pieces),
-        advised[0] if advised else "none",
-        max((piece.score for piece in pieces), default=0.0),
-        onset,
-        _signals(explained(tick, tables, pieces)),
-        hang_sentence(name, first, len(devices), onset),
-    )
-
-
-def of_waiting(hang: Report, shared: str) -> Report:
-    """Of a job that hangs since it waits for what it shares: nobody is to blame."""
-    return hang._replace(
-        key=f"group/{shared}",
-        scope=Scope.GROUP,
-        node="",
-        family=shared,
-        advice="wait",
-        sentence=group_sentence(len(hang.nodes), hang.job, shared, hang.onset),
-    )
-
-
-def culprit_of(
-    tick: Tick, job: int, accused: Sequence[Suspect], evidence: Sequence[Evidence]
-) -> int:
-    """The row of the node for which a job hangs; -1 where nobody stands out."""
-    rows = set(tick.frame.node_of[tick.frame.job == job].tolist())
-    named: list[tuple[float, int]] = []
-    for item in evidence:
-        if item.channel is Channel.HANG and item.subject is not Subject.JOB:
-            of_device = item.subject is Subject.DEVICE
-            nodes = tick.frame.node_of[item.rows] if of_device else item.rows
-            named += [
-                (-float(score), int(row)) for score, row in zip(item.score, nodes, strict=True)
-            ]
-    in_job = sorted(entry for entry in named if entry[1] in rows)
-    if in_job:
-        return in_job[0][1]
-    broken = [suspect for suspect in accused if suspect.node in rows and suspect.is_decisive]
-    return min(broken, key=lambda suspect: (suspect.onset, suspect.node)).node if broken else -1
-
-
 def _job_of(tick: Tick, suspect: Suspect) -> str:
     """The job of the devices that are to blame, else of the node's; the first of several by name."""
     frame = tick.frame
@@ -194,11 +132,12 @@ def _job_of(tick: Tick, suspect: Suspect) -> str:
     return jobs[0] if jobs else ""
 
 
-def _channels(pieces: Sequence[Piece]) -> tuple[str, ...]:
+def channels_of(pieces: Sequence[Piece]) -> tuple[str, ...]:
+    """The channels that have a part in it."""
     return tuple(dict.fromkeys(str(piece.channel) for piece in pieces if contributes(piece)))
 
 
-def _greatest(pieces: Sequence[Piece]) -> str:
+def greatest_of(pieces: Sequence[Piece]) -> str:
     """The family with the greatest share of the scores."""
     share: dict[str, float] = {}
     for piece in pieces:
@@ -206,5 +145,6 @@ def _greatest(pieces: Sequence[Piece]) -> str:
     return max(share, key=lambda family: (share[family], family), default="")
 
 
-def _signals(explanations: Sequence[Explained]) -> tuple[Signal, ...]:
+def signals_of(explanations: Sequence[Explained]) -> tuple[Signal, ...]:
+    """What people are shown of it."""
     return tuple(each.signal for each in explanations)

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from accelwatch.detection.arrays import Bools, Codes, Floats, Indices
 from accelwatch.detection.frame import Frame
+from accelwatch.detection.repeats import RepeatState, fresh
 from accelwatch.detection.signals.layout import DEVICE_LAYOUT, NODE_LAYOUT, Layout
 
 # What is remembered of each series in 32 bits: differences and durations, no counters and no times.
@@ -187,6 +188,7 @@ class DetectorState:
     devices: LevelState = field(default_factory=lambda: LevelState.empty(DEVICE_LAYOUT))
     nodes: LevelState = field(default_factory=lambda: LevelState.empty(NODE_LAYOUT))
     stages: StageState = field(default_factory=StageState)
+    repeats: RepeatState = field(default_factory=fresh)
     # Unix seconds of the tick before.
     now: float = float("nan")
 

@@ -53,3 +53,5 @@ class Tick(NamedTuple):
     # float64[S, R]: increase of counters since the sample before, NaN for others and where unknown.
     device_increase: Floats
     node_increase: Floats
+    # bool[M]: nodes whose exporter sends the same values again; None where that is not known.
+    repeated: Bools | None = None

@@ -38,16 +38,20 @@ def opened(report: Report, now: float) -> Finding:
 def updated(before: Finding, report: Report, now: float) -> Finding:
     """The finding with what the tick says of it; `updated` is of now only where that is news.
 
-    Level and scope only grow, and nobody who was concerned is dropped: people have acted on it.
+    Level and scope only grow, and nobody who was concerned is dropped: people have acted on it. Nobody
+    acts on a look: an alert that comes of it is about whom it is about.
     """
     level = max(before.level, report.level, key=LEVELS.__getitem__)
     wider = _WIDTH[report.scope] > _WIDTH[before.scope]
     # A device and another one of the same node: it is the node.
     other = before.scope is report.scope is Scope.DEVICE and before.device != report.device
-    scope = Scope.NODE if other else (report.scope if wider else before.scope)
+    rises = level is not before.level
+    device = report.device if rises else before.device or report.device
+    scope = Scope.NODE if other else before.scope
+    if rises or wider:
+        scope = report.scope
     channels = tuple(dict.fromkeys((*before.channels, *report.channels)))
     nodes = tuple(dict.fromkeys((*report.nodes, *before.nodes)))
-    rises = level is not before.level
     # The worst that was advised stays: what helps against it helps against the rest. But what numbers
     # alone advised is over when the log says that it was the application.
     advice = report.advice if rises else worse(before.advice, report.advice)
@@ -71,7 +75,7 @@ def updated(before: Finding, report: Report, now: float) -> Finding:
         level=level,
         scope=scope,
         node=before.node or report.node,
-        device=before.device or report.device if scope is Scope.DEVICE else "",
+        device=device if scope is Scope.DEVICE else "",
         job=report.job or before.job,
         nodes=nodes,
         family=report.family or before.family,

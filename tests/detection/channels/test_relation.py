@@ -143,3 +143,20 @@ def test_where_too_few_peers_are_known_a_break_only_confirms() -> None:
     machine.extra_w = -60.0
     found = only(machine.run(10))
     assert (found.rows.tolist(), found.weight) == ([5], Weight.CONFIRMING)
+
+
+def test_another_job_has_another_relation() -> None:
+    machine = Machine(peers=False)
+    machine.run(400)
+    machine.ticks.jobs = ("other",)
+    machine.extra_w = -60.0
+    assert machine.run(100) == []
+
+
+def test_a_device_without_a_job_keeps_its_relation() -> None:
+    machine = Machine(peers=False)
+    machine.ticks.job[:] = -1
+    machine.run(400)
+    machine.ticks.jobs = ("other",)
+    machine.extra_w = -60.0
+    assert only(machine.run(10)).rows.tolist() == [5]

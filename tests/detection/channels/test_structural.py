@@ -191,3 +191,45 @@ def test_five_times_very_little_is_no_slow_scrape() -> None:
     structural = started(ticks)
     for _ in range(3):
         assert not structural.evidence(ticks.after(node={SCRAPE: 0.4}, node_usual={SCRAPE: 0.05}))
+
+
+def test_what_an_exporter_no_longer_reports_is_over_after_a_day() -> None:
+    ticks = Ticks()
+    structural = started(ticks)
+    run(ticks, structural, 12)
+
+    def without_power_and_heat(count: int) -> set[str]:
+        found: list[Evidence] = []
+        for _ in range(count):
+            power, heat = row(16, 400.0, r6=np.nan), row(16, 50.0, r6=np.nan)
+            found = structural.evidence(ticks.after({LOAD: 0.99, POWER: power, HEAT: heat}))
+        return {item.cause for item in found}
+
+    assert without_power_and_heat(2870) == {"signals_gone", "fewer_samples"}
+    assert without_power_and_heat(20) == set()
+    # It is had again when it comes back, and missed when it goes.
+    run(ticks, structural, 12)
+    assert "signals_gone" in without_power_and_heat(3)
+
+
+def test_signals_that_are_missing_in_turn_are_not_missing_for_long() -> None:
+    ticks = Ticks()
+    structural = started(ticks)
+    run(ticks, structural, 12)
+    for number in range(12):
+        power, heat = row(16, 400.0), row(16, 50.0)
+        (power, heat)[number // 3 % 2][6] = np.nan
+        found = structural.evidence(ticks.after({LOAD: 0.99, POWER: power, HEAT: heat}))
+        assert all(item.sustained_s[0] < 90.0 for item in found if item.cause == "signals_gone")
+
+
+def test_a_page_that_is_sent_again_confirms_for_its_node() -> None:
+    ticks = Ticks()
+    structural = started(ticks)
+    values = {POWER: 400.0, HEAT: 50.0, LOAD: 0.99}
+    repeated = np.array([False, True, False, False])
+    for _ in range(2):
+        found = structural.evidence(ticks.after(values)._replace(repeated=repeated))
+    frozen = only(found, "exporter_frozen")
+    assert (frozen.rows.tolist(), frozen.weight) == ([1], Weight.CONFIRMING)
+    assert run(ticks, structural, 1) == []

@@ -138,6 +138,11 @@ class Cluster(Fleet):
         for counted in self._counters.values():
             counted[rows if len(counted) == len(rows) else nodes] = 0.0
 
+    def replace_device(self, row: int) -> None:
+        """Another device in a row, whose counters begin anew."""
+        self._sent[row] = 0.0
+        self._counters[REPLAYS][row] = 0.0
+
     def _as_read(self, frame: Frame) -> Frame:
         silent = self.silent[self.node_of]
         here = ~(self.absent | silent)

@@ -4,13 +4,13 @@ Waiting devices report full utilization at little power and move nothing (detect
 loaded and idle against 418-689 W in training, on H100.
 """
 
-import zlib
 from typing import NamedTuple
 
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats, Indices
 from accelwatch.detection.channels.components import suspects
+from accelwatch.detection.channels.components.building import job_checksums
 from accelwatch.detection.channels.components.memory import ChannelState, Memory
 from accelwatch.detection.channels.components.table import Table, sum_finite, values_at
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
@@ -84,10 +84,7 @@ class Hang(ChannelState):
 
     def _forget_other_jobs(self, tick: Tick) -> None:
         """What a device did in another job says nothing of this one."""
-        names = tick.frame.names.jobs
-        # A name's checksum: codes may be given anew, and a dump holds numbers only.
-        checksums = np.array([float(zlib.crc32(name.encode())) for name in names] + [np.nan])
-        checksums = checksums[tick.frame.job]
+        checksums = job_checksums(tick.frame)
         other = np.flatnonzero(~(self.devices.floats["job"] == checksums))
         self.devices.void(other)
         self.devices.floats["job"] = checksums

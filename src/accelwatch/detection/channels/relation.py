@@ -9,12 +9,16 @@ import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats
 from accelwatch.detection.channels.components import persistence
-from accelwatch.detection.channels.components.building import by_family, evaluated_devices
+from accelwatch.detection.channels.components.beside_peers import beside_peers
+from accelwatch.detection.channels.components.building import (
+    by_family,
+    evaluated_devices,
+    job_checksums,
+)
 from accelwatch.detection.channels.components.memory import ChannelState, Memory
 from accelwatch.detection.channels.components.table import Table, values_at
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
-from accelwatch.detection.grouping import MEMBERS
-from accelwatch.detection.tick import Groups, Tick
+from accelwatch.detection.tick import Tick
 
 # Own power on a constant, utilization, compute active, clock in GHz (detection.md 4.2, R).
 _TERMS = 4
@@ -38,8 +42,6 @@ _RELEARN = 2880.0
 # Links are judged while they carry something: below it the share of receiving is noise.
 _TRAFFIC = 1e6
 _SHARE_FLOOR = 0.02
-# Half of what is judged: a group whose median is as far off does other work than was learned.
-_OTHER_WORK = _LEARN_BELOW / 2
 
 
 _LINKS = "interconnect_bytes_total"
@@ -56,6 +58,8 @@ def _memory() -> Memory:
             "learned": (2,),
             "refused": (2,),
             "share": (),
+            # Checksum of the job; -1 for none.
+            "job": (),
             # Terms that it has reported.
             "had": (2,),
             "since": runs.floats["since"].shape[:-1],
@@ -82,9 +86,10 @@ class Relation(ChannelState):
 
     def evidence(self, tick: Tick) -> list[Evidence]:
         """Errors of 5 and more that have lasted, of power and of links."""
+        self._forget_other_jobs(tick)
         evaluated = evaluated_devices(tick) & ~tick.devices.held
         own = np.stack((self._power_error(tick, evaluated), self._share_error(tick, evaluated)))
-        errors, has_peers = _beside_peers(own, tick.devices.groups)
+        errors, has_peers = beside_peers(own, tick.devices.groups)
         now = tick.frame.now
         score, since = persistence.kept_level(self.devices, np.abs(errors), now)
         results: list[Evidence] = []
@@ -106,6 +111,12 @@ class Relation(ChannelState):
             item._replace(signal=np.full_like(item.signal, signals[item.family]))
             for item in results
         ]
+
+    def _forget_other_jobs(self, tick: Tick) -> None:
+        """Another program draws another power at the same load."""
+        checksums = np.nan_to_num(job_checksums(tick.frame), nan=-1.0)
+        self.devices.void(np.flatnonzero(self.devices.floats["job"] != checksums))
+        self.devices.floats["job"] = checksums
 
     def _power_error(self, tick: Tick, evaluated: Bools) -> Floats:
         """Standard deviations that power is away from what its load makes it, float64[R]."""
@@ -177,24 +188,6 @@ class Relation(ChannelState):
         kept["variance"][which] += np.where(counted, share * square, 0.0)
         kept["learned"][which] += learns
         return np.where(ready, z, np.nan), learns
-
-
-def _beside_peers(errors: Floats, groups: Groups) -> tuple[Floats, Bools]:
-    """Errors without what the median of each group has, NaN where that is other work than was learned;
-    and which have peers, bool[S, R]: where enough of a group are known.
-    """
-    result = errors.copy()
-    has_peers = np.zeros(errors.shape, dtype=np.bool_)
-    for code in np.flatnonzero(groups.comparable):
-        members = np.flatnonzero(groups.code == code)
-        of_group = errors[:, members]
-        for at, finite in enumerate(~np.isnan(of_group)):
-            if finite.sum() < MEMBERS:
-                continue
-            median = np.median(of_group[at, finite])
-            has_peers[at, members] = True
-            result[at, members] -= median if abs(median) < _OTHER_WORK else np.nan
-    return result, has_peers
 
 
 def _first(value: Floats, positions: list[int]) -> Floats:

@@ -26,6 +26,9 @@ from accelwatch.detection.tick import Tick
 _TICKS = 2
 # A family counts as had when it was there in ten ticks.
 _HAD = 10
+# What has not been there for a day of samples of 30 s is not there any more, as after an update of the
+# exporter: what is said of it ends.
+_GONE = 2880
 # Alone after some minutes: above the level of 8 (4.3).
 _FAMILY_SCORE = 10.0
 # More than half of a node's devices at once is the collector, not a device: two devices do not fail
@@ -65,7 +68,12 @@ class Structural(ChannelState):
         super().__init__(
             Memory(
                 {"since": kinds, "value": series, "median": series, "sampled": ()},
-                {"ticks": kinds, "had": (len(self._families),), "frozen": series},
+                {
+                    "ticks": kinds,
+                    "had": (len(self._families),),
+                    "gone": (len(self._families),),
+                    "frozen": series,
+                },
             ),
             Memory(scrape.FLOATS, scrape.CODES),
         )
@@ -92,7 +100,11 @@ class Structural(ChannelState):
         had = self.devices.codes["had"]
         lost = (had >= _HAD) & ~there
         fresh = _age(frame, frame.device_sampled) < frame.interval_s * 1.5
-        self.devices.codes["had"] = np.where(there, np.minimum(had + 1, _HAD), had)
+        gone = np.where(lost & fresh, np.maximum(self.devices.codes["gone"], 0) + 1, 0)
+        self.devices.codes["gone"] = gone.astype(np.int16)
+        # Of -1, nothing is known.
+        had = np.where(there, np.minimum(had + 1, _HAD), np.where(gone >= _GONE, -1, had))
+        self.devices.codes["had"] = had.astype(np.int16)
         return np.asarray(lost.any(axis=0) & there.any(axis=0) & fresh)
 
     def _of_condition(
@@ -103,7 +115,11 @@ class Structural(ChannelState):
         ticks = np.where(present, np.maximum(kept.codes["ticks"][at], 0) + 1, 0)
         kept.codes["ticks"][at] = np.minimum(ticks, _TICKS)
         since = active_since(kept.floats["since"][at], present, now)
-        kept.floats["since"][at] = since
+        if condition.cause == "signals_gone":
+            # Of several families that are missing in turn none is missing for long.
+            gone = kept.codes["gone"].max(axis=0, initial=0)
+            since = np.fmax(since, now - (gone - 1) * tick.frame.interval_s)
+        kept.floats["since"][at] = np.where(present, since, np.nan)
         present = ticks >= condition.needed
         nodes = _most_of(present, node_of, evaluated_nodes(tick))
         node_since = np.full(nodes.size, np.inf)

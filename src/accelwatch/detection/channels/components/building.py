@@ -1,12 +1,13 @@
 """How channels make `Evidence` of arrays, and which rows may be judged at all."""
 
+import zlib
 from collections.abc import Mapping
 
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats, Indices
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
-from accelwatch.detection.frame import DeviceState, NodeState
+from accelwatch.detection.frame import DeviceState, Frame, NodeState
 from accelwatch.detection.tick import Tick
 
 
@@ -104,3 +105,12 @@ def of_rows(
 def active_since(since: Floats, present: Bools, now: float) -> Floats:
     """When a condition began that holds at present; NaN where it does not hold."""
     return np.where(present, np.where(np.isnan(since), now, since), np.nan)
+
+
+def job_checksums(frame: Frame) -> Floats:
+    """float64[N]: what stands for the job of each device; NaN without one.
+
+    Codes of jobs are given anew as jobs come and go, and a dump holds numbers only.
+    """
+    names = frame.names.jobs
+    return np.array([float(zlib.crc32(name.encode())) for name in names] + [np.nan])[frame.job]

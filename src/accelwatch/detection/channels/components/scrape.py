@@ -19,6 +19,8 @@ _LEAST_S = 0.5
 _FOLLOWS = 0.1
 # What is usual is known after so many ticks.
 _LEARNED = 10
+# After a day of samples of 30 s fewer are the rule, as after an update of the exporter.
+_FEWER_FOR = 2880
 _TICKS = 2
 # Nodes that go silent within 5 min of one another go by one cause (4.1, step 6: 20 % of a group).
 _TOGETHER_S = 300.0
@@ -26,9 +28,9 @@ _MANY = 0.2
 # Confirms: between 5, which combines, and 8, which weighs alone (4.3).
 _SCORE = 6.0
 
-_CAUSES = ("node_silent", "fewer_samples", "slow_scrape")
+_CAUSES = ("node_silent", "fewer_samples", "slow_scrape", "exporter_frozen")
 FLOATS: dict[str, tuple[int, ...]] = {"since": (len(_CAUSES),), "samples": ()}
-CODES: dict[str, tuple[int, ...]] = {"ticks": (len(_CAUSES),), "learned": ()}
+CODES: dict[str, tuple[int, ...]] = {"ticks": (len(_CAUSES),), "learned": (), "fewer": ()}
 
 
 def evidence(memory: Memory, level: Level, tick: Tick) -> list[Evidence]:
@@ -37,7 +39,9 @@ def evidence(memory: Memory, level: Level, tick: Tick) -> list[Evidence]:
     # A node that is shut down for work is silent, and so is one whose window has only just ended.
     silent = (frame.node_state == NodeState.DOWN) & ~frame.maintenance
     evaluated = evaluated_nodes(tick)
-    active = np.stack((silent, evaluated & _fewer(memory, frame), evaluated & _slower(level, tick)))
+    frozen = np.zeros_like(silent) if tick.repeated is None else tick.repeated
+    conditions = (_fewer(memory, frame), _slower(level, tick), frozen)
+    active = np.stack((silent, *(evaluated & condition for condition in conditions)))
     ticks = np.where(active, np.maximum(memory.codes["ticks"], 0) + 1, 0)
     memory.codes["ticks"] = np.minimum(ticks, _TICKS).astype(np.int16)
     since = active_since(memory.floats["since"], active, frame.now)
@@ -58,7 +62,7 @@ def evidence(memory: Memory, level: Level, tick: Tick) -> list[Evidence]:
     )
     # Many at once: a switch, power, or who reads them.
     results += _confirming(many, since[0], frame.now, "many_nodes_silent", "wait")
-    for at in (1, 2):
+    for at in range(1, len(_CAUSES)):
         results += _confirming(present[at], since[at], frame.now, _CAUSES[at], "")
     return results
 
@@ -92,8 +96,11 @@ def _fewer(memory: Memory, frame: Frame) -> Bools:
     learned = np.maximum(memory.codes["learned"], 0)
     fewer = read & (learned >= _LEARNED) & (samples < _FEWER * kept)
     usual = np.where(np.isnan(kept), samples, kept + _FOLLOWS * (samples - kept))
-    # Frozen while fewer: it must not become the rule.
-    memory.floats["samples"] = np.where(read & ~fewer, usual, kept)
+    lasts = np.where(fewer, np.maximum(memory.codes["fewer"], 0) + 1, 0)
+    memory.codes["fewer"] = np.where(read, lasts, memory.codes["fewer"]).astype(np.int16)
+    usual = np.where(lasts >= _FEWER_FOR, samples, usual)
+    # Frozen while fewer: it must not become the rule within minutes.
+    memory.floats["samples"] = np.where(read & (~fewer | (lasts >= _FEWER_FOR)), usual, kept)
     memory.codes["learned"] = np.minimum(learned + (read & ~fewer), _LEARNED).astype(np.int16)
     return np.asarray(fewer)
 

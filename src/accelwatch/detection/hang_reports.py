@@ -1,0 +1,75 @@
+"""What a tick has to say about a job that hangs, and who is to blame for it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from accelwatch.detection.evidence import Channel, Evidence, Subject
+from accelwatch.detection.explaining import Tables, explained
+from accelwatch.detection.finding import Level, Scope
+from accelwatch.detection.reports import Report, channels_of, greatest_of, signals_of
+from accelwatch.detection.sentences import group_sentence, hang_sentence
+from accelwatch.detection.suspects import Piece, Suspect
+from accelwatch.detection.tick import Tick
+
+
+def of_hang(tick: Tick, tables: Tables, job: int, pieces: Sequence[Piece], culprit: int) -> Report:
+    """Of a job that hangs; `culprit` is the row of the node that stopped first, -1 for unknown.
+
+    The advice is the job's, and so for all of its nodes: `node` is whom to leave out of the restart.
+    """
+    frame, name = tick.frame, tick.frame.names.jobs[job]
+    devices = np.flatnonzero(frame.job == job)
+    rows = dict.fromkeys(frame.node_of[devices].tolist())
+    first = "" if culprit < 0 else frame.names.nodes[culprit]
+    nodes = tuple(dict.fromkeys([first, *(frame.names.nodes[row] for row in rows)]))
+    onset = min((piece.since for piece in pieces), default=frame.now)
+    advised = [piece.advice for piece in pieces if piece.advice]
+    return Report(
+        f"job/{name}",
+        Level.ALERT,
+        Scope.JOB,
+        first,
+        "",
+        name,
+        tuple(node for node in nodes if node),
+        greatest_of(pieces),
+        channels_of(pieces),
+        advised[0] if advised else "none",
+        max((piece.score for piece in pieces), default=0.0),
+        onset,
+        signals_of(explained(tick, tables, pieces)),
+        hang_sentence(name, first, len(devices), onset),
+    )
+
+
+def of_waiting(hang: Report, shared: str) -> Report:
+    """Of a job that hangs since it waits for what it shares: nobody is to blame."""
+    return hang._replace(
+        key=f"group/{shared}",
+        scope=Scope.GROUP,
+        node="",
+        family=shared,
+        advice="wait",
+        sentence=group_sentence(len(hang.nodes), hang.job, shared, hang.onset),
+    )
+
+
+def culprit_of(
+    tick: Tick, job: int, accused: Sequence[Suspect], evidence: Sequence[Evidence]
+) -> int:
+    """The row of the node for which a job hangs; -1 where nobody stands out."""
+    rows = set(tick.frame.node_of[tick.frame.job == job].tolist())
+    named: list[tuple[float, int]] = []
+    for item in evidence:
+        if item.channel is Channel.HANG and item.subject is not Subject.JOB:
+            of_device = item.subject is Subject.DEVICE
+            nodes = tick.frame.node_of[item.rows] if of_device else item.rows
+            named += [
+                (-float(score), int(row)) for score, row in zip(item.score, nodes, strict=True)
+            ]
+    in_job = sorted(entry for entry in named if entry[1] in rows)
+    if in_job:
+        return in_job[0][1]
+    broken = [suspect for suspect in accused if suspect.node in rows and suspect.is_decisive]
+    return min(broken, key=lambda suspect: (suspect.onset, suspect.node)).node if broken else -1
