@@ -5,6 +5,7 @@ import threading
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from accelwatch.agent.black_box_feeder import BlackBoxFeeder
 from accelwatch.archive.blackbox.black_box import BlackBox
@@ -12,7 +13,14 @@ from accelwatch.archive.blackbox.writer import Writer
 from accelwatch.archive.recording import Recording
 from accelwatch.schema.snapshot import Snapshot
 from archive.blackbox.test_writer import shot
+from support.processes.waiting import GUARD_S
 from support.servers.fake_feed import FakeFeed
+
+
+@pytest.fixture(autouse=True)
+def patient_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The box waits until its snapshots are written, however slow the disk of the tests is."""
+    monkeypatch.setattr("accelwatch.archive.blackbox.black_box._CLOSE_S", GUARD_S)
 
 
 def test_what_is_offered_is_on_the_disk_at_the_end(tmp_path: Path) -> None:
