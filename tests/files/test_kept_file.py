@@ -4,6 +4,7 @@ import errno
 import functools
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -190,3 +191,38 @@ def test_a_locked_file_is_held_until_its_descriptor_closes(tmp_path: Path) -> No
     (tmp_path / "link").symlink_to("lock")
     with pytest.raises(OSError, match="symbolic links"):
         lock_file(tmp_path / "link")
+
+
+def test_what_is_written_in_parts_is_read_as_a_whole_and_is_its_owners_alone(
+    tmp_path: Path,
+) -> None:
+    file = file_in(tmp_path / "state")
+    assert file.save_chunks([WRITTEN[:5], memoryview(WRITTEN)[5:]]) == ""
+    assert file_in(tmp_path / "state").load() == Document({"a": 1})
+    assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
+
+
+def test_parts_that_fail_leave_the_file_and_nothing_beside_it(tmp_path: Path) -> None:
+    file = file_in(tmp_path)
+    file.save(WRITTEN)
+
+    def chunks() -> Iterator[bytes]:
+        yield b"half"
+        raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        file.save_chunks(chunks())
+    assert file_in(tmp_path).load() == Document({"a": 1})
+    assert [path.name for path in tmp_path.iterdir()] == ["sums.json"]
+
+
+@pytest.mark.parametrize(("most", "kept"), [(len(WRITTEN), True), (len(WRITTEN) - 1, False)])
+def test_a_file_of_more_than_is_ever_written_is_damaged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, most: int, *, kept: bool
+) -> None:
+    file = KeptFile(tmp_path / "sums.json", DECODE, LOSS, most_bytes=most)
+    file.save(WRITTEN)
+    assert (file.load() is not None) == kept
+    assert bool(damaged_files(tmp_path)) != kept
+    told = f"fault=it has {len(WRITTEN)} bytes, more than {most}"
+    assert [told in message for message in caplog.messages] == [True] * (not kept)

@@ -6,6 +6,7 @@ Links are not followed: what is kept here is written by nobody else.
 import contextlib
 import io
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -15,9 +16,15 @@ PRIVATE = 0o600
 _SHARED = 0o666
 
 
-def read_replaced(path: Path) -> bytes:
-    """What a file holds that `replace_file` has written. Raises OSError, also for a link."""
+def read_replaced(path: Path, most_bytes: int | None = None) -> bytes:
+    """What a file holds that `replace_file` has written.
+
+    Raises OSError, also for a link, and ValueError where there is more than `most_bytes`.
+    """
     with io.FileIO(str(path), opener=_without_links) as file:
+        size = os.fstat(file.fileno()).st_size
+        if most_bytes is not None and size > most_bytes:
+            raise ValueError(f"it has {size} bytes, more than {most_bytes}")
         return file.readall()
 
 
@@ -30,22 +37,42 @@ def replace_file(path: Path, data: bytes, *, mode: int = _SHARED, durable: bool 
 
     Folders above are made. Raises OSError and leaves the file as it was; nothing stays beside it.
     """
+    replace_in_chunks(path, (data,), mode=mode, durable=durable)
+
+
+def replace_in_chunks(
+    path: Path, chunks: Iterable[bytes | memoryview], *, mode: int = _SHARED, durable: bool = True
+) -> None:
+    """As `replace_file`, of what is too large to be made at once; what `chunks` raises passes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(beside, _FLAGS, mode)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            for chunk in chunks:
+                file.write(chunk)
             file.flush()
             if durable:
                 os.fsync(file.fileno())
         beside.replace(path)
         if durable:
             _sync_folder(path.parent)
-    except OSError:
+    except BaseException:
         with contextlib.suppress(OSError):
             beside.unlink()
         raise
+
+
+def remove_interrupted(path: Path) -> None:
+    """Remove what processes left beside `path` that were killed while they wrote.
+
+    Only for whoever alone writes there.
+    """
+    with contextlib.suppress(OSError):
+        for beside in path.parent.iterdir():
+            name, _, process = beside.name.rpartition(".")
+            if name == f".{path.name}" and process.isdecimal():
+                beside.unlink()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -7,14 +7,19 @@ is never written over: it may be all that is left of what it holds.
 import errno
 import functools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
 
 from accelwatch.base.errors import WireError
-from accelwatch.files.atomic_file import PRIVATE, read_replaced, replace_file
+from accelwatch.files.atomic_file import (
+    PRIVATE,
+    read_replaced,
+    replace_file,
+    replace_in_chunks,
+)
 from accelwatch.files.damaged import set_aside
 
 logger = logging.getLogger(__name__)
@@ -40,19 +45,23 @@ class KeptFile(Generic[T]):
         *,
         leave_damaged: bool = False,
         durable: bool = True,
+        most_bytes: int | None = None,
         write: Write | None = None,
     ) -> None:
         """`decode` raises MsgspecError, WireError or ValueError for anything but a whole document.
 
         `loss` is what a lost file means, as people read it: "event counters start at 0". With
         `leave_damaged` a person decides what becomes of a damaged file, else it is set aside.
-        `durable`: what is written outlives a power cut. `write` takes the place of the disk in tests.
+        `durable`: what is written outlives a power cut. A file of more than `most_bytes` is a damaged
+        one. `write` takes the place of the disk in tests.
         """
         self.path = path
         self.problem = ""
         self._decode = decode
         self._loss = loss
         self._leave_damaged = leave_damaged
+        self._durable = durable
+        self._most_bytes = most_bytes
         self._write = write or functools.partial(replace_file, mode=PRIVATE, durable=durable)
         self._complaint = ""
 
@@ -62,7 +71,7 @@ class KeptFile(Generic[T]):
         Raises OSError, also for a link, and DamagedFileError.
         """
         try:
-            return self._decode(read_replaced(self.path))
+            return self._decode(read_replaced(self.path, self._most_bytes))
         except (FileNotFoundError, NotADirectoryError):
             return None
         except _DAMAGE as error:
@@ -91,10 +100,19 @@ class KeptFile(Generic[T]):
 
     def save(self, data: bytes) -> str:
         """Replace the file; why it stays as it was, or empty. A new reason is logged, once."""
+        return self._save(lambda: self._write(self.path, data))
+
+    def save_chunks(self, chunks: Iterable[bytes | memoryview]) -> str:
+        """As `save`, of what is too large to be made at once."""
+        return self._save(
+            lambda: replace_in_chunks(self.path, chunks, mode=PRIVATE, durable=self._durable)
+        )
+
+    def _save(self, write: Callable[[], None]) -> str:
         complaint = self.problem
         if not complaint:
             try:
-                self._write(self.path, data)
+                write()
             except OSError as error:
                 complaint = f"{self.path}: {error.strerror or error}"
                 if complaint != self._complaint:
