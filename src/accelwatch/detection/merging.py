@@ -45,6 +45,8 @@ class MergingState(NamedTuple):
     accused: Mapping[Accusation, float]
     # Of each open finding of a group or job, by family: when enough nodes last suffered, Unix seconds.
     shared_at: Mapping[str, Mapping[str, float]]
+    # Nodes that have not come yet after a restart: until then the findings of them do not end.
+    awaited: Set[str] = frozenset()
 
 
 def fresh() -> MergingState:
@@ -78,6 +80,7 @@ def merge(
 
     # A level that has not ended yet accuses nobody anew: it only keeps open what it was raised for.
     calm = {names.nodes[suspect.node] for suspect in accused if not suspect.families}
+    calm |= state.awaited
     lasting = {key for key, finding in state.open.items() if calm & set(finding.nodes)}
     stopped = {names.jobs[job] for job, pieces in hangs.items() if not pieces}
     lasting |= {
@@ -97,7 +100,7 @@ def merge(
         if group.key in shared_at:
             shared_at[group.key] |= dict.fromkeys(group.many, now)
     shared_at = {key: families for key, families in shared_at.items() if families}
-    return after._replace(accused=since, shared_at=shared_at), changed
+    return after._replace(accused=since, shared_at=shared_at, awaited=state.awaited), changed
 
 
 def _hang_reports(

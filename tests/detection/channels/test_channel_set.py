@@ -6,6 +6,7 @@ from accelwatch.detection.channels.channel_set import Channels
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.passes import advance
 from accelwatch.detection.state import DetectorState
+from support.detection.restarts import restore
 from support.detection.simulated import Fleet
 from support.detection.ticks import TABLE, Ticks
 
@@ -40,9 +41,10 @@ def test_a_restart_goes_on_where_it_was() -> None:
     run(state, channels, fleet, 140)
     fleet.watts[5] *= 0.85
     run(state, channels, fleet, 12)
-    other = Channels(TABLE)
-    other.load(channels.dump())
     tick = advance(state, fleet.frame())
+    other = Channels(TABLE)
+    other.fit(tick.frame)
+    restore(channels.state_arrays(), other, (32, 4))
     mine, theirs = channels.evidence(tick), other.evidence(tick)
     assert [item.channel for item in mine] == [item.channel for item in theirs]
     assert [item.score.tolist() for item in mine] == [item.score.tolist() for item in theirs]

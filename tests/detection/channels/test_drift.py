@@ -1,5 +1,6 @@
 from accelwatch.detection.channels.drift import Drift
 from accelwatch.detection.evidence import Channel, Evidence
+from support.detection.restarts import restore
 from support.detection.ticks import HEAT, TABLE, Ticks, only, row
 
 
@@ -70,8 +71,8 @@ def test_a_restart_goes_on() -> None:
     drift, other = Drift(TABLE), Drift(TABLE)
     ticks.started(drift)
     run(ticks, drift, 12.0, 220)
-    other.load(drift.dump())
     other.resize(16, 4)
+    restore(drift.state_arrays(), other, (16, 4))
     assert only(run(ticks, other, 12.0, 1)).score[0] >= 8.0
 
 

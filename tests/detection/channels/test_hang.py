@@ -6,6 +6,7 @@ import pytest
 from accelwatch.detection.channels.hang import Hang
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.frame import DeviceState
+from support.detection.restarts import restore
 from support.detection.ticks import LOAD, POWER, RECEIVED, SENT, TABLE, Ticks, only, row
 
 FABRIC = ("host_rdma_bytes_total", "*", "*", "receive")
@@ -200,8 +201,8 @@ def test_a_job_whose_work_changes_each_minute_does_not_hang() -> None:
 def test_a_restart_keeps_the_past() -> None:
     job = Job()
     job.run(40)
-    kept, job.hang = job.hang.dump(), Hang(TABLE)
-    job.hang.load(kept)
+    kept, job.hang = job.hang.state_arrays(), Hang(TABLE)
     job.hang.resize(16, 4)
+    restore(kept, job.hang, (16, 4))
     job.hangs()
     assert only(job.run(4)).subject is Subject.JOB

@@ -4,6 +4,7 @@ from accelwatch.detection.channels.log import Log
 from accelwatch.detection.evidence import Evidence, Subject, Weight
 from accelwatch.detection.frame import FrameEvent
 from accelwatch.schema.event import Category, ErrorEvent, severity
+from support.detection.restarts import restore
 from support.detection.ticks import Ticks, only
 
 
@@ -129,7 +130,7 @@ def test_a_restart_goes_on_and_a_new_generation_begins_anew() -> None:
 
     ticks, log, other = Ticks(), Log(), Log()
     run(ticks, log, event(ticks, "xid_79", Category.BUS))
-    other.load(log.dump())
+    restore(log.state_arrays(), other, (16, 4))
     assert only(run(ticks, other)).cause == "xid_79"
     other.void(np.array([6]), np.array([], dtype=np.intp))
     assert run(ticks, other) == []

@@ -3,6 +3,7 @@ import pytest
 
 from accelwatch.detection.channels.peer import Peer
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
+from support.detection.restarts import restore
 from support.detection.ticks import HEAT, POWER, TABLE, Ticks, only, row
 
 
@@ -88,8 +89,7 @@ def test_a_new_generation_and_a_restart() -> None:
     ticks, peer = Ticks(), Peer(TABLE)
     run(ticks, [9.0] * 10, peer)
     other = ticks.started(Peer(TABLE))
-    other.load(peer.dump())
-    other.resize(16, 4)
+    restore(peer.state_arrays(), other, (16, 4))
     tick = ticks.after(device_z={POWER: row(16, 0, r3=9)})
     assert only(other.evidence(tick)).sustained_s.tolist() == [300.0]
     peer.void(np.array([3]), np.array([], dtype=np.intp))

@@ -2,6 +2,7 @@ import numpy as np
 
 from accelwatch.detection.channels.prior import PastIncident, Prior
 from accelwatch.detection.evidence import Channel, Subject
+from support.detection.restarts import restore
 from support.detection.ticks import Ticks, only
 
 DAY_S = 86400.0
@@ -56,6 +57,19 @@ def test_the_order_of_incidents_is_of_no_matter() -> None:
 def test_a_restart_and_a_reboot_forget_nothing() -> None:
     ticks, prior, other = Ticks(), Prior(), Prior()
     prior.record([PastIncident(ticks.now, ("device:d1",))])
-    other.load(prior.dump())
+    restore(prior.state_arrays(), other, (16, 4))
     other.void(np.array([1]), np.array([0]))
     assert only(other.evidence(ticks.after())).rows.tolist() == [1]
+
+
+def test_what_was_recorded_before_a_restart_is_added_to_what_was_since_and_once() -> None:
+    ticks, prior, other, whole = Ticks(), Prior(), Prior(), Prior()
+    before = PastIncident(ticks.now - 9 * DAY_S, ("node:n1",))
+    since = PastIncident(ticks.now - DAY_S, ("node:n1",))
+    prior.record([before])
+    other.record([since])
+    restore(prior.state_arrays(), other, (16, 4))
+    restore(prior.state_arrays(), other, (16, 4))
+    whole.record([before, since])
+    tick = ticks.after()
+    assert np.allclose(only(other.evidence(tick)).score, only(whole.evidence(tick)).score)

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from accelwatch.detection.arrays import Indices
-from accelwatch.detection.channels.components.memory import ChannelState, Kept
+from accelwatch.detection.channels.components.memory import ChannelState
 from accelwatch.detection.channels.components.table import Table
 from accelwatch.detection.channels.counters import Counters
 from accelwatch.detection.channels.drift import Drift
@@ -19,6 +18,8 @@ from accelwatch.detection.channels.prior import Prior
 from accelwatch.detection.channels.relation import Relation
 from accelwatch.detection.channels.structural import Structural
 from accelwatch.detection.evidence import Channel, Evidence
+from accelwatch.detection.frame import Frame
+from accelwatch.detection.state_arrays import Array, Moves, StateArrays
 from accelwatch.detection.tick import Tick
 
 
@@ -42,9 +43,8 @@ class Channels:
         self._devices: Indices = np.array([], dtype=np.intp)
         self._nodes: Indices = np.array([], dtype=np.intp)
 
-    def evidence(self, tick: Tick) -> list[Evidence]:
-        """What all have to say; rows of another generation start without a past. Once a tick."""
-        frame = tick.frame
+    def fit(self, frame: Frame) -> None:
+        """Have the rows of a frame; those of another generation start without a past."""
         devices = _changed(self._devices, frame.device_generation)
         nodes = _changed(self._nodes, frame.node_generation)
         resized = (self._devices.size, self._nodes.size) != (
@@ -53,34 +53,33 @@ class Channels:
         )
         self._devices = frame.device_generation.copy()
         self._nodes = frame.node_generation.copy()
-        results: list[Evidence] = []
         for channel in self._channels.values():
             if resized:
                 channel.resize(self._devices.size, self._nodes.size)
             if devices.size or nodes.size:
                 channel.void(devices, nodes)
+
+    def evidence(self, tick: Tick) -> list[Evidence]:
+        """What all have to say. Once a tick."""
+        self.fit(tick.frame)
+        results: list[Evidence] = []
+        for channel in self._channels.values():
             results += channel.evidence(tick)
         return results
 
-    def dump(self) -> Kept:
+    def state_arrays(self) -> StateArrays:
         """Everything that a restart must not lose."""
-        kept: Kept = {"device_generation": self._devices, "node_generation": self._nodes}
+        state = StateArrays.empty()
         for name, channel in self._channels.items():
-            kept |= {f"{name}.{key}": array for key, array in channel.dump().items()}
-        return kept
+            state.add(name, channel.state_arrays())
+        return state
 
-    def load(self, kept: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """What `dump` gave; rows of another generation are voided at the next tick."""
+    def restore(self, other: Mapping[str, Array], moves: Moves) -> None:
+        """What `state_arrays` gave beside rows."""
         for name, channel in self._channels.items():
             prefix = f"{name}."
-            own = {key.removeprefix(prefix): kept[key] for key in kept if key.startswith(prefix)}
-            channel.load(own)
-        if "device_generation" in kept and "node_generation" in kept:
-            self._devices = kept["device_generation"].astype(np.intp)
-            self._nodes = kept["node_generation"].astype(np.intp)
-        # An array that was missing or had another shape has as many rows as the others.
-        for channel in self._channels.values():
-            channel.resize(self._devices.size, self._nodes.size)
+            own = {key.removeprefix(prefix): other[key] for key in other if key.startswith(prefix)}
+            channel.restore(own, moves)
 
 
 def _changed(before: Indices, now: Indices) -> Indices:

@@ -3,6 +3,8 @@
 Covers thermal paste, fans, links that decay over hours and days.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats
@@ -16,6 +18,7 @@ from accelwatch.detection.channels.components.table import Level, Table
 from accelwatch.detection.channels.peer import compared
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.signals.signal import Direction
+from accelwatch.detection.state_arrays import Array, Moves, StateArrays
 from accelwatch.detection.tick import Residuals, Tick
 
 # Means over so long: shorter noise averages out (detection.md 4.2, O).
@@ -95,6 +98,16 @@ class Drift(ChannelState):
                 now=now,
             ),
         ]
+
+    def state_arrays(self) -> StateArrays:
+        """Rows, and the mean that is being made."""
+        return super().state_arrays()._replace(other={"window": np.array([self._window])})
+
+    def restore(self, other: Mapping[str, Array], moves: Moves) -> None:
+        """The mean goes on, or ends with the next tick."""
+        del moves
+        if self._window < 0:
+            self._window = int(other["window"].astype(np.intp)[0])
 
 
 def _scores(

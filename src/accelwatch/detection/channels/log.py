@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from accelwatch.detection.channels.components.memory import ChannelState, Kept
+from accelwatch.detection.channels.components.memory import ChannelState
 from accelwatch.detection.channels.components.reactions import (
     Reaction,
     is_decisive,
@@ -14,6 +14,7 @@ from accelwatch.detection.channels.components.reactions import (
 )
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.frame import FrameEvent
+from accelwatch.detection.state_arrays import Array, Moves, StateArrays
 from accelwatch.detection.tick import Tick
 from accelwatch.schema.event import RECOVERED, Category
 
@@ -112,20 +113,26 @@ class Log(ChannelState):
             if node not in gone_nodes and device not in gone_devices
         }
 
-    def dump(self) -> Kept:
+    def state_arrays(self) -> StateArrays:
         """Bursts as columns."""
         bursts = list(self._bursts.values())
-        return {
+        columns: dict[str, Array] = {
             name: np.array([getattr(burst, name) for burst in bursts], dtype=kind)
             for name, kind in _COLUMNS.items()
         }
+        return StateArrays({}, {}, columns)
 
-    def load(self, kept: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """What `dump` gave."""
-        if all(name in kept for name in _COLUMNS):
-            columns = (kept[name].tolist() for name in _COLUMNS)
-            bursts = [Burst(*values) for values in zip(*columns, strict=True)]
-            self._bursts = {(burst.node, burst.device): burst for burst in bursts}
+    def restore(self, other: Mapping[str, Array], moves: Moves) -> None:
+        """Bursts of devices and nodes that have come. Raises KeyError, ValueError, IndexError."""
+        columns = [other[name].tolist() for name in _COLUMNS]
+        for values in zip(*columns, strict=True):
+            saved = Burst(*values)
+            # No device is the last place.
+            node, device = moves.nodes[saved.node], np.append(moves.devices, -1)[saved.device]
+            present = node >= 0 and (device >= 0) == (saved.device >= 0)
+            if present and saved.category in _CATEGORIES:
+                burst = saved._replace(node=int(node), device=int(device))
+                self._bursts.setdefault((burst.node, burst.device), burst)
 
 
 _COLUMNS: dict[str, type[object]] = {
@@ -137,6 +144,9 @@ _COLUMNS: dict[str, type[object]] = {
     "started": np.float64,
     "newest": np.float64,
 }
+
+
+_CATEGORIES = frozenset(Category)
 
 
 def _rank(burst: Burst) -> int:

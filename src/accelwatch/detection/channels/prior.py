@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from accelwatch.detection.arrays import Floats
 from accelwatch.detection.channels.components.building import of_rows
-from accelwatch.detection.channels.components.memory import ChannelState, Kept
+from accelwatch.detection.channels.components.memory import ChannelState
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.fading import PERIOD_S, faded
+from accelwatch.detection.state_arrays import Array, Moves, StateArrays
 from accelwatch.detection.tick import Tick
 
 # What is left of the weight of an incident that nothing is said of any more.
@@ -46,6 +46,7 @@ class Prior(ChannelState):
         super().__init__()
         self.also: Mapping[str, tuple[str, ...]] = {}
         self._scores: dict[str, tuple[float, float]] = {}
+        self._is_restored = False
 
     def evidence(self, tick: Tick) -> list[Evidence]:
         """Scores of 0 to 8 of rows with a past; 8 lowers thresholds by all of the 20 %."""
@@ -68,10 +69,13 @@ class Prior(ChannelState):
         """Add incidents, in any order."""
         for incident in incidents:
             for key in incident.keys:
-                score, at = self._scores.get(key, (0.0, incident.time))
-                latest = max(at, incident.time)
-                total = score * faded(latest - at) + incident.weight * faded(latest - incident.time)
-                self._scores[key] = (total, latest)
+                self._add(key, incident.weight, incident.time)
+
+    def _add(self, key: str, weight: float, time: float) -> None:
+        score, at = self._scores.get(key, (0.0, time))
+        latest = max(at, time)
+        total = score * faded(latest - at) + weight * faded(latest - time)
+        self._scores[key] = (total, latest)
 
     def _levels(self, rows: Sequence[Sequence[str]], now: float) -> Floats:
         # The key with the most counts: a serial number and its slot have the same incidents.
@@ -84,19 +88,20 @@ class Prior(ChannelState):
         left = faded(now - at)
         return score * left if left > _FORGOTTEN else 0.0
 
-    def dump(self) -> Kept:
+    def state_arrays(self) -> StateArrays:
         """Scores by key."""
-        return {
-            "keys": np.array(list(self._scores), dtype=np.str_),
-            "scores": np.array(list(self._scores.values()), dtype=np.float64).reshape(-1, 2),
-        }
+        keys = np.array(list(self._scores), dtype=np.str_)
+        scores = np.array(list(self._scores.values()), dtype=np.float64).reshape(-1, 2).T
+        return StateArrays({}, {}, {"keys": keys, "scores": scores})
 
-    def load(self, kept: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """What `dump` gave."""
-        if "keys" in kept and "scores" in kept:
-            scores = kept["scores"].astype(np.float64)
-            pairs = ((float(score), float(at)) for score, at in scores)
-            self._scores = dict(zip(map(str, kept["keys"]), pairs, strict=True))
+    def restore(self, other: Mapping[str, Array], moves: Moves) -> None:
+        """Scores of before are added, once, to what was recorded since the start."""
+        del moves
+        keys, scores = other["keys"].tolist(), other["scores"].astype(np.float64)
+        if not self._is_restored:
+            for key, score, at in zip(keys, *scores.tolist(), strict=True):
+                self._add(key, score, at)
+        self._is_restored = True
 
 
 def _evidence(subject: Subject, level: Floats, now: float) -> list[Evidence]:

@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from accelwatch.detection.arrays import Codes, Floats, Indices
 from accelwatch.detection.evidence import Evidence
+from accelwatch.detection.state_arrays import Array, Arrays, Moves, StateArrays
 from accelwatch.detection.tick import Tick
 
-Kept = dict[str, npt.NDArray[np.generic]]
 # Leading axes of an array, without rows.
 Shape = tuple[int, ...]
 
@@ -47,21 +46,9 @@ class Memory:
         for codes in self.codes.values():
             codes[..., rows] = -1
 
-    def dump(self, prefix: str) -> Kept:
-        """Copies of all arrays, by name."""
-        arrays: Kept = {prefix + name: kept.copy() for name, kept in self.floats.items()}
-        return arrays | {prefix + name: codes.copy() for name, codes in self.codes.items()}
-
-    def load(self, kept: Mapping[str, npt.NDArray[np.generic]], prefix: str) -> None:
-        """Arrays of a dump; what has another shape, as by another table of signals, begins anew."""
-        for name, array in self.floats.items():
-            saved = kept.get(prefix + name)
-            if saved is not None and saved.shape[:-1] == array.shape[:-1]:
-                self.floats[name] = saved.astype(np.float64)
-        for name, codes in self.codes.items():
-            saved = kept.get(prefix + name)
-            if saved is not None and saved.shape[:-1] == codes.shape[:-1]:
-                self.codes[name] = saved.astype(np.int16)
+    def arrays(self) -> Arrays:
+        """All of them by name, not copied."""
+        return {**self.floats, **self.codes}
 
 
 class ChannelState:
@@ -81,14 +68,12 @@ class ChannelState:
         self.devices.void(devices)
         self.nodes.void(nodes)
 
-    def dump(self) -> Kept:
-        """Everything that a restart must not lose, as plain arrays."""
-        return self.devices.dump("devices.") | self.nodes.dump("nodes.")
+    def state_arrays(self) -> StateArrays:
+        """Everything that a restart must not lose."""
+        return StateArrays(self.devices.arrays(), self.nodes.arrays(), {})
 
-    def load(self, kept: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """What `dump` gave; `resize` comes after it."""
-        self.devices.load(kept, "devices.")
-        self.nodes.load(kept, "nodes.")
+    def restore(self, other: Mapping[str, Array], moves: Moves) -> None:
+        """What `state_arrays` gave beside rows; called again when further rows have come."""
 
     def evidence(self, tick: Tick) -> list[Evidence]:
         """What this channel has to say at a tick; also learns from it. Call once a tick."""

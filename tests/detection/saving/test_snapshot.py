@@ -6,10 +6,8 @@ import struct
 import numpy as np
 import pytest
 
-from accelwatch.detection import fusion, merging, snapshot
-from accelwatch.detection.explaining import Tables
-from accelwatch.detection.saving import arrays_of, document_of, fusion_of, merging_of
-from accelwatch.detection.snapshot import (
+from accelwatch.detection.saving import snapshot
+from accelwatch.detection.saving.snapshot import (
     Refusal,
     RefusalReason,
     Snapshot,
@@ -17,7 +15,7 @@ from accelwatch.detection.snapshot import (
     from_bytes,
     to_bytes,
 )
-from support.detection.fleets import DEVICES, NODES, START, says, tick
+from support.detection.fleets import DEVICES, NODES, START
 
 DIGEST = digest_of(DEVICES, NODES)
 SAVED = Snapshot(
@@ -135,31 +133,3 @@ def test_what_is_too_large_is_neither_written_nor_read(monkeypatch: pytest.Monke
     read = from_bytes(DATA, DIGEST)
     assert isinstance(read, Refusal)
     assert read.reason is RefusalReason.TOO_LARGE
-
-
-def test_levels_and_findings_go_on_after_a_restart() -> None:
-    evidence = [says(0, 9.0)]
-    now = tick(2)
-    state, fused = fusion.fuse(fusion.fresh(START), now, evidence)
-    found, _ = merging.merge(merging.fresh(), now, fused, evidence, Tables(DEVICES, NODES))
-    saved = Snapshot(START, {"merging": document_of(found)}, arrays_of(state))
-
-    read = from_bytes(to_bytes(saved, DIGEST), DIGEST)
-
-    assert isinstance(read, Snapshot)
-    again, findings = fusion_of(read.arrays), merging_of(read.documents["merging"])
-    assert again is not None
-    assert findings == found
-    assert arrays_of(again).keys() == saved.arrays.keys()
-    for name, array in arrays_of(again).items():
-        np.testing.assert_array_equal(array, saved.arrays[name])
-
-
-def test_parts_that_do_not_fit_are_none() -> None:
-    whole = arrays_of(fusion.fresh(START))
-
-    assert fusion_of({}) is None
-    assert fusion_of(whole | {"budget.factor": np.ones(2)}) is None
-    assert fusion_of(whole | {"devices.level": np.zeros(3, dtype=np.int16)}) is None
-    assert fusion_of(whole | {"job_names": np.array(["4711"])}) is None
-    assert merging_of(b"[]") is None

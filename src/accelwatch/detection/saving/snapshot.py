@@ -11,21 +11,22 @@ import hashlib
 import math
 import re
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from accelwatch.detection.signals.signal import SignalRow
+from accelwatch.detection.state_arrays import Array
 
-Array = npt.NDArray[np.generic]
 VERSION = 1
 # 4,000 nodes at 64 KiB a node, twice.
 MOST_BYTES = 512 * 2**20
 _MOST_ARRAYS = 4096
+# Written in some tenths of a millisecond.
+_SEGMENT_BYTES = 2**20
 _MOST_AXES = 4
 _MAGIC = b"ACCWDETC"
 _PREFIX = struct.Struct("<8sII")
@@ -56,7 +57,7 @@ class Snapshot(NamedTuple):
 
     # Unix seconds.
     written: float
-    # JSON of parts that are no arrays, by name.
+    # StateArrays that are no arrays, by name: MessagePack, in which NaN is a number.
     documents: Mapping[str, bytes]
     # By name; copies that may be written to.
     arrays: Mapping[str, Array]
@@ -84,6 +85,14 @@ def digest_of(devices: Iterable[SignalRow], nodes: Iterable[SignalRow]) -> str:
 
 def to_bytes(snapshot: Snapshot, digest: str) -> bytes:
     """The bytes of a snapshot. Raises ValueError for arrays of objects and for too many bytes."""
+    return b"".join(segments(snapshot, digest))
+
+
+def segments(snapshot: Snapshot, digest: str) -> Iterator[bytes | memoryview]:
+    """The bytes of a snapshot in small pieces: no other thread waits for one that is being copied.
+
+    Raises ValueError for arrays of objects and for too many bytes, before the first of them.
+    """
     arrays = {
         name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
         for name, array in snapshot.arrays.items()
@@ -93,11 +102,28 @@ def to_bytes(snapshot: Snapshot, digest: str) -> bytes:
         raise ValueError(f"no snapshot of these arrays: {', '.join(refused)}")
     lengths = {name: len(document) for name, document in snapshot.documents.items()}
     header = msgspec.json.encode(_Header(digest, snapshot.written, lengths, positions))
-    segments = [_PREFIX.pack(_MAGIC, VERSION, len(header)), header, *snapshot.documents.values()]
-    data = b"".join((*segments, *(array.tobytes() for array in arrays.values())))
-    if len(data) + _CHECKSUM_BYTES > MOST_BYTES:
-        raise ValueError(f"a snapshot of {len(data)} bytes is too large")
-    return data + hashlib.sha256(data).digest()
+    size = _PREFIX.size + len(header) + sum(lengths.values()) + sum(map(_bytes_of, positions))
+    if size + _CHECKSUM_BYTES > MOST_BYTES:
+        raise ValueError(f"a snapshot of {size} bytes is too large, {MOST_BYTES} at most")
+    return _sealed(
+        (_PREFIX.pack(_MAGIC, VERSION, len(header)), header, *snapshot.documents.values()),
+        arrays.values(),
+    )
+
+
+def _sealed(first: Iterable[bytes], arrays: Iterable[Array]) -> Iterator[bytes | memoryview]:
+    checksum = hashlib.sha256()
+    for data in first:
+        checksum.update(data)
+        yield data
+    for array in arrays:
+        # The bytes of text as well, which is no buffer for anybody but numpy.
+        flat = array.reshape(-1).view(np.uint8).data
+        for at in range(0, len(flat), _SEGMENT_BYTES):
+            segment = flat[at : at + _SEGMENT_BYTES]
+            checksum.update(segment)
+            yield segment
+    yield checksum.digest()
 
 
 def from_bytes(data: bytes, digest: str) -> Snapshot | Refusal:

@@ -1,0 +1,1 @@
+"""What a detector knows, over restarts."""
