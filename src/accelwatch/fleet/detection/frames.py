@@ -12,6 +12,7 @@ from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.detection.signals.signal import SignalRow
 from accelwatch.expr.needs import Needs
 from accelwatch.fleet.detection.identities import DeviceRows, NodeRows, row_values
+from accelwatch.fleet.detection.row_identities import RowIdentities
 from accelwatch.fleet.detection.sources import (
     STAGE_LABEL,
     UPTIME,
@@ -118,6 +119,26 @@ class Frames:
             maintenance=self._maintained(names.nodes, now),
             events=tuple(self._events(names, now)),
         )
+
+    def identities(self) -> RowIdentities:
+        """Who stands in the rows of the newest frame."""
+        _, uuid, serial = self._device_rows.texts or [np.zeros(0, dtype=object)] * 3
+        return RowIdentities(
+            self._names.nodes,
+            self._node_rows.booted_at,
+            self._names.devices,
+            self._node_of,
+            uuid,
+            serial,
+        )
+
+    def restore(self, saved: RowIdentities) -> None:
+        """What nodes and devices in these rows said before a restart, as far as they are silent now.
+
+        So it is noticed when they turn out to be others.
+        """
+        self._node_rows.restore(saved.booted_at)
+        self._device_rows.restore([np.full(len(saved.uuid), None), saved.uuid, saved.serial])
 
     def _assign_nodes(self, node: Texts, here: Bools) -> Indices:
         """Give every node a row; intp[nodes]: the first row of a device of it, -1 for none."""

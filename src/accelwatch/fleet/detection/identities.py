@@ -9,8 +9,8 @@ from accelwatch.detection.arrays import Bools, Floats, Indices
 from accelwatch.fleet.rules.columns.columns import Texts
 
 # A boot moves the moment of the last boot by more than samples are late.
-_BOOT_S = 180.0
-_RowValues = npt.NDArray[np.object_]
+BOOT_S = 180.0
+RowValues = npt.NDArray[np.object_]
 
 
 class NodeRows:
@@ -48,6 +48,15 @@ class NodeRows:
         self.generation = self.generation + changed
         return changed
 
+    @property
+    def booted_at(self) -> Floats:
+        """Unix seconds of each row's last boot, float64[rows]; NaN where nobody has said."""
+        return self._booted_at
+
+    def restore(self, booted_at: Floats) -> None:
+        """What nodes have not said again since a restart, by row; NaN for nothing."""
+        self._booted_at = np.where(np.isnan(self._booted_at), booted_at, self._booted_at)
+
     def row(self, name: str) -> int:
         """The row of a node; -1 for none."""
         return self._rows.get(name, -1)
@@ -55,7 +64,7 @@ class NodeRows:
     def boot(self, now: float, uptime_s: Floats) -> Bools:
         """Nodes that have booted since, bool[rows]; `uptime_s` is NaN where nobody knows."""
         booted_at = now - uptime_s
-        booted: Bools = booted_at - self._booted_at > _BOOT_S
+        booted: Bools = booted_at - self._booted_at > BOOT_S
         self._booted_at = np.where(np.isnan(booted_at), self._booted_at, booted_at)
         self.generation = self.generation + booted
         return booted
@@ -66,7 +75,7 @@ class DeviceRows:
 
     def __init__(self) -> None:
         self._texts: tuple[Texts, ...] = ()
-        self._row_values: list[_RowValues] = []
+        self._row_values: list[RowValues] = []
         self.generation: Indices = np.zeros(0, dtype=np.intp)
 
     def update(self, texts: Iterable[Texts], size: int) -> Bools:
@@ -92,17 +101,29 @@ class DeviceRows:
         self.generation = self.generation + changed
         return changed
 
+    @property
+    def texts(self) -> Sequence[RowValues]:
+        """What rows have said of themselves, object[rows] for each text; None for nothing."""
+        return self._row_values
+
+    def restore(self, texts: Sequence[RowValues]) -> None:
+        """What rows have not said again since a restart."""
+        self._row_values = [
+            np.where(present != None, present, saved)  # noqa: E711 - by element
+            for present, saved in zip(self._row_values, texts, strict=True)
+        ]
+
     def add(self, rows: Bools) -> None:
         """These rows are others for a reason of their own."""
         self.generation = self.generation + rows
 
 
-def row_values(column: Texts, size: int) -> _RowValues:
+def row_values(column: Texts, size: int) -> RowValues:
     """The words of the first rows of a column, object[size]; None where there is none."""
-    changed_values: _RowValues = np.full(size, None, dtype=object)
+    changed_values: RowValues = np.full(size, None, dtype=object)
     codes = column.codes[:size]
     rows = np.flatnonzero(codes >= 0)
-    values: _RowValues = np.array(column.values, dtype=object)
+    values: RowValues = np.array(column.values, dtype=object)
     changed_values[rows] = values[codes[rows]] if len(values) else None
     return changed_values
 
