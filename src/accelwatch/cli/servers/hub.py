@@ -57,8 +57,8 @@ def hub_command(options: HubOptions) -> None:
     """Follow many nodes and serve their state: API, stream, metrics."""
     import asyncio
 
+    from accelwatch.base.single_thread import load_numpy
     from accelwatch.daemon.privacy import protect_process
-    from accelwatch.fleet.table.single_thread import load_numpy
 
     load_numpy()
     from accelwatch.fleet.hub.foreign import foreign_reader

@@ -13,10 +13,10 @@ from accelwatch.alerting.incidents.grouping.levels import level_of
 from accelwatch.alerting.incidents.grouping.location import GROUP, where_of
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.document import Advice
+from accelwatch.alerting.rules.finding_evidence import SOURCE
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.verdict import Evidence
 from accelwatch.expr.checking.tree import Peers, walk
-from accelwatch.fleet.rules.columns.finding_evidence import SOURCE
 from accelwatch.schema.metrics import Kind, by_key
 
 # Columns of what is asked by a word.

@@ -6,21 +6,17 @@ import numpy as np
 
 from accelwatch.base.slices import LongWork
 from accelwatch.detection.arrays import Bools, Floats, Indices
+from accelwatch.detection.device_states import DEVICE_STATES
 from accelwatch.detection.frame import DeviceState, Frame, FrameEvent, Names
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
+from accelwatch.detection.signals.folding import FoldedSignal, sources_of
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.detection.signals.signal import SignalRow
 from accelwatch.expr.needs import Needs
 from accelwatch.fleet.detection.identities import DeviceRows, NodeRows, row_values
 from accelwatch.fleet.detection.row_identities import RowIdentities
-from accelwatch.fleet.detection.sources import (
-    STAGE_LABEL,
-    UPTIME,
-    FoldedSignal,
-    needs_of,
-    sources_of,
-)
-from accelwatch.fleet.detection.states import DEVICE_STATES, NODE_STATES, codes_of
+from accelwatch.fleet.detection.sources import STAGE_LABEL, UPTIME, needs_of
+from accelwatch.fleet.detection.states import NODE_STATES, codes_of
 from accelwatch.fleet.rules.columns.columns import Texts
 from accelwatch.fleet.rules.columns.event_columns import EventHistory
 from accelwatch.fleet.rules.columns.rule_context import TableViews

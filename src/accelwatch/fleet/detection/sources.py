@@ -1,13 +1,8 @@
-"""Which series a table of signals is read from, and how several of them become one number."""
+"""What columns have to be asked for so that frames can be made of them."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
-import numpy as np
-
-from accelwatch.detection.arrays import Bools, Floats
-from accelwatch.detection.signals.signal import ANY, Fold, Form, SignalRow
 from accelwatch.expr.needs import Needs
-from accelwatch.fleet.table.rows import grown
 from accelwatch.schema.metrics import Series
 
 UPTIME: Series = ("host_uptime_seconds",)
@@ -16,77 +11,7 @@ STAGE_LABEL = "stage"
 _FIELDS = frozenset({"id", "uuid", "serial", "model", "job"})
 
 
-def sources_of(signal: SignalRow, existing: Iterable[Series]) -> tuple[Series, ...]:
-    """The series that make a signal: itself, or all known ones that it matches, sorted."""
-    if ANY not in signal.series:
-        return (signal.series,)
-    return tuple(sorted(series for series in set(existing) if _matches(signal.series, series)))
-
-
 def needs_of(sources: Iterable[Sequence[Series]]) -> Needs:
     """What columns have to be asked for so that frames can be made of them."""
     series = frozenset(key for each in sources for key in each) | {UPTIME}
     return Needs(series=series, fields=_FIELDS, labels=frozenset({STAGE_LABEL}))
-
-
-def _matches(pattern: Series, series: Series) -> bool:
-    return len(pattern) == len(series) and all(
-        requested in (ANY, label) for requested, label in zip(pattern, series, strict=True)
-    )
-
-
-class FoldedSignal:
-    """One signal of all rows, whatever it is made of."""
-
-    def __init__(self, signal: SignalRow, sources: Collection[Series]) -> None:
-        self.signal = signal
-        self.sources = tuple(sources)
-        self._fold = signal.fold or Fold.MAX
-        # A counter that comes later must not look like so many counts at once.
-        self._counts = signal.form is Form.RATE
-        # bool[sources, rows]: which were there at any time.
-        self._observed: Bools = np.zeros((len(self.sources), 0), dtype=np.bool_)
-        # float64[rows]: what counters had counted before they came.
-        self._before: Floats = np.zeros(0)
-
-    def extend(self, sources: Collection[Series]) -> None:
-        """Be made of these from now on, all of the present ones among them."""
-        observed = np.zeros((len(sources), self._observed.shape[1]), dtype=np.bool_)
-        for position, source in enumerate(sources):
-            if source in self.sources:
-                observed[position] = self._observed[self.sources.index(source)]
-        self.sources, self._observed = tuple(sources), observed
-
-    def forget(self, rows: Bools) -> None:
-        """Rows at which something else stands now; those that are new may be left out."""
-        width = min(len(rows), self._observed.shape[1])
-        at = np.flatnonzero(rows[:width])
-        self._observed[:, at] = False
-        self._before[at[at < len(self._before)]] = 0.0
-
-    def folded(self, values: Sequence[Floats], size: int) -> Floats:
-        """Its value, float64[rows], of those of its sources; NaN where it is not known."""
-        if not values:
-            return np.full(size, np.nan)
-        if self._fold is Fold.SUM:
-            return self._sum(np.stack(values))
-        if len(values) == 1:
-            return values[0]
-        stacked = np.stack(values)
-        fold = np.fmin if self._fold is Fold.MIN else np.fmax
-        result: Floats = fold.reduce(stacked, axis=0)
-        return result
-
-    def _sum(self, stacked: Floats) -> Floats:
-        """A sum without a part that used to be there is no smaller sum: of a counter it were a reset."""
-        there = ~np.isnan(stacked)
-        observed = np.zeros_like(there)
-        width = min(self._observed.shape[1], observed.shape[1])
-        observed[:, :width] = self._observed[:, :width]
-        self._observed = observed | there
-        self._before = grown(self._before, stacked.shape[1], 0.0)
-        if self._counts:
-            late = there & ~observed & observed.any(axis=0)
-            self._before = self._before + np.where(late, stacked, 0.0).sum(axis=0)
-        complete = there.any(axis=0) & (there | ~self._observed).all(axis=0)
-        return np.where(complete, np.nansum(stacked, axis=0) - self._before, np.nan)

@@ -1,25 +1,14 @@
-"""States of devices and nodes in the words of a fleet, as the detector distinguishes them."""
+"""States of nodes in the words of a fleet, as the detector distinguishes them, and words as codes."""
 
 from collections.abc import Mapping
 
 import numpy as np
 
 from accelwatch.detection.arrays import Codes, Indices
-from accelwatch.detection.frame import DeviceState, NodeState
+from accelwatch.detection.frame import NodeState
 from accelwatch.fleet.names import NodeState as Answering
 from accelwatch.fleet.rules.columns.columns import Texts
 
-DEVICE_STATES: dict[str, DeviceState] = {
-    "ok": DeviceState.READ,
-    "degraded": DeviceState.DEGRADED,
-    "unresponsive": DeviceState.UNREADABLE,
-    "lost": DeviceState.LOST,
-    "missing": DeviceState.LOST,
-    "suspended": DeviceState.AWAY,
-    "excluded": DeviceState.AWAY,
-    "stale": DeviceState.STALE,
-    "unreachable": DeviceState.STALE,
-}
 NODE_STATES: dict[str, NodeState] = {
     Answering.UP: NodeState.UP,
     Answering.SLOW: NodeState.SLOW,

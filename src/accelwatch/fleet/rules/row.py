@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accelwatch.alerting.rules.finding_evidence import evidence_of_finding
 from accelwatch.alerting.rules.verdict import Evidence
 from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.environment import Group
@@ -12,7 +13,6 @@ from accelwatch.expr.vocabulary.detector_names import DETECTOR_FIELDS
 from accelwatch.expr.vocabulary.kleene import MISSING, Key, Missing, Value
 from accelwatch.expr.vocabulary.names import IDENTITY, Type
 from accelwatch.fleet.rules.columns.columns import Columns
-from accelwatch.fleet.rules.columns.finding_evidence import evidence_of_finding
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series

@@ -51,7 +51,7 @@ def start_hub(order: Order) -> Child:
 
 def _be_hub(folder: Path, life: Lifetime) -> None:
     """Load everything that a hub needs, while its parent loads a screen; take the order, be the hub."""
-    from accelwatch.fleet.table.single_thread import load_numpy
+    from accelwatch.base.single_thread import load_numpy
 
     load_numpy()
     from accelwatch.fleet.hub.flags import with_targets

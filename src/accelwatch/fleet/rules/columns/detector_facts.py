@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from accelwatch.detection.finding import Finding, Level
+from accelwatch.alerting.rules.finding_facts import number_of, text_of
+from accelwatch.detection.finding import Finding
 from accelwatch.expr.vocabulary.detector_names import DETECTOR_FIELDS, SUBJECTS, DetectorField
 from accelwatch.expr.vocabulary.names import Type
 from accelwatch.fleet.rules.columns.columns import Indices, Texts, factored
@@ -65,7 +66,7 @@ class DetectorFacts:
         positions = self._at.get(field.subject)
         if positions is None:
             return np.empty(0)
-        values = [_number_of(finding, field.field) for finding in self.findings]
+        values = [number_of(finding, field.field) for finding in self.findings]
         # Nothing found is no alert; it has no onset.
         values.append(0.0 if field.type is Type.FLAG else np.nan)
         column: Floats = np.array(values)[positions]
@@ -73,25 +74,5 @@ class DetectorFacts:
 
     def _text(self, field: DetectorField, size: int) -> Texts:
         positions = grown(self._at.get(field.subject, np.empty(0, dtype=np.intp)), size, -1)[:size]
-        values = factored([_text_of(finding, field.field) or None for finding in self.findings])
+        values = factored([text_of(finding, field.field) or None for finding in self.findings])
         return Texts(np.append(values.codes, -1)[positions], values.values)
-
-
-def _number_of(finding: Finding, field: str) -> float:
-    match field:
-        case "alert" | "watch":
-            return float(finding.level is Level(field))
-        case "onset":
-            return finding.onset
-    return finding.score
-
-
-def _text_of(finding: Finding, field: str) -> str:
-    match field:
-        case "family":
-            return finding.family
-        case "advice":
-            return finding.advice
-        case "sentence":
-            return finding.sentence
-    return finding.scope

@@ -8,7 +8,7 @@ import pytest
 
 _LOAD = """
 import os
-from accelwatch.fleet.table.single_thread import load_numpy
+from accelwatch.base.single_thread import load_numpy
 load_numpy()
 import numpy
 print(len(os.listdir("/proc/self/task")), os.environ.get("OPENBLAS_NUM_THREADS"))
