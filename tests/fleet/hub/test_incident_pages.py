@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 
 from accelwatch.config.model import RuleSettings
+from accelwatch.fleet.hub import sampling
 from support.fleet.hub_peers import agent, hub
 from support.fleet.two_nodes import view
 from support.machines import composed as machines
@@ -136,6 +137,34 @@ def test_the_graphs_of_an_incident_are_those_of_its_evidence_beside_the_peers(
                 html = await answer.text()
             assert 'class="band"' in html
             assert "3 other devices of model NVIDIA H100 80GB HBM3: 47" in html
+
+    asyncio.run(main())
+
+
+def test_a_hub_keeps_samples_of_what_its_rules_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling, "STEP_S", 0.1)
+    rule = "{id: gpu.slow, title: Slow, when: clock_hertz.memory < 1e9, severity: warning}"
+    (tmp_path / "slow.yaml").write_text(f"version: 1\nrules:\n- {rule}\n", encoding="utf-8")
+    slow = RuleSettings(files=(str(tmp_path / "slow.yaml"),), interval_s=0.1)
+    hertz = {0: 2.6e9, 1: 2.6e9, 2: 0.5e9}
+    views = [view(at, {("clock_hertz", "memory"): told}) for at, told in hertz.items()]
+
+    async def main() -> None:
+        async with agent(machines.snapshot(*views)) as one, hub(one.address, rules=slow) as running:
+            await until(running, "/v1/incidents", lambda page: page["incidents"])
+
+            def drawn(page: Any) -> bool:
+                one.feed.put(machines.snapshot(*views))
+                return bool(page["graphs"][0]["name"] == "clock_hertz.memory")
+
+            page = await until(running, "/v1/incidents/i1/graphs", drawn)
+            graph = page["graphs"][0]
+            assert graph["evidence"]
+            assert graph["peers"] == 2
+            assert set(graph["values"]) - {None} == {0.5e9}
+            assert set(graph["median"]) - {None} == {2.6e9}
 
     asyncio.run(main())
 

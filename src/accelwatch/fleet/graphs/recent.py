@@ -10,7 +10,7 @@ from accelwatch.exposition.display import duration
 from accelwatch.fleet.graphs.peers import Subject
 from accelwatch.fleet.graphs.quartiles import folded, steps_together
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.history import QUANTITIES, STEP_S, STEPS
+from accelwatch.fleet.state.history import STEP_S, STEPS
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.schema.metrics import Series
 
@@ -81,7 +81,7 @@ class Recent:
 
     def kept(self) -> tuple[Series, ...]:
         """Of what anything is kept."""
-        return (*QUANTITIES, *self._fleet.table.windows.series)
+        return self._fleet.kept()
 
     def values(self, series: Series) -> Values | None:
         """A series that is kept; None where the subject has told none of it."""

@@ -25,6 +25,7 @@ from accelwatch.fleet.follow.poll import Exposed, ReadExposition
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.hub.by_ssh import by_ssh
 from accelwatch.fleet.hub.model import HubSettings
+from accelwatch.fleet.hub.sampling import Sampling
 from accelwatch.fleet.hub.slurm_maintenance import SlurmMaintenance
 from accelwatch.fleet.hub.using import FleetUsing
 from accelwatch.fleet.lemons.history import FaultHistory
@@ -101,6 +102,8 @@ class Hub:
         )
         # Judges the fleet, where rules are configured.
         self.rules: RuleRunner | None = None
+        # A past of what rules and the detector read, for the graphs of incidents.
+        self._sampling = Sampling(self.fleet, lambda: self.rules is not None)
         # Which hardware has failed again and again, by what rules found.
         self.faults = FaultHistory(self.fleet, lambda: self.rules, lambda: self.journal)
         # Looks at all signals together, where rules ask for what it finds.
@@ -128,6 +131,7 @@ class Hub:
             loop.create_task(self._slurm.run(), name="maintenance"),
             loop.create_task(self.usage.run(), name="usage"),
             loop.create_task(self.faults.run(), name="lemons"),
+            loop.create_task(self._sampling.run(), name="samples"),
         ]
 
     async def reload(self, settings: HubSettings) -> None:

@@ -10,8 +10,9 @@ from accelwatch.schema.timestamps import unix_seconds
 # Share of its level that an axis spans at least: noise of a percent does not fill the picture, and a
 # device that is 5 percent off, the least that the detector is to find, is a quarter of its height off.
 _LEAST_SPAN = 0.2
-# The last step is still open, so that what is heard every few seconds may have no value in it yet.
-_STILL_NOW = 2
+# A value that is not older counts as the present one: the last step is still open, and samples of what
+# the history does not have come every 30 s.
+_STILL_NOW_S = 45.0
 
 
 def start_of(graphs: IncidentGraphs) -> float:
@@ -54,7 +55,8 @@ def caption(graphs: IncidentGraphs, graph: QuantityGraph, *, ascii_only: bool = 
     at = _last(graph.values)
     text = f"{graphs.line}: no value"
     if at is not None:
-        text = f"{graphs.line}: {written(graph.values[at] or 0.0)}{_when(graphs, graph, at)}"
+        value = written(graph.values[at] or 0.0)
+        text = f"{graphs.line}: {value}{_when(graphs, graph, at, over=bool(graph.absent))}"
     if graph.absent:
         text += f" ({graph.absent})"
     at = _last(graph.median)
@@ -79,12 +81,27 @@ def _last(line: Line) -> int | None:
     return next((at for at in range(len(line) - 1, -1, -1) if line[at] is not None), None)
 
 
-def _when(graphs: IncidentGraphs, graph: QuantityGraph, at: int) -> str:
-    """When a value was told that is not of now."""
-    behind = len(graph.values) - 1 - at
-    if behind < _STILL_NOW:
+def _when(graphs: IncidentGraphs, graph: QuantityGraph, at: int, *, over: bool = False) -> str:
+    """When a value was told that is not of now; `over`: there is none now, and why is known."""
+    behind_s = _behind_s(graphs, graph.values, at)
+    if _is_now(graphs, behind_s) and not over:
         return ""
-    return f" until {clock(unix_seconds(graphs.end) - behind * graphs.step_s)}"
+    return f" until {clock(unix_seconds(graphs.end) - behind_s)}"
+
+
+def _behind_s(graphs: IncidentGraphs, line: Line, at: int) -> float:
+    return (len(line) - 1 - at) * graphs.step_s
+
+
+def _is_now(graphs: IncidentGraphs, behind_s: float) -> bool:
+    """Whether it is of the last step, or of one that is not much older."""
+    return behind_s < max(_STILL_NOW_S, 2 * graphs.step_s)
+
+
+def current(graphs: IncidentGraphs, line: Line) -> float | None:
+    """The newest value of a line, if it is the present one."""
+    at = _last(line)
+    return line[at] if at is not None and _is_now(graphs, _behind_s(graphs, line, at)) else None
 
 
 def clock(time: float, *, seconds: bool = False) -> str:

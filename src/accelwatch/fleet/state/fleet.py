@@ -6,8 +6,11 @@ Everything here runs on the loop; only the inventory file is written on a thread
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UnmetError
+from accelwatch.base.slices import LongWork
 from accelwatch.fleet.dialects.base.precedence import PRECEDENCE, ranker
 from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.follow.frames import Received
@@ -18,7 +21,7 @@ from accelwatch.fleet.odd.board import OddBoard
 from accelwatch.fleet.state.events import EventLog, counted, first_seen
 from accelwatch.fleet.state.evidence.board import EvidenceBoard
 from accelwatch.fleet.state.evidence.file import EvidenceFile
-from accelwatch.fleet.state.history import STEP_S, STEPS, History
+from accelwatch.fleet.state.history import QUANTITIES, STEP_S, STEPS, History
 from accelwatch.fleet.state.inventory.file import Expected
 from accelwatch.fleet.state.inventory.writer import InventoryWriter
 from accelwatch.fleet.state.nodes.claims import Claims
@@ -27,6 +30,7 @@ from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.fleet.state.nodes.source import TargetSource
 from accelwatch.fleet.state.rows.groups import GroupIndex
 from accelwatch.fleet.state.rows.table import Indices, Table
+from accelwatch.fleet.state.samples import Samples
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.table.windows import Steps
@@ -55,6 +59,8 @@ class Fleet:
         self.nodes: dict[str, Node] = {}
         self.columns = ColumnStore()
         self._history = History()
+        # A coarser past of what rules and the detector read besides.
+        self.samples = Samples()
         self.table = Table(self._history.clear)
         self.groups = GroupIndex(self.table)
         # Which nodes differ from the many alike.
@@ -252,10 +258,28 @@ class Fleet:
         """What some rows told of a series in the last STEPS steps of STEP_S up to now.
 
         Whether it is growth a second, and float64[STEPS, rows], NaN where there is no value; None for a
-        series of which nothing is kept: it is none of the history's, and no rule has windows over it.
+        series of which nothing is kept: it is none of the history's, and nobody reads it.
         """
-        values = self._history.recent(series, rows, int(self.clock.monotonic() // STEP_S))
-        return self.table.windows.recent(series, rows, STEPS) if values is None else (False, values)
+        step = int(self.clock.monotonic() // STEP_S)
+        values = self._history.recent(series, rows, step)
+        if values is not None:
+            return False, values
+        windows = self.table.windows.recent(series, rows, STEPS)
+        samples = self.samples.recent(series, rows, step)
+        if windows is None or samples is None or windows[0] != samples[0]:
+            return samples if windows is None else windows
+        # Windows are finer, and may be shorter: samples are for what was before.
+        present = ~np.isnan(windows[1]).all(axis=1)
+        first = int(present.argmax()) if present.any() else STEPS
+        return windows[0], np.concatenate([samples[1][:first], windows[1][first:]])
+
+    async def sample(self, work: LongWork) -> None:
+        """Keep a sample of what is read of devices besides the history's quantities."""
+        await self.samples.sample(self.table, int(self.clock.monotonic() // STEP_S), work)
+
+    def kept(self) -> tuple[Series, ...]:
+        """Of what `recent` has anything."""
+        return tuple(dict.fromkeys((*QUANTITIES, *self.table.windows.series, *self.samples.series)))
 
     def fail(self, key: str, fault: TargetFault) -> None:
         """An attempt to read a target failed."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from accelwatch.exposition.display import printable
 from accelwatch.fleet.documents.graphs import IncidentGraphs, QuantityGraph
-from accelwatch.fleet.picture.graph_text import bounds, start_of, value_text
+from accelwatch.fleet.picture.graph_text import bounds, current, start_of, value_text
 from accelwatch.schema.timestamps import unix_seconds
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.band_plot import BandPlot, band_rows
@@ -91,7 +91,7 @@ def _drawn(
     span = start_of(graphs), unix_seconds(graphs.end)
     marker = start_marker(unix_seconds(graphs.since), span, width - scale, glyphs.up)
     return [
-        _heading(board, graph, width),
+        _heading(board, graphs, graph, width),
         *body,
         [(" " * scale, "text"), (marker, "warn")],
     ]
@@ -108,11 +108,12 @@ def _merged(line: Line) -> Line:
     return merged
 
 
-def _heading(board: Board, graph: QuantityGraph, width: int) -> Line:
+def _heading(board: Board, graphs: IncidentGraphs, graph: QuantityGraph, width: int) -> Line:
     glyphs = board.paint.glyphs
+    own = None if graph.absent else current(graphs, graph.values)
     now, peers = (
         fmt.NOTHING if value is None else value_text(graph, value, ascii_only=glyphs.ascii_only)
-        for value in (_last(graph.values), _last(graph.median))
+        for value in (own, current(graphs, graph.median))
     )
     title = graph.name.partition(".")[0].rpartition("_")[0] or graph.name
     now = f"{now} ({graph.absent})" if graph.absent else now
@@ -121,8 +122,3 @@ def _heading(board: Board, graph: QuantityGraph, width: int) -> Line:
     if width_of(left) + width_of(right) + 2 > width:
         right = []
     return spread(left, right, width)
-
-
-def _last(line: Sequence[float | None]) -> float | None:
-    """The newest value; the last step is open, so that it may have none yet."""
-    return next((value for value in reversed(line[-2:]) if value is not None), None)
