@@ -55,7 +55,7 @@ class Detector:
         flagged = Flagged(before.devices.level == ALERTED, before.nodes.level == ALERTED)
         tick = advance(self.rows, frame, flagged)
         evidence = self.channels.evidence(tick)
-        self.fusion, fused = fusion.fuse(before, tick, evidence, _prior(frame, evidence))
+        self.fusion, fused = fusion.fuse(before, tick, evidence, prior_of(frame, evidence))
         self.merging, changed = merging.merge(
             self.merging, tick, fused, evidence, Tables(DEVICE_SIGNALS, NODE_SIGNALS)
         )
@@ -63,7 +63,7 @@ class Detector:
         return changed
 
 
-def _prior(frame: Frame, evidence: Sequence[Evidence]) -> Prior:
+def prior_of(frame: Frame, evidence: Sequence[Evidence]) -> Prior:
     """Factors of thresholds by what failed before."""
     return Prior(
         _factors(evidence, Subject.DEVICE, len(frame.node_of)),

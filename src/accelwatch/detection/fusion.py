@@ -21,7 +21,7 @@ from accelwatch.detection.strength import AGREE, ALONE, WATCH, Strength, factors
 from accelwatch.detection.tick import Tick
 
 # Intervals without a sample after which nothing can be said of a row.
-_SILENT_INTERVALS = 3
+SILENT_INTERVALS = 3
 
 
 class FusionState(NamedTuple):
@@ -100,7 +100,7 @@ def fuse(
     muted = frame.maintenance
     away = frame.device_state == DeviceState.AWAY
 
-    silent_s = _SILENT_INTERVALS * frame.interval_s
+    silent_s = SILENT_INTERVALS * frame.interval_s
     unread = frame.now - frame.node_sampled > silent_s
     if tick.repeated is not None:
         unread |= tick.repeated

@@ -11,6 +11,8 @@ from accelwatch.detection.tick import Groups
 
 # The job of a node that works for several.
 SHARED = -2
+# The same in the key of its group.
+SHARED_STAGE = "shared"
 # Of fewer, a median is that of two or three; on one node, all suffer from what the node has.
 MEMBERS = 5
 NODES = 2
@@ -55,7 +57,7 @@ def node_groups(frame: Frame) -> Grouping:
     keys = tuple(
         (
             _text(names.jobs, int(job[row])),
-            "shared" if job[row] == SHARED else "",
+            SHARED_STAGE if job[row] == SHARED else "",
             _texts(names.models, int(models[row])),
         )
         for row in first

@@ -53,6 +53,14 @@ def stages_of(state: DetectorState, frame: Frame) -> Indices:
     return np.where(frame.stage >= 0, frame.stage, np.where(frame.job >= 0, by_gap, pool))
 
 
+def stage_text(key: str) -> str:
+    """What people call the stage of a group's key: `inferred 1`, `working`, empty without stages."""
+    code = int(key) if key.removeprefix("-").isdecimal() and key.startswith("-") else 0
+    if code <= _INFERRED:
+        return f"inferred {_INFERRED - code + 1}"
+    return {-1: "", _WORKS: "working"}.get(code, key)
+
+
 def _note_working(stages: StageState, load: Floats) -> None:
     before = np.zeros(len(load), dtype=np.bool_)
     common = min(len(load), len(stages.working))
