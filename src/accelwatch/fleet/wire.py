@@ -172,6 +172,26 @@ class DeviceNow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     values: tuple[Number | None, ...]
 
 
+class NodeFinding(msgspec.Struct, frozen=True, kw_only=True):
+    """What the detector has found of a node, of which it is the suspect."""
+
+    # `alert` or `watch`.
+    level: str
+    # Id of the device that is to blame, and what people call it; empty where it is the node.
+    device: str = ""
+    name: str = ""
+    # The family of signals with the greatest share.
+    family: str
+    # Who differs, since when, and by which signals.
+    sentence: str
+
+    @property
+    def text(self) -> str:
+        """`ALERT nvidia3 power`, `watch host`."""
+        level = self.level.upper() if self.level == "alert" else self.level
+        return " ".join(filter(None, (level, self.name, self.family)))
+
+
 class NodeNow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One node at one tick."""
 
@@ -185,6 +205,8 @@ class NodeNow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     odd: tuple[Deviation, ...] = ()
     # The worst of what is in it and has failed again and again.
     lemon: LemonNote | None = None
+    # What the detector suspects it of; null of most.
+    finding: NodeFinding | None = None
 
 
 class FleetTick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):

@@ -19,8 +19,10 @@ _NODE_HEADER = ["NODE", "STATE", "AGE", "OK/ALL", "LOAD", "MEMORY", "POWER", "TE
 _ODD = "ODD"
 # Column of the hardware that has failed again and again; shown where a node has some.
 _LEMON = "LEMON"
+# Column of what the detector found; shown where it suspects a node.
+_FINDING = "FINDING"
 # Columns that are left out, in this order, where the terminal is too narrow for them.
-_SPARE = ("MEMORY", "TEMP", "POWER", "AGE", _ODD, _LEMON)
+_SPARE = ("MEMORY", "TEMP", "POWER", "AGE", _ODD, _LEMON, _FINDING)
 _NODE_COLUMNS = (
     "node",
     "state",
@@ -35,6 +37,7 @@ _NODE_COLUMNS = (
     "temperature_celsius",
     "odd",
     "lemon",
+    "finding",
 )
 _STATE_COLOURS = {"slow": "33", "stale": "33", "down": "31", "never": "31"}
 
@@ -58,6 +61,7 @@ def node_table(view: FleetView, answer: Answer, style: Style) -> list[str]:
         for title, cell_of, shown in (
             (_ODD, _odd, any(row.odd for row in rows)),
             (_LEMON, _lemon, any(row.lemon for row in rows)),
+            (_FINDING, _finding, any(row.finding for row in rows)),
         )
         if shown
     }
@@ -106,6 +110,11 @@ def _lemon(row: FleetRow, style: Style) -> str:
     return printable(text, ascii_only=style.ascii_only) or "-"
 
 
+def _finding(row: FleetRow, style: Style) -> str:
+    text = "" if row.finding is None else row.finding.text
+    return printable(text, ascii_only=style.ascii_only) or "-"
+
+
 def _age(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 10 else duration(seconds)
 
@@ -151,6 +160,7 @@ def node_csv(view: FleetView) -> bytes:
                 row.hottest if is_reporting else None,
                 " ".join(fields_of(row.odd)) or None,
                 None if row.lemon is None else row.lemon.text,
+                None if row.finding is None else row.finding.text,
                 *(row.labels.get(name) for name in labels),
             )
         )

@@ -162,8 +162,16 @@ def _node_now(fleet: Fleet, node: Node) -> NodeNow:
     gone = slots.missing if slots is not None and node.best is not None else 0
     state = fleet.state_of(node)
     why = _what_is_unread(node) if state in SPEAKING else node.why_silent[:_MAX_WHY]
-    odd, lemon = fleet.odd.of(node.name), fleet.lemons.of(node.name)
-    return NodeNow(node.name, state.value, fleet.age_of(node), gone, why, odd, lemon)
+    return NodeNow(
+        node.name,
+        state.value,
+        fleet.age_of(node),
+        gone,
+        why,
+        fleet.odd.of(node.name),
+        fleet.lemons.of(node.name),
+        fleet.finding_of(node.name),
+    )
 
 
 def _what_is_unread(node: Node) -> str:

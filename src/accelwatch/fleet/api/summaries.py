@@ -99,6 +99,7 @@ def node_summary(fleet: Fleet, node: Node) -> NodeSummary:
         ),
         odd=fleet.odd.of(node.name),
         lemon=fleet.lemons.of(node.name),
+        finding=fleet.finding_of(node.name),
     )
 
 

@@ -4,7 +4,7 @@ import msgspec
 
 from accelwatch.fleet.lemons.documents import LemonNote
 from accelwatch.fleet.odd.documents import Deviation
-from accelwatch.fleet.wire import DeviceIdentity, DeviceTotals
+from accelwatch.fleet.wire import DeviceIdentity, DeviceTotals, NodeFinding
 from accelwatch.schema.reading import Number
 
 FLEET_HISTORY = "/v1/fleet/history"
@@ -79,6 +79,8 @@ class NodeSummary(msgspec.Struct, frozen=True, kw_only=True):
     odd: tuple[Deviation, ...] = ()
     # The worst of what is in it and has failed again and again; null where nothing has.
     lemon: LemonNote | None = None
+    # What the detector suspects it of; null of most, and where no detector runs.
+    finding: NodeFinding | None = None
 
 
 class NodePage(NodeSummary, frozen=True, kw_only=True):

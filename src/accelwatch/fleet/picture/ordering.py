@@ -28,6 +28,7 @@ VALUES: dict[str, Value] = {
     "temperature": lambda row: row.hottest if row.speaks or not row.node else None,
     "odd": lambda row: row.odd_count,
     "lemon": lambda row: row.lemon_score,
+    "finding": lambda row: row.finding_rank,
 }
 SORTS = ("worst", "node", *[name for name in VALUES if name != "worst"])
 TITLES = {
@@ -41,6 +42,7 @@ TITLES = {
     "temperature": "temperature",
     "odd": "how much differs from the others",
     "lemon": "repeated hardware faults",
+    "finding": "what the detector found",
 }
 
 

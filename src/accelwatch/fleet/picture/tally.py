@@ -11,7 +11,7 @@ from accelwatch.fleet.picture.model import (
     TEMPERATURE_LIMIT,
     FleetView,
 )
-from accelwatch.fleet.wire import DeviceNow, DeviceSlot, NodeNow
+from accelwatch.fleet.wire import DeviceNow, DeviceSlot, NodeFinding, NodeNow
 from accelwatch.schema.status.device_status import BAD, HOT, effective_state, severity
 from accelwatch.schema.status.heat import near_limit, within_margin
 
@@ -40,6 +40,7 @@ class FleetRow:
         "bad",
         "chief",
         "devices",
+        "finding",
         "group",
         "hot",
         "hottest",
@@ -77,6 +78,8 @@ class FleetRow:
         self.odd: tuple[Deviation, ...] = ()
         # The worst of what is in the node and has failed again and again.
         self.lemon: LemonNote | None = None
+        # What the detector suspects the node of.
+        self.finding: NodeFinding | None = None
         self.devices: list[DeviceNow] = []
         # The nodes of a group.
         self.members: list[FleetRow] = []
@@ -129,6 +132,13 @@ class FleetRow:
         if self.node:
             return None if self.lemon is None else self.lemon.score
         return sum(member.lemon is not None for member in self.members) or None
+
+    @property
+    def finding_rank(self) -> int | None:
+        """2 for an alert of the detector, 1 for a watch; in how many nodes of the group it suspects."""
+        if self.node:
+            return None if self.finding is None else 1 + (self.finding.level == "alert")
+        return sum(member.finding is not None for member in self.members) or None
 
     def add(self, now: DeviceNow) -> None:
         """Count a device."""
@@ -233,7 +243,7 @@ class Counting:
             row = self.rows[key] = FleetRow(group, name, node.state if node else "never")
             if node is not None:
                 row.age_s, row.missing, row.why = node.age_s, node.devices_missing, node.why
-                row.odd, row.lemon = node.odd, node.lemon
+                row.odd, row.lemon, row.finding = node.odd, node.lemon, node.finding
                 if row.speaks and row.why:
                     row.severity = max(row.severity, UNREAD_SEVERITY)
             row.labels = self._view.node_labels.get(name, {})

@@ -35,7 +35,7 @@ from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.table.windows import Steps
 from accelwatch.fleet.target import Target
-from accelwatch.fleet.wire import StoreState
+from accelwatch.fleet.wire import NodeFinding, StoreState
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import DeviceView, EventCount
@@ -82,6 +82,8 @@ class Fleet:
         self.lacking: Callable[[], tuple[str, ...]] = tuple
         # Discoveries that have not answered yet.
         self.discovering: Callable[[], tuple[str, ...]] = tuple
+        # What a detector suspects a node of; nothing where none runs.
+        self.finding_of: Callable[[str], NodeFinding | None] = lambda _node: None
         # How the store is read, where the fleet is read from one.
         self.store: StoreState | None = None
         self._rank = ranker(PRECEDENCE)

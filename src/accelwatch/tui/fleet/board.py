@@ -73,6 +73,7 @@ class FleetBoard:
         # Whether a node that is counted differs from the many alike.
         self.has_odd = False
         self.has_lemon = False
+        self.has_finding = False
         # What the names of the nodes have in common.
         self.affixes = NONE
         # Grows when rows have changed.
@@ -184,6 +185,7 @@ class FleetBoard:
         self.shown_nodes = len(names)
         self.has_odd = any(row.odd for row in rows)
         self.has_lemon = any(row.lemon for row in rows)
+        self.has_finding = any(row.finding for row in rows)
         self.affixes = common_affixes(names)
         self.name_width = max(map(len, names), default=6) + 2 * self.grouped
         for group in self.groups:

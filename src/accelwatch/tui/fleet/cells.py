@@ -281,6 +281,17 @@ def lemon_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
     return [(context.cut(text, width) if text else " " * width, "text")]
 
 
+def finding_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
+    """`ALERT nvidia3 power`, `watch host`; of a group in how many nodes something was found."""
+    rank = row.finding_rank
+    if rank is None:
+        return [(" " * width, "text")]
+    if row.finding is None:
+        return [(context.cut(f"{rank}n", width), "text")]
+    role = "faint" if not context.live(row) else "bad" if rank > 1 else "warn"
+    return [(context.cut(row.finding.text, width), role)]
+
+
 def work_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
     """Whose work it does: job and user, or how many there are of them."""
     return [(context.cut(work(row, context), width), "text")]

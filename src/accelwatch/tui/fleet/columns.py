@@ -77,6 +77,16 @@ COLUMNS = (
         id="worst", title="WORST", width=18, cell=cells.worst_cell, grow=4, most=80, sort="worst"
     ),
     FleetColumn(
+        id="finding",
+        title="FINDING",
+        width=7,
+        cell=cells.finding_cell,
+        rank=4,
+        grow=1,
+        most=24,
+        sort="finding",
+    ),
+    FleetColumn(
         id="odd", title="ODD", width=7, cell=cells.odd_cell, rank=8, grow=1, most=24, sort="odd"
     ),
     FleetColumn(
@@ -98,16 +108,17 @@ _SIGN = FleetColumn(id="state", title="", width=1, cell=cells.state_cell, sort="
 # Called for every row of a repaint; it changes with the size of the terminal only.
 @lru_cache(maxsize=64)
 def layout(
-    width: int, name: int, *, odd: bool, lemon: bool = False
+    width: int, name: int, *, odd: bool, lemon: bool = False, finding: bool = False
 ) -> tuple[tuple[FleetColumn, int], ...]:
     """The columns that fit, with the width of each.
 
     `name` is how long names are, `odd` whether a node differs from the many alike, `lemon` whether one
-    has hardware that has failed again and again.
+    has hardware that has failed again and again, `finding` whether the detector suspects one.
     """
     more = min(max(name - NAME, 0), MOST_NAME - NAME, max(width - 60, 0) // 3)
     left = width - 1 - more
-    hidden = {name for name, shown in (("odd", odd), ("lemon", lemon)) if not shown}
+    optional = (("odd", odd), ("lemon", lemon), ("finding", finding))
+    hidden = {name for name, shown in optional if not shown}
     columns = [column for column in COLUMNS if column.id not in hidden]
     chosen = fitting(columns, left, _SIGN)
     widths = filled(chosen, left - needed(chosen))
@@ -120,7 +131,13 @@ def layout(
 
 def layout_of(board: FleetBoard, width: int) -> tuple[tuple[FleetColumn, int], ...]:
     """The columns for what the board shows."""
-    return layout(width, board.name_width, odd=board.has_odd, lemon=board.has_lemon)
+    return layout(
+        width,
+        board.name_width,
+        odd=board.has_odd,
+        lemon=board.has_lemon,
+        finding=board.has_finding,
+    )
 
 
 def heading(width: int, board: FleetBoard, preferences: Preferences, glyphs: Glyphs) -> Line:

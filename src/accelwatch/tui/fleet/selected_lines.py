@@ -20,13 +20,40 @@ def selected_lines(
     """What is wrong with the row and what to do, uncut where there is room; else what it is."""
     if row is None:
         return []
-    text, role = _wrong(row, context) if row.severity else (_what(row, context), "dim")
+    text, role = _wrong(row, context) if row.severity else _well(row, context)
     shown = printable(text, ascii_only=context.glyphs.ascii_only)
     rows = wrapped_in(shown, max(width - 2, 1), height, context.glyphs.ellipsis)
     return [[(" ", "text"), (row, role)] for row in rows]
 
 
+def _well(row: FleetRow, context: RenderContext) -> tuple[str, str]:
+    """What it is; before it what the detector suspects it of."""
+    text, finding = _what(row, context), _finding_text(row)
+    if not finding:
+        return text, "dim"
+    return f"{finding}  {text}", "bad" if row.node and row.finding_rank == 2 else "warn"
+
+
+def _finding_text(row: FleetRow) -> str:
+    """`ALERT: n003/nvidia3 draws 9 % less power ...`; of a group whom the detector suspects."""
+    if row.finding is not None:
+        level = row.finding.text.partition(" ")[0]
+        return f"{level}: {row.finding.sentence}"
+    suspects = [
+        f"{member.node} ({member.finding.text})"
+        for member in ordered(row.members, "finding", descending=True)
+        if member.finding is not None
+    ]
+    return f"the detector suspects {', '.join(suspects)}" if suspects else ""
+
+
 def _wrong(row: FleetRow, context: RenderContext) -> tuple[str, str]:
+    text, role = _trouble(row, context)
+    finding = _finding_text(row)
+    return f"{text}  {finding}" if finding else text, role
+
+
+def _trouble(row: FleetRow, context: RenderContext) -> tuple[str, str]:
     if not row.node:
         return _members(row, context), "warn"
     state = cells.state_of(row, context)
@@ -64,7 +91,8 @@ def _members(row: FleetRow, context: RenderContext) -> str:
 
 def _what(row: FleetRow, context: RenderContext) -> str:
     if not row.node:
-        return f"{grouping.title(context.group, row.group)}: {len(row.members)} nodes, all well"
+        well = "" if row.finding_rank else ", all well"
+        return f"{grouping.title(context.group, row.group)}: {len(row.members)} nodes{well}"
     devices = [context.board.device(now.slot) for now in row.devices]
     models = dict.fromkeys(
         device.model for device in devices if device is not None and device.model
