@@ -43,6 +43,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     differs: str = ""
     # How often the worst of its node's hardware has failed lately.
     record: str = ""
+    # What the detector has found of its node, where the sentence does not say so: `watch: ...`.
+    finding: str = ""
 
 
 def answer(scene: Scene, subject: Subject) -> Answer:
@@ -69,6 +71,7 @@ def answer(scene: Scene, subject: Subject) -> Answer:
         sentence=sentence,
         differs="" if differs in sentence else differs,
         record="" if node is None else node.record,
+        finding=_finding_text(scene, subject, sentence),
     )
     if chief is None:
         return base
@@ -93,6 +96,17 @@ def _node_of(scene: Scene, subject: Subject) -> ObservedNode | None:
     elif subject.kind is not Kind.NODE:
         return None
     return scene.nodes.get(name)
+
+
+def _finding_text(scene: Scene, subject: Subject, sentence: str) -> str:
+    """What the detector has found of the node or device that was asked about."""
+    node = _node_of(scene, subject)
+    finding = None if node is None else node.finding
+    if finding is None or finding.sentence.removesuffix(".") in sentence:
+        return ""
+    if subject.kind is Kind.DEVICE and finding.device not in ("", subject.devices[0].id):
+        return ""
+    return f"{finding.level}: {finding.sentence}"
 
 
 def about(candidates: Iterable[Trouble], subject: Subject) -> list[Trouble]:
@@ -187,10 +201,14 @@ def _of_job(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
     runs = _runs(name, subject, idle)
     if chief.silent and (text := of_silent_job(scene, name, own, runs)):
         return text
+    if chief.sentence and chief.where.partition(":")[0] == f"job {subject.name}":
+        return chief.sentence
     waits = _waiting(own, chief)
     if chief.weight >= RUINS_JOBS and waits:
+        cause = _trouble_text(scene, chief, which=", which")
+        cause = f": {cause}" if chief.sentence else f" for {cause}"
         rest = f"{len(waits)} of its {counted(len(own), 'device')} are idle{_for(scene)}"
-        return f"{name} waits for {_trouble_text(scene, chief, which=', which')}; {rest}"
+        return f"{name} waits{cause}; {rest}"
     return f"{runs}, but {_trouble_text(scene, chief)}"
 
 
@@ -217,6 +235,9 @@ def _trouble_text(scene: Scene, trouble: Trouble, *, which: str = "") -> str:
     """`n014/nvidia6 has been lost for 18 s: GPU fell off the bus`; `which`: as a relative clause."""
     if trouble.many:
         return trouble.verdict
+    if trouble.sentence:
+        state = f"; {trouble.where} {_now(trouble.condition)}" if trouble.condition else ""
+        return f"{trouble.sentence}{state}"
     lasts = f" for {duration(max(scene.time - trouble.since, 0.0))}" if trouble.since else ""
     stands = (
         f"{which} has been {trouble.condition}{lasts}"

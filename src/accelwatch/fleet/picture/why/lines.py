@@ -17,6 +17,7 @@ def lines_of(answer: Answer, width: int, more: str = "accelwatch incidents {}") 
     rows = [("evidence", text) for text in answer.evidence]
     rows += [("what to do", answer.remedy), ("the hub", answer.step), ("differs", answer.differs)]
     rows.append(("record", answer.record))
+    rows.append(("detector", answer.finding))
     if answer.incident:
         rows.append(("more", more.format(answer.incident)))
     lines = textwrap.wrap(printable(answer.sentence), width)

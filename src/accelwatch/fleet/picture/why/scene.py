@@ -9,6 +9,7 @@ from accelwatch.alerting.incidents.model.incident import IncidentState
 from accelwatch.fleet.names import GONE, NodeState
 from accelwatch.fleet.odd.documents import text_of
 from accelwatch.fleet.picture.model import UTILIZATION, FleetView
+from accelwatch.fleet.wire import NodeFinding
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import DeviceView, Snapshot, observed_since, unusable
 from accelwatch.schema.status.device_status import CALM_THROTTLES, effective_state
@@ -56,6 +57,8 @@ class ObservedNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     odd: str = ""
     # How often the worst of its hardware has failed lately, in words; empty where it has not.
     record: str = ""
+    # What the detector suspects it of.
+    finding: NodeFinding | None = None
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,6 +117,7 @@ def scene_of_fleet(view: FleetView, steps: Mapping[str, str] | None = None) -> S
             reason=node.why,
             odd=text_of(node.odd),
             record="" if node.lemon is None else node.lemon.sentence,
+            finding=node.finding,
         )
         for node in view.nodes
     )

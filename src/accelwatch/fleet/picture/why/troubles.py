@@ -26,6 +26,8 @@ _NODES: dict[str, str] = {
 _OF_SILENCE = frozenset(GONE.values())
 # Severities of incidents beside those of states (`schema.standing`).
 _WEIGHTS = {Severity.CRITICAL: 7, Severity.WARNING: 3, Severity.INFO: 1}
+# Of the evidence that is the sentence of a finding.
+OF_DETECTOR = "detector"
 # From here a job cannot go on with what is wrong.
 RUINS_JOBS = 4
 
@@ -46,6 +48,9 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
     since: float = 0.0
     # What it amounts to, in words, without a full stop.
     verdict: str = ""
+    # What the detector says of it, without a full stop: who differs, since when, and by what. It is read
+    # first.
+    sentence: str = ""
     evidence: tuple[str, ...] = ()
     remedy: str = ""
     # What the hub does about it.
@@ -66,6 +71,7 @@ def troubles(scene: Scene) -> list[Trouble]:
     """All of them, the worst first, among equals that which began first."""
     result = [
         *_from_rules(scene),
+        *_from_findings(scene),
         *_of_silence(scene),
         *_of_unread_nodes(scene),
         *_of_devices(scene),
@@ -108,9 +114,14 @@ def _incident(
         else "",
         since=seconds_of(incident.since),
         verdict=incident.title,
+        sentence=_sentence(incident),
         evidence=_apart(
             [
-                *(evidence.text for evidence in incident.evidence),
+                *(
+                    evidence.text
+                    for evidence in incident.evidence
+                    if evidence.source != OF_DETECTOR
+                ),
                 own_verdict.summary,
                 own_verdict.evidence,
             ]
@@ -121,6 +132,40 @@ def _incident(
         incident=incident.id,
         leads=not above(incident),
     )
+
+
+def _sentence(incident: IncidentDocument) -> str:
+    """What the detector says of an incident that rests on it; empty of any other."""
+    first = next(iter(incident.evidence), None)
+    if first is None or first.source != OF_DETECTOR:
+        return ""
+    text = first.text.removesuffix(".")
+    if not incident.device_name:
+        return text
+    return text.replace(f"{incident.device} of {incident.node}", _where(incident))
+
+
+def _from_findings(scene: Scene) -> Iterator[Trouble]:
+    """Alerts of the detector of which no rule has made an incident."""
+    reported = {
+        node
+        for incident in scene.incidents
+        if _sentence(incident)
+        for node in (incident.node, *incident.nodes)
+    }
+    for node in scene.nodes.values():
+        finding = node.finding
+        if finding is None or finding.level != "alert" or node.node in reported:
+            continue
+        yield Trouble(
+            where=f"{node.node}/{finding.name or finding.device}" if finding.device else node.node,
+            nodes=(node.node,),
+            device=finding.device,
+            weight=_WEIGHTS[Severity.WARNING],
+            condition="",
+            sentence=finding.sentence.removesuffix("."),
+            remedy=f"see accelwatch rules explain detector {node.node}",
+        )
 
 
 def _jobs_of(incident: IncidentDocument) -> tuple[str, ...]:
