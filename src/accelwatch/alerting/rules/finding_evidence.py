@@ -35,20 +35,20 @@ def _text(signal: Signal) -> str:
         return signal.name
     phrases = []
     if signal.expected is not None:
-        peers = f"its peers have {_shown(signal.name, signal.expected)}"
+        peers = f"its peers have {value_text(signal.name, signal.expected)}"
         if signal.low is not None and signal.high is not None:
-            low, high = (_shown(signal.name, edge) for edge in (signal.low, signal.high))
+            low, high = (value_text(signal.name, edge) for edge in (signal.low, signal.high))
             peers += f" ({low} to {high})"
         phrases.append(peers)
     if signal.usual is not None:
-        phrases.append(f"usual here is {_shown(signal.name, signal.usual)}")
+        phrases.append(f"usual here is {value_text(signal.name, signal.usual)}")
     compared = ", ".join(phrases)
-    text = f"{signal.name} is {_shown(signal.name, signal.value)}"
+    text = f"{signal.name} is {value_text(signal.name, signal.value)}"
     text += f"; {compared}" if compared else ""
     return text if signal.z is None else f"{text}; z {signal.z:+.1f}"
 
 
-def _shown(name: str, value: float) -> str:
+def value_text(name: str, value: float) -> str:
     """In the unit of the series; a counter is a rate a second here."""
     key = series_of(name)[0]
     if key not in by_key():

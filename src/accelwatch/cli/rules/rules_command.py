@@ -24,6 +24,8 @@ _Packs = Annotated[
 ]
 _Json = Annotated[bool, option("--json", help="As JSON.")]
 _DEVICES_A_NODE = 8
+# In place of a rule's id.
+_DETECTOR = "detector"
 
 
 def load_rules(files: list[Path] | None, packs: list[str] | None) -> Any:
@@ -263,6 +265,29 @@ def rules_explain(rule: str, entity: str, hub: HubFlags, as_json: bool) -> int:
     return OK
 
 
+def detector_explain(entity: str, hub: HubFlags, as_json: bool) -> int:
+    """Ask a hub for all that its detector holds of a node or device. Raises AccelwatchError."""
+    from accelwatch.base.errors import UnmetError
+    from accelwatch.base.untrusted_text import printable
+    from accelwatch.cli.rules.detector_lines import lines_of
+    from accelwatch.fleet.documents.detector import DETECTOR, DetectorPage
+    from accelwatch.fleet.hub_client.documents import decoded
+
+    try:
+        document = fetch_page(hub, DETECTOR, {"entity": entity})
+    except UnmetError as error:
+        if "no such page" not in str(error):
+            raise
+        text = f"{error}: detectors run in hubs; name one with --hub, or update it"
+        raise UnmetError(text) from error
+    if as_json:
+        write_stdout(document)
+        return OK
+    lines = lines_of(decoded(document, DetectorPage))
+    write_stdout("".join(f"{printable(line)}\n" for line in lines).encode())
+    return OK
+
+
 def rules_schema() -> int:
     """Print the JSON Schema of rule files."""
     from accelwatch.alerting.rules.loading.json_schema import rule_file_schema
@@ -322,13 +347,20 @@ def _show(
 @subcommand(rules, "explain")
 def _explain(
     hub: HubFlags,
-    rule: Annotated[str, argument(metavar="RULE", help="Its id.")],
+    rule: Annotated[
+        str,
+        argument(
+            metavar="RULE", help="Its id; `detector` for all that the detector holds of a node."
+        ),
+    ],
     entity: Annotated[
         str, argument(metavar="ENTITY", help="n12/nvidia3, n12, job:4711 or rack:r7.")
     ],
     as_json: _Json = False,
 ) -> None:
     """Show each part of a rule for an entity with its current value at the hub."""
+    if rule == _DETECTOR:
+        raise click.exceptions.Exit(detector_explain(entity, hub, as_json))
     raise click.exceptions.Exit(rules_explain(rule, entity, hub, as_json))
 
 

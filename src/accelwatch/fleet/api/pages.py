@@ -33,6 +33,7 @@ from accelwatch.fleet.api.summaries import (
 )
 from accelwatch.fleet.api.target_outages import TargetOutages
 from accelwatch.fleet.avoid.page import AvoidPages
+from accelwatch.fleet.detection.pages import DetectorPages
 from accelwatch.fleet.documents.fleet import (
     FLEET_HISTORY,
     DevicesPage,
@@ -105,6 +106,7 @@ class HubPages:
         avoid: AvoidPages | None = None,
         past: PastIncidents | None = None,
         lemons: LemonPages | None = None,
+        detector: DetectorPages | None = None,
         muting: Callable[[], Muting | None] = lambda: None,
         rules: "Callable[[], RuleRunner | None]" = lambda: None,
     ) -> None:
@@ -140,6 +142,7 @@ class HubPages:
         self._odd = OddPages(fleet)
         self._avoid = avoid or AvoidPages(fleet)
         self._lemons = lemons or LemonPages(fleet)
+        self._detector = detector or DetectorPages(fleet, lambda: None, lambda: None)
         self._usage = usage
         self._table = RouteTable(self._routes())
 
@@ -206,6 +209,7 @@ class HubPages:
         yield from self._avoid.routes()
         yield from self._odd.routes()
         yield from self._lemons.routes()
+        yield from self._detector.routes()
         yield Route(
             "GET",
             STREAM,

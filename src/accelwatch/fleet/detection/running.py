@@ -86,6 +86,11 @@ class FleetDetector:
             self.detector = Detector()
         self._publish(frame)
 
+    async def between_frames(self) -> Detector:
+        """The detector while it looks at no frame: up to the next `await` of who asks."""
+        await self.stop()
+        return self.detector
+
     async def stop(self) -> None:
         """Wait for the frame that is being looked at."""
         if self._running is not None:

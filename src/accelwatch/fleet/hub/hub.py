@@ -15,6 +15,7 @@ from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.slices import LongWork
 from accelwatch.exposition.histogram import Histogram
 from accelwatch.fleet.archive.recording import Recording
+from accelwatch.fleet.detection.suspects import Suspects
 from accelwatch.fleet.dialects.base.precedence import precedence
 from accelwatch.fleet.follow.access import BoundAccess
 from accelwatch.fleet.follow.failures.faults import TargetFault
@@ -46,6 +47,7 @@ from accelwatch.web.http.stream import ALERTING, HUB_HEADER
 
 if TYPE_CHECKING:
     from accelwatch.alerting.evaluation.runner import RuleRunner
+    from accelwatch.detection.finding import Finding
     from accelwatch.fleet.approval.approvals import Approvals
     from accelwatch.fleet.detection.running import FleetDetector
     from accelwatch.fleet.remedies.runner import RemedyRunner
@@ -108,6 +110,7 @@ class Hub:
         self.faults = FaultHistory(self.fleet, lambda: self.rules, lambda: self.journal)
         # Looks at all signals together, where rules ask for what it finds.
         self.detector: FleetDetector | None = None
+        self.fleet.finding_of = Suspects(self.fleet, self._findings).of
         # Acts on incidents, where actions are configured.
         self.remedies: RemedyRunner | None = None
         # Takes yes and no from people with a browser, where somebody acts.
@@ -202,6 +205,9 @@ class Hub:
                 self.remedies.change(settings.remedy)
             elif settings.remedy.actions:
                 logger.warning("a change takes a restart key=remedy.actions")
+
+    def _findings(self) -> "tuple[Finding, ...]":
+        return () if self.detector is None else self.detector.facts.findings
 
     def _rule_acts(self, rule: str) -> bool:
         """Whether a rule wants something done, whether or not it asks a person before."""

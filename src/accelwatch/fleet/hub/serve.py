@@ -31,6 +31,7 @@ from accelwatch.fleet.api.pages import HubPages
 from accelwatch.fleet.api.query.names import target_labels
 from accelwatch.fleet.api.store_pages import PeerPages
 from accelwatch.fleet.avoid.page import AvoidPages
+from accelwatch.fleet.detection.pages import DetectorPages
 from accelwatch.fleet.hub.collecting import tend
 from accelwatch.fleet.hub.hub import Hub, MakeForeignReader
 from accelwatch.fleet.hub.model import HubSettings, UnfitSettingsError
@@ -107,6 +108,11 @@ class HubServer:
             remedies=RemedyPages(lambda: hub.remedies, clock, lambda: hub.fleet.nodes),
             audit=AuditPages(lambda: hub.journal, clock),
             avoid=AvoidPages(hub.fleet, lambda: hub.rules, lambda: hub.remedies),
+            detector=DetectorPages(
+                hub.fleet,
+                lambda: hub.detector,
+                lambda: None if hub.rules is None else hub.rules.rules,
+            ),
             lemons=LemonPages(hub.fleet, hub.faults),
             usage=hub.usage.page,
             rules=lambda: hub.rules,
