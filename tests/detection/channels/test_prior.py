@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from accelwatch.detection.channels.prior import PastIncident, Prior
 from accelwatch.detection.evidence import Channel, Subject
@@ -62,14 +63,16 @@ def test_a_restart_and_a_reboot_forget_nothing() -> None:
     assert only(other.evidence(ticks.after())).rows.tolist() == [1]
 
 
-def test_what_was_recorded_before_a_restart_is_added_to_what_was_since_and_once() -> None:
-    ticks, prior, other, whole = Ticks(), Prior(), Prior(), Prior()
-    before = PastIncident(ticks.now - 9 * DAY_S, ("node:n1",))
-    since = PastIncident(ticks.now - DAY_S, ("node:n1",))
-    prior.record([before])
-    other.record([since])
-    restore(prior.state_arrays(), other, (16, 4))
-    restore(prior.state_arrays(), other, (16, 4))
-    whole.record([before, since])
+@pytest.mark.parametrize("recorded_first", [True, False])
+def test_what_is_recorded_at_a_start_counts_once(*, recorded_first: bool) -> None:
+    """Whoever records gives what is newer than the newest: all of it when nothing was restored yet."""
+    ticks, before, after = Ticks(), Prior(), Prior()
+    past = [PastIncident(ticks.now - days * DAY_S, ("node:n1",)) for days in (9, 4, 1)]
+    before.record(past[:2])
+    if not recorded_first:
+        restore(before.state_arrays(), after, (16, 4))
+    after.record([incident for incident in past if incident.time > after.newest])
+    restore(before.state_arrays(), after, (16, 4))
+    before.record(past[2:])
     tick = ticks.after()
-    assert np.allclose(only(other.evidence(tick)).score, only(whole.evidence(tick)).score)
+    assert np.allclose(only(after.evidence(tick)).score, only(before.evidence(tick)).score)

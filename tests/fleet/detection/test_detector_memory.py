@@ -1,6 +1,5 @@
 """A detector goes on in another process, by names and not by rows."""
 
-import math
 import stat
 from pathlib import Path
 
@@ -186,8 +185,3 @@ def test_before_the_first_tick_there_is_nothing_to_write(tmp_path: Path) -> None
     assert not process.memory.is_due(1e12)
     assert process.save() == ""
     assert list(tmp_path.iterdir()) == []
-
-
-def test_incidents_are_recorded_up_to_the_end_of_the_file(tmp_path: Path) -> None:
-    assert Process(tmp_path).memory.recorded_until == -math.inf
-    assert next_process(tmp_path).memory.recorded_until == written().now

@@ -46,7 +46,6 @@ class Prior(ChannelState):
         super().__init__()
         self.also: Mapping[str, tuple[str, ...]] = {}
         self._scores: dict[str, tuple[float, float]] = {}
-        self._is_restored = False
 
     def evidence(self, tick: Tick) -> list[Evidence]:
         """Scores of 0 to 8 of rows with a past; 8 lowers thresholds by all of the 20 %."""
@@ -69,13 +68,10 @@ class Prior(ChannelState):
         """Add incidents, in any order."""
         for incident in incidents:
             for key in incident.keys:
-                self._add(key, incident.weight, incident.time)
-
-    def _add(self, key: str, weight: float, time: float) -> None:
-        score, at = self._scores.get(key, (0.0, time))
-        latest = max(at, time)
-        total = score * faded(latest - at) + weight * faded(latest - time)
-        self._scores[key] = (total, latest)
+                score, at = self._scores.get(key, (0.0, incident.time))
+                latest = max(at, incident.time)
+                total = score * faded(latest - at) + incident.weight * faded(latest - incident.time)
+                self._scores[key] = (total, latest)
 
     def _levels(self, rows: Sequence[Sequence[str]], now: float) -> Floats:
         # The key with the most counts: a serial number and its slot have the same incidents.
@@ -95,13 +91,11 @@ class Prior(ChannelState):
         return StateArrays({}, {}, {"keys": keys, "scores": scores})
 
     def restore(self, other: Mapping[str, Array], moves: Moves) -> None:
-        """Scores of before are added, once, to what was recorded since the start."""
+        """Scores of before, unless incidents were recorded since the start: those were all there are."""
         del moves
-        keys, scores = other["keys"].tolist(), other["scores"].astype(np.float64)
-        if not self._is_restored:
-            for key, score, at in zip(keys, *scores.tolist(), strict=True):
-                self._add(key, score, at)
-        self._is_restored = True
+        keys, scores = other["keys"].tolist(), other["scores"].astype(np.float64).tolist()
+        before = {key: (score, at) for key, score, at in zip(keys, *scores, strict=True)}
+        self._scores = self._scores or before
 
 
 def _evidence(subject: Subject, level: Floats, now: float) -> list[Evidence]:

@@ -16,7 +16,6 @@ meanwhile. The loop is not held, since everything large is done in small steps o
 """
 
 import logging
-import math
 from pathlib import Path
 from typing import NamedTuple
 
@@ -86,7 +85,6 @@ class DetectorMemory:
             self._file = KeptFile(path, _decoded, _LOSS, most_bytes=MOST_BYTES)
         self._saved: _Saved | None = None
         self._pending: _Pending | None = None
-        self._recorded_until = -math.inf
         self._due_at: float | None = None
         self._complaint = ""
 
@@ -94,14 +92,6 @@ class DetectorMemory:
     def problem(self) -> str:
         """Why nothing is kept; empty while all is well."""
         return self._complaint or ("" if self._file is None else self._file.problem)
-
-    @property
-    def recorded_until(self) -> float:
-        """Up to when the file that was loaded knows incidents, Unix seconds: newer are to be recorded.
-
-        Minus infinity without a file.
-        """
-        return self._recorded_until
 
     def load(self) -> None:
         """Read the file, before the first frame.
@@ -111,8 +101,6 @@ class DetectorMemory:
         if self._file is not None:
             remove_interrupted(self._file.path)
             self._saved = self._file.load()
-            if self._saved is not None:
-                self._recorded_until = self._saved.past.now
 
     def restore(self, detector: Detector, frames: Frames, frame: Frame) -> None:
         """Give the rows of a frame the past that they had; before each tick, cheap when none is left.
