@@ -5,14 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from accelwatch.alerting.rules.loading.rule_files import load, pack_file
 from accelwatch.alerting.rules.rule import RuleSet
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.base.slices import LongWork
+from accelwatch.config.model import RuleSettings
 from accelwatch.detection.families import FAMILIES
 from accelwatch.detection.finding import Finding, Level, Scope
+from accelwatch.expr.vocabulary.detector_names import SUBJECTS
 from accelwatch.fleet.api.live_feed import Feed
 from accelwatch.fleet.api.summaries import node_summary
 from accelwatch.fleet.detection.frames import Frames
@@ -25,6 +28,7 @@ from accelwatch.fleet.rules.columns.event_history import FleetEventHistory
 from accelwatch.fleet.rules.columns.live import FleetColumns
 from accelwatch.fleet.wire import NodeFinding
 from support.dashboards.fleets import fleet_document
+from support.fleet.hub_peers import agent, hub
 from support.fleet.two_nodes import TwoNodes, view
 from support.machines import composed as machines
 
@@ -255,6 +259,29 @@ def test_other_findings_are_others_suspects() -> None:
     assert suspects.of("a") is not None
     findings = ()
     assert suspects.of("a") is None
+
+
+def test_a_running_hub_carries_what_its_detector_finds() -> None:
+    """From the facts of the detector that runs beside its rules to the list of nodes."""
+
+    async def main() -> None:
+        rules = RuleSettings(packs=("detector",), interval_s=60.0)
+        async with agent(machines.snapshot()) as one, hub(one.address, rules=rules) as running:
+            detector, evaluated = running.hub.detector, running.hub.rules
+            assert detector is not None
+            assert evaluated is not None
+            # Nothing that it finds by itself comes between.
+            await evaluated.stop()
+            await detector.between_frames()
+            [node] = (await running.get("/v1/nodes"))["nodes"]
+            assert node["finding"] is None
+            found = finding(node=one.address, nodes=(one.address,))
+            nothing = {subject: np.full(0, -1, dtype=np.intp) for subject in SUBJECTS}
+            detector.facts.update((found,), nothing)
+            [node] = (await running.get("/v1/nodes"))["nodes"]
+            assert node["finding"]["sentence"] == found.sentence
+
+    asyncio.run(main())
 
 
 def test_lists_of_nodes_and_the_stream_carry_it() -> None:

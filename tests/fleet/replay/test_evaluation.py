@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.alerting.rules.finding_evidence import SOURCE
 from accelwatch.cli.fleet.fleet_backtest import BacktestRequest, main
 from accelwatch.fleet.picture.timeline import Marker
 from accelwatch.fleet.replay.backtest_process import BacktestProcess
+from accelwatch.fleet.replay.incident_notes import incidents_at
 from support.archives.history_archives import DAY
 from support.archives.replay_archives import END, LOST_FROM, device
+from support.archives.synthetic_fleet import Fault, Plan, archive
 from support.processes.waiting import wait_until
 
 LINE = '{"type":"found","number":%d,"line":{"opened":%d,"closed":%s,"level":"alert","rule":"r,s"}}'
@@ -102,6 +105,25 @@ def test_the_engine_finds_the_lost_device_of_the_archive(folder: Path) -> None:
     assert lost.opened >= LOST_FROM / 1000
     assert lost.closed is not None
     assert notes[-1] == ""
+
+
+def test_what_the_detector_finds_is_on_the_time_line_with_its_sentence(tmp_path: Path) -> None:
+    fault = Fault("nvlink", 5, 3607.0, 1800.0, 2)
+    plan = Plan(nodes=12, devices=4, spare=2, seconds=7200, seed=3, sessions=False, faults=(fault,))
+    fleet = archive(tmp_path / "archive", plan)
+    span = {"begin": float(plan.start), "end": float(plan.start + plan.seconds)}
+    command = judged(tmp_path / "archive", packs=("detector",), **span).command()
+    marks, _ = followed(command)
+    [found] = [mark for mark in marks if mark.level == "alert"]
+    assert found.rule.startswith("detector.device.")
+    assert found.node == fleet.names[5]
+    assert fleet.names[5] in found.sentence
+    assert SOURCE not in {reason.signal for reason in found.reasons}
+
+    [shown] = incidents_at([found], found.opened)
+    sentence, *signals = shown.incident.evidence
+    assert (sentence.source, sentence.text) == (SOURCE, found.sentence)
+    assert len(signals) == len(found.reasons)
 
 
 def test_an_archive_without_a_description_is_not_judged_and_says_why(

@@ -35,7 +35,7 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
     since: float | None
 
 
-class Line(msgspec.Struct, kw_only=True):
+class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
     """An incident, as `accelwatch rules backtest` prints it."""
 
     # Unix seconds.
@@ -51,6 +51,8 @@ class Line(msgspec.Struct, kw_only=True):
     channels: list[str]
     advice: Advice
     explanation: list[Explained]
+    # What the detector says of it; left out where it rests on rules by hand.
+    sentence: str = ""
 
 
 def line_of(incident: Incident, rules: Sequence[Rule], now: float, suspects: Sequence[str]) -> Line:
@@ -77,6 +79,7 @@ def line_of(incident: Incident, rules: Sequence[Rule], now: float, suspects: Seq
             for evidence in incident.evidence
             if evidence.signal != SOURCE
         ],
+        sentence=next((each.text for each in incident.evidence if each.signal == SOURCE), ""),
     )
 
 

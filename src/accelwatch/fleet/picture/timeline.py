@@ -40,6 +40,8 @@ class Marker(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[str, ...] = ()
     advice: str = ""
     reasons: tuple[Reason, ...] = ()
+    # What the detector says of it; empty where it rests on rules by hand.
+    sentence: str = ""
 
 
 class Stretch(msgspec.Struct, frozen=True, kw_only=True):

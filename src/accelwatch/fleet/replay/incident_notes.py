@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from accelwatch.alerting.evaluation.documents import EvidenceNote, IncidentDocument, TimelineNote
 from accelwatch.alerting.incidents.model.incident import IncidentState, TimelineKind
 from accelwatch.alerting.rules.document import Severity
+from accelwatch.alerting.rules.finding_evidence import SOURCE
 from accelwatch.fleet.picture.timeline import ALERT, INFO, LEVELS, WATCH, Marker
 from accelwatch.fleet.replay.reading.slot_registry import short_name
 from accelwatch.fleet.wire import MOST_CLOSED, MOST_NAMES, MOST_OPEN, IncidentNow, RulesNow
@@ -106,6 +107,16 @@ def _document(marker: Marker, now: float, nodes: tuple[str, ...]) -> IncidentDoc
 
 
 def _evidence(marker: Marker) -> Iterable[EvidenceNote]:
+    if marker.sentence:
+        yield EvidenceNote(
+            signal=SOURCE,
+            text=marker.sentence,
+            value=None,
+            expected=None,
+            since=None,
+            source=SOURCE,
+            trusted=True,
+        )
     for reason in marker.reasons:
         text = (
             reason.signal

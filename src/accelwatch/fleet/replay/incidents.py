@@ -26,6 +26,7 @@ class _Line(msgspec.Struct, frozen=True):
     nodes: tuple[str, ...] = ()
     advice: str | None = None
     explanation: tuple[Reason, ...] = ()
+    sentence: str | None = None
 
 
 _decode = msgspec.json.Decoder(_Line).decode
@@ -55,6 +56,7 @@ def parse_marker(line: bytes) -> Marker:
         nodes=record.nodes,
         advice=record.advice or "",
         reasons=record.explanation,
+        sentence=record.sentence or "",
     )
 
 
