@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from accelwatch.alerting.rules.verdict import Evidence
 from accelwatch.base.errors import ExpressionError
 from accelwatch.fleet.picture.incidents import entity_of, listed, location_of, seconds_of
 from accelwatch.fleet.wire import IncidentNow
@@ -12,6 +13,7 @@ from support.incidents.incident_documents import (
     everything,
     graphs,
     hint,
+    incident_now,
     job,
     lost,
     low_power,
@@ -20,6 +22,7 @@ from support.incidents.incident_documents import (
     past,
     storm,
 )
+from support.incidents.incident_samples import incident
 
 
 def ids(*, sort: str = "worst", descending: bool = True, text: str = "") -> list[str]:
@@ -125,6 +128,16 @@ def test_beside_peers_the_hub_says_what_is_not_drawn() -> None:
     lost_graphs = msgspec.structs.replace(graphs(), notes=())
     compared = IncidentPast(was_requested=True, graphs=lost_graphs)
     assert reasons(lost().incident, compared) == ["no graph of device_up: not a number"]
+
+
+def test_the_sentence_of_a_finding_needs_no_graph() -> None:
+    sentence = Evidence(signal="detector", text="n002 differs", source="detector")
+    channel = Evidence(signal="thermal", text="thermal", source="detector:prior")
+    told = incident_now(incident(1, evidence=(sentence, channel)))
+    compared = IncidentPast(was_requested=True, graphs=msgspec.structs.replace(graphs(), notes=()))
+    assert reasons(told.incident, compared) == []
+    alone = incident_now(incident(1, evidence=(msgspec.structs.replace(channel, source=""),)))
+    assert reasons(alone.incident, compared) == ["no graph of thermal: not a number"]
 
 
 def test_a_word_is_not_drawn_and_that_is_said() -> None:

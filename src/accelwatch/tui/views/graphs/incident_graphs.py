@@ -8,6 +8,7 @@ import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.exposition.display import quantity
+from accelwatch.expr.vocabulary.detector_names import DETECTOR
 from accelwatch.fleet.documents.graphs import IncidentGraphs
 from accelwatch.fleet.picture.incidents import seconds_of
 from accelwatch.fleet.picture.model import Past
@@ -79,10 +80,14 @@ def reasons(incident: IncidentDocument, incident_past: IncidentPast) -> list[str
 def _notes(incident: IncidentDocument, graphs: IncidentGraphs) -> list[str]:
     """What the hub says, and which of the evidence is no number."""
     reported = [*graphs.notes, *(graph.name for graph in graphs.graphs)]
+    # The sentence of a finding, and the causes that it names, are no signals of a device.
+    of_findings = {note.signal for note in incident.evidence if note.source.startswith(DETECTOR)}
     messages = [
         f"no graph of {signal}: {_NO_NUMBER}"
         for signal in signals(incident)
-        if graphs.line and not any(_same(signal, text) for text in reported)
+        if signal not in of_findings
+        and graphs.line
+        and not any(_same(signal, text) for text in reported)
     ]
     return [*graphs.notes, *messages]
 
