@@ -3,7 +3,7 @@
 import pytest
 
 from accelwatch.alerting.rules.document import Scope
-from accelwatch.alerting.rules.verdict import Entity
+from accelwatch.alerting.rules.verdict import Entity, Evidence
 from accelwatch.fleet.graphs.peers import MOST_PEERS
 from accelwatch.schema.timestamps import unix_seconds
 from support.fleet.job_fleet import POWER, JobFleet, device_id
@@ -160,6 +160,21 @@ def test_the_picture_begins_minutes_before_the_incident() -> None:
     began = unix_seconds(drawn.since)
     start = unix_seconds(drawn.end) - drawn.step_s * len(drawn.main[0].values)
     assert 600.0 <= began - start <= 610.0
+
+
+@pytest.mark.parametrize(
+    ("source", "ago_s"), [("detector", 200.0), ("detector:peer", 200.0), ("kmsg", 60.0)]
+)
+def test_the_start_is_as_the_detector_dates_it(source: str, ago_s: float) -> None:
+    fleet = fleet_of_four()
+    fleet.draw({("a", 0): 400.0, **PEERS}, steps=90)
+    now = fleet.clock.wall()
+    since = Evidence(signal="power_watts", text="x", since=now - 200.0, source=source)
+    later = Evidence(signal="power_watts", text="y", since=now - 10.0, source=source)
+    drawn = fleet.graphs(fleet.incident(ago_s=60.0, evidence=(since, later)))
+    assert now - unix_seconds(drawn.since) == pytest.approx(ago_s, abs=0.01)
+    start = unix_seconds(drawn.end) - drawn.step_s * len(drawn.main[0].values)
+    assert 600.0 <= unix_seconds(drawn.since) - start <= 610.0
 
 
 def test_what_began_before_all_that_is_kept_is_said() -> None:

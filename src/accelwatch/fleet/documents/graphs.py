@@ -43,7 +43,7 @@ class IncidentGraphs(msgspec.Struct, frozen=True, kw_only=True):
     line: str
     # Whose the bands are: `other devices of job 4711 and model NVIDIA H100`; empty without peers.
     band: str
-    # When what is wrong began.
+    # When what is wrong began, as far as the detector can date it, else since when the rule holds.
     since: str
     # When the last step ends.
     end: str

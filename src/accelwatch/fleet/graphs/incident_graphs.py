@@ -14,7 +14,7 @@ from accelwatch.exposition.display import duration
 from accelwatch.fleet.documents.graphs import IncidentGraphs, Line, QuantityGraph
 from accelwatch.fleet.graphs.peers import Subject, subject_of
 from accelwatch.fleet.graphs.quartiles import Quartiles, quartiles
-from accelwatch.fleet.graphs.recent import SPAN, Recent, Values
+from accelwatch.fleet.graphs.recent import SPAN, Recent, Values, onset_of
 from accelwatch.fleet.graphs.signals import (
     BESIDE,
     MOST_GRAPHS,
@@ -38,7 +38,7 @@ async def graphs_of(fleet: Fleet, incident: Incident, work: LongWork) -> Inciden
         id=incident.id,
         line="",
         band="",
-        since=timestamp(incident.since),
+        since=timestamp(onset_of(incident)),
         end=timestamp(fleet.clock.wall()),
         step_s=0.0,
         graphs=(),
@@ -169,6 +169,7 @@ def _no_subject(incident: Incident) -> str:
 
 
 def _started_before(incident: Incident, start: float, fleet: Fleet) -> Sequence[str]:
-    if incident.since >= start:
+    onset = onset_of(incident)
+    if onset >= start:
         return ()
-    return (f"it began {duration(fleet.clock.wall() - incident.since)} ago, before these graphs",)
+    return (f"it began {duration(fleet.clock.wall() - onset)} ago, before these graphs",)

@@ -7,6 +7,7 @@ import numpy as np
 
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.exposition.display import duration
+from accelwatch.expr.vocabulary.detector_names import DETECTOR
 from accelwatch.fleet.graphs.peers import Subject
 from accelwatch.fleet.graphs.quartiles import folded, steps_together
 from accelwatch.fleet.state.fleet import Fleet
@@ -59,7 +60,7 @@ class Recent:
         self._stop, self._start = STEPS, 0
         if incident.closed is not None:
             self._stop = min(math.ceil((incident.closed - oldest) / STEP_S), STEPS)
-        first = math.floor((incident.since - LEAD_S - oldest) / STEP_S)
+        first = math.floor((onset_of(incident) - LEAD_S - oldest) / STEP_S)
         self._start = max(min(first, self._stop - _LEAST_STEPS), 0)
         # Unix seconds at which the last step ends.
         self.end = oldest + STEP_S * self._stop
@@ -94,6 +95,16 @@ class Recent:
         own, peers = np.split(steps, [len(self._subject.rows)], axis=1)
         line = own[:, 0] if own.shape[1] == 1 else median(own)
         return None if np.isnan(line).all() else Values(series, is_growth, line, peers)
+
+
+def onset_of(incident: Incident) -> float:
+    """When it began, Unix seconds: a finding of the detector dates that back, before a rule holds."""
+    findings = (
+        record.since
+        for record in incident.evidence
+        if record.since is not None and record.source.startswith(DETECTOR)
+    )
+    return min((incident.since, *findings))
 
 
 def median(values: Floats) -> Floats:
