@@ -42,16 +42,21 @@ def quartiles(grouping: Grouping, value: Floats) -> Quartiles:
         np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape, dtype=np.intp)
     )
     ordered = value.take(grouping.order, axis=1)
-    every = np.arange(signals)
+    every = np.arange(signals)[:, np.newaxis]
+    sizes = np.diff(grouping.starts)
     # A sort along contiguous members puts NaN last, and is faster than nanmedian by a factor of ten.
-    for group in range(count):
-        block = np.sort(ordered[:, grouping.starts[group] : grouping.starts[group + 1]], axis=1)
-        finite = np.isfinite(block).sum(axis=1)
+    # All groups of a size at once, since there may be hundreds of jobs of one device.
+    for size in np.unique(sizes).tolist():
+        groups = np.flatnonzero(sizes == size)
+        members = grouping.starts[groups][:, np.newaxis] + np.arange(size)
+        block = np.sort(ordered[:, members], axis=2)
+        finite = np.isfinite(block).sum(axis=2)
         # Of none known the last place is -1, which is NaN as well.
         last = finite - 1
-        low = block[every, last // 2]
-        result.median[:, group] = (low + block[every, (last + 1) // 2]) / 2
-        result.low[:, group] = block[every, last // 4]
-        result.high[:, group] = block[every, last - last // 4]
-        result.known[:, group] = finite
+        at = every, np.arange(len(groups))
+        low = block[(*at, last // 2)]
+        result.median[:, groups] = (low + block[(*at, (last + 1) // 2)]) / 2
+        result.low[:, groups] = block[(*at, last // 4)]
+        result.high[:, groups] = block[(*at, last - last // 4)]
+        result.known[:, groups] = finite
     return result

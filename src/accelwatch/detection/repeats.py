@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from accelwatch.detection.arrays import Bools, Floats, Indices
+from accelwatch.detection.arrays import Bools, Floats, Indices, or_zero
 from accelwatch.detection.frame import Frame
 from accelwatch.detection.signals.layout import DEVICE_LAYOUT, NODE_LAYOUT, Layout
 
@@ -86,7 +86,7 @@ def _after(before: Pages, digest: Floats, sampled: Floats) -> tuple[Pages, Bools
 
 def _digest(layout: Layout, values: Floats, weights: Floats) -> Floats:
     """float64[2, R]: of counters, and of all else, whose changes would be lost in sums with them."""
-    weighted = np.nan_to_num(values) * weights[:, np.newaxis]
+    weighted = or_zero(values) * weights[:, np.newaxis]
     of_counters: Floats = weighted[layout.counters].sum(axis=0)
     weighted[layout.counters] = 0.0
     return np.stack((of_counters, weighted.sum(axis=0)))

@@ -105,6 +105,8 @@ def _of_component(tick: Tick, component: _Component, alarm: float) -> list[Evide
     score = np.minimum(evidence_e / alarm * _FULL, _GREATEST)
     speaks = finite & (score >= _ENTRY)
     kept["begun"] = np.where(score >= _ENTRY, np.fmin(kept["begun"], now), np.nan)
+    if not speaks.any():
+        return []
     full = np.full((len(level.rows), increase.shape[1]), np.nan)
     since = full.copy()
     full[positions] = np.where(speaks, score, np.nan)

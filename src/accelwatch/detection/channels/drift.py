@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from accelwatch.detection.arrays import Bools, Floats
+from accelwatch.detection.arrays import Bools, Floats, or_zero
 from accelwatch.detection.channels.components.building import (
     by_family,
     evaluated_devices,
@@ -17,7 +17,6 @@ from accelwatch.detection.channels.components.memory import ChannelState, Memory
 from accelwatch.detection.channels.components.table import Level, Table
 from accelwatch.detection.channels.peer import compared
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
-from accelwatch.detection.signals.signal import Direction
 from accelwatch.detection.state_arrays import Array, Moves, StateArrays
 from accelwatch.detection.tick import Residuals, Tick
 
@@ -39,6 +38,7 @@ _ENTRY = 0.625
 _GREATEST = 1.5
 # Means of fewer samples than this share of the window are dropped: missing samples are no evidence.
 _FILLED = 0.5
+_SIDES = ("up", "down")
 # Of 16 bits; 113 days.
 _MOST_MEANS = 32767
 
@@ -117,10 +117,10 @@ def _scores(
     z = np.where(evaluated, residuals.z, np.nan)
     finite = ~np.isnan(z)
     floats, codes = memory.floats, memory.codes
-    floats["sum"] = np.nan_to_num(floats["sum"]) + np.where(finite, z, 0.0)
+    floats["sum"] = or_zero(floats["sum"]) + np.where(finite, z, 0.0)
     codes["count"] = np.maximum(codes["count"], 0) + finite
     # A mean that lies across a change of phase is of neither phase.
-    floats["spoiled"] = np.maximum(np.nan_to_num(floats["spoiled"]), residuals.held * 1.0)
+    floats["spoiled"] = np.maximum(or_zero(floats["spoiled"]), residuals.held * 1.0)
     score, since = _crossings(memory, level, now)
     return np.where(evaluated & ~residuals.held, score, np.nan), since
 
@@ -132,7 +132,7 @@ def _close(memory: Memory, least: float) -> None:
     usable = (count >= least) & ~(floats["spoiled"] > 0)
     mean = np.divide(floats["sum"], count, out=np.zeros(count.shape), where=usable)
     for side, sign in (("up", 1.0), ("down", -1.0)):
-        before = np.nan_to_num(floats[side])
+        before = or_zero(floats[side])
         after = np.clip(before + sign * mean - ALLOWED, 0.0, _GREATEST * THRESHOLD)
         # A row that is on the other side again has not drifted: it ends in minutes, not in days.
         after = np.where(sign * mean > 0, after, before / 2)
@@ -149,13 +149,18 @@ def _close(memory: Memory, least: float) -> None:
 
 def _crossings(memory: Memory, level: Level, now: float) -> tuple[Floats, Floats]:
     """Score and onset, float64[S, R]; NaN for sums that are still small."""
-    signs = [row.direction for row in level.rows]
-    high = np.array([sign is not Direction.LOW for sign in signs])[:, None]
-    low = np.array([sign is not Direction.HIGH for sign in signs])[:, None]
+    entry = _ENTRY * THRESHOLD
+    if not max(
+        np.fmax.reduce(memory.floats[side], axis=None, initial=0) >= entry for side in _SIDES
+    ):
+        # As nearly always.
+        nothing = np.full(memory.floats["up"].shape, np.nan)
+        return nothing, nothing
+    high, low = level.sides
     up = np.where(high, memory.floats["up"], 0.0)
     down = np.where(low, memory.floats["down"], 0.0)
     worst = np.fmax(up, down)
-    score = np.where(worst >= _ENTRY * THRESHOLD, worst / THRESHOLD * _FULL, np.nan)
+    score = np.where(worst >= entry, worst / THRESHOLD * _FULL, np.nan)
     means = np.where(up >= down, memory.codes["up_means"], memory.codes["down_means"])
     # Up to the end of the last mean, which is not now.
     return score, now - now % MEAN_S - means * MEAN_S

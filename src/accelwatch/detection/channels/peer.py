@@ -17,7 +17,7 @@ from accelwatch.detection.channels.components.building import (
 from accelwatch.detection.channels.components.memory import ChannelState
 from accelwatch.detection.channels.components.table import Level, Table
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
-from accelwatch.detection.signals.signal import Direction, SignalRow
+from accelwatch.detection.signals.signal import SignalRow
 from accelwatch.detection.tick import Residuals, Tick
 
 
@@ -28,9 +28,7 @@ def compared(row: SignalRow) -> bool:
 
 def badness(level: Level, residuals: Residuals, evaluated: Bools) -> Floats:
     """z as far as it is bad, float64[S, R]: positive the worse; NaN where unknown or not judged."""
-    signs = [row.direction for row in level.rows]
-    high = np.array([sign is not Direction.LOW for sign in signs])[:, None]
-    low = np.array([sign is not Direction.HIGH for sign in signs])[:, None]
+    high, low = level.sides
     z = np.where(evaluated & ~residuals.held, residuals.z, np.nan)
     bad: Floats = np.where(high & (z > 0), z, np.where(low & (z < 0), -z, z * 0.0))
     return bad

@@ -7,7 +7,7 @@ break only confirms there.
 
 import numpy as np
 
-from accelwatch.detection.arrays import Bools, Floats
+from accelwatch.detection.arrays import Bools, Floats, or_zero
 from accelwatch.detection.channels.components import persistence
 from accelwatch.detection.channels.components.beside_peers import beside_peers
 from accelwatch.detection.channels.components.building import (
@@ -145,7 +145,7 @@ class Relation(ChannelState):
         bounded = np.einsum("ttr->r", kept["covariance"]) < _TERMS * _WIDE
         forget = np.where(bounded, _FORGET, 1.0)
         gain = gained / (forget + unsure)
-        kept["weights"] += np.where(learns, gain * np.nan_to_num(error), 0.0)
+        kept["weights"] += np.where(learns, gain * or_zero(error), 0.0)
         after = (kept["covariance"] - gain[:, None, :] * gained[None, :, :]) / forget
         kept["covariance"] = np.where(learns, after, kept["covariance"])
         return z
@@ -171,7 +171,7 @@ class Relation(ChannelState):
         """Errors in standard deviations, NaN until enough is learned; and which rows learn of them."""
         kept = self.devices.floats
         for name in ("variance", "learned", "refused"):
-            kept[name][which] = np.nan_to_num(kept[name][which])
+            kept[name][which][np.isnan(kept[name][which])] = 0.0
         finite = ~np.isnan(error)
         scale = np.maximum(np.sqrt(kept["variance"][which]), floor)
         z = error / (scale * times)
@@ -183,7 +183,7 @@ class Relation(ChannelState):
         learns = finite & (~refused | (kept["refused"][which] > _RELEARN))
         # The first errors are those of a relation that knows nothing yet, and are left out.
         counted = learns & (kept["learned"][which] >= _LEARNED / 2)
-        square = np.square(np.nan_to_num(error) / times) - kept["variance"][which]
+        square = np.square(or_zero(error) / times) - kept["variance"][which]
         share = np.maximum(_VARIANCE_SHARE, 1 / (kept["learned"][which] - _LEARNED / 2 + 1).clip(1))
         kept["variance"][which] += np.where(counted, share * square, 0.0)
         kept["learned"][which] += learns

@@ -63,7 +63,7 @@ def log_e(shape: Floats, rate_s: Floats, events: Floats, seconds: Floats, times:
 def start_windows(kept: dict[str, Floats], starts: float) -> None:
     """Rows that were not there before begin their day and their ten minutes now."""
     for name in ("episodes", "own_episodes", "own_s", "burst", "before", "own_errors"):
-        kept[name] = np.nan_to_num(kept[name])
+        kept[name][np.isnan(kept[name])] = 0.0
     for name in ("day", "burst_s"):
         kept[name] = np.where(np.isnan(kept[name]), starts, kept[name])
 

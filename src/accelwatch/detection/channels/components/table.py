@@ -5,14 +5,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from accelwatch.detection.arrays import Floats, Indices
-from accelwatch.detection.signals.signal import SignalRow
+from accelwatch.detection.arrays import Bools, Floats, Indices
+from accelwatch.detection.signals.signal import Direction, SignalRow
 
 
 class Level(NamedTuple):
     """The signals of devices or of nodes, in the order of the first axis of a tick's arrays."""
 
     rows: tuple[SignalRow, ...]
+    # bool[S, 1] each: whether more is bad, and whether less is.
+    sides: tuple[Bools, Bools]
 
     def position(self, *series: str) -> int:
         """Place of the first signal whose series begins so; -1 where the table has none."""
@@ -43,7 +45,13 @@ class Table(NamedTuple):
 
 def table_of(devices: Sequence[SignalRow], nodes: Sequence[SignalRow]) -> Table:
     """The tables as channels look them up."""
-    return Table(Level(tuple(devices)), Level(tuple(nodes)))
+    return Table(_level(devices), _level(nodes))
+
+
+def _level(rows: Sequence[SignalRow]) -> Level:
+    high = np.array([row.direction is not Direction.LOW for row in rows], dtype=np.bool_)
+    low = np.array([row.direction is not Direction.HIGH for row in rows], dtype=np.bool_)
+    return Level(tuple(rows), (high[:, np.newaxis], low[:, np.newaxis]))
 
 
 def values_at(values: Floats, position: int) -> Floats:
