@@ -6,6 +6,7 @@ import pytest
 from accelwatch.detection.budget import MOST
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.families import position_of
+from accelwatch.detection.frame import DeviceState
 from accelwatch.detection.fusion import Fused, FusionState, Prior, fresh, fuse
 from accelwatch.detection.row_levels import ALERTED, NONE, WATCHED
 from support.detection.fleets import START, says, tick
@@ -190,3 +191,31 @@ def test_a_job_keeps_its_level_when_codes_change() -> None:
     _, fused = fuse(state, later._replace(frame=later.frame._replace(names=names)), [])
 
     assert fused.jobs.level.tolist() == [NONE, ALERTED]
+
+
+@pytest.mark.parametrize(("grouped", "raised"), [([True], 1.0), ([False], 1.05)])
+def test_what_many_suffered_in_was_no_false_alarm(grouped: list[bool], raised: float) -> None:
+    state, _ = fuse(fresh(START), tick(1), [says(0, 8.0)])
+    for time in (30, 330):
+        state, _ = fuse(state, tick(1, START + time), [], grouped=np.array(grouped))
+
+    assert state.budget.factor[position_of("power")] == pytest.approx(raised, abs=1e-3)
+
+
+def test_what_is_said_of_a_device_ends_when_it_is_in_others_hands() -> None:
+    state, _ = fuse(fresh(START), tick(1), [says(0, 8.0)])
+    after = tick(1, START + 30)
+    away = after.frame.device_state.copy()
+    away[0] = DeviceState.AWAY
+    absent = after._replace(frame=after.frame._replace(device_state=away))
+
+    assert not fuse(state, absent, [])[1].devices.level.any()
+
+
+def test_a_page_that_is_sent_again_ends_nothing() -> None:
+    state, _ = fuse(fresh(START), tick(1), [says(0, 8.0)])
+    for time in (30, 330):
+        again = tick(1, START + time)._replace(repeated=np.array([True]))
+        state, fused = fuse(state, again, [])
+
+    assert fused.devices.level[0] == ALERTED

@@ -1,17 +1,17 @@
 """The detector: frames in, findings out. Pure; it knows no clock, no hub and no disk."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from accelwatch.detection import fusion, merging
-from accelwatch.detection.arrays import Floats
+from accelwatch.detection.arrays import Bools, Floats
 from accelwatch.detection.channels.channel_set import Channels
 from accelwatch.detection.channels.components.table import table_of
 from accelwatch.detection.channels.prior import PastIncident
 from accelwatch.detection.evidence import Channel, Evidence, Subject
 from accelwatch.detection.explaining import Tables
-from accelwatch.detection.finding import Finding
+from accelwatch.detection.finding import Finding, Scope
 from accelwatch.detection.frame import Frame
 from accelwatch.detection.fusion import Prior
 from accelwatch.detection.passes import Flagged, advance
@@ -55,12 +55,24 @@ class Detector:
         flagged = Flagged(before.devices.level == ALERTED, before.nodes.level == ALERTED)
         tick = advance(self.rows, frame, flagged)
         evidence = self.channels.evidence(tick)
-        self.fusion, fused = fusion.fuse(before, tick, evidence, prior_of(frame, evidence))
+        self.fusion, fused = fusion.fuse(
+            before,
+            tick,
+            evidence,
+            prior_of(frame, evidence),
+            _grouped(frame, self.findings.values()),
+        )
         self.merging, changed = merging.merge(
             self.merging, tick, fused, evidence, Tables(DEVICE_SIGNALS, NODE_SIGNALS)
         )
         self.tick, self.evidence = tick, evidence
         return changed
+
+
+def _grouped(frame: Frame, findings: Iterable[Finding]) -> Bools | None:
+    """bool[M]: nodes that a finding of a group or job is about; None where there is no such finding."""
+    wide = [finding.nodes for finding in findings if finding.scope in (Scope.GROUP, Scope.JOB)]
+    return np.isin(frame.names.nodes, np.concatenate(wide)) if wide else None
 
 
 def prior_of(frame: Frame, evidence: Sequence[Evidence]) -> Prior:

@@ -81,9 +81,16 @@ def fresh(now: float) -> FusionState:
 
 
 def fuse(
-    state: FusionState, tick: Tick, evidence: Sequence[Evidence], prior: Prior | None = None
+    state: FusionState,
+    tick: Tick,
+    evidence: Sequence[Evidence],
+    prior: Prior | None = None,
+    grouped: Bools | None = None,
 ) -> tuple[FusionState, Fused]:
-    """One tick: the state after it, and what is concluded of every device, node and job."""
+    """One tick: the state after it, and what is concluded of every device, node and job.
+
+    `grouped` is bool[M]: nodes of which a finding of a group says why they suffer.
+    """
     frame = tick.frame
     raised = state.budget.factor
     if prior is None:
@@ -131,9 +138,14 @@ def fuse(
         _State(never, never),
         frame.now,
     )
-    # All devices of a node that is wrongly accused are one false alarm, as a person counts them.
+    # What many suffered in for some minutes was no false alarm of any of them. All devices of a node
+    # that is wrongly accused are one false alarm, as a person counts them.
+    if grouped is not None:
+        false_devices = np.where(grouped[frame.node_of], -1, false_devices)
+        false_nodes = np.where(grouped, -1, false_nodes)
+    families = np.unique(np.concatenate((false_devices, false_nodes)))
     false = np.zeros(len(FAMILIES), dtype=np.intp)
-    false[np.unique(np.concatenate((false_devices, false_nodes)))] = 1
+    false[families[families >= 0]] = 1
     budget = budgets.adjusted(state.budget, frame.now, false)
     after = FusionState(devices, nodes, jobs, frame.names.jobs, budget)
     return after, Fused(concluded_devices, concluded_nodes, concluded_jobs)

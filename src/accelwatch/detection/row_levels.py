@@ -92,7 +92,7 @@ def forgotten(before: RowLevels, rows: Bools) -> RowLevels:
 
 
 def risen(before: RowLevels, rise: Rise, paused: Bools, now: float) -> tuple[RowLevels, Indices]:
-    """The levels after a tick, and the families of alarms that have just proved false.
+    """The levels after a tick; intp[R]: the family of an alarm that has just proved false, -1 for none.
 
     Nothing ends where rows are `paused`: silence and a change of phase say nothing of their health.
     """
@@ -119,4 +119,4 @@ def risen(before: RowLevels, rise: Rise, paused: Bools, now: float) -> tuple[Row
         np.where(ends, np.nan, alerted_at),
         before.generation,
     )
-    return after, alone[false]
+    return after, np.where(false, alone, -1)

@@ -74,3 +74,14 @@ def test_a_server_that_is_silent_is_not_a_job_that_hangs(noted: int) -> None:
     _assert_waits([finding for finding in reported if finding not in before])
     _log(fleet, "nfs_ok")
     _assert_found_afterwards(fleet, detector)
+
+
+def test_a_group_that_ends_soon_raises_no_threshold() -> None:
+    fleet, detector = _after_two_saves()
+    fleet.strength[[0, 4, 8, 12]] = 0.8
+    assert {finding.scope for finding in alerts(play(detector, fleet, 26))} == {Scope.JOB}
+    fleet.strength[:] = 1.0
+    play(detector, fleet, 30)
+    assert not detector.findings
+    assert detector.fusion is not None
+    assert detector.fusion.budget.factor.max() < 1.01

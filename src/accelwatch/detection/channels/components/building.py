@@ -21,7 +21,7 @@ def evaluated_nodes(tick: Tick) -> Bools:
 def evaluated_devices(tick: Tick) -> Bools:
     """bool[N]: on a node that is judged, and not in others' hands."""
     frame = tick.frame
-    elsewhere = np.isin(frame.device_state, (DeviceState.AWAY, DeviceState.STALE))
+    elsewhere = (frame.device_state == DeviceState.AWAY) | (frame.device_state == DeviceState.STALE)
     return np.asarray(evaluated_nodes(tick)[frame.node_of] & ~elsewhere)
 
 
