@@ -17,6 +17,7 @@ import numpy as np
 from accelwatch.detection.arrays import Floats
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.frame import DeviceState, Frame, Names, NodeState
+from accelwatch.detection.saving.past import arrays_of
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.detection.signals.signal import Form, SignalRow
@@ -95,7 +96,8 @@ class Fleet:
 
 def _state_bytes(detector: Detector) -> int:
     """Of everything that grows with rows."""
-    return detector.rows.bytes() + sum(array.nbytes for array in detector.channels.dump().values())
+    arrays = (array for part in arrays_of(detector) for array in part.values())
+    return sum(array.nbytes for array in arrays)
 
 
 def main() -> int:
