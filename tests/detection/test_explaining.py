@@ -115,6 +115,18 @@ def test_evidence_without_a_number(channel: Channel, text: str) -> None:
     assert told(tick(1), piece(-1, channel=channel, cause="xid_79")) == text
 
 
+@pytest.mark.parametrize(
+    ("cause", "text"),
+    [
+        ("node_silent", "n047 has fallen silent since 03:12 UTC."),
+        ("device_lost", "n047 is lost since 03:12 UTC."),
+        ("thermal_slowdown", "n047 is slowed down by its hardware for heat since 03:12 UTC."),
+    ],
+)
+def test_causes_that_no_number_says(cause: str, text: str) -> None:
+    assert told(tick(1), piece(-1, channel=Channel.STRUCTURAL, cause=cause)) == text
+
+
 def test_a_level_that_only_has_not_ended() -> None:
     assert told(tick(1)) == "n047 is not yet well again, since 03:12 UTC."
 

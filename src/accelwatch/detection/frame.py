@@ -57,6 +57,13 @@ class Names(NamedTuple):
     jobs: tuple[str, ...]
     stages: tuple[str, ...]
     models: tuple[str, ...]
+    # Of each device what people call it on its node, such as `nvidia3`; empty for what has no name.
+    device_names: tuple[str, ...] = ()
+
+    def shown(self, device: int) -> str:
+        """A device as people call it: by its name, else by its id."""
+        name = self.device_names[device] if device < len(self.device_names) else ""
+        return name or self.devices[device]
 
 
 class Frame(NamedTuple):

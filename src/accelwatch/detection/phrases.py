@@ -117,6 +117,37 @@ PHRASES: Mapping[str, Phrase] = {
     "devices.ok": Phrase("number of healthy devices", below="has lost devices"),
     "devices.lost": Phrase("number of lost devices", "has lost devices"),
 }
+# What is wrong by a cause that no number says.
+CAUSES: Mapping[str, str] = {
+    "all_devices_gone": "has lost most of its devices",
+    "context_switches_collapsed": "hardly switches between processes any more",
+    "device_gone": "is no longer listed",
+    "device_lost": "is lost",
+    "device_unreadable": "cannot be read",
+    "devices_unreadable": "has devices that cannot be read",
+    "exporter_frozen": "reports the same values again and again",
+    "fewer_samples": "reports fewer metrics than usual",
+    "hang_culprit": "does nothing while its job waits",
+    "interrupts_collapsed": "hardly has interrupts any more",
+    "io_pressure": "waits for its storage",
+    "many_nodes_silent": "has fallen silent together with others",
+    "nfs_queue": "queues its requests to the file server",
+    "nfs_round_trip": "waits long for answers of the file server",
+    "node_silent": "has fallen silent",
+    "nothing_runs": "runs hardly any process any more",
+    "page_out": "pages out far more than usual",
+    "pcie_speed": "has a PCIe link below its speed",
+    "pcie_width": "has a PCIe link below its width",
+    "power_brake": "is held back by the power brake",
+    "remap_failure": "has failed to replace a row of its memory",
+    "row_remap": "has replaced a row of its memory after an uncorrected error",
+    "signals_gone": "no longer reports some of its metrics",
+    "slow_scrape": "answers much slower than usual",
+    "stopped_first": "stopped before the others of its job",
+    "thermal_slowdown": "is slowed down by its hardware for heat",
+    "uncorrected_ecc": "has an uncorrected memory error",
+    "values_frozen": "reports the same values again and again",
+}
 # Families that are above (+) or below (-) their peers, and what that means; the first that fits.
 MEANINGS: tuple[tuple[frozenset[str], str], ...] = (
     (frozenset({"thermal+", "power+"}), "it works harder than they do"),

@@ -45,7 +45,7 @@ def of_node(tick: Tick, tables: Tables, suspect: Suspect) -> Report:
     only = suspect.devices[0] if len(suspect.devices) == 1 else None
     device = "" if only is None else names.devices[only]
     explanations = explained(tick, tables, suspect.pieces)
-    who = f"{device} of {node}" if device else node
+    who = node if only is None else f"{names.shown(only)} of {node}"
     return Report(
         f"node/{node}",
         suspect.level,

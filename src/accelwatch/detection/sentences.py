@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from accelwatch.detection.explaining import Explained
-from accelwatch.detection.phrases import SHARED, meaning_of, phrase_of
+from accelwatch.detection.phrases import CAUSES, SHARED, meaning_of, phrase_of
 from accelwatch.exposition.display import counted, quantity
 from accelwatch.schema.metrics import by_key
 
@@ -57,6 +57,8 @@ def clock(seconds: float) -> str:
 def _head(each: Explained) -> str:
     signal = each.signal
     if not each.series:
+        if signal.name in CAUSES:
+            return CAUSES[signal.name]
         text = _WITHOUT_NUMBER.get(signal.channel, "is not well ({cause})")
         return text.format(cause=signal.name.replace("xid_", "XID ").replace("_", " "))
     phrase, by = phrase_of(each.series), _difference(each)

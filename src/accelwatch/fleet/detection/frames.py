@@ -13,7 +13,7 @@ from accelwatch.detection.signals.folding import FoldedSignal, sources_of
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.detection.signals.signal import SignalRow
 from accelwatch.expr.needs import Needs
-from accelwatch.fleet.detection.identities import DeviceRows, NodeRows, row_values
+from accelwatch.fleet.detection.identities import DeviceRows, NodeRows, row_values, same_columns
 from accelwatch.fleet.detection.row_identities import RowIdentities
 from accelwatch.fleet.detection.sources import STAGE_LABEL, UPTIME, needs_of
 from accelwatch.fleet.detection.states import NODE_STATES, codes_of
@@ -59,7 +59,8 @@ class Frames:
         self._in_maintenance = in_maintenance
         self._node_rows, self._device_rows = NodeRows(), DeviceRows()
         self._names = Names((), (), (), (), ())
-        self._ids: Texts | None = None
+        # The columns of ids and names at the frame before.
+        self._device_texts: tuple[Texts, ...] = ()
         self._size = 0
         self._node_of: Indices = np.zeros(0, dtype=np.intp)
         # Of the newest event that a frame has had.
@@ -173,16 +174,19 @@ class Frames:
 
     def _named(self, columns: TableViews, of_codes: Sequence[Texts]) -> Names:
         """The names, the very same object where they are the same."""
-        ids = columns.text("id")
+        texts = columns.text("id"), columns.text("name")
         jobs, stages, models = (texts.values for texts in of_codes)
         nodes = tuple(self._node_rows.names)
         # Thousands of words are looked at only where a column is another object.
-        if ids is not self._ids or len(self._names.devices) != self._size:
-            devices = tuple(text or "" for text in row_values(ids, self._size).tolist())
+        if not same_columns(texts, self._device_texts) or len(self._names.devices) != self._size:
+            devices, device_names = (
+                tuple(text or "" for text in row_values(column, self._size).tolist())
+                for column in texts
+            )
         else:
-            devices = self._names.devices
-        self._ids = ids
-        names = Names(nodes, devices, jobs, stages, models)
+            devices, device_names = self._names.devices, self._names.device_names
+        self._device_texts = texts
+        names = Names(nodes, devices, jobs, stages, models, device_names)
         if names != self._names:
             self._names = names
         return self._names

@@ -87,7 +87,7 @@ class DeviceRows:
         changed = np.zeros(size, dtype=np.bool_)
         more = size - len(self.generation)
         self.generation = np.concatenate((self.generation, np.zeros(more, dtype=np.intp)))
-        if more == 0 and _same(columns, self._texts):
+        if more == 0 and same_columns(columns, self._texts):
             return changed
         changed_values = [row_values(column, size) for column in columns]
         for at, new in enumerate(changed_values):
@@ -128,7 +128,7 @@ def row_values(column: Texts, size: int) -> RowValues:
     return changed_values
 
 
-def _same(columns: Sequence[Texts], before: Sequence[Texts]) -> bool:
+def same_columns(columns: Sequence[Texts], before: Sequence[Texts]) -> bool:
     """Columns are the very same objects as long as they have not changed."""
     return len(columns) == len(before) and all(
         column is other or (column.codes is other.codes and column.values is other.values)

@@ -8,7 +8,7 @@ from accelwatch.schema.metrics import Series
 UPTIME: Series = ("host_uptime_seconds",)
 STAGE_LABEL = "stage"
 # What says who a device is, and what it does. The node is always there.
-_FIELDS = frozenset({"id", "uuid", "serial", "model", "job"})
+_FIELDS = frozenset({"id", "name", "uuid", "serial", "model", "job"})
 
 
 def needs_of(sources: Iterable[Sequence[Series]]) -> Needs:
