@@ -15,6 +15,7 @@ from accelwatch.detection.frame import Frame
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.line import Line
 from accelwatch.fleet.backtest.run import final_lines
+from accelwatch.fleet.detection.detector_memory import FILE, SAVED_EVERY_S, DetectorMemory
 from accelwatch.fleet.detection.frames import Frames
 from accelwatch.fleet.detection.hub import HubColumns
 from accelwatch.fleet.detection.running import FleetDetector
@@ -53,10 +54,12 @@ def test_a_link_that_fails_is_an_alert_on_its_device(tmp_path: Path) -> None:
 class Hub(TwoNodes):
     """Two nodes and a detector that looks at them every ten seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
         super().__init__()
         frames = Frames(FleetEventHistory(self.fleet), 10.0)
-        self.running = FleetDetector(frames, HubColumns(self.fleet, frames))
+        memory = DetectorMemory(None if folder is None else folder / FILE)
+        columns = HubColumns(self.fleet, frames)
+        self.running = FleetDetector(frames, columns, memory=memory)
         self.columns = FleetColumns(self.fleet, self.running.needs)
         self.columns.detector_facts = self.running.facts
 
@@ -64,7 +67,8 @@ class Hub(TwoNodes):
         """Ten seconds later; what is looked at has been."""
         self.clock.advance(10.0)
         for node in ("a", "b"):
-            self.tell(node, view(0), view(1))
+            now = self.clock.wall()
+            self.tell(node, view(0, sample_time=now), view(1, sample_time=now))
         await self.columns.refresh(LongWork())
         await self.running.detect(self.columns, LongWork())
         await self.running.stop()
@@ -130,3 +134,44 @@ def test_a_detector_that_fails_starts_anew(
     assert second is not first
     assert second.tick is not None
     assert "starts anew" in caplog.text
+
+
+def test_what_it_knows_outlives_it(tmp_path: Path) -> None:
+    async def seconds(after_s: float, ticks: int) -> float:
+        hub = Hub(tmp_path)
+        hub.clock.advance(after_s)
+        for _ in range(ticks):
+            await hub.tick()
+        return float(hub.running.detector.rows.devices.rows.watched_s.min())
+
+    before = asyncio.run(seconds(0.0, 5))
+    assert before >= 30.0
+    assert asyncio.run(seconds(50.0, 1)) == before + 10.0
+
+
+def test_it_is_kept_every_ten_minutes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved: list[float] = []
+    monkeypatch.setattr(
+        DetectorMemory, "save", lambda _self, detector, _frames: saved.append(detector.rows.now)
+    )
+
+    async def due() -> list[bool]:
+        hub = Hub(tmp_path)
+        await hub.tick()
+        saved.clear()
+        hub.clock.advance(SAVED_EVERY_S)
+        await hub.tick()
+        return [hub.clock.wall() == now for now in saved]
+
+    # When it is due, and when it stops.
+    assert asyncio.run(due()) == [True, True]
+
+
+def test_a_file_that_cannot_be_written_is_a_problem(tmp_path: Path) -> None:
+    async def problem() -> str:
+        (tmp_path / "file").touch()
+        hub = Hub(tmp_path / "file")
+        await hub.tick()
+        return hub.running.problem
+
+    assert str(tmp_path / "file") in asyncio.run(problem())

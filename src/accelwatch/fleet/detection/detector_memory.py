@@ -83,6 +83,7 @@ class DetectorMemory:
         self._file: KeptFile[_Saved] | None = None
         if path is not None:
             self._file = KeptFile(path, _decoded, _LOSS, most_bytes=MOST_BYTES)
+        self._has_loaded = False
         self._saved: _Saved | None = None
         self._pending: _Pending | None = None
         self._due_at: float | None = None
@@ -94,11 +95,12 @@ class DetectorMemory:
         return self._complaint or ("" if self._file is None else self._file.problem)
 
     def load(self) -> None:
-        """Read the file, before the first frame.
+        """Read the file, once; the first frame does where nobody has before.
 
         One that is damaged, of another version or of other signals is set aside, which is logged.
         """
-        if self._file is not None:
+        if self._file is not None and not self._has_loaded:
+            self._has_loaded = True
             remove_interrupted(self._file.path)
             self._saved = self._file.load()
 
@@ -108,6 +110,7 @@ class DetectorMemory:
         Rows whose device was replaced or whose node was rebooted have none, as without a restart.
         """
         if self._due_at is None:
+            self.load()
             self._due_at = frame.now + SAVED_EVERY_S
             self._start(frame)
         elif detector.fusion is None:

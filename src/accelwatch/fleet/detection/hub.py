@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
 
 from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.base.slices import LongWork
@@ -9,6 +10,7 @@ from accelwatch.detection.detector import Detector
 from accelwatch.detection.frame import Frame
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.detection.signals.signal import ANY
+from accelwatch.fleet.detection.detector_memory import FILE, DetectorMemory
 from accelwatch.fleet.detection.frames import Frames
 from accelwatch.fleet.detection.past_faults import identities_of, past_incidents
 from accelwatch.fleet.detection.running import FleetDetector
@@ -95,8 +97,9 @@ def detector_of(
     fleet: Fleet,
     windows: Callable[[], Iterable[Maintenance] | None],
     faults: Callable[[], Iterable[Fault]] = tuple,
+    folder: Path | None = None,
 ) -> FleetDetector:
-    """The detector of a hub.
+    """The detector of a hub, which keeps what it knows in a folder that is its own.
 
     `windows` are those of maintenance that are announced, `faults` the confirmed ones of the past.
     """
@@ -110,4 +113,5 @@ def detector_of(
 
     frames = Frames(FleetEventHistory(fleet), INTERVAL_S, in_maintenance=working)
     past = HubPast(fleet, faults)
-    return FleetDetector(frames, HubColumns(fleet, frames), past.record)
+    memory = DetectorMemory(None if folder is None else folder / FILE)
+    return FleetDetector(frames, HubColumns(fleet, frames), past.record, memory)

@@ -14,6 +14,7 @@ from accelwatch.detection.finding import Finding, Scope
 from accelwatch.detection.frame import Frame
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.vocabulary.detector_names import SUBJECTS
+from accelwatch.fleet.detection.detector_memory import DetectorMemory
 from accelwatch.fleet.detection.frames import Frames
 from accelwatch.fleet.rules.columns.detector_facts import DetectorFacts
 from accelwatch.fleet.rules.columns.rule_context import TableViews
@@ -43,10 +44,14 @@ class FleetDetector:
         frames: Frames,
         own_columns: OwnColumns | None = None,
         before_frame: BeforeFrame | None = None,
+        memory: DetectorMemory | None = None,
     ) -> None:
         """With columns of its own the passes run in a thread, the loop goes on meanwhile, and what is
         found counts from the next tick on; else they run in place over the columns of the rules.
+
+        `memory` keeps what is known over restarts, in the thread; without a thread nothing is kept.
         """
+        self._memory = memory or DetectorMemory(None)
         self._before_frame = before_frame
         self.detector = Detector()
         self.frames = frames
@@ -59,6 +64,11 @@ class FleetDetector:
     def needs(self) -> Needs:
         """What the columns of the rules have to be asked for besides."""
         return self.frames.needs if self._own_columns is None else Needs()
+
+    @property
+    def problem(self) -> str:
+        """Why what it knows is not kept over a restart; empty while all is well."""
+        return self._memory.problem
 
     async def detect(self, columns: TableViews, work: LongWork) -> None:
         """Look at columns that have just been brought to this moment, if it is time."""
@@ -79,12 +89,21 @@ class FleetDetector:
 
     async def _detect_in_thread(self, frame: Frame) -> None:
         try:
-            await asyncio.to_thread(self.detector.detect, frame)
+            await asyncio.to_thread(self._next_frame, frame)
         except Exception:
             # What it knows may be half written; rules go on, and it begins anew.
             logger.exception("the detector failed and starts anew without its baselines")
             self.detector = Detector()
         self._publish(frame)
+        if self._memory.is_due(frame.now):
+            await self._save()
+
+    def _next_frame(self, frame: Frame) -> None:
+        self._memory.restore(self.detector, self.frames, frame)
+        self.detector.detect(frame)
+
+    async def _save(self) -> None:
+        await asyncio.to_thread(self._memory.save, self.detector, self.frames)
 
     async def between_frames(self) -> Detector:
         """The detector while it looks at no frame: up to the next `await` of who asks."""
@@ -92,9 +111,10 @@ class FleetDetector:
         return self.detector
 
     async def stop(self) -> None:
-        """Wait for the frame that is being looked at."""
+        """Wait for the frame that is being looked at, and write down what is known."""
         if self._running is not None:
             await self._running
+        await self._save()
 
     def _publish(self, frame: Frame) -> None:
         findings = tuple(self.detector.findings.values())

@@ -180,7 +180,12 @@ class Hub:
             from accelwatch.fleet.detection.hub import detector_of
             from accelwatch.fleet.rules.evaluator import FleetEvaluator
 
-            self.detector = detector_of(self.fleet, self._maintenance, lambda: self.faults.faults)
+            self.detector = detector_of(
+                self.fleet,
+                self._maintenance,
+                lambda: self.faults.faults,
+                self._state_dir if self.fleet.owns_folder else None,
+            )
             evaluator = FleetEvaluator(self.fleet, self.detector)
             runner = RuleRunner(
                 evaluator,
@@ -195,7 +200,7 @@ class Hub:
                     self._rule_acts,
                 ),
             )
-            runner.unread = lambda: self.fleet.unread
+            runner.unread = self._unread_state
             await runner.start()
             self.rules = runner
             await self._act(evaluator, runner, settings)
@@ -208,6 +213,11 @@ class Hub:
 
     def _findings(self) -> "tuple[Finding, ...]":
         return () if self.detector is None else self.detector.facts.findings
+
+    def _unread_state(self) -> tuple[str, ...]:
+        """Which state cannot be kept or was not read, and why."""
+        of_detector = "" if self.detector is None else self.detector.problem
+        return (*self.fleet.unread, of_detector) if of_detector else self.fleet.unread
 
     def _rule_acts(self, rule: str) -> bool:
         """Whether a rule wants something done, whether or not it asks a person before."""
