@@ -26,9 +26,14 @@ def once(*evidence: Evidence, prior: Prior | None = None) -> Fused:
         ([says(1, 5.0, 120.0), says(1, 5.0, 90.0, family="clock")], NONE),
         # Two channels of one family are one family.
         ([says(1, 5.0), says(1, 5.0, channel=Channel.DRIFT)], NONE),
-        ([says(1, 8.0, 240.0)], ALERTED),
-        ([says(1, 8.0, 210.0)], WATCHED),
-        ([says(1, 7.9, 240.0)], WATCHED),
+        ([says(1, 8.0, 240.0, family="clock")], ALERTED),
+        ([says(1, 8.0, 210.0, family="clock")], WATCHED),
+        ([says(1, 7.9, 240.0, family="clock")], WATCHED),
+        # Power and what it follows from are one thing, of which transients last for minutes.
+        ([says(1, 8.0, 570.0)], WATCHED),
+        ([says(1, 8.0, 600.0)], ALERTED),
+        ([says(1, 5.0), says(1, 5.0, family="compute")], NONE),
+        ([says(1, 5.0), says(1, 5.0, family="nvlink")], ALERTED),
         ([says(1, 8.0, 240.0, family="thermal")], WATCHED),
         ([says(1, 8.0, 600.0, family="thermal")], ALERTED),
         ([says(1, 6.0, 120.0)], WATCHED),
@@ -81,6 +86,36 @@ def test_what_a_device_says_of_its_host_is_of_its_node() -> None:
 
     assert fused.nodes.level.tolist() == [NONE, ALERTED, NONE]
     assert not fused.devices.level.any()
+
+
+@pytest.mark.parametrize(
+    ("rows", "score", "lasted_s", "level"),
+    [
+        ([0, 1, 2], 5.0, 240.0, ALERTED),
+        ([0, 1, 2], 5.0, 210.0, NONE),
+        ([0, 1, 2], 4.9, 240.0, NONE),
+        # Three of one node.
+        ([0, 1], 5.0, 240.0, NONE),
+        ([0, 1, 7], 5.0, 240.0, NONE),
+    ],
+)
+def test_most_devices_of_a_node_together_accuse_it(
+    rows: list[int], score: float, lasted_s: float, level: int
+) -> None:
+    of_four = tick(4)._replace(
+        frame=tick(4).frame._replace(node_of=np.array([0, 0, 0, 0, 0, 1, 2, 3]))
+    )
+    found = says(rows, score, lasted_s, family="thermal")
+
+    assert fuse(fresh(START), of_four, [found])[1].nodes.level.tolist() == [level, 0, 0, 0]
+
+
+def test_three_of_eight_devices_are_not_most() -> None:
+    shape = tick(4)
+    of_one = shape._replace(frame=shape.frame._replace(node_of=np.array([0, 0, 0, 0, 0, 0, 0, 1])))
+    found = says([0, 1, 2], 5.0, 240.0, family="thermal")
+
+    assert not fuse(fresh(START), of_one, [found])[1].nodes.level.any()
 
 
 def test_a_device_that_is_decisive_is_to_blame_itself() -> None:

@@ -8,22 +8,29 @@ class Family(NamedTuple):
     """What follows from a family's nature."""
 
     name: str
-    # What is wrong with it alone does little harm at once: it must last longer before it wakes somebody.
+    # What is wrong with it alone does little harm at once, or may be a transient of the work: it must
+    # last longer before it wakes somebody.
     is_mild: bool = False
+    # What it shows follows from how much a device does, and counts as one with others that do.
+    of_work: bool = False
     # It is the host's: what a device says of it is said of its node, unless that is decisive.
     of_node: bool = False
     # What many nodes have in common when all of them suffer in it; empty where that is their job.
     shared: str = ""
+    # It says more of who reads than of what is read: alone it is a watch at most.
+    of_reader: bool = False
     # What to do with a node that suffers in it and of which nothing more is known.
     advice: str = "exclude"
 
 
 FAMILIES: tuple[Family, ...] = (
-    Family("power"),
+    # One signal of 504 devices is beyond 8 for four minutes about once in two days, for ten minutes once
+    # in a week (4.4, whose rates are of 63 rows).
+    Family("power", is_mild=True, of_work=True),
     Family("thermal", is_mild=True, shared="cooling"),
     Family("clock"),
-    Family("compute"),
-    Family("memory"),
+    Family("compute", is_mild=True, of_work=True),
+    Family("memory", of_work=True),
     # The health of memory: corrected and uncorrected errors, rows that were given up.
     Family("ecc"),
     Family("nvlink"),
@@ -31,7 +38,9 @@ FAMILIES: tuple[Family, ...] = (
     Family("fabric", of_node=True, shared="fabric"),
     Family("storage", is_mild=True, of_node=True, shared="storage", advice="none"),
     Family("host", is_mild=True, of_node=True),
-    Family("scrape", is_mild=True, of_node=True, shared="monitoring", advice="none"),
+    Family(
+        "scrape", is_mild=True, of_node=True, shared="monitoring", of_reader=True, advice="none"
+    ),
     # What channels name that have no signals: presence, logs, hangs.
     Family("other", advice="none"),
 )

@@ -17,7 +17,16 @@ from accelwatch.detection.evidence import Evidence, Subject
 from accelwatch.detection.families import FAMILIES
 from accelwatch.detection.frame import DeviceState
 from accelwatch.detection.row_levels import ALERTED, NONE, WATCHED, Rise, RowLevels
-from accelwatch.detection.strength import AGREE, ALONE, WATCH, Strength, factors, strength
+from accelwatch.detection.strength import (
+    AGREE,
+    ALONE,
+    WATCH,
+    Strength,
+    causes,
+    factors,
+    strength,
+    with_most_devices,
+)
 from accelwatch.detection.tick import Tick
 
 # Intervals without a sample after which nothing can be said of a row.
@@ -100,6 +109,7 @@ def fuse(
     )
     of_nodes = strength(frame, evidence, Subject.NODE, factors(raised, prior.nodes))
     of_devices = strength(frame, evidence, Subject.DEVICE, factors(raised, prior.devices))
+    of_nodes = with_most_devices(of_nodes, of_devices, frame.node_of)
     # A fault of a device is confirmed by what its host suffers.
     helping = (of_nodes.agrees | of_nodes.confirms)[:, frame.node_of]
     # Nobody is woken for what is being worked on, and its ups and downs are no false alarms. Devices
@@ -175,7 +185,7 @@ def _subject(
 def _rise(combined: Strength, helping: Bools) -> Rise:
     """What this tick's evidence asks for."""
     own: Bools = np.logical_or.reduce(combined.agrees, axis=0)
-    families = (combined.agrees | combined.confirms | helping).sum(axis=0)
+    families = causes(combined.agrees | combined.confirms | helping)
     decisive: Bools = np.logical_or.reduce(combined.decisive, axis=0)
     together: Bools = own & (families >= 2)
     alone = combined.alone.any(axis=0)

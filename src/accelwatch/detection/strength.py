@@ -18,6 +18,8 @@ AGREE_S = 120.0
 ALONE = 8.0
 ALONE_S = 240.0
 ALONE_MILD_S = 600.0
+# Devices of a node that suffer alike: three, and half of them.
+LEAST_DEVICES, MOST_DEVICES = 3, 0.5
 WATCH = 6.0
 WATCH_S = 120.0
 CONFIRMING_S = 600.0
@@ -27,6 +29,7 @@ MOST_SCORE = 12.0
 _LEAST_PRIOR = 0.8
 
 _MILD = np.array([family.is_mild for family in FAMILIES])
+_OF_WORK = np.array([family.of_work for family in FAMILIES])
 _OF_NODE = [family.of_node for family in FAMILIES]
 
 
@@ -39,6 +42,8 @@ class Strength(NamedTuple):
     since: Floats
     # bool[F, R]: strong and long enough to agree with another family.
     agrees: Bools
+    # bool[F, R]: agrees, and for as long as one family alone needs.
+    lasts: Bools
     # bool[F, R]: agrees with one that does, and is never the only one.
     confirms: Bools
     # bool[F, R]: strong and long enough to wake somebody alone; to be watched alone.
@@ -59,9 +64,11 @@ def strength(
 ) -> Strength:
     """What is said of the rows of a subject; `factor` as `factors` gives it."""
     shape = factor.shape
-    agrees, confirms, alone, watched, decisive = (np.zeros(shape, dtype=np.bool_) for _ in range(5))
+    agrees, lasts, confirms, alone, watched, decisive = (
+        np.zeros(shape, dtype=np.bool_) for _ in range(6)
+    )
     score, since = np.zeros(shape), np.full(shape, np.inf)
-    result = Strength(score, since, agrees, confirms, alone, watched, decisive, factor)
+    result = Strength(score, since, agrees, lasts, confirms, alone, watched, decisive, factor)
     for item in evidence:
         position = position_of(item.family)
         if item.channel is Channel.PRIOR:
@@ -70,6 +77,32 @@ def strength(
         if (Subject.NODE if lifted else item.subject) is subject:
             _add(result, item, position, frame.node_of[item.rows] if lifted else item.rows)
     return result
+
+
+def causes(families: Bools) -> Indices:
+    """How many different things families, bool[F, R], say of rows, intp[R]: those of work are one."""
+    of_work: Bools = np.logical_or.reduce(families[_OF_WORK], axis=0)
+    return np.asarray(families[~_OF_WORK].sum(axis=0) + of_work)
+
+
+def with_most_devices(nodes: Strength, devices: Strength, node_of: Indices) -> Strength:
+    """Of nodes, with what most of each one's devices have in common.
+
+    Noise befalls one device, a fan or a port all of its node: that three devices and half of all agree
+    in a family is as much as two families of one.
+    """
+    count = nodes.score.shape[1]
+    of_node = np.bincount(node_of, minlength=count)
+    alone, score, since = nodes.alone.copy(), nodes.score.copy(), nodes.since.copy()
+    for position in np.flatnonzero(devices.lasts.any(axis=1)):
+        rows = np.flatnonzero(devices.lasts[position])
+        hit = np.bincount(node_of[rows], minlength=count)
+        most = (hit >= LEAST_DEVICES) & (hit >= MOST_DEVICES * of_node)
+        rows = rows[most[node_of[rows]]]
+        alone[position] |= most
+        np.maximum.at(score[position], node_of[rows], devices.score[position, rows])
+        np.minimum.at(since[position], node_of[rows], devices.since[position, rows])
+    return nodes._replace(alone=alone, score=score, since=since)
 
 
 def is_lifted(item: Evidence) -> bool:
@@ -106,5 +139,6 @@ def _add(to: Strength, item: Evidence, position: int, rows: Indices) -> None:
         return
     needed_s = ALONE_MILD_S if _MILD[position] else ALONE_S
     to.agrees[position, rows[(score >= AGREE) & (lasted >= AGREE_S)]] = True
+    to.lasts[position, rows[(score >= AGREE) & (lasted >= ALONE_S)]] = True
     to.alone[position, rows[(score >= ALONE) & (lasted >= needed_s)]] = True
     to.watched[position, rows[(score >= WATCH) & (lasted >= WATCH_S)]] = True

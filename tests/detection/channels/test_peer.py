@@ -62,6 +62,27 @@ def test_nodes_are_judged_too() -> None:
     assert (only(found).subject, only(found).rows.tolist()) == (Subject.NODE, [2])
 
 
+@pytest.mark.parametrize(
+    "series",
+    [("host_uptime_seconds",), ("fleet_target_clock_skew_seconds",), ("exporter_series",)],
+)
+def test_what_a_row_is_and_since_when_is_not_compared(series: tuple[str, ...]) -> None:
+    ticks = Ticks()
+    peer = ticks.started(Peer(TABLE))
+    for _ in range(10):
+        assert not peer.evidence(ticks.after(node_z={series: row(4, 0, r2=-12)}))
+        assert not peer.evidence(ticks.after(node_z={series: row(4, 0, r2=12)}))
+
+
+def test_how_a_node_is_read_confirms_at_most() -> None:
+    ticks = Ticks()
+    peer = ticks.started(Peer(TABLE))
+    series = ("fleet_target_read_duration_seconds",)
+    for _ in range(10):
+        found = peer.evidence(ticks.after(node_z={series: row(4, 0, r2=12)}))
+    assert (only(found).family, only(found).weight) == ("scrape", Weight.CONFIRMING)
+
+
 def test_missing_samples_say_nothing_and_cost_nothing() -> None:
     ticks, peer = Ticks(), Peer(TABLE)
     run(ticks, [9.0] * 6, peer)

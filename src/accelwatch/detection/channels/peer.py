@@ -23,7 +23,7 @@ from accelwatch.detection.tick import Residuals, Tick
 
 def compared(row: SignalRow) -> bool:
     """Whether peers say anything about it: counters of faults are judged by their episodes."""
-    return not row.errors
+    return not (row.errors or row.inventory)
 
 
 def badness(level: Level, residuals: Residuals, evaluated: Bools) -> Floats:

@@ -77,9 +77,15 @@ _MEMORY = (
     # Allocators take blocks and caches differ; a device without the job's memory is far below.
     SignalRow(("memory_used_bytes",), "memory", step=0.5 * _GIB, relative=0.02),
     # What the driver keeps is the same on the same model, but for some MiB.
-    SignalRow(("memory_reserved_bytes",), "memory", step=0.0625 * _GIB),
+    SignalRow(("memory_reserved_bytes",), "memory", step=0.0625 * _GIB, inventory=True),
     # Bytes that are not there any more; sizes do not vary.
-    SignalRow(("memory_size_bytes",), "memory", direction=Direction.LOW, step=0.0625 * _GIB),
+    SignalRow(
+        ("memory_size_bytes",),
+        "memory",
+        direction=Direction.LOW,
+        step=0.0625 * _GIB,
+        inventory=True,
+    ),
 )
 
 _NVLINK = (

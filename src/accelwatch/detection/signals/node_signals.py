@@ -33,9 +33,11 @@ _HOST = (
         ("host_pressure_ratio", "memory", "some"), "host", direction=Direction.HIGH, step=0.01
     ),
     # Seconds since boot: only a fall of it means something, by the structural channel.
-    SignalRow(("host_uptime_seconds",), "host", direction=Direction.LOW, step=3600.0),
+    SignalRow(
+        ("host_uptime_seconds",), "host", direction=Direction.LOW, step=3600.0, inventory=True
+    ),
     # Clocks in step are within milliseconds.
-    SignalRow(("host_clock_offset_seconds",), "host", step=0.005),
+    SignalRow(("host_clock_offset_seconds",), "host", step=0.005, inventory=True),
     SignalRow(("host_clock_synchronized",), "host", direction=Direction.LOW, step=0.5),
 )
 
@@ -56,6 +58,7 @@ _STORAGE = (
         step=4 * _GIB,
         relative=0.02,
         fold=Fold.MIN,
+        inventory=True,
     ),
     # Requests a second: a rank that saves more than others has more of them.
     SignalRow(
@@ -149,7 +152,14 @@ _FABRIC = (
     faults(("host_network_carrier_changes_total", ANY), "fabric", Fold.SUM),
     faults(("host_network_errors_total", ANY, "receive", "drop"), "fabric", Fold.SUM),
     # Interfaces that nobody uses are down for ever: how many are up, not whether all are.
-    SignalRow(("host_network_up", ANY), "fabric", direction=Direction.LOW, step=0.1, fold=Fold.SUM),
+    SignalRow(
+        ("host_network_up", ANY),
+        "fabric",
+        direction=Direction.LOW,
+        step=0.1,
+        fold=Fold.SUM,
+        inventory=True,
+    ),
     # A megabyte a second of ssh, logs and scrapes is nobody's load.
     SignalRow(
         ("host_network_bytes_total", ANY, ANY),
@@ -180,12 +190,19 @@ _SCRAPE = (
         relative=0.25,
     ),
     # Skews of up to half a minute are usual, and constant for a node: 80 s are not.
-    SignalRow(("fleet_target_clock_skew_seconds",), "scrape", step=10.0),
+    SignalRow(("fleet_target_clock_skew_seconds",), "scrape", step=10.0, inventory=True),
     # Series differ with processes and mounts; a device is some forty of them.
-    SignalRow(("exporter_series",), "scrape", direction=Direction.LOW, step=2.0, relative=0.01),
+    SignalRow(
+        ("exporter_series",),
+        "scrape",
+        direction=Direction.LOW,
+        step=2.0,
+        relative=0.01,
+        inventory=True,
+    ),
     # Whole devices.
-    SignalRow(("devices", "ok"), "scrape", direction=Direction.LOW, step=0.1),
-    SignalRow(("devices", "lost"), "scrape", direction=Direction.HIGH, step=0.1),
+    SignalRow(("devices", "ok"), "scrape", direction=Direction.LOW, step=0.1, inventory=True),
+    SignalRow(("devices", "lost"), "scrape", direction=Direction.HIGH, step=0.1, inventory=True),
 )
 
 NODE_SIGNALS: tuple[SignalRow, ...] = (*_HOST, *_STORAGE, *_FABRIC, *_SCRAPE)

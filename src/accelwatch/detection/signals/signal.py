@@ -55,6 +55,9 @@ class SignalRow(NamedTuple):
     phase: bool = False
     # Whether it counts faults: judged by the counter channel, not against peers.
     errors: bool = False
+    # Whether it says what a row is, or since when: sizes, inventory, uptime, clocks. Healthy rows differ
+    # in it for ever, so that neither peers nor the own past say anything.
+    inventory: bool = False
 
 
 def faults(series: Series, family: str, fold: Fold | None = None) -> SignalRow:

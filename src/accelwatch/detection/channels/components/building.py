@@ -7,6 +7,7 @@ import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats, Indices
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
+from accelwatch.detection.families import FAMILIES, position_of
 from accelwatch.detection.frame import DeviceState, Frame, NodeState
 from accelwatch.detection.tick import Tick
 
@@ -49,10 +50,11 @@ def by_family(
             continue
         first = scores[:, rows].argmax(axis=0)
         started = since[positions[first], rows]
+        of_reader = FAMILIES[position_of(family)].of_reader
         results.append(
             Evidence(
                 channel=channel,
-                weight=weight,
+                weight=Weight.CONFIRMING if of_reader else weight,
                 family=family,
                 subject=subject,
                 rows=rows,
