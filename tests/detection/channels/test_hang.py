@@ -5,7 +5,7 @@ import pytest
 
 from accelwatch.detection.channels.hang import Hang
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
-from accelwatch.detection.frame import DeviceState
+from accelwatch.detection.frame import DeviceState, NodeState
 from support.detection.restarts import restore
 from support.detection.ticks import LOAD, POWER, RECEIVED, SENT, TABLE, Ticks, only, row
 
@@ -47,6 +47,20 @@ class Job:
         self.power = np.full(16, 250.0)
         self.traffic = np.zeros(16)
         self.fabric = np.zeros(4)
+
+
+@pytest.mark.parametrize(("silent", "ticks"), [({3}, 2), ({2, 3}, 4), (set(), 4)])
+def test_a_job_that_waits_for_a_silent_node(silent: set[int], ticks: int) -> None:
+    job = Job()
+    job.run(40)
+    job.hangs()
+    job.ticks.node_state = dict.fromkeys(silent, NodeState.DOWN)
+    assert job.run(ticks - 1) == []
+    found = job.run(1)
+    assert of_jobs(found)
+    culprits = [item.rows.tolist() for item in found if item.cause == "node_silent"]
+    # Two of four are no culprit.
+    assert culprits == ([[3]] if silent == {3} else [])
 
 
 def of_jobs(found: list[Evidence]) -> list[Evidence]:

@@ -3,7 +3,7 @@ import pytest
 
 from accelwatch.detection.channels.relation import Relation
 from accelwatch.detection.evidence import Channel, Evidence, Weight
-from support.detection.ticks import CLOCK, LOAD, POWER, RECEIVED, SENT, TABLE, Ticks, only
+from support.detection.ticks import CLOCK, LOAD, POWER, RECEIVED, SENT, TABLE, Ticks, only, row
 
 
 class Machine:
@@ -18,6 +18,8 @@ class Machine:
         self.extra_w = 0.0
         # What all draw more than before, and of whom power is read.
         self.other_work_w, self.known = 0.0, range(16)
+        # Standard deviations of device 5 from its peers; by how much each draws more or less now.
+        self.power_z, self.scatter_w = np.nan, 0.0
         self.lost_share = 0.0
         self.period = 40
         # NaN where the clock is not read.
@@ -30,7 +32,7 @@ class Machine:
             load = np.full(16, 0.99 if busy else 0.1) + self.random.normal(0, 0.003, 16)
             power = 70 + 300 * load + 100 * self.clock / 1e9 + self.random.normal(0, 2, 16)
             power[5] += self.extra_w
-            power += self.other_work_w
+            power += self.other_work_w + self.scatter_w * np.linspace(-1, 1, 16)
             power[np.isin(np.arange(16), self.known, invert=True)] = np.nan
             sent = np.full(16, 1e9) + self.random.normal(0, 1e7, 16)
             received = sent.copy()
@@ -43,7 +45,8 @@ class Machine:
                         CLOCK: self.reported_clock * self.clock,
                         RECEIVED: received,
                         SENT: sent,
-                    }
+                    },
+                    device_z={POWER: row(16, np.nan, r5=self.power_z)},
                 )
             )
         return found
@@ -62,7 +65,39 @@ def test_power_that_no_longer_follows_its_load() -> None:
     assert found.score[0] >= 8.0
     assert found.signal.tolist() == [TABLE.devices.position(*POWER)]
     # It does not become the rule within hours.
-    assert only(machine.run(400)).score[0] >= 8.0
+    assert only(machine.run(360)).score[0] >= 8.0
+
+
+def test_a_device_at_rest_breaks_no_relation() -> None:
+    machine = Machine()
+    machine.run(400)
+    machine.extra_w = -60.0
+    # The last forty ticks of a period are at rest.
+    assert machine.run(80) == []
+
+
+def test_who_draws_what_its_peers_draw_is_in_order() -> None:
+    machine = Machine()
+    machine.run(400)
+    machine.extra_w, machine.power_z = -60.0, -4.9
+    assert machine.run(10) == []
+    machine.power_z = -5.1
+    assert only(machine.run(10)).rows.tolist() == [5]
+
+
+def test_another_job_has_another_relation() -> None:
+    machine = Machine()
+    machine.run(400)
+    machine.ticks.jobs = ("other",)
+    machine.extra_w = -60.0
+    assert machine.run(40) == []
+
+
+def test_work_that_breaks_the_relation_of_each_by_another_amount_is_work() -> None:
+    machine = Machine()
+    machine.run(400)
+    machine.scatter_w = 20.0
+    assert machine.run(20) == []
 
 
 def test_a_link_that_receives_less_than_it_sends() -> None:

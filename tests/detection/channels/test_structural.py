@@ -64,6 +64,12 @@ def test_a_device_that_was_never_seen_has_not_gone() -> None:
     assert run(ticks, started(ticks), 20) == []
 
 
+def test_a_node_that_was_never_seen_is_no_sum_of_infinities() -> None:
+    ticks = Ticks(silent={1})
+    with np.errstate(all="raise"):
+        assert run(ticks, started(ticks), 3) == []
+
+
 def test_all_devices_of_a_node_are_the_matter_of_its_collector() -> None:
     ticks = Ticks()
     structural = started(ticks)
@@ -137,20 +143,28 @@ def test_an_exporter_that_repeats_itself_is_the_nodes_matter() -> None:
         found = structural.evidence(
             ticks.after({POWER: power}, device_median={POWER: float(power[0])})
         )
-    assert only(found).cause == "exporter_frozen"
+    assert (only(found).cause, only(found).weight) == ("exporter_frozen", Weight.CONFIRMING)
     assert only(found).rows.tolist() == [1]
 
 
-def test_one_silent_node_and_many() -> None:
-    ticks = Ticks(count=40, per_node=4, node_state={1: NodeState.DOWN})
+def test_a_node_that_answers_again_soon_had_a_gap_and_one_that_does_not_is_down() -> None:
+    ticks = Ticks(count=40, per_node=4)
     structural = started(ticks)
+    run(ticks, structural, 3)
+    ticks.silent, ticks.node_state = {1}, {1: NodeState.DOWN}
     assert run(ticks, structural, 1) == []
+    gap = only(run(ticks, structural, 1))
+    assert (gap.cause, gap.rows.tolist(), gap.weight) == ("node_silent", [1], Weight.CONFIRMING)
+    assert only(run(ticks, structural, 7)).weight is Weight.CONFIRMING
     found = only(run(ticks, structural, 1))
     assert (found.cause, found.rows.tolist(), found.weight) == (
         "node_silent",
         [1],
         Weight.DECISIVE,
     )
+
+
+def test_many_silent_nodes_are_nobodys_matter() -> None:
     ticks = Ticks(count=40, per_node=4, node_state=dict.fromkeys((1, 2, 3), NodeState.DOWN))
     found = only(run(ticks, started(ticks), 2))
     assert (found.cause, found.advice, found.weight) == (
@@ -165,6 +179,7 @@ def test_nodes_that_have_been_out_for_long_do_not_hide_one_that_goes_now() -> No
     structural = started(ticks)
     for node in (1, 2, 3):
         ticks.node_state[node] = NodeState.DOWN
+        ticks.silent.add(node)
         found = run(ticks, structural, 30)
     assert only(found).rows.tolist() == [1, 2, 3]
 

@@ -22,6 +22,8 @@ _MOST = 0.8
 _LITTLE_POWER = 0.6
 _NO_TRAFFIC = 0.02
 _TICKS = 4
+# A job that stands still and misses a node waits for it: two ticks, as all of structure (4.2, S).
+_TICKS_SILENT = 2
 # A job of one device has nobody to wait for.
 _FEWEST = 2
 # Ten minutes at 30 s: after a start or a load a job has no past.
@@ -77,7 +79,8 @@ class Hang(ChannelState):
             kept.codes["ticks"][rows] = min(ticks, _TICKS)
             started = float(np.nanmin(np.append(kept.floats["since"][rows], tick.frame.now)))
             kept.floats["since"][rows] = started if hung else np.nan
-            if ticks >= _TICKS:
+            silent = suspects.silent_nodes(tick.frame, rows)
+            if ticks >= (_TICKS_SILENT if silent.size else _TICKS):
                 results.append(_of_job(int(code), started, tick.frame.now))
                 stopped = kept.floats["stopped"]
                 results += suspects.evidence(tick, rows, read.load, stopped, started)

@@ -53,8 +53,8 @@ _CONDITIONS = (
     _Condition("device_gone", "all_devices_gone", Weight.DECISIVE, 12.0, "reboot", _TICKS),
     _Condition("device_unreadable", "devices_unreadable", Weight.DECISIVE, 12.0, "reset", _TICKS),
     _Condition("signals_gone", "signals_gone", Weight.STATISTICAL, _FAMILY_SCORE, "", _TICKS),
-    # `frozen` has counted ten ticks already.
-    _Condition("values_frozen", "exporter_frozen", Weight.STATISTICAL, 8.0, "", 1),
+    # `frozen` has counted ten ticks already. Alone it is the collector's (4.2, S).
+    _Condition("values_frozen", "exporter_frozen", Weight.CONFIRMING, 6.0, "", 1),
 )
 
 
@@ -139,7 +139,7 @@ class Structural(ChannelState):
         )
         return results + of_rows(
             Channel.STRUCTURAL,
-            Weight.STATISTICAL,
+            Weight.STATISTICAL if condition.weight is Weight.DECISIVE else condition.weight,
             Subject.NODE,
             "scrape",
             nodes,
@@ -157,8 +157,9 @@ def _gone(frame: Frame) -> Bools:
     """bool[N]: its node answers and does not list it; never of one that was never seen."""
     node_fresh = _age(frame, frame.node_sampled) < frame.interval_s * 1.5
     # Its sample is older than its node's by two intervals.
-    behind = frame.node_sampled[frame.node_of] - frame.device_sampled >= frame.interval_s * 1.5
     observed = np.isfinite(frame.device_sampled)
+    newest = np.where(observed, frame.device_sampled, np.inf)
+    behind = frame.node_sampled[frame.node_of] - newest >= frame.interval_s * 1.5
     return np.asarray(node_fresh[frame.node_of] & behind & observed)
 
 

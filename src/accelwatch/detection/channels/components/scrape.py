@@ -25,6 +25,10 @@ _TICKS = 2
 # Nodes that go silent within 5 min of one another go by one cause (4.1, step 6: 20 % of a group).
 _TOGETHER_S = 300.0
 _MANY = 0.2
+# Exporters that start again are back after 90 s, and ten samples in a row are not missed by chance, of
+# which one in twenty is at worst (5.1): who is silent for 5 min is down. Until then it is a gap, unless
+# its job stands still, which is the matter of the channel of hangs.
+_DOWN_S = 300.0
 # Confirms: between 5, which combines, and 8, which weighs alone (4.3).
 _SCORE = 6.0
 
@@ -48,18 +52,21 @@ def evidence(memory: Memory, level: Level, tick: Tick) -> list[Evidence]:
     memory.floats["since"] = since
     present = ticks >= _TICKS
     many = _with_many(since[0]) & present[0]
+    silent_s = frame.now - np.where(np.isfinite(frame.node_sampled), frame.node_sampled, since[0])
+    down = present[0] & ~many & (silent_s >= _DOWN_S)
     results = of_rows(
         Channel.STRUCTURAL,
         Weight.DECISIVE,
         Subject.NODE,
         "other",
-        present[0] & ~many,
+        down,
         since=since[0],
         now=frame.now,
         score=12.0,
         advice="reboot",
         cause="node_silent",
     )
+    results += _confirming(present[0] & ~many & ~down, since[0], frame.now, "node_silent", "")
     # Many at once: a switch, power, or who reads them.
     results += _confirming(many, since[0], frame.now, "many_nodes_silent", "wait")
     for at in range(1, len(_CAUSES)):

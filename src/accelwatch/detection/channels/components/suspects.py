@@ -5,7 +5,7 @@ import numpy as np
 from accelwatch.detection.arrays import Bools, Floats, Indices
 from accelwatch.detection.channels.components.building import of_rows
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
-from accelwatch.detection.frame import DeviceState
+from accelwatch.detection.frame import DeviceState, Frame, NodeState
 from accelwatch.detection.tick import Tick
 
 # Everybody else is at 0.9 and more: one at less than half of it does not wait, but is dead
@@ -21,11 +21,26 @@ _HINT = 6.0
 def evidence(
     tick: Tick, rows: Indices, load: Floats, stopped: Floats, started: float
 ) -> list[Evidence]:
-    """Of a job of these devices: those that differ; otherwise the node that stopped first, if one did.
+    """Of a job of these devices: nodes that are silent, else devices that differ, else the node that
+    stopped first, if one did.
 
     `load` and `stopped` (Unix seconds; NaN: it did not) are float64[N].
     """
     frame = tick.frame
+    silent = silent_nodes(frame, rows)
+    if silent.size:
+        return of_rows(
+            Channel.HANG,
+            Weight.DECISIVE,
+            Subject.NODE,
+            "other",
+            _mask(silent, frame.maintenance.size),
+            since=np.full(frame.maintenance.size, started),
+            now=frame.now,
+            score=12.0,
+            advice="reboot",
+            cause="node_silent",
+        )
     gone = np.isin(frame.device_state[rows], (DeviceState.LOST, DeviceState.UNREADABLE))
     differs = rows[gone | (load[rows] < _IDLE)]
     since = np.full(frame.job.size, started)
@@ -57,6 +72,13 @@ def evidence(
         advice="exclude",
         cause="stopped_first",
     )
+
+
+def silent_nodes(frame: Frame, rows: Indices) -> Indices:
+    """Nodes of these devices that do not answer; none where they are too many to be one's own matter."""
+    nodes = np.unique(frame.node_of[rows])
+    silent = nodes[frame.node_state[nodes] == NodeState.DOWN]
+    return silent if silent.size <= max(1.0, _FEW * nodes.size) else silent[:0]
 
 
 def _mask(rows: Indices, size: int) -> Bools:
