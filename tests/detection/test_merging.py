@@ -175,6 +175,11 @@ def test_few_nodes_are_findings_of_their_own(count: int, rows: list[int]) -> Non
     assert [each.scope for each in found] == [Scope.DEVICE] * len(rows)
 
 
+def test_three_nodes_of_many_share_what_their_family_names() -> None:
+    (found,) = Detector(60).at(0, says([0, 2, 4], 9.0, family="thermal"))
+    assert (found.key, found.advice) == ("group/cooling", "wait")
+
+
 def test_nodes_that_follow_one_another_slowly_have_no_common_cause() -> None:
     detector = Detector()
     for time, rows in ((0, [0]), (301, [0, 2]), (602, [0, 2, 4])):

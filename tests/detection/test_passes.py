@@ -87,6 +87,26 @@ def test_nodes_in_maintenance_are_no_phase() -> None:
     assert not advance(state, fleet.frame()).devices.held.any()
 
 
+def test_who_is_new_is_compared_with_how_its_peers_differ() -> None:
+    state, fleet = DetectorState(), Fleet(8)
+    # 5 degrees between devices (design 5.2), and one that is 2.5 sd above them.
+    fleet.heat = fleet.heat + np.random.default_rng(4).normal(0.0, 5.0, len(fleet.node_of))
+    fleet.heat[:8] = fleet.heat.mean() + 12.5
+    away = np.zeros(8, dtype=np.bool_)
+    away[0] = True
+    fleet.maintenance = away
+    fleet.job[:8] = -1
+    _run(state, fleet, 240)
+    fleet.job[:8], fleet.maintenance = 0, np.zeros(8, dtype=np.bool_)
+    tick = _run(state, fleet, 2)
+    z = tick.devices.z[at(HEAT), :8]
+    assert np.isfinite(z).all()
+    assert z.max() < 5.0
+    # The others, whose habits are known, are compared with their own scatter.
+    fleet.heat[40] += 25.0
+    assert _run(state, fleet, 2).devices.z[at(HEAT), 40] > 8.0
+
+
 def test_an_own_offset_is_learned() -> None:
     state, fleet = DetectorState(), Fleet()
     fleet.heat[7] = 60.0
@@ -135,7 +155,7 @@ def test_devices_of_a_single_node_have_no_peers() -> None:
 
 def test_a_node_stands_out_among_the_nodes_of_its_job() -> None:
     state, fleet = DetectorState(), Fleet()
-    _run(state, fleet, _HOLD)
+    _run(state, fleet, 3 * _HOLD)
     frame = fleet.frame()
     frame.nodes[node_at(INTERRUPTS), 3] -= 0.7 * 300_000.0
     z = advance(state, frame).nodes.z[node_at(INTERRUPTS)]

@@ -44,6 +44,14 @@ def test_each_of_power_load_and_traffic_shows_a_phase(what: str) -> None:
     assert _on_hold(state, fleet)
 
 
+@pytest.mark.parametrize(("left", "expected"), [(0.85, False), (0.75, True)])
+def test_all_that_wait_for_a_slower_device_are_no_phase(left: float, expected: bool) -> None:
+    fleet = Fleet(8)
+    state = _warm(fleet)
+    fleet.watts[:] *= left
+    assert _on_hold(state, fleet) is expected
+
+
 def test_a_step_of_the_median_is_a_phase_though_each_member_is_noisy() -> None:
     fleet = Fleet(16)
     fleet.noise = 0.1

@@ -17,6 +17,10 @@ _LEARN_S = 60.0
 _WARM_S = 150.0
 _FAR = 8.0
 _SHARE = 0.05
+# Of the level, a deviation: phases differ by a third of their power and more (5.2). Where all wait for a
+# slower device, steps take up to a third longer (5.3) and the others draw and move a little less: that
+# is no phase, and the very moment at which they are to be compared.
+_LEAST = 0.2 / _FAR
 # One node that leaves the others is a fault, no phase, however few nodes there are.
 _NODES = 2
 
@@ -88,8 +92,9 @@ def _median_moved(level: LevelState, median: Floats) -> Bools:
 
 def _floor(level: LevelState, recent: Floats | Singles) -> Floats:
     layout = level.layout
+    relative = np.maximum(layout.relative[layout.phases, np.newaxis], _LEAST)
     step = layout.step[layout.phases, np.newaxis]
-    return np.maximum(step, layout.relative[layout.phases, np.newaxis] * np.abs(recent))
+    return np.asarray(np.maximum(step, relative * np.abs(recent)))
 
 
 def _follow_groups(

@@ -21,6 +21,8 @@ _SUDDEN = 2.0
 # A median absolute deviation, and a mean one, as a standard deviation of a normal distribution.
 _BY_MEDIAN = 1.4826
 _BY_MEAN = 1.2533
+# Between the quartiles of a normal distribution are so many standard deviations.
+_BY_QUARTILES = 1.349
 _CLIP = 12.0
 # What is farther out than this does not pull the offset by more.
 _PULL = 3.0
@@ -55,9 +57,11 @@ def residuals(level: LevelState, tick: Observed, on_hold: Bools, frozen: Bools) 
     )
     usual = _of_phase(level.rows.usual, phase)
     left = value - median
-    left -= _of_phase(level.rows.offset, phase)
+    offset = _of_phase(level.rows.offset, phase)
+    left -= offset
     _follow_deviation(level, tick, left, on_hold)
     scale = _scale(level, tick, alone, usual)
+    scale = np.hypot(scale, _unlearned(level, _spread(median, low, high), offset, phase))
     rows_on_hold = on_hold[code]
     z = np.clip(left / scale, -_CLIP, _CLIP)
     z[:, rows_on_hold] = np.nan
@@ -99,6 +103,29 @@ def _scale(level: LevelState, tick: Observed, alone: Bools, usual: Singles) -> F
     np.fmax(own, np.float32(_BY_MEAN) * level.rows.spread, out=own)
     np.copyto(scale, own, where=np.isnan(scale))
     return scale
+
+
+def _spread(median: Floats, low: Floats, high: Floats) -> Floats:
+    """Standard deviation of the members by their quartiles; 0 without peers.
+
+    By the nearer of both: a node that leaves a group of four pulls one of them.
+    """
+    half = np.minimum(high - median, median - low)
+    return np.nan_to_num(2.0 * half / _BY_QUARTILES)
+
+
+def _unlearned(level: LevelState, spread: Floats, offset: Singles, phase: Codes) -> Floats:
+    """float64[S, R]: how far rows may be off by a habit that is not learned yet; 0 without peers.
+
+    Devices in health differ for ever, by degrees and by a share of power: who is new in a group is
+    compared with how its members differ from one another, the less the longer it is known. A habit from
+    another group may be one of that group, however large it is.
+    """
+    learned = np.where(
+        phase == 0, level.rows.learned_s[0], np.where(phase == 1, *level.rows.learned_s[1:])
+    )
+    habit = np.maximum(spread, np.abs(offset))
+    return habit * _PRIOR_S / (learned + _PRIOR_S)
 
 
 def _learn(level: LevelState, tick: Observed, pull: Floats, phase: Codes, learns: Bools) -> None:

@@ -85,14 +85,6 @@ def test_who_draws_what_its_peers_draw_is_in_order() -> None:
     assert only(machine.run(10)).rows.tolist() == [5]
 
 
-def test_another_job_has_another_relation() -> None:
-    machine = Machine()
-    machine.run(400)
-    machine.ticks.jobs = ("other",)
-    machine.extra_w = -60.0
-    assert machine.run(40) == []
-
-
 def test_work_that_breaks_the_relation_of_each_by_another_amount_is_work() -> None:
     machine = Machine()
     machine.run(400)

@@ -96,9 +96,9 @@ class Relation(ChannelState):
         errors, has_peers = beside_peers(own, tick.devices.groups)
         # Who draws what its peers draw at the same work is in order, whatever was learned: below 5,
         # which is of weight in no combination (4.3).
-        for place, signal in enumerate((self._power, self._receives)):
+        for position, signal in enumerate((self._power, self._receives)):
             in_order = np.abs(values_at(tick.devices.z, signal)) < persistence.ENTRY
-            errors[place, has_peers[place] & in_order] = 0.0
+            errors[position, has_peers[position] & in_order] = 0.0
         now = tick.frame.now
         score, since = persistence.kept_level(self.devices, np.abs(errors), now)
         results: list[Evidence] = []

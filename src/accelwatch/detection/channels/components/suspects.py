@@ -77,7 +77,7 @@ def evidence(
 def silent_nodes(frame: Frame, rows: Indices) -> Indices:
     """Nodes of these devices that do not answer; none where they are too many to be one's own matter."""
     nodes = np.unique(frame.node_of[rows])
-    silent = nodes[frame.node_state[nodes] == NodeState.DOWN]
+    silent: Indices = nodes[frame.node_state[nodes] == NodeState.DOWN]
     return silent if silent.size <= max(1.0, _FEW * nodes.size) else silent[:0]
 
 
