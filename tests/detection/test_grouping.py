@@ -32,6 +32,28 @@ def test_five_devices_of_two_nodes_are_comparable() -> None:
     assert not device_groups(Fleet(1).frame(), np.full(8, -1)).groups.comparable.any()
 
 
+def _comparable_on_one_node(fleet: Fleet) -> bool:
+    frame = fleet.frame()._replace(one_node=True)
+    return bool(device_groups(frame, _none(fleet)).groups.comparable.any())
+
+
+def test_where_there_is_one_node_five_devices_of_its_job_are_comparable() -> None:
+    assert _comparable_on_one_node(Fleet(1, each=5))
+    assert not _comparable_on_one_node(Fleet(1, each=4))
+
+
+def test_where_there_is_one_node_devices_of_no_job_are_not_comparable() -> None:
+    fleet = Fleet(1)
+    fleet.job[:] = -1
+    assert not _comparable_on_one_node(fleet)
+
+
+def test_where_there_is_one_node_devices_of_other_models_are_not_comparable() -> None:
+    fleet = Fleet(1)
+    fleet.model[4:] = 1
+    assert not _comparable_on_one_node(fleet)
+
+
 def test_each_group_is_a_slice_of_the_order() -> None:
     fleet = Fleet(3)
     fleet.job[::2] = -1

@@ -70,6 +70,18 @@ def test_what_is_just_watched_is_not_compared_with_itself() -> None:
     assert not _on_hold(state, fleet)
 
 
+@pytest.mark.parametrize(("moved", "expected"), [(0, False), (1, False), (2, True)])
+def test_peers_of_one_node_are_on_hold_when_most_of_them_move(moved: int, expected: bool) -> None:
+    fleet, state = Fleet(1), DetectorState()
+    for _ in range(_WARM):
+        advance(state, fleet.frame()._replace(one_node=True))
+    # Three fall, and as many as make it most of them rise: the median stays.
+    fleet.watts[:3], fleet.watts[3 : 3 + moved] = 300.0, 900.0
+    tick = advance(state, fleet.frame()._replace(one_node=True))
+    assert tick.devices.groups.comparable.all()
+    assert bool(tick.devices.held.any()) is expected
+
+
 def test_a_group_without_peers_is_on_hold_when_most_of_it_moves() -> None:
     fleet = Fleet(1)
     state = _warm(fleet)

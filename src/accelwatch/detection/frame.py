@@ -100,3 +100,5 @@ class Frame(NamedTuple):
     # bool[M]: in an announced window of maintenance.
     maintenance: Bools
     events: tuple[FrameEvent, ...]
+    # Whether all there is to look at is one node: then devices of one job on it are peers.
+    one_node: bool = False

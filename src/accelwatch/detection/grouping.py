@@ -42,7 +42,12 @@ def device_groups(frame: Frame, stage: Indices) -> Grouping:
         )
         for row in first
     )
-    return _grouping(code, keys, frame.job[first], frame.node_of)
+    job = frame.job[first]
+    # Devices of one node share its cooling and power, so that they are peers only where there is no
+    # other node, and only by a job: without one, nobody says that they do the same work. What befalls
+    # all of them at once is then nobody's deviation.
+    nodes = np.where(frame.one_node & (job >= 0), 1, NODES)
+    return _grouping(code, keys, job, frame.node_of, nodes)
 
 
 def node_groups(frame: Frame) -> Grouping:
@@ -62,7 +67,8 @@ def node_groups(frame: Frame) -> Grouping:
         )
         for row in first
     )
-    return _grouping(code, keys, job[first], np.arange(rows, dtype=np.intp))
+    nodes = np.full(len(keys), NODES, dtype=np.intp)
+    return _grouping(code, keys, job[first], np.arange(rows, dtype=np.intp), nodes)
 
 
 def job_of_nodes(frame: Frame) -> Indices:
@@ -87,13 +93,16 @@ def _distinct(*columns: Indices) -> tuple[Indices, Indices]:
     return combined, first
 
 
-def _grouping(code: Indices, keys: tuple[GroupKey, ...], job: Indices, node: Indices) -> Grouping:
+def _grouping(
+    code: Indices, keys: tuple[GroupKey, ...], job: Indices, node: Indices, least_nodes: Indices
+) -> Grouping:
+    """`least_nodes` is intp[groups]: on how many nodes a group has to be to be compared."""
     count = len(keys)
     size = np.bincount(code, minlength=count)
     # Each pair of group and node once.
     pairs = np.unique(code * (int(node.max(initial=0)) + 1) + node)
     nodes = np.bincount(pairs // (int(node.max(initial=0)) + 1), minlength=count)
-    comparable = (size >= MEMBERS) & (nodes >= NODES) & (job != SHARED)
+    comparable = (size >= MEMBERS) & (nodes >= least_nodes) & (job != SHARED)
     groups = Groups(code, size, nodes, np.maximum(job, -1), comparable)
     order = np.argsort(code, kind="stable")
     starts = np.concatenate(([0], np.cumsum(size)))

@@ -76,7 +76,7 @@ def _members_moved(level: LevelState, tick: Observed, observed: Floats) -> Bools
     nodes = np.bincount(pairs[0], minlength=count)
     # Members that have no peers on other nodes change their phase when most of them do.
     return np.where(
-        groups.comparable,
+        groups.comparable & (groups.nodes >= _NODES),
         (many > _SHARE * groups.size) & (nodes >= _NODES),
         many > 0.5 * groups.size,
     )
