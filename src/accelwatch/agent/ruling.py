@@ -68,6 +68,7 @@ class Ruling:
         runner = RuleRunner(
             evaluator, settings.rules, self._folder, alerts=alerts, notifier_owner=owner
         )
+        evaluator.windows = lambda: runner.incident_store.muting.windows
         await runner.start()
         self._running = runner, evaluator, owner
         self._own.of_rules = runner.series

@@ -28,6 +28,8 @@ GROUPS_OF_A_NODE = frozenset({"node", "model"})
 Firing = Callable[[str, str], bool | None]
 # Why a device has no current value of something.
 Absence = Callable[[str, Key], str]
+# The environment of a device of a scene.
+MakeDevice = Callable[["Scene", str], "Device"]
 
 
 class RuleHistory:
@@ -100,8 +102,11 @@ class Scene:
         firing: Firing | None = None,
         listened: bool = True,
         absence: Absence = _unsaid,
+        make_device: MakeDevice | None = None,
     ) -> None:
         """`lookups` are by device id, that of `HOST` among them; `at` is monotonic, `now` Unix time.
+
+        `make_device` is for environments that know more than a `Device`.
 
         Where nobody has `listened` before now, an event that was not heard may have been all the same.
         """
@@ -112,10 +117,15 @@ class Scene:
         self.firing = firing
         self.listened = listened
         self.absence = absence
-        self.members = tuple(Device(self, device) for device in lookups if device != HOST)
+        self._make_device: MakeDevice = make_device or Device
+        self.members = tuple(self.device(device) for device in lookups if device != HOST)
         self._windows: dict[tuple[object, ...], float | None] = {}
         self._groups: dict[tuple[object, ...], Group] = {}
         self._group_of: dict[tuple[str, str], Group | None] = {}
+
+    def device(self, device: str) -> "Device":
+        """The environment of a device, or of `HOST`."""
+        return self._make_device(self, device)
 
     def close(self) -> None:
         """Nobody will ask any more: with its devices it is a circle, which would wait to be collected

@@ -2,15 +2,17 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from accelwatch.agent.feed import Feed
+from accelwatch.agent.rules.detected import RunsOnNode
 from accelwatch.agent.rules.facts import facts_of
 from accelwatch.agent.rules.rule_evaluator import NodeRuleEvaluator, node_rules
 from accelwatch.agent.rules.wake import Wake
 from accelwatch.alerting.evaluation.evaluator import IsNew
 from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.alerting.incidents.model.incident import Facts, Incident
+from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.alerting.rules.alert_states import AlertStates
 from accelwatch.alerting.rules.budget import Budgets
 from accelwatch.alerting.rules.document import Scope
@@ -47,6 +49,10 @@ class NodeEvaluator:
         self._last_state: object = None
         # What rules may cost.
         self.budgets = Budgets()
+        # Windows of maintenance that are announced here.
+        self.windows: Callable[[], Iterable[Maintenance]] = tuple
+        # As long as a rule asks for what it finds.
+        self._detector: RunsOnNode | None = None
         # Events before this process that an open incident rests on; the kernel tells them once.
         self._recalled: Sequence[ErrorEvent] = ()
         self._rule_evaluator = NodeRuleEvaluator({}, collect_s, budgets=self.budgets)
@@ -68,16 +74,40 @@ class NodeEvaluator:
         """As often as rules ask for, but nothing is judged more often than it is read."""
         before, self._interval_s = self._interval_s, max(requested_s, self.collect_s)
         if self._interval_s != before:
+            self._pace_detector()
             self._replace_rule_evaluator()
         return self._interval_s
 
     def set_rules(self, loaded: RuleSet, is_new: IsNew) -> None:
         """Other rules from now on."""
-        elsewhere = len(loaded.rules) - len(node_rules(loaded.rules))
+        evaluated_here = node_rules(loaded.rules)
+        elsewhere = len(loaded.rules) - len(evaluated_here)
         if elsewhere:
             logger.info("only a hub evaluates rules of jobs and racks count=%d", elsewhere)
         self._loaded, self._is_new = loaded, is_new
+        self._detect_if(any(rule.needs_detector for rule in evaluated_here.values()))
         self._replace_rule_evaluator()
+
+    def _detect_if(self, needed: bool) -> None:
+        """Have a detector from now on, or none. It goes on through a change of rules."""
+        if not needed:
+            self._detector = None
+        elif self._detector is None:
+            # numpy and the detector are loaded by those alone whose rules ask for it.
+            from accelwatch.base.single_thread import load_numpy
+
+            load_numpy()
+            from accelwatch.agent.detection.node_detector import NodeDetector
+
+            self._detector = NodeDetector(self._announced)
+            self._pace_detector()
+
+    def _announced(self) -> Iterable[Maintenance]:
+        return self.windows()
+
+    def _pace_detector(self) -> None:
+        if self._detector is not None:
+            self._detector.pace(self._interval_s)
 
     def _replace_rule_evaluator(self) -> None:
         before = self._rule_evaluator
@@ -87,6 +117,7 @@ class NodeEvaluator:
             is_new=self._is_new_event,
             budgets=self.budgets,
             recalled=self._recalled,
+            findings=self._detector,
         )
         self._rule_evaluator.adopt(before)
 
@@ -138,6 +169,8 @@ class NodeEvaluator:
 
     async def evaluate(self) -> list[VerdictChange]:
         """What has changed since the tick before."""
+        if self._detector is not None:
+            await self._detector.detect(self._feed.snapshot(), self.clock.monotonic())
         self._snapshot, self._last_state = self._feed.snapshot(), self._feed.state_key()
         return self._rule_evaluator.tick(self._snapshot, self.clock.monotonic())
 

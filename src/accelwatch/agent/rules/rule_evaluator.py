@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from accelwatch.agent.rules.detected import DetectedDevice, NodeFindings
+from accelwatch.agent.rules.new_events import NewEvents
 from accelwatch.agent.rules.snapshot_lookups import absence_of, lookups_of, reported_series
 from accelwatch.alerting.rules.budget import Budgets
 from accelwatch.alerting.rules.document import Scope
@@ -10,23 +12,19 @@ from accelwatch.alerting.rules.dormancy import Dormancy, Observed
 from accelwatch.alerting.rules.engine import Engine, Subject, Subjects
 from accelwatch.alerting.rules.rule import Rule, enabled_rules, needs_of
 from accelwatch.alerting.rules.verdict import Entity, VerdictChange
-from accelwatch.expr.scene import GROUPS_OF_A_NODE, HOST, Device, RuleHistory, Scene
+from accelwatch.expr.scene import GROUPS_OF_A_NODE, HOST, MakeDevice, RuleHistory, Scene
 from accelwatch.expr.vocabulary.peers import GROUPS
 from accelwatch.node.store.events import UNRESOLVED_S
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.schema.stream.context_encoder import EventNumbers
 
 # What a node can judge by itself; jobs and racks are judged by a hub.
 HERE = frozenset({Scope.DEVICE, Scope.NODE})
 
 
 class NodeRuleEvaluator:
-    """The verdicts of a set of rules on one node.
-
-    An event whose device is not known yet waits, for one without a device concerns all of them.
-    """
+    """The verdicts of a set of rules on one node."""
 
     def __init__(
         self,
@@ -38,12 +36,16 @@ class NodeRuleEvaluator:
         patience_s: float = UNRESOLVED_S,
         budgets: Budgets | None = None,
         recalled: Sequence[ErrorEvent] = (),
+        findings: NodeFindings | None = None,
     ) -> None:
-        """`interval_s` is the time between two ticks; an event that is no news is counted only."""
+        """`interval_s` is the time between two ticks; an event that is no news is counted only.
+
+        `findings` are those of a detector; without one, nothing is known of them.
+        """
         self._is_new = is_new
         self._listened = listened
         self._recalled = recalled
-        self._patience_s = patience_s
+        self._findings = findings
         self.rules = node_rules(rules)
         self.engine = Engine(self.rules, time.thread_time_ns, budgets)
         needs = needs_of(self.rules.values())
@@ -52,11 +54,7 @@ class NodeRuleEvaluator:
         self._series = needs.series
         # Those of these series that nobody has reported so far.
         self._absent: frozenset[Series] = needs.series
-        self._numbers = EventNumbers()
-        self._numbered: Mapping[int, ErrorEvent] = {}
-        # Events that are not heard yet, by number, and since when (monotonic).
-        self._waiting: dict[int, float] = {}
-        self._last = -1
+        self._events = NewEvents(patience_s)
         self._entities: dict[str, Entity] = {}
         self._host = ""
         # Unix time less monotonic time at the first tick: a clock that is set changes no age.
@@ -95,6 +93,9 @@ class NodeRuleEvaluator:
         for gone in self._entities.keys() - lookups.keys():
             self.history.forget(gone)
             del self._entities[gone]
+        if self._findings is not None:
+            answers = self._findings.lookup
+            lookups = {device: answers(device, lookup) for device, lookup in lookups.items()}
         for device, lookup in lookups.items():
             self.history.sample(at, device, lookup)
         self._record_events(snapshot, at)
@@ -106,7 +107,14 @@ class NodeRuleEvaluator:
             firing=self._is_firing,
             listened=self._listened,
             absence=lambda device, key: absence_of(snapshot, device, key),
+            make_device=self._make_device(),
         )
+
+    def _make_device(self) -> MakeDevice | None:
+        findings = self._findings
+        if findings is None:
+            return None
+        return lambda scene, device: DetectedDevice(scene, device, findings)
 
     def _steady(self, snapshot: Snapshot, at: float) -> float:
         """Unix time as it would be if nobody had set the clock."""
@@ -117,7 +125,7 @@ class NodeRuleEvaluator:
     def subjects(self, scene: Scene) -> Subjects:
         """Everybody who is judged."""
         devices = [Subject(self.entity(device.id), device) for device in scene.members]
-        host = Subject(self.entity(HOST), Device(scene, HOST))
+        host = Subject(self.entity(HOST), scene.device(HOST))
         return {Scope.DEVICE: devices, Scope.NODE: [host]}
 
     def entity(self, device: str) -> Entity:
@@ -137,28 +145,11 @@ class NodeRuleEvaluator:
         for before in recalled:
             now, ago_s = self._steady(snapshot, at), snapshot.time - before.time
             self.history.events.add(before, now, ago_s=ago_s)
-        self._numbers.assign(snapshot.events, snapshot.time)
-        numbered = self._numbers.numbered
-        if numbered is not self._numbered:
-            self._numbered = numbered
-            for number in numbered:
-                if number > self._last:
-                    self._waiting[number] = at
-            self._last = max(self._last, *numbered, -1)
-        for number, since in tuple(self._waiting.items()):
-            event = numbered.get(number)
-            if event is None:
-                del self._waiting[number]
-            elif _is_located(event) or at - since >= self._patience_s:
-                del self._waiting[number]
-                now, ago_s = self._steady(snapshot, at), snapshot.time - event.time
-                self.history.events.add(event, now, ago_s=ago_s, is_new=self._is_new(event))
+        for event in self._events.of(snapshot, at):
+            now, ago_s = self._steady(snapshot, at), snapshot.time - event.time
+            self.history.events.add(event, now, ago_s=ago_s, is_new=self._is_new(event))
 
 
 def node_rules(rules: Mapping[str, Rule]) -> dict[str, Rule]:
     """Those of the rules that a node can judge by itself."""
     return {id_: rule for id_, rule in enabled_rules(rules).items() if rule.scope in HERE}
-
-
-def _is_located(event: ErrorEvent) -> bool:
-    return bool(event.device_id) or not event.subject

@@ -1,4 +1,4 @@
-"""The names of what a hub's detector has found: `detector.alert`, `detector.node.family`.
+"""The names of what a detector has found: `detector.alert`, `detector.node.family`.
 
 Those without a subject are of the narrowest finding that concerns a device: of itself, of its node,
 of its job, of a group of nodes. Where nothing was found flags are not set and the rest is missing; where
