@@ -5,7 +5,8 @@
     python benchmarks/detection/detection_table.py --validation --json FILE
 
 Makes each trace in a temporary folder (or in --keep, where those that are there are used), runs
-every baseline and the shipped packs (`accelwatch rules backtest`) over it, and prints the table.
+every baseline, the detector alone and all shipped packs, that of the detector among them
+(`accelwatch rules backtest`) over it, and prints the table.
 `--lines` adds a detector by what it has printed: FOLDER/SEED.ndjson, lines as docs/history.md has them.
 Development seeds are 0 to 19; those of the validation, 100 to 119, run only as a whole: 55 days, at the
 published rate.
@@ -37,7 +38,8 @@ from traces.character import Settings
 from traces.fleet import Trace
 from traces.truth import TRUTH, read_truth
 
-PACKS = "shipped packs"
+# What a column is called, and the pack that is asked for; all of them without one.
+BACKTESTS = {"detector": "detector", "packs + detector": None}
 VALIDATION = range(100, 120)
 _PROGRAM = [sys.executable, "-m", "accelwatch"]
 
@@ -51,9 +53,10 @@ def baseline_lines(archive: Archive) -> dict[str, list[Line]]:
     return play(archive, [XidOnly(), limits, own, *peers], wanted)
 
 
-def pack_lines(folder: Path) -> list[Line]:
-    """What the shipped packs say of it, by the command that a person would use."""
+def pack_lines(folder: Path, pack: str | None) -> list[Line]:
+    """What a shipped pack, or all, say of it, by the command that a person would use."""
     command = [*_PROGRAM, "rules", "backtest", "--history", str(folder), "--format", "ndjson"]
+    command += [] if pack is None else ["--pack", pack]
     done = subprocess.run(command, capture_output=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr.decode())
@@ -72,9 +75,10 @@ def judged(settings: Settings, folder: Path, only: Sequence[str]) -> dict[str, O
         Trace(settings).write(folder)
     archive = Archive(folder / "archive")
     faults, windows = read_truth(folder / TRUTH), archive.maintenance()
-    found = baseline_lines(archive) if set(only) != {PACKS} else {}
-    if not only or PACKS in only:
-        found[PACKS] = pack_lines(folder / "archive")
+    found = baseline_lines(archive) if not only or set(only) - set(BACKTESTS) else {}
+    for name, pack in BACKTESTS.items():
+        if not only or name in only:
+            found[name] = pack_lines(folder / "archive", pack)
     fleet_days = settings.days * settings.nodes / 63.0
     return {
         name: judge(lines, faults, windows, fleet_days)
