@@ -16,8 +16,8 @@ import pytest
 from accelwatch.detection.saving.snapshot import Snapshot, digest_of, from_bytes, to_bytes
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
-from accelwatch.fleet.detection import detector_memory
-from accelwatch.fleet.detection.detector_memory import FILE
+from accelwatch.detector_file import detector_memory
+from accelwatch.detector_file.detector_memory import FILE
 from support.fleet.detector_process import (
     INTERVAL_S,
     LEARNED_S,

@@ -7,7 +7,7 @@ import pytest
 
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.finding import Finding
-from accelwatch.fleet.detection.detector_memory import (
+from accelwatch.detector_file.detector_memory import (
     AWAITED_S,
     FILE,
     SAVED_EVERY_S,

@@ -12,10 +12,10 @@ from accelwatch.base.slices import LongWork
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.finding import Finding
 from accelwatch.detection.frame import Frame
+from accelwatch.detector_file.detector_memory import FILE, SAVED_EVERY_S, DetectorMemory
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.line import Line
 from accelwatch.fleet.backtest.run import final_lines
-from accelwatch.fleet.detection.detector_memory import FILE, SAVED_EVERY_S, DetectorMemory
 from accelwatch.fleet.detection.frames import Frames
 from accelwatch.fleet.detection.hub import HubColumns
 from accelwatch.fleet.detection.running import FleetDetector

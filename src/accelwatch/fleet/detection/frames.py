@@ -12,9 +12,9 @@ from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
 from accelwatch.detection.signals.folding import FoldedSignal, sources_of
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.detection.signals.signal import SignalRow
+from accelwatch.detector_file.row_identities import RowIdentities
 from accelwatch.expr.needs import Needs
 from accelwatch.fleet.detection.identities import DeviceRows, NodeRows, row_values, same_columns
-from accelwatch.fleet.detection.row_identities import RowIdentities
 from accelwatch.fleet.detection.sources import STAGE_LABEL, UPTIME, needs_of
 from accelwatch.fleet.detection.states import NODE_STATES, codes_of
 from accelwatch.fleet.rules.columns.columns import Texts

@@ -10,7 +10,7 @@ from accelwatch.detection.detector import Detector
 from accelwatch.detection.frame import Frame
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.detection.signals.signal import ANY
-from accelwatch.fleet.detection.detector_memory import FILE, DetectorMemory
+from accelwatch.detector_file.detector_memory import FILE, DetectorMemory
 from accelwatch.fleet.detection.frames import Frames
 from accelwatch.fleet.detection.past_faults import identities_of, past_incidents
 from accelwatch.fleet.detection.running import FleetDetector

@@ -3,14 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from accelwatch.detection.arrays import Bools, Floats, Indices
+from accelwatch.detector_file.row_identities import BOOT_S, RowValues
 from accelwatch.fleet.rules.columns.columns import Texts
-
-# A boot moves the moment of the last boot by more than samples are late.
-BOOT_S = 180.0
-RowValues = npt.NDArray[np.object_]
 
 
 class NodeRows:

@@ -12,9 +12,9 @@ from accelwatch.detection.arrays import Indices
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.finding import Finding, Scope
 from accelwatch.detection.frame import Frame
+from accelwatch.detector_file.detector_memory import DetectorMemory
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.vocabulary.detector_names import SUBJECTS
-from accelwatch.fleet.detection.detector_memory import DetectorMemory
 from accelwatch.fleet.detection.frames import Frames
 from accelwatch.fleet.rules.columns.detector_facts import DetectorFacts
 from accelwatch.fleet.rules.columns.rule_context import TableViews

@@ -8,10 +8,14 @@ from typing import NamedTuple, Self
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from accelwatch.detection.arrays import Bools, Floats, Indices
 from accelwatch.detection.state_arrays import Moves
-from accelwatch.fleet.detection.identities import BOOT_S, RowValues
+
+# A boot moves the moment of the last boot by more than samples are late.
+BOOT_S = 180.0
+RowValues = npt.NDArray[np.object_]
 
 
 class _Document(msgspec.Struct, frozen=True):

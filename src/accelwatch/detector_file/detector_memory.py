@@ -1,4 +1,4 @@
-"""What a detector knows, in a file: baselines are days of work and outlive a restart of the hub.
+"""What a detector knows, in a file: baselines are days of work and outlive a restart.
 
 ```
 memory = DetectorMemory(folder / FILE)
@@ -17,7 +17,7 @@ meanwhile. The loop is not held, since everything large is done in small steps o
 
 import logging
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -36,11 +36,10 @@ from accelwatch.detection.saving.snapshot import (
 )
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
+from accelwatch.detector_file.row_identities import RowIdentities, arrivals, at_rows_of_now
 from accelwatch.files.atomic_file import remove_interrupted
 from accelwatch.files.damaged import set_aside
 from accelwatch.files.kept_file import KeptFile
-from accelwatch.fleet.detection.frames import Frames
-from accelwatch.fleet.detection.row_identities import RowIdentities, arrivals, at_rows_of_now
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +54,18 @@ OLDEST_S = 7 * 86400.0
 _AHEAD_S = 60.0
 _LOSS = "the detector learns anew what is usual"
 _IDENTITIES = "identities"
+
+
+class HasRows(Protocol):
+    """Who makes the frames, and knows who stands in their rows."""
+
+    def identities(self) -> RowIdentities:
+        """Who stands in the rows of the newest frame."""
+        ...
+
+    def restore(self, saved: RowIdentities) -> None:
+        """What nodes and devices in these rows said before a restart, as far as they are silent now."""
+        ...
 
 
 class _Saved(NamedTuple):
@@ -104,7 +115,7 @@ class DetectorMemory:
             remove_interrupted(self._file.path)
             self._saved = self._file.load()
 
-    def restore(self, detector: Detector, frames: Frames, frame: Frame) -> None:
+    def restore(self, detector: Detector, frames: HasRows, frame: Frame) -> None:
         """Give the rows of a frame the past that they had; before each tick, cheap when none is left.
 
         Rows whose device was replaced or whose node was rebooted have none, as without a restart.
@@ -136,7 +147,7 @@ class DetectorMemory:
         """Whether it is time to save, after the tick of `now` (Unix seconds)."""
         return self._due_at is not None and now >= self._due_at
 
-    def save(self, detector: Detector, frames: Frames) -> str:
+    def save(self, detector: Detector, frames: HasRows) -> str:
         """Write what is known after a tick; why the file stays as it was, or empty.
 
         Nothing is written while rows of the file have not come yet: it knows more than the detector.

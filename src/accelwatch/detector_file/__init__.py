@@ -1,0 +1,1 @@
+"""What a detector knows, in a file of a hub or an agent."""
