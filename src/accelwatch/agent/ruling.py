@@ -61,7 +61,9 @@ class Ruling:
         from accelwatch.alerting.evaluation.notifier_owner import NotifierOwner
         from accelwatch.alerting.evaluation.runner import RuleRunner
 
-        evaluator = NodeEvaluator(self._feed, self._clock, settings.collect.interval_s)
+        evaluator = NodeEvaluator(
+            self._feed, self._clock, settings.collect.interval_s, self._folder
+        )
         alerts = self._alerts(settings)
         hub = settings.hub
         owner = NotifierOwner(self._presence, hub.silent_s, beside=hub.beside)

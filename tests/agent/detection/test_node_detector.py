@@ -18,6 +18,7 @@ from accelwatch.base.clock import ManualClock
 from accelwatch.config.model import RuleSettings
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.frame import Frame
+from accelwatch.detector_file.detector_memory import FILE
 from accelwatch.expr.scene import HOST
 from accelwatch.expr.vocabulary.kleene import MISSING, Key, Missing, Value
 from accelwatch.schema.metrics import Series
@@ -168,13 +169,50 @@ def test_one_that_fails_begins_anew(
     assert fact(detector, LOST, "detector.device.alert") == 1.0
 
 
+def is_found_after_restart(folder: Path, *, keeps: bool) -> bool:
+    """Whether device 5, which has become hot, is found by the first frame of another process."""
+    node = WorkingNode()
+
+    async def story() -> bool:
+        before = NodeDetector(folder=folder)
+        await watch(before, node, 60)
+        overheats(node)
+        await watch(before, node, 60)
+        assert fact(before, HOT, "detector.alert") == 1.0
+        before.close()
+        if not keeps:
+            (folder / FILE).unlink()
+        after = NodeDetector(folder=folder)
+        # Monotonic time is another's.
+        await after.detect(node.next(), 7.0)
+        return fact(after, HOT, "detector.alert") == 1.0
+
+    return asyncio.run(story())
+
+
+def test_a_finding_goes_on_after_a_restart(tmp_path: Path) -> None:
+    assert is_found_after_restart(tmp_path, keeps=True)
+
+
+def test_without_its_file_a_detector_begins_anew(tmp_path: Path) -> None:
+    assert not is_found_after_restart(tmp_path, keeps=False)
+
+
+def test_it_is_saved_every_ten_minutes_too(tmp_path: Path) -> None:
+    detector, node = NodeDetector(folder=tmp_path), WorkingNode()
+    asyncio.run(watch(detector, node, 5))
+    assert not (tmp_path / FILE).exists()
+    asyncio.run(watch(detector, node, 6))
+    assert (tmp_path / FILE).exists()
+
+
 class Site:
     """An agent's evaluator and runner with the pack `detector`, over a node that works."""
 
     def __init__(self, folder: Path, **rules: object) -> None:
         self.node, self.clock = WorkingNode(), ManualClock()
         self.feed = FakeFeed(self.node.next())
-        self.evaluator = NodeEvaluator(self.feed, self.clock, 15.0)
+        self.evaluator = NodeEvaluator(self.feed, self.clock, 15.0, folder)
         settings = RuleSettings(interval_s=15.0, **rules)  # type: ignore[arg-type]
         self.runner = RuleRunner(self.evaluator, settings, folder)
 
@@ -195,10 +233,11 @@ def test_a_lost_device_is_an_incident_of_the_pack(tmp_path: Path) -> None:
         await site.minutes(2)
         [incident] = site.runner.open
         assert (incident.rule, incident.entity.device) == ("detector.device.reboot", LOST)
-        assert "device lost" in incident.evidence[0].text
+        assert "lost" in incident.evidence[0].text
         explained = site.evaluator.explain("detector.device.reboot", "n01/nvidia3")
         assert "detector.device.alert" in str(explained)
         await site.runner.stop()
+        assert (tmp_path / FILE).exists()
 
     asyncio.run(story())
 

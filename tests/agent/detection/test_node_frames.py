@@ -168,6 +168,21 @@ def test_a_clock_that_is_set_makes_no_minutes() -> None:
     assert second.now - first.now == 15.0
 
 
+def test_identities_are_those_of_the_newest_frame_and_of_before_where_devices_are_silent() -> None:
+    frames = NodeFrames()
+    silent = composed.view(1, device=composed.device(1, uuid=None, serial=None))
+    frames.frame(composed.snapshot(composed.view(0), silent, boot_time=5.0), 100.0, 15.0)
+    now = frames.identities()
+    assert (now.nodes, now.booted_at.tolist()) == (("n01",), [5.0])
+    assert now.serial.tolist() == [composed.device(0).serial, None]
+    before = now._replace(
+        uuid=np.array(["x", "y"], dtype=object), serial=np.array(["x", None], dtype=object)
+    )
+    frames.restore(before)
+    assert frames.identities().uuid.tolist() == [composed.device(0).uuid, "y"]
+    assert frames.identities().serial.tolist() == [composed.device(0).serial, None]
+
+
 def test_names_are_the_same_object_while_nothing_changes() -> None:
     frames = NodeFrames()
     names = frames.frame(composed.snapshot(), 100.0, 15.0).names

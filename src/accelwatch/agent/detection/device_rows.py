@@ -31,6 +31,18 @@ class DeviceRows:
         return [rows[device.id] for device in devices]
 
     @property
+    def who(self) -> list[tuple[str, str]]:
+        """The uuid and serial number of each row's device; empty where it has not said."""
+        return self._who
+
+    def restore(self, who: Sequence[tuple[str, str]]) -> None:
+        """What devices in these rows said before a restart, as far as they are silent now."""
+        self._who = [
+            (now[0] or saved[0], now[1] or saved[1])
+            for now, saved in zip(self._who, who, strict=True)
+        ]
+
+    @property
     def generation(self) -> Indices:
         """intp[rows]: another number where another device stands."""
         return np.array(self._generation, dtype=np.intp)

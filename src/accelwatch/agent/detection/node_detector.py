@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 
 from accelwatch.agent.detection.node_frames import NodeFrames
 from accelwatch.alerting.incidents.model.silence import Maintenance
@@ -12,6 +13,7 @@ from accelwatch.alerting.rules.verdict import Evidence
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.finding import Finding, Scope
 from accelwatch.detection.frame import Frame
+from accelwatch.detector_file.detector_memory import FILE, DetectorMemory
 from accelwatch.expr.vocabulary.detector_names import DETECTOR_FIELDS, SUBJECTS, DetectorField
 from accelwatch.expr.vocabulary.kleene import MISSING, Key, Lookup, Missing, Value
 from accelwatch.expr.vocabulary.names import Type
@@ -30,8 +32,14 @@ Windows = Callable[[], Iterable[Maintenance]]
 class NodeDetector:
     """The detector of one node; the loop's thread only, but for the passes themselves."""
 
-    def __init__(self, windows: Windows = tuple) -> None:
-        """`windows` are those of maintenance that are announced."""
+    def __init__(self, windows: Windows = tuple, folder: Path | None = None) -> None:
+        """`windows` are those of maintenance that are announced.
+
+        What it knows is kept in `folder` over restarts; without one it is not.
+        """
+        self._memory = DetectorMemory(None if folder is None else folder / FILE)
+        # Whether the passes run, in a thread that goes on when nobody waits any more.
+        self._is_running = False
         self._windows = windows
         self._detector = Detector()
         self._frames = NodeFrames()
@@ -60,13 +68,28 @@ class NodeDetector:
         )
         frame = self._frames.frame(snapshot, at, self._interval_s, maintained=maintained)
         try:
-            await asyncio.to_thread(self._detector.detect, frame)
+            await asyncio.to_thread(self._next_frame, frame)
         except Exception:
             # What it knows may be half written; rules go on, and it begins anew.
             logger.exception("the detector failed and starts anew without its baselines")
             self._detector = Detector()
         self.findings = tuple(self._detector.findings.values())
         self._jobs = _jobs_of(frame)
+
+    def _next_frame(self, frame: Frame) -> None:
+        self._is_running = True
+        try:
+            self._memory.restore(self._detector, self._frames, frame)
+            self._detector.detect(frame)
+            if self._memory.is_due(frame.now):
+                self._memory.save(self._detector, self._frames)
+        finally:
+            self._is_running = False
+
+    def close(self) -> None:
+        """Write down what is known, unless a frame is just being looked at."""
+        if not self._is_running:
+            self._memory.save(self._detector, self._frames)
 
     def lookup(self, device: str, lookup: Lookup) -> Lookup:
         """The lookup of a device, or of `HOST`, that answers to the names of findings too."""

@@ -1,5 +1,6 @@
 """Frames for the detector out of the snapshots of one node."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -14,6 +15,7 @@ from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
 from accelwatch.detection.signals.folding import FoldedSignal, sources_of
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.detection.signals.signal import ANY
+from accelwatch.detector_file.row_identities import RowIdentities
 from accelwatch.expr.scene import HOST
 from accelwatch.expr.vocabulary.kleene import Lookup, number
 from accelwatch.schema.event import severity
@@ -39,6 +41,8 @@ class NodeFrames:
         self._names = Names((), (), (), (), ())
         # Unix time less monotonic time at the first frame: a clock that is set makes no minutes.
         self._wall_offset: float | None = None
+        # Unix seconds; NaN where nobody knows.
+        self._booted_at = math.nan
 
     def frame(
         self, snapshot: Snapshot, at: float, interval_s: float, *, maintained: bool = False
@@ -50,6 +54,7 @@ class NodeFrames:
         if self._wall_offset is None:
             self._wall_offset = snapshot.time - at
         now = at + self._wall_offset
+        self._booted_at = math.nan if snapshot.boot_time is None else snapshot.boot_time
         views = physical_devices(snapshot.devices)
         rows = self._rows.assign([view.device for view in views])
         size = len(self._rows.ids)
@@ -83,6 +88,23 @@ class NodeFrames:
             events=tuple(self._new_events(snapshot, at)),
             one_node=True,
         )
+
+    def identities(self) -> RowIdentities:
+        """Who stands in the rows of the newest frame."""
+        uuid, serial = ([pair[position] or None for pair in self._rows.who] for position in (0, 1))
+        return RowIdentities(
+            self._names.nodes,
+            np.array([self._booted_at]),
+            self._names.devices,
+            np.zeros(len(self._names.devices), dtype=np.intp),
+            np.array(uuid, dtype=object),
+            np.array(serial, dtype=object),
+        )
+
+    def restore(self, saved: RowIdentities) -> None:
+        """What devices in these rows said before a restart, as far as they are silent now."""
+        pairs = zip(saved.uuid.tolist(), saved.serial.tolist(), strict=True)
+        self._rows.restore([(uuid or "", serial or "") for uuid, serial in pairs])
 
     def _named(self, host: str, jobs: Sequence[str], models: Sequence[str]) -> Names:
         """The names, the very same object where they are the same."""

@@ -27,6 +27,10 @@ class RunsOnNode(NodeFindings, Protocol):
         """Rules are evaluated this often, and so the detector is fed no more often."""
         ...
 
+    def close(self) -> None:
+        """Write down what is known."""
+        ...
+
     async def detect(self, snapshot: Snapshot, at: float) -> None:
         """Look at a snapshot at a monotonic moment, if it is time."""
         ...

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 
 from accelwatch.agent.feed import Feed
 from accelwatch.agent.rules.detected import RunsOnNode
@@ -36,8 +37,11 @@ _SPACING = 0.2
 class NodeEvaluator:
     """Works rules out on one node; the loop's thread only."""
 
-    def __init__(self, feed: Feed, clock: Clock, collect_s: float) -> None:
-        """`collect_s` is how often devices are read."""
+    def __init__(
+        self, feed: Feed, clock: Clock, collect_s: float, folder: Path | None = None
+    ) -> None:
+        """`collect_s` is how often devices are read; a detector keeps what it knows in `folder`."""
+        self._folder = folder
         self._feed = feed
         # The agent's.
         self.clock = clock
@@ -91,7 +95,7 @@ class NodeEvaluator:
     def _detect_if(self, needed: bool) -> None:
         """Have a detector from now on, or none. It goes on through a change of rules."""
         if not needed:
-            self._detector = None
+            self._close_detector()
         elif self._detector is None:
             # numpy and the detector are loaded by those alone whose rules ask for it.
             from accelwatch.base.single_thread import load_numpy
@@ -99,11 +103,16 @@ class NodeEvaluator:
             load_numpy()
             from accelwatch.agent.detection.node_detector import NodeDetector
 
-            self._detector = NodeDetector(self._announced)
+            self._detector = NodeDetector(self._announced, self._folder)
             self._pace_detector()
 
     def _announced(self) -> Iterable[Maintenance]:
         return self.windows()
+
+    def _close_detector(self) -> None:
+        detector, self._detector = self._detector, None
+        if detector is not None:
+            detector.close()
 
     def _pace_detector(self) -> None:
         if self._detector is not None:
@@ -206,7 +215,8 @@ class NodeEvaluator:
         raise UnmetError(f"no device {name[:100]!r} on {host}")
 
     def close(self) -> None:
-        """Listen no more."""
+        """Listen no more, and write down what a detector knows."""
+        self._close_detector()
         self._change_callback = _nothing
         if self._unsubscribe is not None:
             self._unsubscribe()
