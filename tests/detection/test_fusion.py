@@ -110,6 +110,17 @@ def test_most_devices_of_a_node_together_accuse_it(
     assert fuse(fresh(START), of_four, [found])[1].nodes.level.tolist() == [level, 0, 0, 0]
 
 
+@pytest.mark.parametrize(
+    ("family", "level"), [("power", NONE), ("compute", NONE), ("clock", ALERTED)]
+)
+def test_a_node_that_does_another_part_of_the_work_is_not_accused(family: str, level: int) -> None:
+    shape = tick(4)
+    of_one = shape._replace(frame=shape.frame._replace(node_of=np.array([0, 0, 0, 0, 1, 1, 2, 3])))
+    found = says([0, 1, 2, 3], 5.0, 240.0, family=family)
+
+    assert fuse(fresh(START), of_one, [found])[1].nodes.level[0] == level
+
+
 def test_three_of_eight_devices_are_not_most() -> None:
     shape = tick(4)
     of_one = shape._replace(frame=shape.frame._replace(node_of=np.array([0, 0, 0, 0, 0, 0, 0, 1])))

@@ -89,12 +89,12 @@ def with_most_devices(nodes: Strength, devices: Strength, node_of: Indices) -> S
     """Of nodes, with what most of each one's devices have in common.
 
     Noise befalls one device, a fan or a port all of its node: that three devices and half of all agree
-    in a family is as much as two families of one.
+    in a family is as much as two families of one. Not of work: a node may do another part of it.
     """
     count = nodes.score.shape[1]
     of_node = np.bincount(node_of, minlength=count)
     alone, score, since = nodes.alone.copy(), nodes.score.copy(), nodes.since.copy()
-    for position in np.flatnonzero(devices.lasts.any(axis=1)):
+    for position in np.flatnonzero(devices.lasts.any(axis=1) & ~_OF_WORK):
         rows = np.flatnonzero(devices.lasts[position])
         hit = np.bincount(node_of[rows], minlength=count)
         most = (hit >= LEAST_DEVICES) & (hit >= MOST_DEVICES * of_node)
