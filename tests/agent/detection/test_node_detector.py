@@ -169,7 +169,7 @@ def test_one_that_fails_begins_anew(
     assert fact(detector, LOST, "detector.device.alert") == 1.0
 
 
-def is_found_after_restart(folder: Path, *, keeps: bool) -> bool:
+def is_found_after_restart(folder: Path, *, keeps: bool = True, boots: bool = False) -> bool:
     """Whether device 5, which has become hot, is found by the first frame of another process."""
     node = WorkingNode()
 
@@ -183,6 +183,8 @@ def is_found_after_restart(folder: Path, *, keeps: bool) -> bool:
         if not keeps:
             (folder / FILE).unlink()
         after = NodeDetector(folder=folder)
+        if boots:
+            node.booted_at = node.now
         # Monotonic time is another's.
         await after.detect(node.next(), 7.0)
         return fact(after, HOT, "detector.alert") == 1.0
@@ -191,7 +193,11 @@ def is_found_after_restart(folder: Path, *, keeps: bool) -> bool:
 
 
 def test_a_finding_goes_on_after_a_restart(tmp_path: Path) -> None:
-    assert is_found_after_restart(tmp_path, keeps=True)
+    assert is_found_after_restart(tmp_path)
+
+
+def test_what_is_known_of_a_device_ends_with_the_boot_of_its_node(tmp_path: Path) -> None:
+    assert not is_found_after_restart(tmp_path, boots=True)
 
 
 def test_without_its_file_a_detector_begins_anew(tmp_path: Path) -> None:

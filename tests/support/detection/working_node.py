@@ -36,6 +36,8 @@ class WorkingNode:
         # Since when a device is lost.
         self.lost: dict[int, float] = {}
         self.events: tuple[ErrorEvent, ...] = ()
+        # Unix seconds.
+        self.booted_at = composed.NOW - 86400.0
         self._rng = np.random.default_rng(seed)
         self._counted = {series: np.zeros(devices) for series in _GROWING}
         # A place in a chassis is warmer than another.
@@ -54,7 +56,9 @@ class WorkingNode:
             noise = self._rng.normal(1.0, 0.03, self._devices)
             self._counted[series] += rate * STEP_S * noise
         views = [self._view(index) for index in range(self._devices)]
-        return composed.snapshot(*views, time=self.now, events=self.events)
+        return composed.snapshot(
+            *views, time=self.now, events=self.events, boot_time=self.booted_at
+        )
 
     def _view(self, index: int) -> DeviceView:
         owners = (Owner(kind="job", scheduler="slurm", job_id=self.job),) if self.job else ()
