@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from accelwatch.cli.rules.detector_lines import lines_of
 from accelwatch.cli.startup.app import build
 from accelwatch.config.model import RuleSettings
-from accelwatch.detection.families import FAMILIES
+from accelwatch.detection.fusion.families import FAMILIES
 from accelwatch.detection.status.documents import (
     EvidenceStatus,
     FamilyStatus,

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from accelwatch.detection.evidence import Channel, Subject, Weight
-from accelwatch.detection.explaining import Tables, explained
-from accelwatch.detection.families import FAMILIES, position_of
-from accelwatch.detection.phrases import PHRASES, SHARED, phrase_of
-from accelwatch.detection.sentences import group_sentence, hang_sentence, sentence
+from accelwatch.detection.findings.explaining import Tables, explained
+from accelwatch.detection.findings.phrases import PHRASES, SHARED, phrase_of
+from accelwatch.detection.findings.sentences import group_sentence, hang_sentence, sentence
+from accelwatch.detection.findings.suspects import Piece
+from accelwatch.detection.fusion.families import FAMILIES, position_of
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.detection.signals.signal import ANY, SignalRow
-from accelwatch.detection.suspects import Piece
 from accelwatch.detection.tick import Tick
 from support.detection.fleets import DEVICES, NODES, START, tick
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from accelwatch.detection.budget import MOST
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
-from accelwatch.detection.families import position_of
 from accelwatch.detection.frame import DeviceState
-from accelwatch.detection.fusion import Fused, FusionState, Prior, fresh, fuse
-from accelwatch.detection.row_levels import ALERTED, NONE, WATCHED
+from accelwatch.detection.fusion.budget import MOST
+from accelwatch.detection.fusion.families import position_of
+from accelwatch.detection.fusion.fuse import Fused, FusionState, Prior, fresh, fuse
+from accelwatch.detection.fusion.row_levels import ALERTED, NONE, WATCHED
 from support.detection.fleets import START, says, tick
 
 

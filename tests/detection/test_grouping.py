@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from accelwatch.detection.grouping import device_groups, node_groups
+from accelwatch.detection.baselines.grouping import device_groups, node_groups
 from support.detection.simulated import Fleet
 
 

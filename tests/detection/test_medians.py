@@ -4,8 +4,8 @@ import warnings
 
 import numpy as np
 
-from accelwatch.detection.grouping import device_groups
-from accelwatch.detection.medians import quartiles
+from accelwatch.detection.baselines.grouping import device_groups
+from accelwatch.detection.baselines.medians import quartiles
 from support.detection.simulated import Fleet
 
 

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from accelwatch.detection import fusion, merging
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
-from accelwatch.detection.explaining import Tables
-from accelwatch.detection.finding import Finding, Level, Scope
+from accelwatch.detection.findings import merging
+from accelwatch.detection.findings.explaining import Tables
+from accelwatch.detection.findings.finding import Finding, Level, Scope
+from accelwatch.detection.fusion import fuse as fusion
 from accelwatch.detection.tick import Tick
 from support.detection.fleets import DEVICES, NODES, START, says, tick
 

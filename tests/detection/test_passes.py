@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from accelwatch.detection.passes import NOTHING_FLAGGED, Flagged, advance
-from accelwatch.detection.state import DetectorState
+from accelwatch.detection.baselines.passes import NOTHING_FLAGGED, Flagged, advance
+from accelwatch.detection.baselines.state import DetectorState
 from accelwatch.detection.tick import Tick
 from support.detection.simulated import HEAT, INTERRUPTS, NVLINK, POWER, Fleet, at, node_at
 

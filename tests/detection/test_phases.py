@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from accelwatch.detection.medians import Quartiles
-from accelwatch.detection.passes import advance
-from accelwatch.detection.phases import phase_of
+from accelwatch.detection.baselines.medians import Quartiles
+from accelwatch.detection.baselines.passes import advance
+from accelwatch.detection.baselines.phases import phase_of
+from accelwatch.detection.baselines.state import DetectorState
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
-from accelwatch.detection.state import DetectorState
 from support.detection.simulated import LOAD, NVLINK, POWER, Fleet, at, node_at
 
 _LIMIT = ("power_limit_watts", "enforced")

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from accelwatch.detection.rates import Rates, rates
+from accelwatch.detection.baselines.rates import Rates, rates
+from accelwatch.detection.baselines.state import RowMemory
 from accelwatch.detection.signals.layout import Layout
 from accelwatch.detection.signals.signal import Form, SignalRow
-from accelwatch.detection.state import RowMemory
 
 _LAYOUT = Layout.of(
     (SignalRow(("power_watts",), "power"), SignalRow(("ecc_errors_total",), "ecc", Form.RATE))

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from accelwatch.detection.findings.repeats import RepeatState, fresh, repeated
 from accelwatch.detection.frame import Frame
-from accelwatch.detection.repeats import RepeatState, fresh, repeated
 from support.detection.simulated import HEAT, LOAD, POWER, Fleet, at
 
 _LEARNED = 30

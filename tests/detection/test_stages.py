@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from accelwatch.detection.passes import advance
-from accelwatch.detection.state import DetectorState
+from accelwatch.detection.baselines.passes import advance
+from accelwatch.detection.baselines.state import DetectorState
 from support.detection.simulated import POWER, Fleet, at
 
 # Four looks, ten minutes apart.

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from accelwatch.detection.passes import advance
+from accelwatch.detection.baselines.passes import advance
+from accelwatch.detection.baselines.state import DetectorState, LevelState
 from accelwatch.detection.signals.layout import DEVICE_LAYOUT
-from accelwatch.detection.state import DetectorState, LevelState
 from support.detection.simulated import Fleet
 
 _KEYS = (("a", "", "x"), ("b", "", "x"))

@@ -4,11 +4,11 @@ import msgspec
 import numpy as np
 import pytest
 
+from accelwatch.detection.baselines.stages import stage_text
 from accelwatch.detection.channels.prior import PastIncident
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
-from accelwatch.detection.families import FAMILIES
-from accelwatch.detection.stages import stage_text
+from accelwatch.detection.fusion.families import FAMILIES
 from accelwatch.detection.status.documents import FamilyStatus, RowStatus
 from accelwatch.detection.status.row_status import status_of_node
 from accelwatch.schema.event import Category

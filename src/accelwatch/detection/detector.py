@@ -4,21 +4,22 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from accelwatch.detection import fusion, merging
 from accelwatch.detection.arrays import Bools, Floats
+from accelwatch.detection.baselines.passes import Flagged, advance
+from accelwatch.detection.baselines.state import DetectorState
 from accelwatch.detection.channels.channel_set import Channels
 from accelwatch.detection.channels.components.table import table_of
 from accelwatch.detection.channels.prior import PastIncident
 from accelwatch.detection.evidence import Channel, Evidence, Subject
-from accelwatch.detection.explaining import Tables
-from accelwatch.detection.finding import Finding, Scope
+from accelwatch.detection.findings import merging
+from accelwatch.detection.findings.explaining import Tables
+from accelwatch.detection.findings.finding import Finding, Scope
 from accelwatch.detection.frame import Frame
-from accelwatch.detection.fusion import Prior
-from accelwatch.detection.passes import Flagged, advance
-from accelwatch.detection.row_levels import ALERTED
+from accelwatch.detection.fusion import fuse as fusion
+from accelwatch.detection.fusion.fuse import Prior
+from accelwatch.detection.fusion.row_levels import ALERTED
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
-from accelwatch.detection.state import DetectorState
 from accelwatch.detection.tick import Tick
 
 # A past of the worst kind lowers thresholds by a fifth (design: channel K), and has this score.

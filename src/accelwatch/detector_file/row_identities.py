@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accelwatch.detection.arrays import Bools, Floats, Indices
-from accelwatch.detection.state_arrays import Moves
+from accelwatch.detection.baselines.state_arrays import Moves
 
 # A boot moves the moment of the last boot by more than samples are late.
 BOOT_S = 180.0

@@ -326,7 +326,7 @@ from accelwatch.base.clock import ManualClock
 evaluator = NodeEvaluator(None, ManualClock(), 1.0)
 evaluator.set_rules(load([{files}]), lambda _node, _event: True)
 print([name for name in sys.modules if name in ("numpy", "accelwatch.detection.detector",
-      "accelwatch.detection.finding", "accelwatch.agent.detection")])
+      "accelwatch.detection.findings.finding", "accelwatch.agent.detection")])
 print([name for name in sys.modules if name.startswith("accelwatch.fleet")])
 """
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from accelwatch.detection.detector import Detector
-from accelwatch.detection.finding import Level
+from accelwatch.detection.findings.finding import Level
 from accelwatch.detection.frame import Frame
 from accelwatch.schema.event import Category
 from support.detection.cluster import (

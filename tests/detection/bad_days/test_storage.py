@@ -3,7 +3,7 @@
 import pytest
 
 from accelwatch.detection.detector import Detector
-from accelwatch.detection.finding import Finding, Scope
+from accelwatch.detection.findings.finding import Finding, Scope
 from accelwatch.detection.frame import FrameEvent
 from accelwatch.schema.event import Category, ErrorEvent
 from support.detection.cluster import LOAD, REST, SAVE, STALL, TRAIN, Cluster, alerts, play

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from accelwatch.detection.baselines.passes import advance
+from accelwatch.detection.baselines.state import DetectorState
 from accelwatch.detection.channels.channel_set import Channels
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
-from accelwatch.detection.passes import advance
-from accelwatch.detection.state import DetectorState
 from support.detection.restarts import restore
 from support.detection.simulated import Fleet
 from support.detection.ticks import TABLE, Ticks

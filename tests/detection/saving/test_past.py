@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 import pytest
 
+from accelwatch.detection.baselines.state_arrays import Moves
 from accelwatch.detection.detector import Detector
-from accelwatch.detection.finding import Finding
+from accelwatch.detection.findings.finding import Finding
 from accelwatch.detection.frame import Frame
-from accelwatch.detection.state_arrays import Moves
 from support.detection.restarts import Numbering, read, saved
 from support.detection.simulated import Fleet
 

@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from accelwatch.detection.baselines.state_arrays import Array
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.saving.past import (
     FINDINGS,
@@ -17,7 +18,6 @@ from accelwatch.detection.saving.past import (
     named,
 )
 from accelwatch.detection.saving.snapshot import Snapshot
-from accelwatch.detection.state_arrays import Array
 from support.detection.simulated import Fleet
 
 Arrays = dict[str, Array]

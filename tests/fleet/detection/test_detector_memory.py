@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.detection.detector import Detector
-from accelwatch.detection.finding import Finding
+from accelwatch.detection.findings.finding import Finding
 from accelwatch.detector_file.detector_memory import (
     AWAITED_S,
     FILE,

@@ -13,8 +13,8 @@ from accelwatch.alerting.rules.rule import RuleSet
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.base.slices import LongWork
 from accelwatch.config.model import RuleSettings
-from accelwatch.detection.families import FAMILIES
-from accelwatch.detection.finding import Finding, Level, Scope
+from accelwatch.detection.findings.finding import Finding, Level, Scope
+from accelwatch.detection.fusion.families import FAMILIES
 from accelwatch.expr.vocabulary.detector_names import SUBJECTS
 from accelwatch.fleet.api.live_feed import Feed
 from accelwatch.fleet.api.summaries import node_summary

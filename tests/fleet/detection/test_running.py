@@ -10,7 +10,7 @@ from accelwatch.alerting.rules.loading.rule_files import load, pack_file
 from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.base.slices import LongWork
 from accelwatch.detection.detector import Detector
-from accelwatch.detection.finding import Finding
+from accelwatch.detection.findings.finding import Finding
 from accelwatch.detection.frame import Frame
 from accelwatch.detector_file.detector_memory import FILE, SAVED_EVERY_S, DetectorMemory
 from accelwatch.fleet.backtest.incidents import Backtest

@@ -13,7 +13,7 @@ from accelwatch.alerting.rules.timing import Transition
 from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.base.slices import LongWork
 from accelwatch.detection.arrays import Indices
-from accelwatch.detection.finding import Finding, Level, Scope, Signal
+from accelwatch.detection.findings.finding import Finding, Level, Scope, Signal
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.vocabulary.detector_names import SUBJECTS
 from accelwatch.fleet.rules.columns.detector_facts import DetectorFacts

@@ -7,7 +7,7 @@ import numpy as np
 
 from accelwatch.detection.arrays import Floats
 from accelwatch.detection.detector import Detector
-from accelwatch.detection.finding import Finding, Level
+from accelwatch.detection.findings.finding import Finding, Level
 from accelwatch.detection.frame import DeviceState, Frame, FrameEvent, NodeState
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.metrics import Series

@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 
 from accelwatch.detection.arrays import Indices
+from accelwatch.detection.baselines.state_arrays import Moves, StateArrays, move
 from accelwatch.detection.channels.channel_set import Channels
 from accelwatch.detection.channels.components.memory import ChannelState
 from accelwatch.detection.detector import Detector
@@ -14,7 +15,6 @@ from accelwatch.detection.saving.past import Past, arrays_of, documents_of, name
 from accelwatch.detection.saving.snapshot import Snapshot, digest_of, from_bytes, to_bytes
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
-from accelwatch.detection.state_arrays import Moves, StateArrays, move
 
 DIGEST = digest_of(DEVICE_SIGNALS, NODE_SIGNALS)
 

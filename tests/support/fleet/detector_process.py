@@ -10,7 +10,7 @@ import msgspec
 
 from accelwatch.base.slices import LongWork
 from accelwatch.detection.detector import Detector
-from accelwatch.detection.finding import Finding
+from accelwatch.detection.findings.finding import Finding
 from accelwatch.detection.frame import Frame
 from accelwatch.detector_file.detector_memory import FILE, DetectorMemory
 from accelwatch.fleet.detection.frames import Frames

@@ -1,7 +1,7 @@
 """What a finding of the detector rests on, as evidence of an incident."""
 
 from accelwatch.alerting.rules.verdict import Evidence
-from accelwatch.detection.finding import Finding, Signal
+from accelwatch.detection.findings.finding import Finding, Signal
 from accelwatch.exposition.display import quantity
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.series import series_of

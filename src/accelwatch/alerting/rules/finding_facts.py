@@ -1,6 +1,6 @@
 """The fields of a finding that rules ask for, by the words of `detector_names`."""
 
-from accelwatch.detection.finding import Finding, Level
+from accelwatch.detection.findings.finding import Finding, Level
 
 
 def number_of(finding: Finding, field: str) -> float:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from accelwatch.detection.arrays import Indices
+from accelwatch.detection.baselines.state_arrays import Array, Moves, StateArrays
 from accelwatch.detection.channels.components.memory import ChannelState
 from accelwatch.detection.channels.components.table import Table
 from accelwatch.detection.channels.counters import Counters
@@ -19,7 +20,6 @@ from accelwatch.detection.channels.relation import Relation
 from accelwatch.detection.channels.structural import Structural
 from accelwatch.detection.evidence import Channel, Evidence
 from accelwatch.detection.frame import Frame
-from accelwatch.detection.state_arrays import Array, Moves, StateArrays
 from accelwatch.detection.tick import Tick
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats, or_zero
+from accelwatch.detection.baselines.state_arrays import Array, Moves, StateArrays
 from accelwatch.detection.channels.components.building import (
     by_family,
     evaluated_devices,
@@ -17,7 +18,6 @@ from accelwatch.detection.channels.components.memory import ChannelState, Memory
 from accelwatch.detection.channels.components.table import Level, Table
 from accelwatch.detection.channels.peer import compared
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
-from accelwatch.detection.state_arrays import Array, Moves, StateArrays
 from accelwatch.detection.tick import Residuals, Tick
 
 # Means over so long: shorter noise averages out (detection.md 4.2, O).

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from accelwatch.detection.baselines.state_arrays import Array, Moves, StateArrays
 from accelwatch.detection.channels.components.memory import ChannelState
 from accelwatch.detection.channels.components.reactions import (
     Reaction,
@@ -14,7 +15,6 @@ from accelwatch.detection.channels.components.reactions import (
 )
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.frame import FrameEvent
-from accelwatch.detection.state_arrays import Array, Moves, StateArrays
 from accelwatch.detection.tick import Tick
 from accelwatch.schema.event import RECOVERED, Category
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from accelwatch.detection.arrays import Floats
+from accelwatch.detection.baselines.state_arrays import Array, Moves, StateArrays
 from accelwatch.detection.channels.components.building import of_rows
 from accelwatch.detection.channels.components.memory import ChannelState
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.fading import PERIOD_S, faded
-from accelwatch.detection.state_arrays import Array, Moves, StateArrays
 from accelwatch.detection.tick import Tick
 
 # What is left of the weight of an incident that nothing is said of any more.

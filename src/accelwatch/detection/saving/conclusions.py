@@ -5,15 +5,15 @@ from collections.abc import Mapping, Set
 import msgspec
 import numpy as np
 
-from accelwatch.detection import row_levels
-from accelwatch.detection.budget import Budget
-from accelwatch.detection.families import FAMILIES
-from accelwatch.detection.finding import Finding
+from accelwatch.detection.baselines.state_arrays import Array, Arrays, StateArrays
+from accelwatch.detection.findings.finding import Finding
+from accelwatch.detection.findings.merging import MergingState
 from accelwatch.detection.frame import Frame
-from accelwatch.detection.fusion import FusionState
-from accelwatch.detection.merging import MergingState
-from accelwatch.detection.row_levels import RowLevels
-from accelwatch.detection.state_arrays import Array, Arrays, StateArrays
+from accelwatch.detection.fusion import row_levels
+from accelwatch.detection.fusion.budget import Budget
+from accelwatch.detection.fusion.families import FAMILIES
+from accelwatch.detection.fusion.fuse import FusionState
+from accelwatch.detection.fusion.row_levels import RowLevels
 
 # Whose past a row is, by numbers of this process only.
 _GENERATION = "generation"

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Set
 import msgspec
 import numpy as np
 
-from accelwatch.detection import fusion
+from accelwatch.detection.baselines.state_arrays import Array, Arrays, Moves, StateArrays, move
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.frame import Frame
+from accelwatch.detection.fusion import fuse as fusion
 from accelwatch.detection.saving import conclusions, row_past
 from accelwatch.detection.saving.conclusions import Findings
 from accelwatch.detection.saving.row_past import RowDocument
 from accelwatch.detection.saving.snapshot import Snapshot
-from accelwatch.detection.state_arrays import Array, Arrays, Moves, StateArrays, move
 
 # The documents of a detector.
 ROWS, FINDINGS = "rows", "findings"

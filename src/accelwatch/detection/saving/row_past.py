@@ -6,15 +6,15 @@ import msgspec
 import numpy as np
 
 from accelwatch.detection.arrays import Indices
-from accelwatch.detection.frame import Frame
-from accelwatch.detection.state import (
+from accelwatch.detection.baselines.state import (
     DetectorState,
     GroupKey,
     GroupMemory,
     LevelState,
     StageState,
 )
-from accelwatch.detection.state_arrays import Array, Moves, StateArrays
+from accelwatch.detection.baselines.state_arrays import Array, Moves, StateArrays
+from accelwatch.detection.frame import Frame
 
 
 class RowDocument(msgspec.Struct, frozen=True):

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from accelwatch.detection.baselines.state_arrays import Array
 from accelwatch.detection.signals.signal import SignalRow
-from accelwatch.detection.state_arrays import Array
 
 VERSION = 1
 # 4,000 nodes at 64 KiB a node, twice.

@@ -8,12 +8,8 @@ import numpy as np
 from accelwatch.detection.arrays import Floats
 from accelwatch.detection.detector import Detector, prior_of
 from accelwatch.detection.evidence import Channel, Evidence, Subject
-from accelwatch.detection.families import FAMILIES, position_of
-from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
-from accelwatch.detection.signals.node_signals import NODE_SIGNALS
-from accelwatch.detection.signals.signal import ANY, SignalRow
-from accelwatch.detection.status.documents import EvidenceStatus, FamilyStatus, Threshold
-from accelwatch.detection.strength import (
+from accelwatch.detection.fusion.families import FAMILIES, position_of
+from accelwatch.detection.fusion.strength import (
     AGREE,
     AGREE_S,
     ALONE,
@@ -26,6 +22,10 @@ from accelwatch.detection.strength import (
     is_lifted,
     strength,
 )
+from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
+from accelwatch.detection.signals.node_signals import NODE_SIGNALS
+from accelwatch.detection.signals.signal import ANY, SignalRow
+from accelwatch.detection.status.documents import EvidenceStatus, FamilyStatus, Threshold
 from accelwatch.detection.tick import Tick
 from accelwatch.schema.series import path_of
 

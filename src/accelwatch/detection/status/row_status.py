@@ -3,13 +3,13 @@
 import numpy as np
 
 from accelwatch.detection.arrays import Floats
+from accelwatch.detection.baselines.grouping import MEMBERS, SHARED_STAGE
+from accelwatch.detection.baselines.stages import stage_text
+from accelwatch.detection.baselines.state import GroupKey, LevelState
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.evidence import Subject
-from accelwatch.detection.fusion import SILENT_INTERVALS
-from accelwatch.detection.grouping import MEMBERS, SHARED_STAGE
-from accelwatch.detection.row_levels import ALERTED, NONE, WATCHED
-from accelwatch.detection.stages import stage_text
-from accelwatch.detection.state import GroupKey, LevelState
+from accelwatch.detection.fusion.fuse import SILENT_INTERVALS
+from accelwatch.detection.fusion.row_levels import ALERTED, NONE, WATCHED
 from accelwatch.detection.status.documents import GroupStatus, RowStatus, SignalStatus
 from accelwatch.detection.status.family_status import (
     Observed,

@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.alerting.rules.document import Mode
 from accelwatch.base.errors import UnmetError, UsageError
-from accelwatch.detection.finding import Finding, Scope
+from accelwatch.detection.findings.finding import Finding, Scope
 from accelwatch.fleet.detection.device_names import names_of, with_name
 from accelwatch.fleet.documents.detector import DETECTOR, DetectorPage, FindingNote
 from accelwatch.fleet.state.fleet import Fleet

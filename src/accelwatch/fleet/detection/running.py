@@ -10,7 +10,7 @@ import numpy as np
 from accelwatch.base.slices import LongWork
 from accelwatch.detection.arrays import Indices
 from accelwatch.detection.detector import Detector
-from accelwatch.detection.finding import Finding, Scope
+from accelwatch.detection.findings.finding import Finding, Scope
 from accelwatch.detection.frame import Frame
 from accelwatch.detector_file.detector_memory import DetectorMemory
 from accelwatch.expr.needs import Needs

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from accelwatch.detection.finding import Finding, Level
+from accelwatch.detection.findings.finding import Finding, Level
 from accelwatch.fleet.detection.device_names import names_of, with_name
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.wire import NodeFinding

@@ -47,7 +47,7 @@ from accelwatch.web.http.stream import ALERTING, HUB_HEADER
 
 if TYPE_CHECKING:
     from accelwatch.alerting.evaluation.runner import RuleRunner
-    from accelwatch.detection.finding import Finding
+    from accelwatch.detection.findings.finding import Finding
     from accelwatch.fleet.approval.approvals import Approvals
     from accelwatch.fleet.detection.running import FleetDetector
     from accelwatch.fleet.remedies.runner import RemedyRunner

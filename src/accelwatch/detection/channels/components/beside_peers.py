@@ -3,8 +3,8 @@
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats
+from accelwatch.detection.baselines.grouping import MEMBERS
 from accelwatch.detection.channels.components.persistence import ENTRY
-from accelwatch.detection.grouping import MEMBERS
 from accelwatch.detection.tick import Groups
 
 # Half of what has any weight: a group whose median is as far off does other work than was learned.

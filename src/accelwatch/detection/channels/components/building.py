@@ -7,8 +7,8 @@ import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats, Indices
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
-from accelwatch.detection.families import FAMILIES, position_of
 from accelwatch.detection.frame import DeviceState, Frame, NodeState
+from accelwatch.detection.fusion.families import FAMILIES, position_of
 from accelwatch.detection.tick import Tick
 
 

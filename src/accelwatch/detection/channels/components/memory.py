@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from accelwatch.detection.arrays import Codes, Floats, Indices
+from accelwatch.detection.baselines.state_arrays import Array, Arrays, Moves, StateArrays
 from accelwatch.detection.evidence import Evidence
-from accelwatch.detection.state_arrays import Array, Arrays, Moves, StateArrays
 from accelwatch.detection.tick import Tick
 
 # Leading axes of an array, without rows.

@@ -11,7 +11,7 @@ import numpy as np
 
 from accelwatch.alerting.rules.timing import silence_s
 from accelwatch.base.slices import LongWork
-from accelwatch.detection.finding import Finding
+from accelwatch.detection.findings.finding import Finding
 from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.needs import Needs, WindowNeed
 from accelwatch.expr.vocabulary.detector_names import DETECTOR_FIELDS

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from accelwatch.detection.finding import Finding
+from accelwatch.detection.findings.finding import Finding
 from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.vocabulary.kleene import Key
 from accelwatch.fleet.rules.columns.groups import Groups

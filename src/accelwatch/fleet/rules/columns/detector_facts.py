@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from accelwatch.alerting.rules.finding_facts import number_of, text_of
-from accelwatch.detection.finding import Finding
+from accelwatch.detection.findings.finding import Finding
 from accelwatch.expr.vocabulary.detector_names import DETECTOR_FIELDS, SUBJECTS, DetectorField
 from accelwatch.expr.vocabulary.names import Type
 from accelwatch.fleet.rules.columns.columns import Indices, Texts, factored

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from accelwatch.base.absence import reason_of
 from accelwatch.base.slices import LongWork
-from accelwatch.detection.finding import Finding
+from accelwatch.detection.findings.finding import Finding
 from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.needs import Needs, WindowNeed
 from accelwatch.expr.vocabulary.detector_names import DETECTOR_FIELDS

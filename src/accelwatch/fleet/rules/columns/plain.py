@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from accelwatch.detection.finding import Finding
+from accelwatch.detection.findings.finding import Finding
 from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.vocabulary.kleene import Key
 from accelwatch.fleet.rules.columns.columns import Indices, Texts

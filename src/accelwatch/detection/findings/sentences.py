@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from accelwatch.detection.explaining import Explained
-from accelwatch.detection.phrases import CAUSES, SHARED, meaning_of, phrase_of
+from accelwatch.detection.findings.explaining import Explained
+from accelwatch.detection.findings.phrases import CAUSES, SHARED, meaning_of, phrase_of
 from accelwatch.exposition.display import counted, quantity
 from accelwatch.schema.metrics import by_key
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Codes, Floats
-from accelwatch.detection.medians import Observed, Quartiles
+from accelwatch.detection.baselines.medians import Observed, Quartiles
+from accelwatch.detection.baselines.state import GroupMemory, LevelState, RowMemory, Singles
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
-from accelwatch.detection.state import GroupMemory, LevelState, RowMemory, Singles
 
 # Members leave a phase and enter the next over minutes, and are read at different moments.
 HOLD_S = 300.0

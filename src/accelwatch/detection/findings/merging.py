@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.detection.common_cause import (
+from accelwatch.detection.evidence import Channel, Evidence
+from accelwatch.detection.findings.common_cause import (
     Accusation,
     Common,
     common_causes,
@@ -18,15 +19,14 @@ from accelwatch.detection.common_cause import (
     is_consequence,
     waited_for,
 )
-from accelwatch.detection.evidence import Channel, Evidence
-from accelwatch.detection.explaining import Tables
-from accelwatch.detection.finding import Finding
-from accelwatch.detection.fusion import Fused
-from accelwatch.detection.hang_reports import culprit_of, of_hang, of_waiting
-from accelwatch.detection.reports import Report, of_common, of_node
-from accelwatch.detection.suspects import Piece, Suspect, pieces_of_jobs, suspects, without
+from accelwatch.detection.findings.explaining import Tables
+from accelwatch.detection.findings.finding import Finding
+from accelwatch.detection.findings.hang_reports import culprit_of, of_hang, of_waiting
+from accelwatch.detection.findings.reports import Report, of_common, of_node
+from accelwatch.detection.findings.suspects import Piece, Suspect, pieces_of_jobs, suspects, without
+from accelwatch.detection.findings.updates import LEVELS, opened, updated
+from accelwatch.detection.fusion.fuse import Fused
 from accelwatch.detection.tick import Tick
-from accelwatch.detection.updates import LEVELS, opened, updated
 
 # A finding with the key of one that ended less than this ago is that one.
 COOLDOWN_S = 3600.0

@@ -7,9 +7,9 @@ import numpy as np
 
 from accelwatch.detection.arrays import Floats
 from accelwatch.detection.evidence import Subject
-from accelwatch.detection.finding import Signal
+from accelwatch.detection.findings.finding import Signal
+from accelwatch.detection.findings.suspects import Piece, strongest
 from accelwatch.detection.signals.signal import ANY, SignalRow
-from accelwatch.detection.suspects import Piece, strongest
 from accelwatch.detection.tick import Residuals, Tick
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.series import path_of

@@ -7,12 +7,12 @@ import numpy as np
 
 from accelwatch.detection.arrays import Bools
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
-from accelwatch.detection.families import FAMILIES, position_of
-from accelwatch.detection.finding import Level
+from accelwatch.detection.findings.finding import Level
 from accelwatch.detection.frame import Frame
-from accelwatch.detection.fusion import Conclusions, Fused
-from accelwatch.detection.row_levels import ALERTED, NONE
-from accelwatch.detection.strength import AGREE, MOST_SCORE, is_lifted
+from accelwatch.detection.fusion.families import FAMILIES, position_of
+from accelwatch.detection.fusion.fuse import Conclusions, Fused
+from accelwatch.detection.fusion.row_levels import ALERTED, NONE
+from accelwatch.detection.fusion.strength import AGREE, MOST_SCORE, is_lifted
 
 # The worst first: what helps against the worst helps against the rest.
 _ADVICE = ("replace", "reboot", "reset", "exclude", "restart", "wait", "none")

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from accelwatch.detection.evidence import Evidence, Subject
-from accelwatch.detection.families import FAMILIES, position_of
-from accelwatch.detection.finding import Scope
-from accelwatch.detection.suspects import Suspect
+from accelwatch.detection.findings.finding import Scope
+from accelwatch.detection.findings.suspects import Suspect
+from accelwatch.detection.fusion.families import FAMILIES, position_of
 from accelwatch.detection.tick import Tick
 
 # More than a fifth of those who do the same work, three at least, within five minutes.

@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from accelwatch.detection import budget as budgets
-from accelwatch.detection import row_levels
 from accelwatch.detection.arrays import Bools, Codes, Floats, Indices
 from accelwatch.detection.evidence import Evidence, Subject
-from accelwatch.detection.families import FAMILIES
 from accelwatch.detection.frame import DeviceState
-from accelwatch.detection.row_levels import ALERTED, NONE, WATCHED, Rise, RowLevels
-from accelwatch.detection.strength import (
+from accelwatch.detection.fusion import budget as budgets
+from accelwatch.detection.fusion import row_levels
+from accelwatch.detection.fusion.families import FAMILIES
+from accelwatch.detection.fusion.row_levels import ALERTED, NONE, WATCHED, Rise, RowLevels
+from accelwatch.detection.fusion.strength import (
     AGREE,
     ALONE,
     WATCH,

@@ -3,12 +3,12 @@
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats, Indices
+from accelwatch.detection.baselines.grouping import job_of_nodes
+from accelwatch.detection.baselines.phases import HOLD_S, SETTLE_S
+from accelwatch.detection.baselines.state import DetectorState, StageState
 from accelwatch.detection.frame import Frame
-from accelwatch.detection.grouping import job_of_nodes
-from accelwatch.detection.phases import HOLD_S, SETTLE_S
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
 from accelwatch.detection.signals.layout import DEVICE_LAYOUT
-from accelwatch.detection.state import DetectorState, StageState
 
 # Codes of stages that are inferred lie below -1, so that they are none of those that are stated.
 _INFERRED = -10

@@ -7,8 +7,8 @@ import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats, Indices
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
-from accelwatch.detection.families import FAMILIES, position_of
 from accelwatch.detection.frame import Frame
+from accelwatch.detection.fusion.families import FAMILIES, position_of
 
 # Two families that agree: in 55 simulated days of 63 nodes, 2 of 12 families above 4 for two minutes
 # gave 0.02 false alarms a day.

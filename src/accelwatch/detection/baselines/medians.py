@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats, Indices
-from accelwatch.detection.grouping import Grouping
+from accelwatch.detection.baselines.grouping import Grouping
 
 
 class Quartiles(NamedTuple):

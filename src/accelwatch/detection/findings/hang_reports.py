@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from accelwatch.detection.evidence import Channel, Evidence, Subject
-from accelwatch.detection.explaining import Tables, explained
-from accelwatch.detection.finding import Level, Scope
-from accelwatch.detection.reports import Report, channels_of, greatest_of, signals_of
-from accelwatch.detection.sentences import group_sentence, hang_sentence
-from accelwatch.detection.suspects import Piece, Suspect
+from accelwatch.detection.findings.explaining import Tables, explained
+from accelwatch.detection.findings.finding import Level, Scope
+from accelwatch.detection.findings.reports import Report, channels_of, greatest_of, signals_of
+from accelwatch.detection.findings.sentences import group_sentence, hang_sentence
+from accelwatch.detection.findings.suspects import Piece, Suspect
 from accelwatch.detection.tick import Tick
 
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats
+from accelwatch.detection.baselines.state import RowMemory
 from accelwatch.detection.signals.layout import Layout
-from accelwatch.detection.state import RowMemory
 
 # A counter is refreshed a little early or late; it is due after this share of the time it usually takes.
 _DUE = 0.9

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from accelwatch.detection.arrays import Indices
+from accelwatch.detection.baselines.state import GroupKey
 from accelwatch.detection.frame import Frame
-from accelwatch.detection.state import GroupKey
 from accelwatch.detection.tick import Groups
 
 # The job of a node that works for several.

@@ -3,9 +3,9 @@
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Codes, Floats
-from accelwatch.detection.grouping import MEMBERS, Grouping
-from accelwatch.detection.medians import Observed, quartiles
-from accelwatch.detection.state import COARSE_PHASES, LevelState, Singles
+from accelwatch.detection.baselines.grouping import MEMBERS, Grouping
+from accelwatch.detection.baselines.medians import Observed, quartiles
+from accelwatch.detection.baselines.state import COARSE_PHASES, LevelState, Singles
 from accelwatch.detection.tick import Residuals
 
 # Own offsets change with dust and paste, over days; half a day follows the day's wave only in part.

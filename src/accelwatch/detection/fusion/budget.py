@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from accelwatch.detection.arrays import Floats, Indices
-from accelwatch.detection.families import FAMILIES
+from accelwatch.detection.fusion.families import FAMILIES
 
 # False alarms of a family that a fleet may have in a day, whatever its size: 13 families make 0.26.
 FALSE_ALARMS_PER_DAY = 0.02

@@ -3,9 +3,9 @@
 import msgspec
 
 from accelwatch.detection.evidence import Channel
-from accelwatch.detection.finding import Finding, Level, Scope
-from accelwatch.detection.reports import Report
-from accelwatch.detection.suspects import worse
+from accelwatch.detection.findings.finding import Finding, Level, Scope
+from accelwatch.detection.findings.reports import Report
+from accelwatch.detection.findings.suspects import worse
 
 # The greater the worse.
 LEVELS = {Level.WATCH: 0, Level.ALERT: 1}

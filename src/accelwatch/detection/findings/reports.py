@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from accelwatch.detection.common_cause import LEAST_NODES, Common
 from accelwatch.detection.evidence import Subject
-from accelwatch.detection.explaining import Explained, Tables, explained
-from accelwatch.detection.finding import Level, Scope, Signal
-from accelwatch.detection.sentences import group_sentence, sentence
-from accelwatch.detection.strength import ALONE, ALONE_S
-from accelwatch.detection.suspects import Piece, Suspect, advice_of, contributes
+from accelwatch.detection.findings.common_cause import LEAST_NODES, Common
+from accelwatch.detection.findings.explaining import Explained, Tables, explained
+from accelwatch.detection.findings.finding import Level, Scope, Signal
+from accelwatch.detection.findings.sentences import group_sentence, sentence
+from accelwatch.detection.findings.suspects import Piece, Suspect, advice_of, contributes
+from accelwatch.detection.fusion.strength import ALONE, ALONE_S
 from accelwatch.detection.tick import Tick
 
 # What a job waits for when it is bad; a recorder that fails harms nobody.

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from accelwatch.detection.arrays import Bools, Codes, Floats, Indices
+from accelwatch.detection.findings.repeats import RepeatState, fresh
 from accelwatch.detection.frame import Frame
-from accelwatch.detection.repeats import RepeatState, fresh
 from accelwatch.detection.signals.layout import DEVICE_LAYOUT, NODE_LAYOUT, Layout
 
 # What is remembered of each series in 32 bits: differences and durations, no counters and no times.

@@ -6,15 +6,15 @@ from typing import NamedTuple
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats, Indices
+from accelwatch.detection.baselines.grouping import Grouping, device_groups, node_groups
+from accelwatch.detection.baselines.medians import Observed, quartiles
+from accelwatch.detection.baselines.phases import LOAD, gate, phase_of
+from accelwatch.detection.baselines.rates import Rates, rates
+from accelwatch.detection.baselines.residuals import forget_elsewhere, residuals
+from accelwatch.detection.baselines.stages import stages_of
+from accelwatch.detection.baselines.state import DetectorState
+from accelwatch.detection.findings.repeats import repeated
 from accelwatch.detection.frame import Frame
-from accelwatch.detection.grouping import Grouping, device_groups, node_groups
-from accelwatch.detection.medians import Observed, quartiles
-from accelwatch.detection.phases import LOAD, gate, phase_of
-from accelwatch.detection.rates import Rates, rates
-from accelwatch.detection.repeats import repeated
-from accelwatch.detection.residuals import forget_elsewhere, residuals
-from accelwatch.detection.stages import stages_of
-from accelwatch.detection.state import DetectorState
 from accelwatch.detection.tick import Residuals, Tick
 
 # A value that is older than this many intervals is not known any more.

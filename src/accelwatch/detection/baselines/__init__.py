@@ -1,0 +1,1 @@
+"""What is usual: rates, groups, phases and residuals against peers and the own past."""

@@ -1,0 +1,1 @@
+"""From the evidence of channels to levels of devices, nodes and jobs."""
