@@ -102,3 +102,23 @@ def test_a_row_that_is_given_to_another_begins_with_all_of_its_counters() -> Non
     folded(made, [10.0], [20.0])
     made.forget(np.array([True]))
     assert folded(made, [1.0], [2.0]) == [3.0]
+
+
+def test_a_part_that_was_taken_out_is_no_part_any_more() -> None:
+    made = counter()
+    made.extend([("x", "a"), ("x", "b")])
+    folded(made, [10.0], [20.0])
+    sums = [folded(made, [11.0 + frame], [math.nan])[0] for frame in range(50)]
+    assert math.isnan(sums[0])
+    assert math.isnan(sums[30])
+    assert sums[-1] == 60.0
+
+
+def test_a_silence_of_all_parts_takes_none_out() -> None:
+    made = counter()
+    made.extend([("x", "a"), ("x", "b")])
+    folded(made, [10.0], [20.0])
+    for _ in range(50):
+        folded(made, [math.nan], [math.nan])
+    assert math.isnan(folded(made, [11.0], [math.nan])[0])
+    assert folded(made, [11.0], [21.0]) == [32.0]

@@ -57,7 +57,7 @@ def test_of_a_healthy_node_every_family_and_channel_is_shown() -> None:
     assert (power.score, power.enough_for, power.factor, power.evidence) == (0.0, "", 1.0, ())
     assert (power.watch.score, power.watch.lasted_s) == (6.0, 120.0)
     assert (power.agree.score, power.agree.lasted_s) == (5.0, 120.0)
-    assert (power.alert.score, power.alert.lasted_s) == (8.0, 240.0)
+    assert (power.alert.score, power.alert.lasted_s) == (8.0, 600.0)
     # What does little harm at once has to last longer.
     assert family(first, "thermal").alert.lasted_s == 600.0
 
@@ -162,7 +162,7 @@ def test_maintenance_and_silence_are_shown() -> None:
 def test_a_past_lowers_thresholds_and_false_alarms_raise_them() -> None:
     fleet = Cluster()
     detector = watched(fleet)
-    detector.record([PastIncident(fleet.now, ("device:gpu24",))] * 20)
+    detector.record_past([PastIncident(fleet.now, ("device:gpu24",))] * 20)
     play(detector, fleet, 1)
     device, other = status_of_node(detector, "node3")[2:4]
     assert family(device, "power").factor == pytest.approx(0.8, abs=0.001)

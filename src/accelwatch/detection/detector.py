@@ -43,9 +43,9 @@ class Detector:
         """Those that go on, by key."""
         return self.merging.open
 
-    def record(self, incidents: Sequence[PastIncident]) -> None:
-        """Incidents that lower the thresholds of whom they concerned."""
-        self.channels.prior.record(incidents)
+    def record_past(self, incidents: Sequence[PastIncident]) -> None:
+        """All incidents that lower the thresholds of whom they concerned, in place of those before."""
+        self.channels.prior.replace(incidents)
 
     def detect(self, frame: Frame) -> tuple[Finding, ...]:
         """The findings that were opened, have changed or have ended with a frame.

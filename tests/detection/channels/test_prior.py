@@ -63,15 +63,15 @@ def test_a_restart_and_a_reboot_forget_nothing() -> None:
     assert only(other.evidence(ticks.after())).rows.tolist() == [1]
 
 
-@pytest.mark.parametrize("recorded_first", [True, False])
-def test_what_is_recorded_at_a_start_counts_once(*, recorded_first: bool) -> None:
-    """Whoever records gives what is newer than the newest: all of it when nothing was restored yet."""
+@pytest.mark.parametrize("replaced_first", [True, False])
+def test_what_is_given_at_a_start_counts_once(*, replaced_first: bool) -> None:
+    """Whoever knows the past gives all of it, before or after a snapshot was restored."""
     ticks, before, after = Ticks(), Prior(), Prior()
     past = [PastIncident(ticks.now - days * DAY_S, ("node:n1",)) for days in (9, 4, 1)]
     before.record(past[:2])
-    if not recorded_first:
+    if not replaced_first:
         restore(before.state_arrays(), after, (16, 4))
-    after.record([incident for incident in past if incident.time > after.newest])
+    after.replace(past)
     restore(before.state_arrays(), after, (16, 4))
     before.record(past[2:])
     tick = ticks.after()

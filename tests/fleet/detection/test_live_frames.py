@@ -14,7 +14,12 @@ from accelwatch.fleet.detection.frames import Frames
 from accelwatch.fleet.detection.hub import HubColumns, detector_of
 from accelwatch.fleet.rules.columns.event_history import FleetEventHistory
 from accelwatch.fleet.rules.columns.live import FleetColumns
+from accelwatch.fleet.target import targets_of
+from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.stream.context import Event
 from support.fleet.two_nodes import TwoNodes, host, view
+from support.machines import composed as machines
 
 DEVICES = (SignalRow(("power_watts",), "power"), SignalRow(("fan_speed_ratio", "0"), "thermal"))
 NODES = (SignalRow(("host_uptime_seconds",), "host"),)
@@ -135,3 +140,90 @@ def test_nobody_announces_maintenance_without_rules() -> None:
         return await detector.frames.frame(columns, LongWork())
 
     assert not asyncio.run(frame()).maintenance.any()
+
+
+def bus_error(hub: TwoNodes, age_s: float) -> None:
+    """Node a sends an Xid 79 that is so old."""
+    error = ErrorEvent(
+        code="xid_79",
+        category=Category.BUS,
+        time=hub.clock.wall() - age_s,
+        text="GPU has fallen off the bus",
+        source="kernel_log",
+        device_id=machines.device(1).id,
+    )
+    event = Event(sequence=1, event=error)
+    hub.fleet.events.record(
+        "a", hub.keys["a"], [event], ours=lambda time: time, name=lambda _id: "", again=True
+    )
+
+
+@pytest.mark.parametrize(("age_s", "events"), [(300.0, 1), (3 * 86400.0, 0)])
+def test_what_an_agent_remembers_is_no_news_whenever_it_is_connected(
+    age_s: float, events: int
+) -> None:
+    hub = Hub()
+    hub.bring()
+    hub.tell("a", view(0), view(1))
+    bus_error(hub, age_s)
+    assert len(hub.bring().events) == events
+
+
+async def replaced_by_c(hub: Hub) -> None:
+    """Node a is forgotten, and c has its rows."""
+    others = hub.targets[1:]
+    hub.fleet.set_targets(others)
+    await hub.fleet.acknowledge("a")
+    added = targets_of(["c"], {"rack": "r1"})
+    hub.fleet.set_targets([*others, *added])
+    hub.keys |= {target.node: target.key for target in added}
+
+
+def anonymous() -> DeviceView:
+    """A device that has no serial number and the id of its address."""
+    device = machines.device(0, id="nvidia:0000:65:00.0", uuid=None, serial=None)
+    return view(0, device=device)
+
+
+def test_a_row_that_another_node_has_now_is_of_another_device() -> None:
+    hub = Hub()
+    hub.tell("a", anonymous())
+    before = hub.bring()
+    asyncio.run(replaced_by_c(hub))
+    hub.tell("c", anonymous())
+    after = hub.bring()
+    assert before.device_generation.tolist() == [0]
+    assert after.device_generation.tolist() == [1]
+    assert after.names.nodes[after.node_of[0]] == "c"
+
+
+def test_a_row_that_is_empty_has_no_name() -> None:
+    hub = Hub()
+    hub.tell("a", view(0), view(1))
+    hub.bring()
+    asyncio.run(replaced_by_c(hub))
+    hub.tell("c", anonymous())
+    frame = hub.bring()
+    assert sorted(filter(None, frame.names.devices)) == ["nvidia:0000:65:00.0"]
+
+
+def test_a_clock_that_is_set_boots_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def frames() -> tuple[Frame, Frame]:
+        hub = TwoNodes()
+        nodes = (SignalRow(("host_network_up", ANY), "fabric", fold=Fold.SUM),)
+        made = Frames(FleetEventHistory(hub.fleet), 10.0, signals=((), nodes))
+        columns = HubColumns(hub.fleet, made)
+        hub.tell("a", view(0), host(host_uptime_seconds=90000))
+        first = await made.frame(await columns.refresh(LongWork()), LongWork())
+        wall = hub.clock.wall
+        monkeypatch.setattr(hub.clock, "wall", lambda: wall() + 7200.0)
+        hub.clock.advance(301.0)
+        wired = host(host_uptime_seconds=90301)
+        reading = msgspec.structs.replace(wired.reading, values={**wired.reading.values, WIRE: 1.0})
+        hub.tell("a", view(0), msgspec.structs.replace(wired, reading=reading))
+        return first, await made.frame(await columns.refresh(LongWork()), LongWork())
+
+    first, second = asyncio.run(frames())
+    assert second.now - first.now == pytest.approx(301.0)
+    assert second.nodes[0, 0] == 1.0
+    assert second.node_generation.tolist() == first.node_generation.tolist()

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from accelwatch.base.slices import LongWork
 from accelwatch.detection.channels.prior import Prior
 from accelwatch.detection.detector import Detector
@@ -25,12 +27,6 @@ def test_a_fault_has_all_of_its_identities_and_its_weight() -> None:
 def test_an_id_that_names_no_single_device_is_no_key() -> None:
     (past,) = past_incidents([fault(1, 2.0)], {"nvidia:GPU-B"})
     assert past.keys == ("node:n1", "slot:n1/0000:3b:00.0", "serial:A")
-
-
-def test_only_what_is_newer_than_a_snapshot_is_given() -> None:
-    faults = [fault(1, 3.0), fault(2, 2.0), fault(3, 1.0)]
-    times = [past.time for past in past_incidents(faults, (), after=NOW - 2 * DAY_S)]
-    assert times == [NOW - DAY_S]
 
 
 def test_devices_have_their_serial_and_slot_where_their_id_is_their_own() -> None:
@@ -58,23 +54,40 @@ def test_the_detector_knows_a_board_again_in_another_slot() -> None:
     assert (evidence.subject, evidence.rows.tolist()) == (Subject.DEVICE, [2])
 
 
-def test_a_hub_gives_its_detector_each_fault_once_and_who_devices_are() -> None:
-    async def main() -> tuple[float, float, bool]:
+def test_a_hub_gives_its_detector_all_faults_whenever_there_are_others() -> None:
+    async def main() -> tuple[list[list[float]], bool]:
         site = TwoNodes()
         site.tell("a", machines.view(0))
-        now = site.clock.wall()
-        known = [fault(1, 1.0, now=now)]
-        past = HubPast(site.fleet, lambda: known)
-        detector, ticks = Detector(), Ticks()
-        await past.record(detector, ticks.after().frame, LongWork())
-        first = detector.channels.prior.newest
-        await past.record(detector, ticks.after().frame, LongWork())
-        known.append(fault(2, 0.0, now=now))
-        await past.record(detector, ticks.after().frame, LongWork())
-        also = machines.device(0).id in detector.channels.prior.also
-        return first - now, detector.channels.prior.newest - now, also
+        ticks = Ticks()
+        # The second is confirmed later and began earlier.
+        known = [fault(1, 1.0, node="n1", now=ticks.now)]
+        past, detector = HubPast(site.fleet, lambda: known), Detector()
+        scores: list[list[float]] = []
+        for more in ((), (), (fault(2, 2.0, node="n1", now=ticks.now),)):
+            known.extend(more)
+            frame = ticks.after().frame
+            await past.record(detector, frame, LongWork())
+            [evidence] = detector.channels.prior.evidence(ticks.after())
+            scores.append(evidence.score.tolist())
+        return scores, machines.device(0).id in detector.channels.prior.also
 
-    assert asyncio.run(main()) == (-DAY_S, 0.0, True)
+    (first, again, more), knows_devices = asyncio.run(main())
+    assert first == pytest.approx(again, rel=1e-3)
+    assert more[0] > first[0] * 1.2
+    assert knows_devices
+
+
+def test_a_detector_that_starts_anew_is_given_all_again() -> None:
+    async def main() -> list[int]:
+        site, ticks = TwoNodes(), Ticks()
+        past = HubPast(site.fleet, lambda: [fault(1, 1.0, node="n1", now=ticks.now)])
+        lengths = []
+        for detector in (Detector(), Detector()):
+            await past.record(detector, ticks.after().frame, LongWork())
+            lengths.append(len(detector.channels.prior.evidence(ticks.after())))
+        return lengths
+
+    assert asyncio.run(main()) == [1, 1]
 
 
 def test_without_faults_nobody_is_looked_at() -> None:

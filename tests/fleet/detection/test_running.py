@@ -2,17 +2,22 @@
 
 import asyncio
 import math
+from collections.abc import Callable
 from pathlib import Path
+from time import sleep
+from typing import Any
 
+import numpy as np
 import pytest
 
 from accelwatch.alerting.rules.loading.rule_files import load, pack_file
 from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.base.slices import LongWork
 from accelwatch.detection.detector import Detector
-from accelwatch.detection.findings.finding import Finding
+from accelwatch.detection.findings.finding import Finding, Scope
 from accelwatch.detection.frame import Frame
 from accelwatch.detector_file.detector_memory import FILE, SAVED_EVERY_S, DetectorMemory
+from accelwatch.expr.vocabulary.detector_names import SUBJECTS
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.line import Line
 from accelwatch.fleet.backtest.run import final_lines
@@ -22,6 +27,7 @@ from accelwatch.fleet.detection.running import FleetDetector
 from accelwatch.fleet.rules.columns.event_history import FleetEventHistory
 from accelwatch.fleet.rules.columns.live import FleetColumns
 from support.archives.synthetic_fleet import Fault, Plan, archive
+from support.detection.findings import finding
 from support.fleet.two_nodes import TwoNodes, view
 
 AT = 3607.0
@@ -58,8 +64,8 @@ class Hub(TwoNodes):
         super().__init__()
         frames = Frames(FleetEventHistory(self.fleet), 10.0)
         memory = DetectorMemory(None if folder is None else folder / FILE)
-        columns = HubColumns(self.fleet, frames)
-        self.running = FleetDetector(frames, columns, memory=memory)
+        self.own = HubColumns(self.fleet, frames)
+        self.running = FleetDetector(frames, self.own, memory=memory)
         self.columns = FleetColumns(self.fleet, self.running.needs)
         self.columns.detector_facts = self.running.facts
 
@@ -175,3 +181,101 @@ def test_a_file_that_cannot_be_written_is_a_problem(tmp_path: Path) -> None:
         return hub.running.problem
 
     assert str(tmp_path / "file") in asyncio.run(problem())
+
+
+def test_who_asks_between_frames_writes_nothing(tmp_path: Path) -> None:
+    async def written() -> tuple[int, int]:
+        hub = Hub(tmp_path)
+        for _ in range(3):
+            await hub.tick()
+        file = tmp_path / FILE
+        before = file.stat().st_mtime_ns
+        await asyncio.gather(*(hub.running.between_frames() for _ in range(4)))
+        return before, file.stat().st_mtime_ns
+
+    before, after = asyncio.run(written())
+    assert before == after
+
+
+def test_a_frame_and_the_file_are_never_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    going_on: list[str] = []
+    both: list[str] = []
+
+    def alone(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*args: Any) -> Any:
+            both.extend(going_on)
+            going_on.append(name)
+            sleep(0.05)
+            try:
+                return real(*args)
+            finally:
+                going_on.remove(name)
+
+        return called
+
+    monkeypatch.setattr(Detector, "detect", alone("frame", Detector.detect))
+    monkeypatch.setattr(DetectorMemory, "save", alone("file", DetectorMemory.save))
+
+    async def stopped_while_it_looks() -> None:
+        hub = Hub(tmp_path)
+        await hub.tick()
+        stopping = asyncio.create_task(hub.running.stop())
+        for _ in range(5):
+            await asyncio.sleep(0.01)
+            hub.clock.advance(10.0)
+            await hub.columns.refresh(LongWork())
+            await hub.running.detect(hub.columns, LongWork())
+        await stopping
+        await hub.running.between_frames()
+
+    asyncio.run(stopped_while_it_looks())
+    assert both == []
+
+
+def test_what_cannot_be_read_fails_no_rule(caplog: pytest.LogCaptureFixture) -> None:
+    async def ticks() -> bool:
+        hub = Hub()
+
+        async def failing(_detector: Detector, _frame: Frame, _work: LongWork) -> None:
+            raise ZeroDivisionError
+
+        hub.running = FleetDetector(hub.running.frames, hub.own, failing)
+        await hub.tick()
+        return hub.running.detector.tick is None
+
+    assert asyncio.run(ticks())
+    assert "no frame of this moment" in caplog.text
+
+
+def test_a_clock_that_is_set_back_stops_no_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def frames() -> tuple[float, float]:
+        hub = Hub()
+        await hub.tick()
+        first = hub.running.detector.rows.now
+        wall = hub.clock.wall
+        monkeypatch.setattr(hub.clock, "wall", lambda: wall() - 3600.0)
+        # Rules that are loaded again go by the clock of now.
+        hub.columns = FleetColumns(hub.fleet, hub.running.needs)
+        await hub.tick()
+        return first, hub.running.detector.rows.now
+
+    first, second = asyncio.run(frames())
+    assert second - first == 10.0
+
+
+def test_findings_end_when_no_rule_asks_for_them() -> None:
+    async def paused() -> tuple[int, int, int]:
+        hub = Hub()
+        await hub.tick()
+        found = finding(Scope.NODE)
+        at = {subject: np.zeros(2, dtype=np.intp) for subject in SUBJECTS}
+        hub.running.facts.update([found], at)
+        before = len(hub.running.facts.findings)
+        hub.running.pause()
+        while_paused = len(hub.running.facts.findings)
+        await hub.tick()
+        return before, while_paused, int(hub.columns.number("detector.alert")[0])
+
+    assert asyncio.run(paused()) == (1, 0, 0)

@@ -13,7 +13,7 @@ from accelwatch.alerting.rules.timing import Transition
 from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.base.slices import LongWork
 from accelwatch.detection.arrays import Indices
-from accelwatch.detection.findings.finding import Finding, Level, Scope, Signal
+from accelwatch.detection.findings.finding import Finding, Level, Scope
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.vocabulary.detector_names import SUBJECTS
 from accelwatch.fleet.rules.columns.detector_facts import DetectorFacts
@@ -21,44 +21,11 @@ from accelwatch.fleet.rules.columns.fleet_rule_context import FleetRuleContext
 from accelwatch.fleet.rules.columns.rule_context import TableViews
 from accelwatch.fleet.rules.rule_evaluator import FleetRuleEvaluator
 from accelwatch.schema.snapshot import Owner
+from support.detection.findings import finding
 from support.fleet.two_nodes import TwoNodes, view
 from support.incidents.incident_samples import incident
 
 JOB = (Owner(kind="job", job_id="4711", scheduler="slurm"),)
-POWER = Signal(
-    name="power_watts",
-    value=412.0,
-    expected=455.0,
-    low=450.0,
-    high=460.0,
-    usual=453.0,
-    z=-9.1,
-    since=1_790_000_000.0,
-    channel="peer",
-)
-
-
-def finding(scope: Scope, **changes: object) -> Finding:
-    made: dict[str, object] = {
-        "key": f"{scope}/x",
-        "level": Level.ALERT,
-        "scope": scope,
-        "node": "a",
-        "device": "",
-        "job": "",
-        "nodes": ("a",),
-        "family": "power",
-        "channels": ("peer",),
-        "advice": "exclude",
-        "score": 9.1,
-        "onset": 1_790_000_000.0,
-        "opened": 1_790_000_240.0,
-        "updated": 1_790_000_240.0,
-        "cleared": None,
-        "signals": (POWER,),
-        "sentence": "a draws 9 % less power at equal load.",
-    }
-    return Finding(**{**made, **changes})  # type: ignore[arg-type]
 
 
 class Found:
@@ -71,6 +38,11 @@ class Found:
         # By subject, the rows of it and the position of the finding.
         self.rows: dict[str, Mapping[int, int]] = {}
         self.frames = 0
+        self.is_paused = False
+
+    def pause(self) -> None:
+        self.is_paused = True
+        self.facts.clear()
 
     async def detect(self, columns: TableViews, work: LongWork) -> None:
         self.frames += 1
@@ -204,6 +176,7 @@ def test_no_detector_runs_where_no_rule_asks_for_it(tmp_path: Path) -> None:
     hub = Hub(tmp_path, "- {id: plain, title: T, when: power_watts < 1}", detector=detector)
     hub.tick()
     assert detector.frames == 0
+    assert detector.is_paused
 
 
 @pytest.mark.parametrize(("node", "suspects"), [("b", ("b",)), ("", ())])

@@ -59,10 +59,10 @@ class Prior(ChannelState):
             *_evidence(Subject.NODE, self._levels(nodes, now), now),
         ]
 
-    @property
-    def newest(self) -> float:
-        """When the newest incident of all was, Unix seconds; minus infinity without one."""
-        return max((at for _, at in self._scores.values()), default=float("-inf"))
+    def replace(self, incidents: Iterable[PastIncident]) -> None:
+        """These are all there are."""
+        self._scores = {}
+        self.record(incidents)
 
     def record(self, incidents: Iterable[PastIncident]) -> None:
         """Add incidents, in any order."""

@@ -121,7 +121,8 @@ class Structural(ChannelState):
             since = np.fmax(since, now - (gone - 1) * tick.frame.interval_s)
         kept.floats["since"][at] = np.where(present, since, np.nan)
         present = ticks >= condition.needed
-        nodes = _most_of(present, node_of, evaluated_nodes(tick))
+        listed = tick.frame.device_state != DeviceState.AWAY
+        nodes = _most_of(present, node_of[listed], node_of, evaluated_nodes(tick))
         node_since = np.full(nodes.size, np.inf)
         np.minimum.at(node_since, node_of[present], since[present])
         alone = present & ~nodes[node_of]
@@ -163,8 +164,11 @@ def _gone(frame: Frame) -> Bools:
     return np.asarray(node_fresh[frame.node_of] & behind & observed)
 
 
-def _most_of(present: Bools, node_of: Indices, evaluated: Bools) -> Bools:
-    """bool[M]: more than half of a node's devices, and two at least."""
-    there = np.bincount(node_of, minlength=evaluated.size)
+def _most_of(present: Bools, listed: Indices, node_of: Indices, evaluated: Bools) -> Bools:
+    """bool[M]: more than half of a node's devices, and two at least.
+
+    `listed` are the rows of nodes of those that are not away.
+    """
+    there = np.bincount(listed, minlength=evaluated.size)
     hit = np.bincount(node_of[present], minlength=evaluated.size)
     return np.asarray((hit > _MOST * there) & (hit >= 2) & evaluated)

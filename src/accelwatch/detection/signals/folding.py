@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
-from accelwatch.detection.arrays import Bools, Floats
+from accelwatch.detection.arrays import Bools, Floats, Indices
 from accelwatch.detection.signals.signal import ANY, Fold, Form, SignalRow
 from accelwatch.schema.metrics import Series
 
@@ -22,6 +22,10 @@ def _matches(pattern: Series, series: Series) -> bool:
     )
 
 
+# Frames: a mount or a port that is away for this many is no gap of samples.
+_GONE_AFTER = 40
+
+
 class FoldedSignal:
     """One signal of all rows, whatever it is made of."""
 
@@ -31,24 +35,29 @@ class FoldedSignal:
         self._fold = signal.fold or Fold.MAX
         # A counter that comes later must not look like so many counts at once.
         self._counts = signal.form is Form.RATE
-        # bool[sources, rows]: which were there at any time.
+        # bool[sources, rows]: which were there, and are expected to be.
         self._observed: Bools = np.zeros((len(self.sources), 0), dtype=np.bool_)
+        # int[sources, rows]: frames since a part of the sum was there while others were.
+        self._missed: Indices = np.zeros((len(self.sources), 0), dtype=np.intp)
         # float64[rows]: what counters had counted before they came.
         self._before: Floats = np.zeros(0)
 
     def extend(self, sources: Collection[Series]) -> None:
         """Be made of these from now on, all of the present ones among them."""
         observed = np.zeros((len(sources), self._observed.shape[1]), dtype=np.bool_)
+        missed = np.zeros((len(sources), self._missed.shape[1]), dtype=np.intp)
         for position, source in enumerate(sources):
             if source in self.sources:
-                observed[position] = self._observed[self.sources.index(source)]
-        self.sources, self._observed = tuple(sources), observed
+                before = self.sources.index(source)
+                observed[position], missed[position] = self._observed[before], self._missed[before]
+        self.sources, self._observed, self._missed = tuple(sources), observed, missed
 
     def forget(self, rows: Bools) -> None:
         """Rows at which something else stands now; those that are new may be left out."""
         width = min(len(rows), self._observed.shape[1])
         at = np.flatnonzero(rows[:width])
         self._observed[:, at] = False
+        self._missed[:, at[at < self._missed.shape[1]]] = 0
         self._before[at[at < len(self._before)]] = 0.0
 
     def folded(self, values: Sequence[Floats], size: int) -> Floats:
@@ -70,7 +79,11 @@ class FoldedSignal:
         observed = np.zeros_like(there)
         width = min(self._observed.shape[1], observed.shape[1])
         observed[:, :width] = self._observed[:, :width]
-        self._observed = observed | there
+        missed: Indices = np.zeros_like(there, dtype=np.intp)
+        missed[:, :width] = self._missed[:, :width]
+        missed = np.where(there, 0, missed + there.any(axis=0))
+        # What has been gone for long was taken out: the rest is the sum from then on.
+        self._observed, self._missed = (observed | there) & (missed < _GONE_AFTER), missed
         more = max(0, stacked.shape[1] - len(self._before))
         self._before = np.concatenate((self._before, np.zeros(more)))
         if self._counts:

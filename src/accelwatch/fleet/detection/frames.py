@@ -26,8 +26,8 @@ from accelwatch.schema.metrics import Series
 
 # Those of nodes that are in an announced window of maintenance; Unix seconds.
 InMaintenance = Callable[[Sequence[str], float], Collection[str]]
-# Of the first frame: events that are older are no news.
-_RECENT_INTERVALS = 2
+# Agents send what they remember when they are connected; rules too leave out what is older.
+_RECENT_S = 600.0
 
 
 class Frames:
@@ -63,9 +63,10 @@ class Frames:
         self._device_texts: tuple[Texts, ...] = ()
         self._size = 0
         self._node_of: Indices = np.zeros(0, dtype=np.intp)
+        # bool[N]: the rows that were devices at the frame before.
+        self._here: Bools = np.zeros(0, dtype=np.bool_)
         # Of the newest event that a frame has had.
         self._sequence = 0
-        self._is_first = True
 
     def extend(self, existing: Collection[Series]) -> bool:
         """Read signals of these series too, from the next frame on; whether that changes `needs`."""
@@ -89,7 +90,7 @@ class Frames:
         first = self._assign_nodes(columns.text("node"), here)
         device_generation, node_generation = self._generations(columns, first, here)
         job, stage, model = (columns.text(key) for key in ("job", f"labels.{STAGE_LABEL}", "model"))
-        names = self._named(columns, (job, stage, model))
+        names = self._named(columns, (job, stage, model), here)
         sampled = now - columns.number("sample_age_s")[:size]
         device_sampled = np.where(np.isnan(sampled), -np.inf, sampled)
         node_sampled = np.full(len(first), -np.inf)
@@ -119,7 +120,7 @@ class Frames:
 
     def identities(self) -> RowIdentities:
         """Who stands in the rows of the newest frame."""
-        _, uuid, serial = self._device_rows.texts or [np.zeros(0, dtype=object)] * 3
+        *_, uuid, serial = self._device_rows.texts or [np.zeros(0, dtype=object)] * 4
         return RowIdentities(
             self._names.nodes,
             self._node_rows.booted_at,
@@ -135,7 +136,8 @@ class Frames:
         So it is noticed when they turn out to be others.
         """
         self._node_rows.restore(saved.booted_at)
-        self._device_rows.restore([np.full(len(saved.uuid), None), saved.uuid, saved.serial])
+        none = np.full(len(saved.uuid), None)
+        self._device_rows.restore([none, none, saved.uuid, saved.serial])
 
     def _assign_nodes(self, node: Texts, here: Bools) -> Indices:
         """Give every node a row; intp[nodes]: the first row of a device of it, -1 for none."""
@@ -161,7 +163,8 @@ class Frames:
         self, columns: TableViews, first: Indices, here: Bools
     ) -> tuple[Indices, Indices]:
         size = len(here)
-        identity = (columns.text(key) for key in ("id", "uuid", "serial"))
+        # Ids without a serial number are the same on every node.
+        identity = (columns.text(key) for key in ("node", "id", "uuid", "serial"))
         changed = self._device_rows.update(identity, size)
         booted = self._node_rows.boot(columns.now, _picked(columns.number(UPTIME), first))
         of_booted = booted[self._node_of] & here if len(booted) else np.zeros(size, dtype=np.bool_)
@@ -172,20 +175,24 @@ class Frames:
             each.forget(booted)
         return self._device_rows.generation, self._node_rows.generation
 
-    def _named(self, columns: TableViews, of_codes: Sequence[Texts]) -> Names:
+    def _named(self, columns: TableViews, of_codes: Sequence[Texts], here: Bools) -> Names:
         """The names, the very same object where they are the same."""
         texts = columns.text("id"), columns.text("name")
         jobs, stages, models = (texts.values for texts in of_codes)
         nodes = tuple(self._node_rows.names)
         # Thousands of words are looked at only where a column is another object.
-        if not same_columns(texts, self._device_texts) or len(self._names.devices) != self._size:
+        if same_columns(texts, self._device_texts) and np.array_equal(here, self._here):
+            devices, device_names = self._names.devices, self._names.device_names
+        else:
+            # A row that is empty has the texts of who was there last.
             devices, device_names = (
-                tuple(text or "" for text in row_values(column, self._size).tolist())
+                tuple(
+                    text if present and text else ""
+                    for present, text in zip(here, row_values(column, len(here)), strict=True)
+                )
                 for column in texts
             )
-        else:
-            devices, device_names = self._names.devices, self._names.device_names
-        self._device_texts = texts
+        self._device_texts, self._here = texts, here.copy()
         names = Names(nodes, devices, jobs, stages, models, device_names)
         if names != self._names:
             self._names = names
@@ -198,8 +205,7 @@ class Frames:
         return np.array([bool(name) and name in working for name in nodes], dtype=np.bool_)
 
     def _events(self, names: Names, now: float) -> Iterable[FrameEvent]:
-        oldest = now - _RECENT_INTERVALS * self.interval_s if self._is_first else -np.inf
-        self._is_first = False
+        oldest = now - _RECENT_S
         for noted in self._history.after(self._sequence):
             self._sequence = noted.sequence
             event, node = noted.event, self._node_rows.row(noted.node)

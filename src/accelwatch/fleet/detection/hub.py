@@ -37,6 +37,12 @@ class HubColumns:
         self._fleet, self._frames = fleet, frames
         self._columns: FleetColumns | None = None
         self._checked_at = float("-inf")
+        # That of the first columns: a clock that is set would boot every node.
+        self._wall_offset = fleet.clock.wall() - fleet.clock.monotonic()
+
+    def monotonic(self) -> float:
+        """Seconds that only grow."""
+        return self._fleet.clock.monotonic()
 
     async def refresh(self, work: LongWork) -> FleetColumns:
         """All that frames ask for, brought to this moment."""
@@ -46,7 +52,12 @@ class HubColumns:
             if self._frames.extend(await existing_series(self._fleet, work)):
                 self._columns = None
         if self._columns is None:
-            self._columns = FleetColumns(self._fleet, self._frames.needs, adds_samples=False)
+            self._columns = FleetColumns(
+                self._fleet,
+                self._frames.needs,
+                adds_samples=False,
+                wall_offset=self._wall_offset,
+            )
         await self._columns.refresh(work)
         return self._columns
 
@@ -70,17 +81,21 @@ class HubPast:
     def __init__(self, fleet: Fleet, faults: Callable[[], Iterable[Fault]]) -> None:
         """`faults` are the confirmed ones of the last 28 days."""
         self._fleet, self._faults = fleet, faults
+        # Which faults a detector was given.
+        self._given: tuple[Detector, tuple[Fault, ...]] | None = None
         self._checked_at = float("-inf")
 
     async def record(self, detector: Detector, frame: Frame, work: LongWork) -> None:
-        """Give a detector what it has not had, before it sees a frame."""
-        prior = detector.channels.prior
-        faults = past_incidents(self._faults(), frozenset(frame.names.devices), prior.newest)
-        if incidents := list(faults):
-            detector.record(incidents)
+        """Give a detector the faults of now, all of them anew when there are others."""
+        faults, now = tuple(self._faults()), self._fleet.clock.monotonic()
+        if faults and self._given != (detector, faults):
+            self._given = detector, faults
+            devices = frozenset(frame.names.devices)
+            detector.record_past(list(past_incidents(faults, devices)))
         # Boards move from slot to slot, and only those of which there is a past matter.
-        if prior.newest > float("-inf") and frame.now - self._checked_at >= _CHECK_EVERY_S:
-            self._checked_at = frame.now
+        if faults and now - self._checked_at >= _CHECK_EVERY_S:
+            self._checked_at = now
+            prior = detector.channels.prior
             prior.also = await self._identities(work)
 
     async def _identities(self, work: LongWork) -> dict[str, tuple[str, ...]]:

@@ -1,9 +1,5 @@
-"""The past of hardware for the detector: confirmed faults as channel K counts them, by identity.
+"""The past of hardware for the detector: confirmed faults as channel K counts them, by identity."""
 
-What the detector has recorded is in its snapshot: after a restart it is given only what is newer.
-"""
-
-import math
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 
@@ -28,15 +24,12 @@ def identities_of(devices: Sequence[tuple[str, Device]]) -> dict[str, tuple[str,
     }
 
 
-def past_incidents(
-    faults: Iterable[Fault], devices: Container[str], after: float = -math.inf
-) -> Iterator[PastIncident]:
-    """Faults that began after a moment, Unix seconds: for `Detector.record`, which adds them up.
+def past_incidents(faults: Iterable[Fault], devices: Container[str]) -> Iterator[PastIncident]:
+    """Faults as `Detector.record_past` adds them up.
 
     Their keys are `device:ID`, where the id is one of `devices`, `serial:NUMBER`, `slot:NODE/ADDRESS`
     and `node:NODE`.
     """
     for fault in faults:
-        if fault.time > after:
-            of_device = (f"device:{fault.device}",) if fault.device in devices else ()
-            yield PastIncident(fault.time, (*of_device, *fault.keys), fault.weight)
+        of_device = (f"device:{fault.device}",) if fault.device in devices else ()
+        yield PastIncident(fault.time, (*of_device, *fault.keys), fault.weight)

@@ -21,8 +21,8 @@ from accelwatch.fleet.rules.columns.rule_context import TableViews
 
 logger = logging.getLogger(__name__)
 
-_EARLY = 0.9
-
+# Ticks are not to the moment: a frame that is due in less than this is made now.
+_EARLY_S = 0.5
 
 # Gives a detector what it has to know besides a frame, before it sees that.
 BeforeFrame = Callable[[Detector, Frame, LongWork], Awaitable[None]]
@@ -30,6 +30,10 @@ BeforeFrame = Callable[[Detector, Frame, LongWork], Awaitable[None]]
 
 class OwnColumns(Protocol):
     """Columns that the detector alone reads, at its own pace."""
+
+    def monotonic(self) -> float:
+        """Seconds that only grow, whoever sets the clock."""
+        ...
 
     async def refresh(self, work: LongWork) -> TableViews:
         """All that frames ask for, brought to this moment."""
@@ -58,7 +62,9 @@ class FleetDetector:
         self.facts = DetectorFacts()
         self._own_columns = own_columns
         self._detected_at = -np.inf
+        # A frame that is looked at, or a file that is written: never both, never two.
         self._running: asyncio.Task[None] | None = None
+        self._is_paused = False
 
     @property
     def needs(self) -> Needs:
@@ -71,30 +77,43 @@ class FleetDetector:
         return self._memory.problem
 
     async def detect(self, columns: TableViews, work: LongWork) -> None:
-        """Look at columns that have just been brought to this moment, if it is time."""
-        # A tick that comes a little early is not put off to the next.
-        due = columns.now - self._detected_at >= _EARLY * self.frames.interval_s
+        """Look at columns that have just been brought to this moment, if it is time. Raises nothing."""
+        self._is_paused = False
+        own = self._own_columns
+        now = columns.now if own is None else own.monotonic()
+        due = now - self._detected_at >= self.frames.interval_s - _EARLY_S
         if not due or (self._running is not None and not self._running.done()):
             return
-        self._detected_at = columns.now
-        if self._own_columns is None:
+        self._detected_at = now
+        if own is None:
             frame = await self.frames.frame(columns, work)
             self.detector.detect(frame)
             self._publish(frame)
             return
-        frame = await self.frames.frame(await self._own_columns.refresh(work), work)
-        if self._before_frame is not None:
-            await self._before_frame(self.detector, frame, work)
+        try:
+            frame = await self.frames.frame(await own.refresh(work), work)
+            if self._before_frame is not None:
+                await self._before_frame(self.detector, frame, work)
+        except Exception:
+            # Rules go on without it.
+            logger.exception("the detector has no frame of this moment")
+            return
         self._running = asyncio.create_task(self._detect_in_thread(frame))
+
+    def pause(self) -> None:
+        """No rule asks for what it finds: nothing is known until it looks again."""
+        self._is_paused = True
+        self.facts.clear()
 
     async def _detect_in_thread(self, frame: Frame) -> None:
         try:
             await asyncio.to_thread(self._next_frame, frame)
+            self._publish(frame)
         except Exception:
             # What it knows may be half written; rules go on, and it begins anew.
             logger.exception("the detector failed and starts anew without its baselines")
             self.detector = Detector()
-        self._publish(frame)
+            self.facts.clear()
         if self._memory.is_due(frame.now):
             await self._save()
 
@@ -103,20 +122,27 @@ class FleetDetector:
         self.detector.detect(frame)
 
     async def _save(self) -> None:
-        await asyncio.to_thread(self._memory.save, self.detector, self.frames)
+        try:
+            await asyncio.to_thread(self._memory.save, self.detector, self.frames)
+        except Exception:
+            logger.exception("what the detector knows could not be written")
 
     async def between_frames(self) -> Detector:
         """The detector while it looks at no frame: up to the next `await` of who asks."""
-        await self.stop()
+        # The next frame may have begun before we go on.
+        while self._running is not None and not self._running.done():
+            await self._running
         return self.detector
 
     async def stop(self) -> None:
         """Wait for the frame that is being looked at, and write down what is known."""
-        if self._running is not None:
-            await self._running
-        await self._save()
+        await self.between_frames()
+        self._running = asyncio.create_task(self._save())
+        await self._running
 
     def _publish(self, frame: Frame) -> None:
+        if self._is_paused:
+            return
         findings = tuple(self.detector.findings.values())
         rows = FindingRows(frame)
         at = {subject: rows.of(findings, Scope(subject)) for subject in SUBJECTS}

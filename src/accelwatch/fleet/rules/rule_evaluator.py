@@ -94,6 +94,8 @@ class FleetRuleEvaluator:
             raise WindowsError(f"{error}; those who ask for most: {_dearest(evaluated)}") from error
         if self._detector is not None:
             self.columns.detector_facts = self._detector.facts
+        elif detector is not None:
+            detector.pause()
         # Rules whose firing others ask for.
         self._queried_rules = sorted(needs_of(evaluated).rules)
         self._dormancy = Dormancy({rule.id: rule for rule in evaluated})

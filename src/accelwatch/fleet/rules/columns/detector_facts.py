@@ -36,6 +36,10 @@ class DetectorFacts:
         self.findings, self._at = tuple(findings), {**at, "": narrowest}
         self._numbers, self._texts = {}, {}
 
+    def clear(self) -> None:
+        """Nothing is known any more."""
+        self.findings, self._at, self._numbers, self._texts = (), {}, {}, {}
+
     def number(self, key: str, size: int) -> Floats:
         """A flag or number of each row."""
         values = self._numbers.get(key)

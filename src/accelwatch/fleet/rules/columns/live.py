@@ -58,8 +58,11 @@ class FleetColumns:
         is_new: IsNew = lambda _: True,
         *,
         adds_samples: bool = True,
+        wall_offset: float | None = None,
     ) -> None:
         """Of several columns of a fleet only those of the rules take samples for its windows.
+
+        `wall_offset` is Unix seconds at monotonic 0; else by the clocks of now.
 
         Raises WindowsError when the windows of `needs` take too much memory.
         """
@@ -83,7 +86,8 @@ class FleetColumns:
         self._kept_reasons: Texts | None = None
         self._odd = OddTexts(fleet)
         self._needs_odd = ODD in needs.fields
-        self._wall_offset = fleet.clock.wall() - fleet.clock.monotonic()
+        by_clocks = fleet.clock.wall() - fleet.clock.monotonic()
+        self._wall_offset = by_clocks if wall_offset is None else wall_offset
         self._now = fleet.clock.wall()
         self.detector_facts = DetectorFacts()
         # Which rows are devices, present or expected.

@@ -53,6 +53,10 @@ class RunsDetector(Protocol):
         """What the columns of the rules have to be asked for besides."""
         ...
 
+    def pause(self) -> None:
+        """No rule asks for what it finds: nothing is known until it looks again."""
+        ...
+
     async def detect(self, columns: TableViews, work: LongWork) -> None:
         """Look at columns that have just been brought to this moment, if it is time. Raises nothing."""
         ...
