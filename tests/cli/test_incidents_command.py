@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from accelwatch.base.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError, UnmetError
 from accelwatch.cli import hub_requests
+from accelwatch.cli.incidents import incidents_command
 from accelwatch.cli.startup.app import build
 from accelwatch.cli.startup.entry import dispatch
 from accelwatch.config.model import RuleSettings
@@ -179,6 +180,41 @@ def test_a_watch_prints_an_incident_once_it_is_there(tmp_path: Path) -> None:
                 await process.wait()
 
     asyncio.run(main())
+
+
+def test_a_watch_outlives_a_restart_of_the_hub(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    page = b'{"incidents":[],"problem":"","open":0,"closed":0}\n'
+    answers: list[bytes | AccelwatchError] = [
+        page,
+        UnmetError("cannot connect: Connection refused"),
+        UnmetError("cannot connect: Connection refused"),
+        page,
+    ]
+
+    def fetched(*_: object) -> tuple[bytes, None]:
+        answer = answers.pop(0)
+        if isinstance(answer, AccelwatchError):
+            raise answer
+        return answer, None
+
+    monkeypatch.setattr(incidents_command, "_fetch", fetched)
+    flags = incidents_command.IncidentFlags(as_json=True, watch="250ms", count=4)
+    assert incidents_command.show_incidents(None, flags, hub_requests.HubFlags()) == 0
+    out, said = capfd.readouterr()
+    assert out.count("incidents") == 2
+    assert said.count("Connection refused") == 1
+
+
+def test_a_watch_that_never_reached_the_hub_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> tuple[bytes, None]:
+        raise UnmetError("cannot connect")
+
+    monkeypatch.setattr(incidents_command, "_fetch", refused)
+    flags = incidents_command.IncidentFlags(as_json=True, watch="250ms", count=4)
+    with pytest.raises(UnmetError):
+        incidents_command.show_incidents(None, flags, hub_requests.HubFlags())
 
 
 def test_a_watch_ends_after_its_count(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from accelwatch.alerting.evaluation.describing import document_of
+from accelwatch.alerting.evaluation.documents import MuteNote
 from accelwatch.alerting.rules.document import Advice
 from accelwatch.base.errors import AccelwatchError, ConfigError, UnmetError, UsageError
 from accelwatch.cli.simulate.recovery_counts import causes
@@ -200,7 +201,18 @@ def test_the_only_detector_of_a_run_needs_no_name(tmp_path: Path) -> None:
     assert document("--measured", str(file))["plan"]["detector"]["source"] == "packs, scored.json"
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"detectors": {"a": {}}}', "{"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        '{"detectors": {"a": {}}}',
+        "{",
+        '{"detectors": {"a": {"measures": {"right_node": {"hits": 5, "of": 3}}}}}',
+        '{"detectors": {"a": {"measures": {"right_node": {"hits": -1, "of": 3}}}}}',
+        '{"detectors": {"a": {"measures": {"delays": {"hard": [-5, 10]}}}}}',
+    ],
+)
 def test_a_file_of_another_shape_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "scored.json"
     file.write_text(text)
@@ -215,7 +227,11 @@ NOW = 1_795_000_000.0
     ("fields", "counts"),
     [
         ({}, [("reboot", "device")]),
-        ({"members": ("i2", "i3")}, [("reboot", "group")]),
+        ({"members": ("i2", "i3"), "group": "rack=r1"}, [("reboot", "group")]),
+        ({"members": ("i2", "i3"), "group": "node=n5", "advice": "wait"}, [("reset", "node")]),
+        ({"members": ("i8",), "group": "node=n5", "advice": "exclude"}, [("exclude", "node")]),
+        ({"rule": "detector.node.suspect"}, []),
+        ({"muted_by": MuteNote(kind="silence", id="s1", reason="r", by="ada", until="")}, []),
         ({"severity": "warning"}, []),
         ({"group_incident": "i9"}, []),
         ({"follows": "i9"}, []),
@@ -234,8 +250,16 @@ def test_each_cause_that_paged_somebody_counts_once(
         "follows": "",
         "since": timestamp(NOW),
     }
-    document = msgspec.structs.replace(document_of(incident()), **{**usual, **fields})
-    assert [(each.advice, each.scope) for each in causes([document], NOW)] == counts
+    made = msgspec.structs.replace(document_of(incident()), **{**usual, **fields})
+    member = msgspec.structs.replace(
+        made, id="i2", members=(), group="", group_incident="i1", advice="reset"
+    )
+    assert [(each.advice, each.scope) for each in causes([made, member], NOW)] == counts
+
+
+def test_days_are_those_of_a_hub() -> None:
+    with pytest.raises(UsageError, match="--days goes with --hub"):
+        run("--days", "5")
 
 
 RULES = """\

@@ -27,8 +27,10 @@ def seconds(text: str) -> float:
 
 def seconds_with_unit(text: str) -> float:
     """`30s`, `2h`, `1d` in seconds, where a bare number would be misread. Raises UsageError."""
-    value = seconds(text)
     number = text.strip()
+    if _DURATION.fullmatch(number) is None:
+        raise UsageError(f"{text!r} is not a valid duration; write 30s, 5m, 2h or 1d")
+    value = seconds(text)
     if not number[-1:].isalpha():
         raise UsageError(f"{number!r} has no unit; write {number}m, {number}h or {number}d")
     return value

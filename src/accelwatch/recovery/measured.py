@@ -1,17 +1,27 @@
 """A detector's figures from the file that `benchmarks/detection/detection_table.py --json` writes."""
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from accelwatch.base.errors import ConfigError
 from accelwatch.recovery.detector import ASSUMED, Delay, Detector, Origin, Share
 from accelwatch.recovery.failures import Channel, Recall
 
+_Count = Annotated[int, Meta(ge=0)]
+_Seconds = Annotated[float, Meta(ge=0)]
+
 
 class _Hits(msgspec.Struct, frozen=True):
-    hits: int
-    of: int
+    hits: _Count
+    of: _Count
+
+    def __post_init__(self) -> None:
+        """Raises ValueError, which makes a file that says so one of another shape."""
+        if self.hits > self.of:
+            raise ValueError(f"{self.hits} of {self.of} cannot be")
 
 
 class _Measures(msgspec.Struct, frozen=True):
@@ -20,7 +30,7 @@ class _Measures(msgspec.Struct, frozen=True):
     recall: dict[str, _Hits] = {}
     right_node: _Hits = _Hits(0, 0)
     group_single: _Hits = _Hits(0, 0)
-    delays: dict[str, tuple[float, float] | None] = {}
+    delays: dict[str, tuple[_Seconds, _Seconds] | None] = {}
 
 
 class _Scored(msgspec.Struct, frozen=True):

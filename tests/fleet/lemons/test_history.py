@@ -6,6 +6,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+import msgspec
+
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.journal.records import (
@@ -107,6 +109,50 @@ def test_a_window_that_a_scheduler_announced_is_remembered_when_it_is_over() -> 
     site.muting.announce([])
     site.have(incident, site.failed(2, 2.0))
     assert site.counted() == ["i2"]
+
+
+def silence_of(site: Site) -> Silence:
+    now = site.now
+    return Silence(
+        id="s1",
+        matchers=matchers("node=n1"),
+        starts=now - 7200,
+        ends=now + 7200,
+        by="ada",
+        reason="repair",
+    )
+
+
+def test_a_silence_that_is_ended_early_explains_nothing_afterwards() -> None:
+    site = Site()
+    silence = silence_of(site)
+    site.muting.set(silence)
+    before = site.failed(1, days=0.0)
+    site.have(before)
+    assert site.counted() == []
+    site.fleet.clock.advance(60)
+    site.muting.set(msgspec.structs.replace(silence, ends=site.now))
+    site.muting.advance(site.now + 1)
+    site.have(before)
+    site.counted()
+    site.fleet.clock.advance(3600)
+    site.have(before, msgspec.structs.replace(site.failed(1, days=0.0), id="i7"))
+    assert site.counted() == ["i7"]
+
+
+def test_a_window_that_is_withdrawn_before_it_begins_explains_nothing() -> None:
+    site = Site()
+    now = site.now
+    window = Maintenance(
+        id="slurm:1", nodes=("n1",), starts=now + 3000, ends=now + 9000, by="slurm", reason="x"
+    )
+    site.muting.announce([window])
+    site.have()
+    site.counted()
+    site.muting.announce([])
+    site.fleet.clock.advance(3600)
+    site.have(site.failed(1, days=0.0))
+    assert site.counted() == ["i1"]
 
 
 def test_what_turns_out_to_be_part_of_a_storm_counts_no_more() -> None:

@@ -11,7 +11,7 @@ import msgspec
 from accelwatch.alerting.evaluation.documents import IncidentDocument, IncidentsPage
 from accelwatch.alerting.evaluation.silences.documents import Closed, NoteWritten
 from accelwatch.base.durations import reading_interval
-from accelwatch.base.errors import UsageError
+from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch.base.exit_codes import OK
 from accelwatch.cli.hub_requests import HubFlags, changed, fetch, fetch_page, who
 from accelwatch.cli.options import command
@@ -151,7 +151,17 @@ def show_incidents(id_: str | None, flags: IncidentFlags, hub: HubFlags) -> int:
     interval_s, due = flags.interval_s, time.monotonic()
     complained: list[str] = []
     for number in itertools.count(1):
-        document, graphs = _fetch(id_, flags, hub)
+        try:
+            document, graphs = _fetch(id_, flags, hub)
+        except AccelwatchError as error:
+            # A hub that is restarted will answer again; it is asked until the last time.
+            if number == 1 or interval_s is None or number == flags.count:
+                raise
+            if complained != [str(error)]:
+                complain(str(error))
+            complained = [str(error)]
+            time.sleep(interval_s)
+            continue
         if flags.as_json:
             write_stdout(document)
         else:

@@ -1,16 +1,18 @@
 """A fleet's own rates: the incidents that paged a person, of a hub or of an archive."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from accelwatch.alerting.incidents.grouping.grouping_key import NODE
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.cli.hub_requests import HubFlags, fetch_page
 from accelwatch.cli.output import complain
 from accelwatch.cli.parameters import option
 from accelwatch.exposition.display import counted as counted_noun
+from accelwatch.expr.vocabulary.detector_names import DETECTOR
 from accelwatch.recovery.rates import DAY_S, Observed, Rates, counted, published
 
 if TYPE_CHECKING:
@@ -21,6 +23,9 @@ _MOST = "20000"
 _PAGED = "critical"
 # Of fewer, a Poisson rate is uncertain by more than a factor of two (10: 4.8 to 18.4).
 _FEW = 10
+_DAYS = 30
+# The rules of findings begin so; findings are no failures until something else confirms them.
+_SUSPICION = f"{DETECTOR}."
 
 
 class RateFlags(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,8 +39,8 @@ class RateFlags(msgspec.Struct, frozen=True, kw_only=True):
         option("--hub.config.file", metavar="FILE", help="Credentials and TLS for it."),
     ] = None
     days: Annotated[
-        int, option(metavar="N", min=1, max=3650, help="With --hub: of the last N days.")
-    ] = 30
+        int | None, option(metavar="N", min=1, max=3650, help="With --hub: of the last N days; 30.")
+    ] = None
     history: Annotated[
         Path | None,
         option(metavar="DIR", help="Count what all packs find in this archive instead."),
@@ -46,7 +51,9 @@ class RateFlags(msgspec.Struct, frozen=True, kw_only=True):
         if self.hub is not None and self.history is not None:
             raise UsageError("--hub and --history: one of them")
         if self.hub is not None:
-            return _something(of_hub(self.hub, self.hub_config_file, self.days))
+            return _something(of_hub(self.hub, self.hub_config_file, self.days or _DAYS))
+        if self.days is not None:
+            raise UsageError("--days goes with --hub")
         if self.hub_config_file is not None:
             raise UsageError("--hub.config.file goes with --hub")
         if self.history is not None:
@@ -73,19 +80,33 @@ def causes(incidents: "Iterable[IncidentDocument]", start: float) -> list[Observ
     """Incidents that paged a person and began after `start`, Unix seconds; each cause once."""
     from accelwatch.schema.timestamps import unix_seconds
 
+    by_id = {incident.id: incident for incident in incidents}
     return [
-        Observed(advice=incident.advice, scope="group" if incident.members else incident.scope)
-        for incident in incidents
+        _observed(incident, by_id)
+        for incident in by_id.values()
         if incident.severity == _PAGED
         and not incident.group_incident
         and not incident.follows
+        and incident.muted_by is None
+        and not incident.rule.startswith(_SUSPICION)
         and unix_seconds(incident.since) >= start
     ]
+
+
+def _observed(incident: "IncidentDocument", by_id: "Mapping[str, IncidentDocument]") -> Observed:
+    if not incident.members:
+        return Observed(advice=incident.advice, scope=incident.scope)
+    if not incident.group.startswith(NODE):
+        return Observed(advice=incident.advice, scope="group")
+    # Several devices of one node are mended as one of them is.
+    advice = next((by_id[id_].advice for id_ in incident.members if id_ in by_id), incident.advice)
+    return Observed(advice=advice, scope="node")
 
 
 def of_archive(folder: Path) -> Rates:
     """By what the shipped packs find in an archive."""
     from accelwatch.alerting.incidents.grouping.levels import ALERT
+    from accelwatch.alerting.rules.loading.rule_files import pack_names
     from accelwatch.archive.history.reading.reader import Archive
     from accelwatch.archive.history.summary import summary
     from accelwatch.cli.past.history_command import need_pyarrow
@@ -99,7 +120,9 @@ def of_archive(folder: Path) -> Rates:
     if contents.start is None or contents.end is None or not contents.nodes:
         raise UnmetError(f"{folder}: the archive has no data")
     start, days = contents.start, (contents.end - contents.start) / DAY_S
-    test = Backtest(archive, load_rules([], []).rules)
+    # What a detector suspects is no failure until something else confirms it.
+    packs = [name for name in pack_names() if name != DETECTOR]
+    test = Backtest(archive, load_rules([], packs).rules)
     with progress("back-test", contents.end - start, recorded_time) as bar:
         lines = final_lines(archive, test, lambda at: bar.at(at - start))
         incidents = [

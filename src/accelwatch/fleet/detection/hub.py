@@ -82,14 +82,14 @@ class HubPast:
         """`faults` are the confirmed ones of the last 28 days."""
         self._fleet, self._faults = fleet, faults
         # Which faults a detector was given.
-        self._given: tuple[Detector, tuple[Fault, ...]] | None = None
+        self._provided: tuple[Detector, tuple[Fault, ...]] | None = None
         self._checked_at = float("-inf")
 
     async def record(self, detector: Detector, frame: Frame, work: LongWork) -> None:
         """Give a detector the faults of now, all of them anew when there are others."""
         faults, now = tuple(self._faults()), self._fleet.clock.monotonic()
-        if faults and self._given != (detector, faults):
-            self._given = detector, faults
+        if faults and self._provided != (detector, faults):
+            self._provided = detector, faults
             devices = frozenset(frame.names.devices)
             detector.record_past(list(past_incidents(faults, devices)))
         # Boards move from slot to slot, and only those of which there is a past matter.

@@ -119,7 +119,15 @@ class FaultHistory:
         since = wall - PERIOD_S
         if path is not None:
             self._read(path, since)
-        # What is in memory is newer than what is written.
+        # What is in memory is newer than what is written. What is not in force any more was ended
+        # early, or was withdrawn before it began.
+        mutes = tuple(mutes)
+        in_force = {source.id for source in mutes}
+        for id_, source in tuple(self._mutes.items()):
+            if id_ not in in_force and source.ends > wall:
+                del self._mutes[id_]
+                if source.starts < wall:
+                    self._mutes[id_] = msgspec.structs.replace(source, ends=wall)
         self._add(incidents, mutes)
         self._mutes = {id_: kept for id_, kept in self._mutes.items() if kept.ends > since}
         self._groups = {id_: kept for id_, kept in self._groups.items() if kept.updated > since}

@@ -120,6 +120,8 @@ def _reason(keys: tuple[str, ...], faults: Sequence[Fault]) -> tuple[Blamed, str
         return Blamed.DEVICE, f"the faults followed the board: {path}"
     if not slots:
         return Blamed.DEVICE, "always this board; its slot is not known"
+    if not all(fault.slot for fault in faults):
+        return Blamed.DEVICE_OR_SLOT, "always this board; not every fault has a slot"
     return Blamed.DEVICE_OR_SLOT, "always this board in this slot; try it in another one"
 
 
