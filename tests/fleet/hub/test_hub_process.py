@@ -97,6 +97,7 @@ def test_a_killed_hub_knows_what_it_expected_and_what_was_acknowledged(tmp_path:
 
 HUB_YAML = """\
 rules: {{files: [{folder}/rules.yaml], interval: 200ms}}
+detector: {{enabled: false}}
 alerts: {{sinks: [{{name: a, type: webhook, options: {{url: "{receiver}/a"}}}}]}}
 """
 RULES = """\

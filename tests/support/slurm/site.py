@@ -172,6 +172,8 @@ class SlurmSite:
             "targets": {"files": [str(self.folder / "targets.json")]},
             "scrape": {"scheme": "https", **self._access()},
             "rules": {"files": [str(self.folder / "rules.yaml")], "interval": self._rules_interval},
+            # Incidents are those of the rules above.
+            "detector": {"enabled": False},
             "remedy": self._remedy(),
             "state_dir": str(self.folder / "state"),
         }
