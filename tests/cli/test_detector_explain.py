@@ -55,9 +55,7 @@ def test_a_hub_shows_all_that_its_detector_holds() -> None:
             assert f"device {DEVICE}: no level" in lines
             for family in FAMILIES:
                 assert sum(line.split()[:1] == [family.name] for line in lines) == 3
-            assert any(
-                "compared with its own past only, since its group has" in line for line in lines
-            )
+            assert any("no peers, since its group has" in line for line in lines)
 
             code, out, _ = await typed(f"{one.address}/{DEVICE}", "--json", *asking)
             [row] = json.loads(out)["rows"]
@@ -252,7 +250,7 @@ def test_who_has_no_peers_is_told_why() -> None:
         job="", stage="", model="B200", members=1, nodes=1, comparable=False, reason="it is alone"
     )
     lines = shown(group=group, learned_s={"idle": 0.0})
-    assert "  compared with its own past only, since it is alone: no job, B200" in lines
+    assert "  no peers, since it is alone: no job, B200" in lines
     assert "  phase busy; own past learned: nothing yet" in lines
 
 

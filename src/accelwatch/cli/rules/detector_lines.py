@@ -66,7 +66,7 @@ def _group_lines(row: RowStatus) -> Iterator[str]:
     if group.comparable:
         yield f"compared with {peers}: {what}"
     else:
-        yield f"compared with its own past only, since {group.reason}: {what}"
+        yield f"no peers, since {group.reason}: {what}"
     learned = ", ".join(
         f"{duration(seconds)} {phase}" for phase, seconds in row.learned_s.items() if seconds
     )
