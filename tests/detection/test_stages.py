@@ -3,6 +3,7 @@
 import numpy as np
 
 from accelwatch.detection.baselines.passes import advance
+from accelwatch.detection.baselines.stages import stages_of
 from accelwatch.detection.baselines.state import DetectorState
 from support.detection.simulated import POWER, Fleet, at
 
@@ -38,6 +39,29 @@ def test_four_stages_are_four() -> None:
     fleet = Fleet(16)
     fleet.watts *= np.repeat([0.85, 0.95, 1.05, 1.15], 32)
     assert _sizes(fleet) == [32] * 4
+
+
+def test_a_few_nodes_of_the_same_power_that_send_less_are_a_stage() -> None:
+    fleet = Fleet(16)
+    fleet.watts *= np.repeat([0.8, 1.0], 64)
+    fleet.traffic[64:88] *= 0.6
+    # Sent by those that draw less as well, so that only within a power there is a gap.
+    fleet.traffic[:64] *= np.repeat(np.linspace(0.55, 1.1, 8), 8)
+    assert _sizes(fleet) == [24, 40, 64]
+
+
+def test_stages_are_found_one_in_the_other() -> None:
+    fleet, state = Fleet(16), DetectorState()
+    fleet.watts[64:] *= 0.87
+    assert _sizes(fleet, _CHECKS, state) == [64, 64]
+    before = stages_of(state, fleet.frame())
+    for _ in range(20):
+        fleet.traffic[:24] *= 0.98
+        advance(state, fleet.frame())
+    assert _sizes(fleet, _CHECKS, state) == [24, 40, 64]
+    after = stages_of(state, fleet.frame())
+    assert (after[64:] == before[64:]).all()
+    assert len({*after.tolist()} & {*before.tolist()}) == 2
 
 
 def test_two_slow_nodes_are_no_stage() -> None:

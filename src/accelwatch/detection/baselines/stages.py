@@ -120,28 +120,33 @@ def _infer(state: DetectorState, frame: Frame, checked: Bools) -> None:
         # A job that loads, or of which nothing is known yet, says nothing about its stages. Some of
         # its nodes may be lost, so it is most of them that count.
         if rests[nodes].mean() < 0.5:
-            _propose(stages, nodes, _split(power[nodes], traffic[nodes]))
+            _refine(stages, nodes, power, traffic)
 
 
-def _propose(stages: StageState, nodes: Indices, labels: Indices) -> None:
-    """Believe a split that was found the same several times in a row, and keep it then."""
-    if labels.max(initial=0) == 0 or not np.array_equal(stages.proposed[nodes], labels):
-        stages.times[nodes] = 0
-    stages.proposed[nodes] = labels
-    stages.times[nodes] += 1
-    if labels.max(initial=0) > 0 and stages.times[nodes].min() >= _TIMES:
-        stages.stage[nodes] = labels
+def _refine(stages: StageState, nodes: Indices, power: Floats, traffic: Floats) -> None:
+    """Look for a gap within each stage of a job that is believed: that two of them draw the same power
+    says nothing of what a third sends.
+    """
+    before = stages.stage[nodes]
+    for stage in np.unique(before).tolist():
+        members = nodes[before == stage]
+        labels = _cut(power[members], _POWER_GAP)
+        if not labels.any():
+            labels = _cut(traffic[members], _TRAFFIC_GAP)
+        if _is_believed(stages, members, labels):
+            # The first keeps the name of all, so that what its members have learned still counts.
+            newest = max(int(stages.stage[nodes].max()), 0)
+            stages.stage[members] = np.where(labels == 0, max(stage, 0), newest + labels)
+            stages.times[members] = 0
 
 
-def _split(power: Floats, traffic: Floats) -> Indices:
-    """Labels from 0 of nodes, ordered by traffic and power; all 0 without a clear gap."""
-    by_power, by_traffic = _cut(power, _POWER_GAP), _cut(traffic, _TRAFFIC_GAP)
-    both = by_traffic * (by_power.max(initial=0) + 1) + by_power
-    for labels in (both, by_traffic, by_power):
-        _, small, size = np.unique(labels, return_inverse=True, return_counts=True)
-        if len(size) > 1 and size.min() >= _LEAST:
-            return small
-    return np.zeros(len(power), dtype=np.intp)
+def _is_believed(stages: StageState, members: Indices, labels: Indices) -> bool:
+    """Whether a split was found the same several times in a row."""
+    if not (labels.any() and np.array_equal(stages.proposed[members], labels)):
+        stages.times[members] = 0
+    stages.proposed[members] = labels
+    stages.times[members] += 1
+    return bool(labels.any() and stages.times[members].min() >= _TIMES)
 
 
 def _cut(level: Floats, least: float) -> Indices:
