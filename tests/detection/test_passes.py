@@ -127,6 +127,19 @@ def test_an_offset_is_not_learned_while_flagged() -> None:
     assert tick.devices.usual[at(POWER), 5] > 590.0
 
 
+def test_who_keeps_a_level_that_most_leave_learns_no_other_habit() -> None:
+    state, fleet = DetectorState(), Fleet(8, each=1)
+    _run(state, fleet, 1200)
+    usual = fleet.interrupts.copy()
+    fleet.interrupts[:6] *= 500.0
+    _run(state, fleet, 40)
+    fleet.interrupts[:] = usual
+    # The scatter of a group is what it was after some hours, a habit would last for half a day.
+    _run(state, fleet, 600)
+    others = [_run(state, fleet, 1).nodes.z[node_at(INTERRUPTS), 6:] for _ in range(20)]
+    assert np.abs(others).max() < 4.0
+
+
 def test_what_peers_have_is_in_the_unit_of_the_signal() -> None:
     state, fleet = DetectorState(), Fleet()
     tick = _run(state, fleet, _HOLD)

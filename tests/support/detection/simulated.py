@@ -53,6 +53,7 @@ class Fleet:
         self.load = np.ones(rows)
         self.traffic = np.full(rows, 1e11)
         self.heat = np.round(50.0 + self.rng.normal(0, 4.0, rows))
+        self.interrupts = np.full(nodes, 10_000.0)
         self.noise = 0.003
         self._sent = np.zeros(rows)
         self._interrupts = np.zeros(nodes)
@@ -68,7 +69,7 @@ class Fleet:
         self._sent += self.traffic * INTERVAL_S * self._about(rows, 0.05)
         devices[at(NVLINK)] = self._sent
         host = np.full((len(NODE_SIGNALS), nodes), np.nan)
-        self._interrupts += 10_000.0 * INTERVAL_S * self._about(nodes, 0.03)
+        self._interrupts += self.interrupts * INTERVAL_S * self._about(nodes, 0.03)
         host[node_at(INTERRUPTS)] = self._interrupts
         return Frame(
             self.now,

@@ -60,12 +60,17 @@ def residuals(level: LevelState, tick: Observed, on_hold: Bools, frozen: Bools) 
     offset = _of_phase(level.rows.offset, phase)
     left -= offset
     _follow_deviation(level, tick, left, on_hold)
-    scale = _scale(level, tick, alone, usual)
-    scale = np.hypot(scale, _unlearned(level, _spread(median, low, high), offset, phase))
+    own = _own_scale(level, usual)
+    by_peers = _scale(level, tick, alone, own)
+    unlearned = _unlearned(level, _spread(median, low, high), offset, phase)
+    scale = np.hypot(by_peers, unlearned)
     rows_on_hold = on_hold[code]
     z = np.clip(left / scale, -_CLIP, _CLIP)
     z[:, rows_on_hold] = np.nan
-    pull = np.clip(left, -_PULL * scale, _PULL * scale)
+    # Peers that have left their level say nothing of the habit of one that keeps its own, however
+    # large their noise is there.
+    most = _PULL * np.hypot(np.fmin(by_peers, own), unlearned)
+    pull = np.clip(left, -most, most)
     _learn(level, tick, pull, phase, ~(rows_on_hold | frozen))
     return Residuals(
         value, median, low, high, z, scale, usual.astype(np.float64), grouping.groups, rows_on_hold
@@ -92,15 +97,21 @@ def _of_phase(table: Singles, phase: Codes) -> Singles:
     return result
 
 
-def _scale(level: LevelState, tick: Observed, alone: Bools, usual: Singles) -> Floats:
-    """float64[S, R]: by peers where there are some, else by the own past."""
+def _own_scale(level: LevelState, usual: Singles) -> Singles:
+    """float32[S, R]: by the own past."""
+    step, relative = level.layout.step[:, np.newaxis], level.layout.relative[:, np.newaxis]
+    own = np.fmax(step.astype(np.float32), relative.astype(np.float32) * np.abs(usual))
+    np.fmax(own, np.float32(_BY_MEAN) * level.rows.spread, out=own)
+    return own
+
+
+def _scale(level: LevelState, tick: Observed, alone: Bools, own: Singles) -> Floats:
+    """float64[S, R]: by peers where there are some, else `own`."""
     step, relative = level.layout.step[:, np.newaxis], level.layout.relative[:, np.newaxis]
     floor = np.maximum(step, relative * np.abs(tick.peers.median))
     by_peers = np.fmax(_BY_MEDIAN * level.groups.deviation, floor)
     by_peers[alone] = np.nan
     scale = by_peers.take(tick.grouping.groups.code, axis=1)
-    own = np.fmax(step.astype(np.float32), relative.astype(np.float32) * np.abs(usual))
-    np.fmax(own, np.float32(_BY_MEAN) * level.rows.spread, out=own)
     np.copyto(scale, own, where=np.isnan(scale))
     return scale
 
