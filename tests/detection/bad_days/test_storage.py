@@ -79,7 +79,8 @@ def test_a_server_that_is_silent_is_not_a_job_that_hangs(noted: int) -> None:
 def test_a_group_that_ends_soon_raises_no_threshold() -> None:
     fleet, detector = _after_two_saves()
     fleet.strength[[0, 4, 8, 12]] = 0.8
-    assert {finding.scope for finding in alerts(play(detector, fleet, 26))} == {Scope.JOB}
+    # Five minutes on hold, and ten of power alone.
+    assert {finding.scope for finding in alerts(play(detector, fleet, 34))} == {Scope.JOB}
     fleet.strength[:] = 1.0
     play(detector, fleet, 30)
     assert not detector.findings
