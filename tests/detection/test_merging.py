@@ -181,6 +181,28 @@ def test_three_nodes_of_many_share_what_their_family_names() -> None:
     assert (found.key, found.advice) == ("group/cooling", "wait")
 
 
+@pytest.mark.parametrize(
+    ("rows", "score", "family", "key"),
+    [
+        ([2, 4], 5.0, "thermal", "group/cooling"),
+        ([2], 5.0, "thermal", "node/n000"),
+        ([2, 4], 4.9, "thermal", "node/n000"),
+        # What a job's nodes share has no name, so that each has to be accused.
+        ([2, 4], 5.0, "clock", "node/n000"),
+    ],
+)
+def test_the_first_of_a_row_that_gets_hot_is_not_to_blame(
+    rows: list[int], score: float, family: str, key: str
+) -> None:
+    first, others = says(0, 9.0, family=family), says(rows, score, 60.0, family=family)
+    (found,) = Detector(60).at(0, first, others)
+    assert found.key == key
+
+
+def test_nodes_that_are_only_warm_are_no_finding() -> None:
+    assert Detector(60).at(0, says([0, 2, 4], 5.0, 60.0, family="thermal")) == ()
+
+
 def test_nodes_that_follow_one_another_slowly_have_no_common_cause() -> None:
     detector = Detector()
     for time, rows in ((0, [0]), (301, [0, 2]), (602, [0, 2, 4])):

@@ -60,10 +60,14 @@ def first_seen(
 def common_causes(
     tick: Tick,
     accused: Sequence[Suspect],
+    hinted: Sequence[Suspect],
     since: Mapping[Accusation, float],
     shared_at: Mapping[str, Mapping[str, float]],
 ) -> list[Common]:
     """Groups of which enough nodes suffer, or did until five minutes ago.
+
+    `hinted` are nodes of no level: heat of a row comes slowly, and the first that is hot enough to be
+    accused is no more to blame than those that follow. One of a group at least is accused.
 
     `shared_at` has by key and family when enough last did, Unix seconds: not all are well again at
     once. Who still suffers after that has another reason than the others had.
@@ -72,6 +76,10 @@ def common_causes(
     for suspect in accused:
         for group in _groups_of(tick, suspect):
             groups.setdefault(group, []).append(suspect)
+    for suspect in hinted:
+        for group in _groups_of(tick, suspect):
+            if group in groups:
+                groups[group].append(suspect)
     by_key: dict[str, list[_Group]] = {}
     many = {group for group, members in groups.items() if _are_many(tick, group, members, since)}
     for group in groups:

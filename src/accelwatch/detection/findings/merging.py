@@ -23,7 +23,14 @@ from accelwatch.detection.findings.explaining import Tables
 from accelwatch.detection.findings.finding import Finding
 from accelwatch.detection.findings.hang_reports import culprit_of, of_hang, of_waiting
 from accelwatch.detection.findings.reports import Report, of_common, of_node
-from accelwatch.detection.findings.suspects import Piece, Suspect, pieces_of_jobs, suspects, without
+from accelwatch.detection.findings.suspects import (
+    Piece,
+    Suspect,
+    hints,
+    pieces_of_jobs,
+    suspects,
+    without,
+)
 from accelwatch.detection.findings.updates import LEVELS, opened, updated
 from accelwatch.detection.fusion.fuse import Fused
 from accelwatch.detection.tick import Tick
@@ -60,8 +67,9 @@ def merge(
     """One tick: the state after it, and the findings that were opened, have changed or have ended."""
     now, names = tick.frame.now, tick.frame.names
     accused = suspects(tick.frame, fused, evidence)
-    since = first_seen(state.accused, accused, names.nodes, now)
-    common = common_causes(tick, accused, since, state.shared_at)
+    hinted = hints(tick.frame, evidence, accused) if accused else []
+    since = first_seen(state.accused, [*accused, *hinted], names.nodes, now)
+    common = common_causes(tick, accused, hinted, since, state.shared_at)
     hangs = pieces_of_jobs(evidence, fused.jobs)
     blamed = {names.nodes[suspect.node] for suspect in accused}
 

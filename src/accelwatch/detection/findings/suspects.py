@@ -83,6 +83,33 @@ def suspects(frame: Frame, fused: Fused, evidence: Sequence[Evidence]) -> list[S
     ]
 
 
+def hints(frame: Frame, evidence: Sequence[Evidence], accused: Sequence[Suspect]) -> list[Suspect]:
+    """Nodes without a level that differ in what many share: enough to excuse others only."""
+    known = {suspect.node for suspect in accused}
+    by_node: dict[int, list[Piece]] = {}
+    shared = [item for item in evidence if FAMILIES[position_of(item.family)].shared]
+    everyone = {
+        Subject.DEVICE: np.ones(len(frame.node_of), dtype=np.bool_),
+        Subject.NODE: np.ones(len(frame.node_state), dtype=np.bool_),
+    }
+    for subject, mask in everyone.items():
+        for piece in _pieces(shared, subject, mask):
+            node = int(frame.node_of[piece.row]) if subject is Subject.DEVICE else piece.row
+            if node not in known and piece.score >= AGREE:
+                by_node.setdefault(node, []).append(piece)
+    return [
+        Suspect(
+            node,
+            (),
+            Level.WATCH,
+            max(piece.score for piece in pieces),
+            min(piece.since for piece in pieces),
+            strongest(pieces),
+        )
+        for node, pieces in by_node.items()
+    ]
+
+
 def _suspect(
     node: int, devices: list[int], pieces: list[Piece], frame: Frame, fused: Fused
 ) -> Suspect:
