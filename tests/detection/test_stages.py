@@ -64,6 +64,29 @@ def test_stages_are_found_one_in_the_other() -> None:
     assert len({*after.tolist()} & {*before.tolist()}) == 2
 
 
+def test_a_node_that_is_not_read_at_present_is_in_no_stage() -> None:
+    fleet, state = Fleet(12), DetectorState()
+    _sizes(fleet, 20, state)
+    fleet.watts[48:] *= 0.87
+    for _ in range(_CHECKS):
+        frame = fleet.frame()
+        frame.device_sampled[88:] = fleet.now - 600.0
+        tick = advance(state, frame)
+    assert sorted(tick.devices.groups.size.tolist()) == [8, 40, 48]
+
+
+def test_a_node_that_is_read_late_comes_to_the_stage_that_is_like_it() -> None:
+    fleet, state = Fleet(12), DetectorState()
+    fleet.watts[48:] *= 0.87
+    usual = fleet.watts[88:].copy()
+    fleet.watts[88:] = np.nan
+    assert _sizes(fleet, _CHECKS, state) == [8, 40, 48]
+    fleet.watts[88:] = usual
+    assert _sizes(fleet, 25, state) == [48, 48]
+    code = advance(state, fleet.frame()).devices.groups.code
+    assert code[95] == code[48]
+
+
 def test_two_slow_nodes_are_no_stage() -> None:
     fleet = Fleet(12)
     fleet.watts[:16] *= 0.7

@@ -27,6 +27,8 @@ _POWER_GAP = 0.03
 _TRAFFIC_GAP = 0.05
 # A gap is clear when it is this many times as wide as the three nodes at its edge are apart.
 _CLEAR = 3.0
+# A value that is older than this many intervals is not known any more.
+_STALE = 3.0
 # Load above which a device works and below which it rests; between them it does what it did.
 _WORK, _REST = 0.5, 0.05
 
@@ -106,8 +108,12 @@ def _infer(state: DetectorState, frame: Frame, checked: Bools) -> None:
     stated[frame.node_of[frame.stage >= 0]] = True
     rests = np.zeros(len(job), dtype=np.bool_)
     rests[frame.node_of[~stages.working]] = True
+    # What was read before a phase says nothing of it.
+    read = frame.now - frame.device_sampled <= _STALE * frame.interval_s
     power, traffic = (
-        _of_nodes(state.devices.rows.recent[position], frame.node_of, len(job))
+        _of_nodes(
+            np.where(read, state.devices.rows.recent[position], np.nan), frame.node_of, len(job)
+        )
         for position in (_POWER, _TRAFFIC)
     )
     open_ = (job >= 0) & ~stated
@@ -127,17 +133,36 @@ def _refine(stages: StageState, nodes: Indices, power: Floats, traffic: Floats) 
     """Look for a gap within each stage of a job that is believed: that two of them draw the same power
     says nothing of what a third sends.
     """
+    _place(stages, nodes, power, traffic)
     before = stages.stage[nodes]
     for stage in np.unique(before).tolist():
         members = nodes[before == stage]
-        labels = _cut(power[members], _POWER_GAP)
+        if stage < 0 <= before.max():
+            continue
+        level = power[members]
+        labels = _cut(level, _POWER_GAP)
         if not labels.any():
-            labels = _cut(traffic[members], _TRAFFIC_GAP)
+            level = traffic[members]
+            labels = _cut(level, _TRAFFIC_GAP)
         if _is_believed(stages, members, labels):
             # The first keeps the name of all, so that what its members have learned still counts.
             newest = max(int(stages.stage[nodes].max()), 0)
-            stages.stage[members] = np.where(labels == 0, max(stage, 0), newest + labels)
+            after = np.where(labels == 0, max(stage, 0), newest + labels)
+            stages.stage[members] = np.where(level > 0, after, -1)
             stages.times[members] = 0
+
+
+def _place(stages: StageState, nodes: Indices, power: Floats, traffic: Floats) -> None:
+    """Nodes that were not read when stages were believed belong to that of the node most like them."""
+    placed = nodes[stages.stage[nodes] >= 0]
+    late = nodes[(stages.stage[nodes] < 0) & (power[nodes] > 0)]
+    if not placed.size or not late.size:
+        return
+    apart = np.zeros((len(late), len(placed)))
+    for level, gap in ((power, _POWER_GAP), (traffic, _TRAFFIC_GAP)):
+        logs = np.log(np.where(level > 0, level, np.nan))
+        apart += np.nan_to_num(np.abs(logs[late, np.newaxis] - logs[placed]) / gap)
+    stages.stage[late] = stages.stage[placed[apart.argmin(axis=1)]]
 
 
 def _is_believed(stages: StageState, members: Indices, labels: Indices) -> bool:
