@@ -199,6 +199,13 @@ def test_the_first_of_a_row_that_gets_hot_is_not_to_blame(
     assert found.key == key
 
 
+def test_what_only_confirms_excuses_nobody() -> None:
+    first = says(0, 9.0, family="thermal")
+    others = says([2, 4], 9.0, 60.0, family="thermal", weight=Weight.CONFIRMING)
+    (found,) = Detector(60).at(0, first, others)
+    assert found.key == "node/n000"
+
+
 def test_nodes_that_are_only_warm_are_no_finding() -> None:
     assert Detector(60).at(0, says([0, 2, 4], 5.0, 60.0, family="thermal")) == ()
 

@@ -87,7 +87,12 @@ def hints(frame: Frame, evidence: Sequence[Evidence], accused: Sequence[Suspect]
     """Nodes without a level that differ in what many share: enough to excuse others only."""
     known = {suspect.node for suspect in accused}
     by_node: dict[int, list[Piece]] = {}
-    shared = [item for item in evidence if FAMILIES[position_of(item.family)].shared]
+    # What only confirms says too little of a node that nothing accuses.
+    shared = [
+        item
+        for item in evidence
+        if FAMILIES[position_of(item.family)].shared and item.weight is not Weight.CONFIRMING
+    ]
     everyone = {
         Subject.DEVICE: np.ones(len(frame.node_of), dtype=np.bool_),
         Subject.NODE: np.ones(len(frame.node_state), dtype=np.bool_),
