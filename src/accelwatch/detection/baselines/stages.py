@@ -133,7 +133,7 @@ def _refine(stages: StageState, nodes: Indices, power: Floats, traffic: Floats) 
     """Look for a gap within each stage of a job that is believed: that two of them draw the same power
     says nothing of what a third sends.
     """
-    _place(stages, nodes, power, traffic)
+    _join(stages, nodes, power, traffic)
     before = stages.stage[nodes]
     for stage in np.unique(before).tolist():
         members = nodes[before == stage]
@@ -152,17 +152,17 @@ def _refine(stages: StageState, nodes: Indices, power: Floats, traffic: Floats) 
             stages.times[members] = 0
 
 
-def _place(stages: StageState, nodes: Indices, power: Floats, traffic: Floats) -> None:
+def _join(stages: StageState, nodes: Indices, power: Floats, traffic: Floats) -> None:
     """Nodes that were not read when stages were believed belong to that of the node most like them."""
-    placed = nodes[stages.stage[nodes] >= 0]
+    joined = nodes[stages.stage[nodes] >= 0]
     late = nodes[(stages.stage[nodes] < 0) & (power[nodes] > 0)]
-    if not placed.size or not late.size:
+    if not joined.size or not late.size:
         return
-    apart = np.zeros((len(late), len(placed)))
+    apart = np.zeros((len(late), len(joined)))
     for level, gap in ((power, _POWER_GAP), (traffic, _TRAFFIC_GAP)):
         logs = np.log(np.where(level > 0, level, np.nan))
-        apart += np.nan_to_num(np.abs(logs[late, np.newaxis] - logs[placed]) / gap)
-    stages.stage[late] = stages.stage[placed[apart.argmin(axis=1)]]
+        apart += np.nan_to_num(np.abs(logs[late, np.newaxis] - logs[joined]) / gap)
+    stages.stage[late] = stages.stage[joined[apart.argmin(axis=1)]]
 
 
 def _is_believed(stages: StageState, members: Indices, labels: Indices) -> bool:

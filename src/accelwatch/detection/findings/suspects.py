@@ -85,7 +85,7 @@ def suspects(frame: Frame, fused: Fused, evidence: Sequence[Evidence]) -> list[S
 
 def hints(frame: Frame, evidence: Sequence[Evidence], accused: Sequence[Suspect]) -> list[Suspect]:
     """Nodes without a level that differ in what many share: enough to excuse others only."""
-    known = {suspect.node for suspect in accused}
+    levelled = {suspect.node for suspect in accused}
     by_node: dict[int, list[Piece]] = {}
     # What only confirms says too little of a node that nothing accuses.
     shared = [
@@ -100,7 +100,7 @@ def hints(frame: Frame, evidence: Sequence[Evidence], accused: Sequence[Suspect]
     for subject, mask in everyone.items():
         for piece in _pieces(shared, subject, mask):
             node = int(frame.node_of[piece.row]) if subject is Subject.DEVICE else piece.row
-            if node not in known and piece.score >= AGREE:
+            if node not in levelled and piece.score >= AGREE:
                 by_node.setdefault(node, []).append(piece)
     return [
         Suspect(
