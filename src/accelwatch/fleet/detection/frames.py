@@ -146,8 +146,7 @@ class Frames:
         present, firsts = np.unique(codes[speaking], return_index=True)
         expected = [node.values[code] for code in present.tolist()]
         changed = self._node_rows.assign(expected)
-        for each in self._nodes:
-            each.forget(changed)
+        _forget(self._nodes, changed)
         first = np.full(len(self._node_rows.names), -1, dtype=np.intp)
         row_of = np.zeros(len(node.values), dtype=np.intp)
         rows = np.array([self._node_rows.row(name) for name in expected], dtype=np.intp)
@@ -169,10 +168,8 @@ class Frames:
         booted = self._node_rows.boot(columns.now, _picked(columns.number(UPTIME), first))
         of_booted = booted[self._node_of] & here if len(booted) else np.zeros(size, dtype=np.bool_)
         self._device_rows.add(of_booted & ~changed)
-        for each in self._devices:
-            each.forget(changed | of_booted)
-        for each in self._nodes:
-            each.forget(booted)
+        _forget(self._devices, changed | of_booted)
+        _forget(self._nodes, booted)
         return self._device_rows.generation, self._node_rows.generation
 
     def _named(self, columns: TableViews, of_codes: Sequence[Texts], here: Bools) -> Names:
@@ -219,6 +216,12 @@ class Frames:
                 if row < len(names.devices) and names.devices[row] == event.device_id
             ]
             yield FrameEvent(node, own[0] if own else -1, event, severity(event))
+
+
+def _forget(signals: Iterable[FoldedSignal], rows: Bools) -> None:
+    if rows.any():
+        for signal in signals:
+            signal.forget(rows)
 
 
 async def _table(
