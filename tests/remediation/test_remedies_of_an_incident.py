@@ -244,3 +244,20 @@ def test_the_rule_that_acts_is_one_that_needs_no_approval() -> None:
         known = {one.id: one for one in (unsure, other)}
         assert acting_rule(incident(rules=tuple(known)), known) is other
     assert (policy_of(let).confidence, policy_of(let).act_on) == (Confidence.LOW, Confidence.LOW)
+
+
+@pytest.mark.parametrize(
+    ("when", "acts", "is_open"),
+    [
+        ("detector.device.alert", False, False),
+        ("detector.device.alert", True, True),
+        ("device_up == 0", False, True),
+    ],
+)
+def test_what_a_detector_suspects_counts_only_where_a_rule_acts_by_it(
+    when: str, *, acts: bool, is_open: bool
+) -> None:
+    made = rule(quarantine=QuarantineLevel.NODE) if acts else rule()
+    changed = case_changed(incident(), replace(made, when=compile_rule(when)), {})
+    assert changed is not None
+    assert changed.case.open is is_open

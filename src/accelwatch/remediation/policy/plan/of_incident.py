@@ -81,10 +81,13 @@ def case_changed(
         return None
     policy = Policy(rule=incident.rule) if rule is None else policy_of(rule)
     answer = may_act(incident, incidents)
+    # A detector never acts alone: what it finds keeps no node from jobs and no remedy from ending,
+    # unless a rule about it has an action of its own.
+    suspected = rule is not None and rule.needs_detector and policy.level is None
     case = Case(
         incident=incident.id,
         policy=policy,
-        open=incident.is_open,
+        open=incident.is_open and not suspected,
         since=incident.since,
         evidence_at=evidence_at(incident),
         severity=incident.severity,
