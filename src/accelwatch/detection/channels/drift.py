@@ -10,14 +10,15 @@ import numpy as np
 from accelwatch.detection.arrays import Bools, Floats, or_zero
 from accelwatch.detection.baselines.state_arrays import Array, Moves, StateArrays
 from accelwatch.detection.channels.components.building import (
-    by_family,
+    Scored,
     evaluated_devices,
     evaluated_nodes,
+    of_both,
 )
 from accelwatch.detection.channels.components.memory import ChannelState, Memory
 from accelwatch.detection.channels.components.table import Level, Table
 from accelwatch.detection.channels.peer import compared
-from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
+from accelwatch.detection.evidence import Channel, Evidence
 from accelwatch.detection.tick import Residuals, Tick
 
 # Means over so long: shorter noise averages out (detection.md 4.2, O).
@@ -78,26 +79,12 @@ class Drift(ChannelState):
         node_score, node_since = _scores(
             self.nodes, self._table.nodes, tick.nodes, evaluated_nodes(tick), now
         )
-        return [
-            *by_family(
-                Channel.DRIFT,
-                Weight.STATISTICAL,
-                Subject.DEVICE,
-                self._device_families,
-                score=device_score,
-                since=device_since,
-                now=now,
-            ),
-            *by_family(
-                Channel.DRIFT,
-                Weight.STATISTICAL,
-                Subject.NODE,
-                self._node_families,
-                score=node_score,
-                since=node_since,
-                now=now,
-            ),
-        ]
+        return of_both(
+            Channel.DRIFT,
+            Scored(self._device_families, device_score, device_since),
+            Scored(self._node_families, node_score, node_since),
+            now,
+        )
 
     def state_arrays(self) -> StateArrays:
         """Rows, and the mean that is being made."""

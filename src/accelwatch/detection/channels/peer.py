@@ -10,13 +10,14 @@ import numpy as np
 from accelwatch.detection.arrays import Bools, Floats
 from accelwatch.detection.channels.components import persistence
 from accelwatch.detection.channels.components.building import (
-    by_family,
+    Scored,
     evaluated_devices,
     evaluated_nodes,
+    of_both,
 )
 from accelwatch.detection.channels.components.memory import ChannelState
 from accelwatch.detection.channels.components.table import Level, Table
-from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
+from accelwatch.detection.evidence import Channel, Evidence
 from accelwatch.detection.signals.signal import SignalRow
 from accelwatch.detection.tick import Residuals, Tick
 
@@ -52,23 +53,9 @@ class Peer(ChannelState):
         node_bad = badness(self._table.nodes, tick.nodes, evaluated_nodes(tick))
         device_score, device_since = persistence.kept_level(self.devices, device_bad, now)
         node_score, node_since = persistence.kept_level(self.nodes, node_bad, now)
-        return [
-            *by_family(
-                Channel.PEER,
-                Weight.STATISTICAL,
-                Subject.DEVICE,
-                self._device_families,
-                score=device_score,
-                since=device_since,
-                now=now,
-            ),
-            *by_family(
-                Channel.PEER,
-                Weight.STATISTICAL,
-                Subject.NODE,
-                self._node_families,
-                score=node_score,
-                since=node_since,
-                now=now,
-            ),
-        ]
+        return of_both(
+            Channel.PEER,
+            Scored(self._device_families, device_score, device_since),
+            Scored(self._node_families, node_score, node_since),
+            now,
+        )

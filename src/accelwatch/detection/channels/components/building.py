@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,31 @@ def evaluated_devices(tick: Tick) -> Bools:
     frame = tick.frame
     elsewhere = (frame.device_state == DeviceState.AWAY) | (frame.device_state == DeviceState.STALE)
     return np.asarray(evaluated_nodes(tick)[frame.node_of] & ~elsewhere)
+
+
+class Scored(NamedTuple):
+    """Levels of one subject: places of signals by family, and float64[S, R] as `by_family` has them."""
+
+    families: Mapping[str, Indices]
+    score: Floats
+    since: Floats
+
+
+def of_both(channel: Channel, devices: Scored, nodes: Scored, now: float) -> list[Evidence]:
+    """Statistical evidence of devices, then of nodes, for each family."""
+    return [
+        evidence
+        for subject, scored in ((Subject.DEVICE, devices), (Subject.NODE, nodes))
+        for evidence in by_family(
+            channel,
+            Weight.STATISTICAL,
+            subject,
+            scored.families,
+            score=scored.score,
+            since=scored.since,
+            now=now,
+        )
+    ]
 
 
 def by_family(
