@@ -18,6 +18,7 @@ _ALLOWED = (
     "accelwatch.base.errors",
     "accelwatch.files.file_rights",
     "accelwatch.base.host_ranges",
+    "accelwatch.kubernetes",
     "accelwatch.plugins.options",
     "accelwatch.schema",
     "accelwatch.action.scontrol_text",

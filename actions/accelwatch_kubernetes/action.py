@@ -1,0 +1,73 @@
+"""The action: reads, proposes, performs, recovers; each by the rows of its tables."""
+
+from collections.abc import Mapping, Sequence
+
+from accelwatch.action.contract import ActionContext, ActionUnavailableError
+from accelwatch.action.intent import Intent, IntentKind
+from accelwatch.action.observed import NodeObservation, Observed
+from accelwatch.action.step import (
+    Committed,
+    Proposal,
+    Recovery,
+    Refusal,
+    RefusalKind,
+    Report,
+    StartedStep,
+    Step,
+    StepKind,
+)
+from accelwatch.plugins.options import checked
+from accelwatch_kubernetes.options import KubernetesOptions
+from accelwatch_kubernetes.performing import Performer
+from accelwatch_kubernetes.recovering import recovered
+from accelwatch_kubernetes.rows import Access
+from accelwatch_kubernetes.scene import scene_of
+from accelwatch_kubernetes.tables import EFFECTS, PROPOSALS
+
+
+class KubernetesAction:
+    """One cluster."""
+
+    def __init__(self, context: ActionContext) -> None:
+        """Raises ConfigError."""
+        self._options = options = checked(context.options, KubernetesOptions)
+        access = Access(name=context.name, options=options, clock=context.clock)
+        self._performer = Performer(access, EFFECTS)
+
+    @property
+    def intents(self) -> frozenset[IntentKind]:
+        """What it can be asked for."""
+        return frozenset(PROPOSALS)
+
+    @property
+    def steps(self) -> Mapping[str, StepKind]:
+        """What its steps are like."""
+        return {name: effect.kind for name, effect in EFFECTS.items()}
+
+    async def observe_all(self) -> Sequence[NodeObservation]:
+        """All nodes at once. Raises ActionUnavailableError."""
+        raise ActionUnavailableError("no API server is asked yet")
+
+    async def observe(self, intent: Intent) -> Observed:
+        """How things stand for an intent, read now. Raises ActionUnavailableError."""
+        raise ActionUnavailableError(f"no API server is asked yet about {intent.node}")
+
+    def propose(self, intent: Intent, observed: Observed) -> Proposal:
+        """The next step towards it, or why there is none. Pure."""
+        propose = PROPOSALS.get(intent.kind)
+        if propose is None:
+            text = f"Kubernetes cannot do that: {intent.kind.value}"
+            return Refusal(RefusalKind.IMPOSSIBLE, text)
+        return propose(intent, scene_of(observed, self._options))
+
+    async def perform(self, step: Step, operation: Committed) -> Report:
+        """Do one step. Raises nothing: what goes wrong is told."""
+        return await self._performer.perform(step, operation)
+
+    def recover(self, started_step: StartedStep, observed: Observed) -> Recovery:
+        """What has become of a step whose end nobody saw. Pure."""
+        effect = EFFECTS.get(started_step.step.kind)
+        return recovered(started_step, effect, scene_of(observed, self._options))
+
+    async def close(self) -> None:
+        """Give back what it holds."""

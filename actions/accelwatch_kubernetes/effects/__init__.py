@@ -1,0 +1,1 @@
+"""The writes, one request each."""

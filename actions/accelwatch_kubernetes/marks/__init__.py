@@ -1,0 +1,1 @@
+"""What we write on a node, and by what we know it again. Pure."""

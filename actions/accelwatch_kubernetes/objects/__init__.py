@@ -1,0 +1,1 @@
+"""Objects of the API server, with the fields that are read."""

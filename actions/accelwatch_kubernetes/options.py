@@ -1,0 +1,39 @@
+"""Options of the action."""
+
+import re
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from accelwatch.base.errors import ConfigError
+
+# A qualified name of Kubernetes: a DNS subdomain, `/`, and a name of at most 63 characters.
+_QUALIFIED = re.compile(
+    r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
+)
+_Text = Annotated[str, Meta(max_length=317)]
+
+
+class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One cluster, and how nodes are marked in it."""
+
+    # Key of the taint of a node that we hold; its value is the rule.
+    taint: _Text = "accelwatch.io/quarantine"
+    # Whether that taint evicts at once what runs on the node. It asks no PodDisruptionBudget.
+    no_execute: bool = False
+    # Whether a node that we hold is also made unschedulable, as `kubectl cordon` does.
+    cordon: bool = False
+    # Key of the taint of an idle spare.
+    spare_taint: _Text = "accelwatch.io/spare"
+    # More keys of taints with which others take nodes out; `example.com/` stands for all below it.
+    foreign_taints: list[_Text] = []
+    # Label of a node that names its pool.
+    pool_label: _Text = ""
+
+    def __post_init__(self) -> None:
+        for key, value in (("taint", self.taint), ("spare_taint", self.spare_taint)):
+            if not _QUALIFIED.fullmatch(value):
+                raise ConfigError(f"{key}: expected DOMAIN/NAME, such as accelwatch.io/quarantine")
+        if self.taint == self.spare_taint:
+            raise ConfigError("spare_taint: expected another key than that of taint")

@@ -1,0 +1,1 @@
+"""Which step leads to what is wanted. Pure."""

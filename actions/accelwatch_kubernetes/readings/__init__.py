@@ -1,0 +1,1 @@
+"""What is read for an intent besides its node."""

@@ -1,0 +1,65 @@
+"""What stands in the tables of the action: readings and proposals by intent, effects by step."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+import msgspec
+
+from accelwatch.action.intent import Intent
+from accelwatch.action.observed import JobObservation
+from accelwatch.action.step import (
+    Committed,
+    Proposal,
+    Recovery,
+    Report,
+    StartedStep,
+    Step,
+    StepKind,
+)
+from accelwatch.base.clock import Clock
+from accelwatch_kubernetes.options import KubernetesOptions
+from accelwatch_kubernetes.scene import Scene
+
+
+class Access(msgspec.Struct, frozen=True, kw_only=True):
+    """By what readings and effects reach the cluster."""
+
+    # The action's name in the configuration; `JobKey.cluster` of its jobs.
+    name: str
+    options: KubernetesOptions
+    clock: Clock
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """What an intent of some kind needs besides its node."""
+
+    # Added to the observation's `own`.
+    own: Mapping[str, str] = {}
+    job: JobObservation | None = None
+    proven_dead: bool = False
+
+
+# Raises ActionUnavailableError. What is read already of the node is in `own`.
+Read = Callable[[Access, Intent, Mapping[str, str]], Awaitable[Reading]]
+# The next step towards an intent. Pure.
+Propose = Callable[[Intent, Scene], Proposal]
+# Does one write. Raises ChangedError and ActionUnavailableError; nothing was done then.
+Perform = Callable[[Access, Step, Committed], Awaitable[Report]]
+
+
+class Effect(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of step."""
+
+    kind: StepKind
+    perform: Perform
+    # Whether its effect is there to be seen; None where nothing was read that shows it. Pure.
+    is_observed: Callable[[Step, Scene], bool | None]
+    # What has become of it after a crash, where `is_observed` does not decide that alone. Pure.
+    recover: Callable[[StartedStep, Scene], Recovery] | None = None
+
+
+class ChangedError(Exception):
+    """It is not any more as it was seen; nothing was done."""
+
+
+class NotStartedError(Exception):
+    """Nothing was sent, because the permission of the step was withdrawn; the text says why."""

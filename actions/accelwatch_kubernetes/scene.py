@@ -1,0 +1,40 @@
+"""What was read for an intent, as JSON texts in an observation's `own`, and read again from them. Pure.
+
+An observation carries what the API server sent, so that the same one always leads to the same proposal,
+in a test as in a recording. Keys of `own` besides those here belong to the module that reads them.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from accelwatch.action.observed import JobObservation, Observed
+from accelwatch_kubernetes.objects.node import Node, node_of
+from accelwatch_kubernetes.options import KubernetesOptions
+
+# The intent's node, as JSON; empty where the cluster has none of that name.
+NODE = "node"
+
+
+class Scene(msgspec.Struct, frozen=True, kw_only=True):
+    """What an observation shows."""
+
+    # Unix seconds at which it was read.
+    time: float
+    options: KubernetesOptions
+    node: Node | None
+    job: JobObservation | None
+    proven_dead: bool
+    own: Mapping[str, str]
+
+
+def scene_of(observed: Observed, options: KubernetesOptions) -> Scene:
+    """What the texts say."""
+    return Scene(
+        time=observed.time,
+        options=options,
+        node=node_of(observed.own.get(NODE, "")),
+        job=observed.job,
+        proven_dead=observed.proven_dead,
+        own=observed.own,
+    )
