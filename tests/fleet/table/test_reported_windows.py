@@ -27,7 +27,16 @@ def test_of_a_counter_the_growth_a_second_is_told() -> None:
     feed.run([0.0, *[5.0] * 8, *[15.0] * 10, 15.0])
     values, growth = feed.windows.recent_means(0, 4)
     assert values == {}
-    assert growth == {ECC: [None, 0.5, 1.0, 0.0]}
+    # In the first bucket it was watched for 8 s.
+    assert growth == {ECC: [None, 5 / 8, 1.0, 0.0]}
+
+
+def test_growth_of_a_row_read_seldom_is_over_the_time_between_its_samples() -> None:
+    feed = Feed(1)
+    feed.windows.request(ECC, 60, "rate")
+    feed.run([0.0, *[nan] * 29, 60.0, *[nan] * 29, 120.0])
+    _, growth = feed.windows.recent_means(0, 7)
+    assert [step for step in growth[ECC] if step is not None] == [2.0, 2.0]
 
 
 def test_the_greatest_or_the_share_stands_for_a_bucket_where_no_mean_is_kept() -> None:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from accelwatch.expr.vocabulary.windows import GAP_S, WindowComponent, bytes_of
 from accelwatch.fleet.table.belief import Floats
-from accelwatch.fleet.table.buckets import BUCKET_S, Buckets, bucket_of
+from accelwatch.fleet.table.buckets import Buckets, bucket_of
 from accelwatch.fleet.table.rows import grown
 
 # Samples of a bucket, as one byte holds them.
@@ -205,27 +205,6 @@ class Track:
                 now = self._planes[component].now
                 np.add(now, grew, out=now, where=counts)
 
-    def recent_means(self, row: int, count: int) -> tuple[bool, list[float | None]]:
-        """Means of a row's last `count` buckets, the open one last, or by how much it grew a second.
-
-        Whether it is growth; None for a bucket without samples, or from before any was kept.
-        """
-        component = next((candidate for candidate in _REPORTED if candidate in self._planes), None)
-        if component is None:
-            return False, []
-        planes = self._planes[WindowComponent.COUNT], self._planes[component]
-        closed = min(count - 1, *(plane.past.count for plane in planes))
-        counts, numbers = (self._last_of(plane, row, closed) for plane in planes)
-        means = [
-            value / _share_of(component, number) if number and math.isfinite(value) else None
-            for number, value in zip(counts, numbers, strict=True)
-        ]
-        return component is WindowComponent.RISE, [*[None] * (count - len(means)), *means]
-
-    def _last_of(self, plane: _Plane, row: int, closed: int) -> list[float]:
-        before = plane.past.read(row, self.bucket - closed, self.bucket - 1)
-        return [*before, float(plane.now[row])]
-
     def recent(
         self, rows: npt.NDArray[np.intp], count: int, interval_s: Floats
     ) -> tuple[bool, Floats]:
@@ -317,13 +296,6 @@ class Track:
             means[rows[has]] = total[has] / count[has]
             rows = rows[~has]
         return means
-
-
-def _share_of(component: WindowComponent, samples: float) -> float:
-    """By what the number of a bucket is divided: growth is told a second, a sum and a share a sample."""
-    if component is WindowComponent.RISE:
-        return BUCKET_S
-    return samples if component in _DIVIDED else 1.0
 
 
 def bytes_a_row(needed: Mapping[WindowComponent, int]) -> int:

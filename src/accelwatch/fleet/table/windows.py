@@ -161,10 +161,14 @@ class Windows:
         """
         values: dict[Series, Steps] = {}
         growth: dict[Series, Steps] = {}
-        for series, track in self._tracks.items() if row < self._rows else ():
-            grows, steps = track.recent_means(row, count)
-            if any(step is not None for step in steps):
-                (growth if grows else values)[series] = steps
+        rows = np.array([row], dtype=np.intp)
+        for series in self._tracks if row < self._rows else ():
+            recent = self.recent(series, rows, count)
+            if recent is None or np.isnan(recent[1]).all():
+                continue
+            grows, means = recent
+            steps = [None if math.isnan(mean) else mean for mean in means[:, 0].tolist()]
+            (growth if grows else values)[series] = steps
         return values, growth
 
     def recent(
