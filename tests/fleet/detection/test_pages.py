@@ -60,7 +60,7 @@ def finding(**changes: Any) -> Finding:
 
 
 def on_device(**changes: Any) -> Finding:
-    sentence = f"{GPU.id} of a draws 9 % less power at equal load."
+    sentence = f"a/{GPU.name} draws 9 % less power at equal load."
     return finding(scope=Scope.DEVICE, device=GPU.id, sentence=sentence, **changes)
 
 

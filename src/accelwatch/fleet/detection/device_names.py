@@ -9,9 +9,3 @@ def names_of(fleet: Fleet, node: str) -> dict[str, str]:
     rows = () if slots is None else slots.rows
     devices = [fleet.table.devices[row] for row in rows]
     return {device.id: device.name for device in devices if device is not None}
-
-
-def with_name(sentence: str, node: str, device: str, names: dict[str, str]) -> str:
-    """A finding's sentence with the name of its device in place of the id."""
-    name = names.get(device) if device else None
-    return sentence if name is None else sentence.replace(f"{device} of {node}", f"{node}/{name}")

@@ -8,7 +8,7 @@ import msgspec
 from accelwatch.alerting.rules.document import Mode
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.detection.findings.finding import Finding, Scope
-from accelwatch.fleet.detection.device_names import names_of, with_name
+from accelwatch.fleet.detection.device_names import names_of
 from accelwatch.fleet.documents.detector import DETECTOR, DetectorPage, FindingNote
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.schema.metrics import nearest
@@ -72,7 +72,7 @@ class DetectorPages:
             entity=entity,
             time=timestamp(tick.frame.now),
             interval_s=tick.frame.interval_s,
-            findings=tuple(_notes(detector.findings.values(), node, device, names)),
+            findings=tuple(_notes(detector.findings.values(), node, device)),
             rows=tuple(
                 msgspec.structs.replace(row, name=names.get(row.device, row.name)) for row in shown
             ),
@@ -108,9 +108,7 @@ class DetectorPages:
         raise UnmetError(f"no device {name[:_MOST_OF_NAME]!r} on {node!r}{hint}")
 
 
-def _notes(
-    findings: Iterable[Finding], node: str, device: str, names: dict[str, str]
-) -> Iterable[FindingNote]:
+def _notes(findings: Iterable[Finding], node: str, device: str) -> Iterable[FindingNote]:
     """Those that concern a node, or one device of it."""
     for finding in findings:
         if node not in (finding.node, *finding.nodes):
@@ -128,5 +126,5 @@ def _notes(
             score=finding.score,
             onset=timestamp(finding.onset),
             opened=timestamp(finding.opened),
-            sentence=with_name(finding.sentence, finding.node, finding.device, names),
+            sentence=finding.sentence,
         )

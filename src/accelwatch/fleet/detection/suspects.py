@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from accelwatch.detection.findings.finding import Finding, Level
-from accelwatch.fleet.detection.device_names import names_of, with_name
+from accelwatch.fleet.detection.device_names import names_of
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.wire import NodeFinding
 
@@ -40,5 +40,5 @@ class Suspects:
             device=finding.device,
             name=names.get(finding.device, ""),
             family=finding.family,
-            sentence=with_name(finding.sentence, finding.node, finding.device, names),
+            sentence=finding.sentence,
         )
