@@ -97,6 +97,14 @@ slurm: $(STAMP)
 	@folder=$$($(BIN)/python tests/support/slurm/unpacked.py $(VERSION)) \
 		&& PATH="$$folder/bin:$$PATH" PYTHONDONTWRITEBYTECODE= $(BIN)/pytest $(SLURM_TESTS)
 
+# The Kubernetes tests on real servers: etcd, kube-apiserver and kube-controller-manager, built once from their Go modules
+# into the user's cache; the newest release that we know, or VERSION=1.31.14.
+.PHONY: kubernetes
+KUBERNETES_TESTS ?= $(wildcard tests/actions/kubernetes tests/kubernetes tests/fleet/targets/test_real_kubernetes.py)
+kubernetes: $(STAMP)
+	@folder=$$($(BIN)/python tests/support/kubernetes/build.py $(VERSION)) \
+		&& ACCELWATCH_KUBERNETES_VERSION=$$(basename "$$folder") PYTHONDONTWRITEBYTECODE= $(BIN)/pytest $(KUBERNETES_TESTS)
+
 # The remedies' state machine over seeded histories: docs/remediation.md. `make walk HISTORIES=100000` takes minutes.
 HISTORIES ?= 100000
 .PHONY: walk

@@ -1,0 +1,1 @@
+"""Kubernetes as a lab's scheduler, over real servers or a stand-in for them."""
