@@ -22,7 +22,7 @@ from accelwatch_lab.cluster.kubernetes.installed import (
     OLDEST,
     cache_folder,
     programs,
-    wanted_version,
+    requested_version,
 )
 
 ETCD_MODULE, ETCD_VERSION = "go.etcd.io/etcd/server/v3", "v3.7.3"
@@ -134,7 +134,7 @@ def _go(source: Path, *words: str) -> str:
 
 def what_is_used() -> str:
     """One line for people: which API servers the tests run on now."""
-    version = wanted_version()
+    version = requested_version()
     if programs(version) is None:
         return f"the stand-in API server only; `make kubernetes` builds the servers of {version}"
     return f"the stand-in API server and the servers of {version}"

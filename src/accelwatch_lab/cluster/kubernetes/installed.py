@@ -30,14 +30,14 @@ def cache_folder(version: str) -> Path:
     return Path(cache) / "accelwatch" / "kubernetes" / version
 
 
-def wanted_version() -> str:
+def requested_version() -> str:
     """The version that the environment names; the newest where it names none."""
     return os.environ.get(VERSION_VARIABLE) or NEWEST
 
 
 def programs(version: str = "") -> Programs | None:
-    """The servers of a version, of the wanted one without; None unless all of them are there."""
-    version = version or wanted_version()
+    """The servers of a version, of the requested one without; None unless all of them are there."""
+    version = version or requested_version()
     folder = cache_folder(version)
     present = all(os.access(folder / name, os.X_OK) for name in NAMES)
     return Programs(version, folder) if present else None
