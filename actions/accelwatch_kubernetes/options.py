@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from accelwatch.base.errors import ConfigError
+from accelwatch_kubernetes.drain_rules import DrainRule, platform_namespaces
 
 # A qualified name of Kubernetes: a DNS subdomain, `/`, and a name of at most 63 characters.
 _QUALIFIED = re.compile(
@@ -30,6 +31,10 @@ class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     foreign_taints: list[_Text] = []
     # Label of a node that names its pool.
     pool_label: _Text = ""
+    # Namespaces whose pods never leave a node; `*` stands for anything.
+    protected_namespaces: list[_Text] = msgspec.field(default_factory=platform_namespaces)
+    # How pods leave a node that is drained; the first that fits counts, without one they are evicted.
+    drain: list[DrainRule] = []
 
     def __post_init__(self) -> None:
         for key, value in (("taint", self.taint), ("spare_taint", self.spare_taint)):

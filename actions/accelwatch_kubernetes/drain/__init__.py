@@ -1,0 +1,1 @@
+"""Which pods of a node leave, how, and what keeps them. Pure."""
