@@ -37,6 +37,12 @@ def test_a_hub_with_its_server_is_as_lean() -> None:
     assert not {name.partition(".")[0] for name in loaded} & set(HEAVY)
 
 
+def test_a_discovery_of_a_cluster_loads_no_client_that_writes() -> None:
+    loaded = loaded_by("accelwatch.fleet.targets.kubernetes.discovery")
+    assert "aiohttp" not in loaded
+    assert "accelwatch.kubernetes.client" not in loaded
+
+
 def test_a_hub_loads_nothing_for_what_is_not_configured() -> None:
     loaded = loaded_by("accelwatch.fleet.hub.hub")
     assert not {name.partition(".")[0] for name in loaded} & set(HEAVY)
@@ -47,6 +53,7 @@ def test_a_hub_loads_nothing_for_what_is_not_configured() -> None:
         "accelwatch.fleet.ssh.follow",
         "accelwatch.fleet.targets.http",
         "accelwatch.fleet.targets.kubernetes",
+        "accelwatch.kubernetes",
         "accelwatch.fleet.tsdb.query",
         "accelwatch.fleet.tsdb.remote_write.writer",
         "accelwatch.archive.history",

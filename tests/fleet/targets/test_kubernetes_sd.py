@@ -12,10 +12,12 @@ import pytest
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.follow import access
 from accelwatch.fleet.scrape_settings import Authorization, TlsConfig
-from accelwatch.fleet.targets.kubernetes import discovery, mirror
+from accelwatch.fleet.targets.kubernetes import discovery
 from accelwatch.fleet.targets.kubernetes.discovery import KubernetesTargets, within_cluster
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import KubernetesSd
+from accelwatch.kubernetes import mirror
+from accelwatch.kubernetes.server import ACCOUNT
 from support.fleet.target_discovery import Finding, finding
 from support.servers.certificate_authority import Authority
 from support.servers.fake_kubernetes import Cluster, end, node, pod, served, slice_
@@ -265,7 +267,7 @@ def test_outside_a_cluster_the_server_is_named(authority: Authority, tmp_path: P
     environ = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
     inside = within_cluster(KubernetesSd(), environ)
     assert inside.api_server == "https://[fd00::1]:443"
-    assert inside.tls_config.ca_file == str(discovery.ACCOUNT / "ca.crt")
+    assert inside.tls_config.ca_file == str(ACCOUNT / "ca.crt")
     named = KubernetesSd(
         api_server="https://k8s.example:6443/clusters/c1",
         authorization=Authorization(credentials_file="/t"),

@@ -19,15 +19,15 @@ from accelwatch.fleet.targets.kubernetes.addresses import (
     endpoint_addresses,
     pod_addresses,
 )
-from accelwatch.fleet.targets.kubernetes.mirror import HasMetadata, Mirror
+from accelwatch.fleet.targets.kubernetes.collection import FollowedCollection
 from accelwatch.fleet.targets.kubernetes.objects import Anything, EndpointSlice, Pod
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import KubernetesSd, scrape_for
 from accelwatch.fleet.targets.watch import Publish
+from accelwatch.kubernetes import server
+from accelwatch.kubernetes.mirror import Keyed, Mirror
 
-# Where a pod finds the token of its service account, and the cluster's authority.
-ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-T = TypeVar("T", bound=HasMetadata)
+T = TypeVar("T", bound=Keyed)
 
 _NODES = "/api/v1/nodes"
 # Between two looks at the mirrors: a rollout changes pods many times a second.
@@ -35,18 +35,16 @@ _SETTLE_S = 1.0
 
 
 def within_cluster(
-    settings: KubernetesSd, environ: Mapping[str, str], account: Path = ACCOUNT
+    settings: KubernetesSd, environ: Mapping[str, str], account: Path = server.ACCOUNT
 ) -> KubernetesSd:
     """The settings, with what a pod is given where nothing is configured. Raises UsageError."""
     replace = msgspec.structs.replace
     if settings.api_server:
         return settings
-    host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
-    if not host or not port:
+    base = server.within_cluster(environ)
+    if not base:
         raise UsageError("not within a cluster; name its API server with api_server")
-    inside = replace(
-        settings, api_server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-    )
+    inside = replace(settings, api_server=base)
     if not settings.authorization.credentials_file:
         token = replace(settings.authorization, credentials_file=str(account / "token"))
         inside = replace(inside, authorization=token)
@@ -144,9 +142,7 @@ class KubernetesTargets:
 
         is_node = shape is Anything
         return Mirror(
-            client,
-            self._server,
-            path,
+            FollowedCollection(client, self._server, path),
             {} if is_node else self._query(),
             shape,
             changed=changed,

@@ -24,17 +24,10 @@ class Anything(msgspec.Struct, frozen=True, kw_only=True):
 
     metadata: Metadata
 
-
-class Version(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """`metadata` of an object as a version."""
-
-    resource_version: str = ""
-
-
-class Versioned(msgspec.Struct, frozen=True, kw_only=True):
-    """An object of which only the version matters: a bookmark."""
-
-    metadata: Version
+    @property
+    def key(self) -> str:
+        """Tells objects of one kind apart."""
+        return self.metadata.key
 
 
 class Port(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -72,6 +65,11 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True):
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 
+    @property
+    def key(self) -> str:
+        """Tells objects of one kind apart."""
+        return self.metadata.key
+
 
 class Reference(msgspec.Struct, frozen=True, kw_only=True):
     """`targetRef` of an endpoint."""
@@ -97,24 +95,7 @@ class EndpointSlice(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     endpoints: tuple[Endpoint, ...] | None = ()
     ports: tuple[Port, ...] | None = ()
 
-
-class ListMeta(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """`metadata` of a list."""
-
-    resource_version: str = ""
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """Why something failed."""
-
-    code: int = 0
-    reason: str = ""
-    message: str = ""
-
-
-class WatchEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of a watch."""
-
-    type: str
-    object: msgspec.Raw
+    @property
+    def key(self) -> str:
+        """Tells objects of one kind apart."""
+        return self.metadata.key

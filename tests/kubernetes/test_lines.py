@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from accelwatch.fleet.follow.failures.faults import TargetFault
-from accelwatch.fleet.targets.kubernetes import mirror
-from accelwatch.fleet.targets.kubernetes.mirror import Lines
+from accelwatch.kubernetes import lines as lines_module
+from accelwatch.kubernetes.errors import ApiUnavailableError
+from accelwatch.kubernetes.lines import Lines
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 64])
@@ -30,8 +30,8 @@ def test_lines_of_one_piece_are_handled_at_once() -> None:
 
 
 def test_a_line_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mirror, "_MAX_LINE_BYTES", 8)
+    monkeypatch.setattr(lines_module, "_MAX_LINE_BYTES", 8)
     lines = Lines(lambda _lines: None)
     lines.feed(b"12345678")
-    with pytest.raises(TargetFault, match="an event without an end"):
+    with pytest.raises(ApiUnavailableError, match="an event without an end"):
         lines.feed(b"9")

@@ -1,0 +1,51 @@
+"""How many requests a cluster gets from us, all of them together: so many a second, after a burst.
+
+A 429 of the server's flow control stops all of them for as long as it asks for: it means the server,
+not the request. Times are monotonic.
+"""
+
+import asyncio
+
+from accelwatch.base.clock import Clock, SystemClock
+
+# 100 nodes a second, each read, patched and read back (docs/figures.md); kubectl and controllers of
+# client-go are content with 5 to 50, and flow control slows down whoever is too fast.
+REQUESTS_PER_S = 300.0
+BURST = 300
+# Where a 429 does not say for how long: what the API server itself asks for.
+_PAUSE_S = 1.0
+
+
+class Limiter:
+    """Gives each request its turn, in the order in which they come."""
+
+    def __init__(
+        self, rate: float = REQUESTS_PER_S, burst: int = BURST, clock: Clock | None = None
+    ) -> None:
+        self._interval_s = 1.0 / rate
+        self._credit_s = (burst - 1) * self._interval_s
+        self._clock = clock or SystemClock()
+        # Next turn that nobody has; in the past while nothing is under way.
+        self._next = float("-inf")
+        # Moment before which nothing is sent.
+        self.opens_at = float("-inf")
+
+    async def wait(self, deadline: float) -> bool:
+        """Wait for a turn; False, without one, where it would come after the deadline."""
+        while True:
+            now = self._clock.monotonic()
+            turn = max(self._next, now - self._credit_s, self.opens_at)
+            if turn > deadline:
+                return False
+            self._next = turn + self._interval_s
+            if turn > now:
+                await asyncio.sleep(turn - now)
+            # While this one slept the server may have asked all to stop: then it queues again, so that
+            # they do not come together when the pause ends.
+            if turn >= self.opens_at:
+                return True
+
+    def pause(self, seconds: float | None) -> None:
+        """The server has too much to do; nothing is sent for so long."""
+        until = self._clock.monotonic() + (_PAUSE_S if seconds is None else seconds)
+        self.opens_at = max(self.opens_at, until)

@@ -1,0 +1,175 @@
+"""One request and its answer over HTTP: no redirects, proxies or cookies; body and time are bounded."""
+
+import asyncio
+import os
+import ssl
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from accelwatch.base.backoff import retry_after
+from accelwatch.base.version import __version__
+from accelwatch.kubernetes.credentials import Ticket
+from accelwatch.kubernetes.errors import ApiUnavailableError
+
+# A page of 500 pods is 5 MB, and a single object at most 1.5 MiB (etcd's --max-request-bytes).
+MAX_BODY_BYTES = 64 << 20
+# Of an answer that is an error: its `Status`.
+_MAX_ERROR_BYTES = 64 << 10
+# For name, TCP and TLS together: a server that does not answer these has got nothing.
+_CONNECT_S = 5.0
+# 100 patches a second that a webhook keeps for 0.3 s each.
+_CONNECTIONS = 32
+# A watch sends a bookmark about each minute; one without a line for longer is on a dead connection.
+_SILENCE_S = 90.0
+
+Headers = Mapping[str, str]
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What the server answered."""
+
+    status: int
+    body: bytes
+    retry_after_s: float | None = None
+
+    @property
+    def well(self) -> bool:
+        """Whether the request was granted."""
+        return 200 <= self.status < 300
+
+
+class Session:
+    """The connections to one server; they begin with the first request."""
+
+    def __init__(self, base: str, max_body_bytes: int = MAX_BODY_BYTES) -> None:
+        self._base = base
+        self._max_bytes = max_body_bytes
+        self._opened: aiohttp.ClientSession | None = None
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        ticket: Ticket,
+        timeout_s: float,
+        headers: Headers,
+        body: bytes | None = None,
+    ) -> Answer:
+        """The answer, whatever its status. Raises ApiUnavailableError."""
+        with _explained():
+            async with (
+                asyncio.timeout(timeout_s),
+                self._open(method, path, ticket, headers, body) as response,
+            ):
+                return await self._answer(response)
+
+    async def stream(
+        self,
+        path: str,
+        *,
+        ticket: Ticket,
+        timeout_s: float,
+        headers: Headers,
+        opened: Callable[[], None],
+        feed: Callable[[bytes], None],
+    ) -> Answer:
+        """The answer when the server ends it; of one that is granted `feed` gets the body in pieces.
+
+        Raises ApiUnavailableError, and what `feed` raises.
+        """
+        with _explained():
+            async with (
+                asyncio.timeout(timeout_s),
+                self._open("GET", path, ticket, headers, None) as response,
+            ):
+                if response.status != 200:
+                    return await self._answer(response)
+                opened()
+                while chunk := await self._next_chunk(response.content):
+                    feed(chunk)
+                return Answer(status=response.status, body=b"")
+
+    @staticmethod
+    async def _next_chunk(stream: aiohttp.StreamReader) -> bytes:
+        try:
+            async with asyncio.timeout(_SILENCE_S):
+                return await stream.readany()
+        except TimeoutError:
+            raise ApiUnavailableError(f"nothing came for {_SILENCE_S:g} s", sent=True) from None
+
+    async def _answer(self, response: aiohttp.ClientResponse) -> Answer:
+        well = 200 <= response.status < 300
+        limit = self._max_bytes if well else _MAX_ERROR_BYTES
+        body = bytearray()
+        while chunk := await response.content.readany():
+            body += chunk
+            if len(body) > limit and well:
+                response.close()
+                raise ApiUnavailableError(f"a body of more than {limit} bytes", sent=True)
+            if len(body) > limit:
+                response.close()  # its status is an answer, however long the page is that came with it
+                break
+        return Answer(
+            status=response.status,
+            body=bytes(body),
+            retry_after_s=retry_after(response.headers.get("Retry-After"), time.time()),
+        )
+
+    def _open(
+        self, method: str, path: str, ticket: Ticket, headers: Headers, body: bytes | None
+    ) -> "aiohttp.client._RequestContextManager":
+        if self._opened is None:
+            self._opened = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=_CONNECTIONS),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=False,
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
+                headers={"User-Agent": f"accelwatch/{__version__}"},
+            )
+        shown = {"Authorization": f"Bearer {ticket.token}"} if ticket.token else {}
+        return self._opened.request(
+            method,
+            URL(self._base + path, encoded=True),
+            data=body,
+            headers={**headers, **shown},
+            allow_redirects=False,
+            ssl=True if ticket.tls is None else ticket.tls,
+        )
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        if self._opened is not None:
+            await self._opened.close()
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Raise ApiUnavailableError for what aiohttp raises; its texts have the URL, these have none."""
+    try:
+        yield
+    except aiohttp.ConnectionTimeoutError:
+        raise ApiUnavailableError("cannot be reached: timed out", sent=False) from None
+    except TimeoutError:
+        raise ApiUnavailableError("no answer in time", sent=True) from None
+    except aiohttp.ClientConnectorDNSError:
+        raise ApiUnavailableError("the name does not resolve", sent=False) from None
+    except aiohttp.ClientSSLError as error:
+        inner = getattr(error, "certificate_error", None) or error.os_error
+        reason = getattr(inner, "verify_message", "") or getattr(inner, "reason", "") or "refused"
+        raise ApiUnavailableError(f"TLS failed: {reason}", sent=False) from None
+    except ssl.SSLError as error:
+        # A server that wants another certificate of ours says so after the handshake (TLS 1.3).
+        raise ApiUnavailableError(f"TLS failed: {error.reason}", sent=True) from None
+    except aiohttp.ClientOSError as error:
+        text = os.strerror(error.errno) if error.errno else "connection lost"
+        sent = not isinstance(error, aiohttp.ClientConnectorError)
+        raise ApiUnavailableError(f"cannot be reached: {text}", sent=sent) from None
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        text = f"no HTTP answer: {type(error).__name__}"
+        raise ApiUnavailableError(text, sent=True) from None
