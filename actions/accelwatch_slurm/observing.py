@@ -1,7 +1,6 @@
 """How things stand for an intent: what is read, remembered and proven."""
 
 import asyncio
-import math
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -16,6 +15,7 @@ from accelwatch.action.observed import (
     Observed,
     ReservationObservation,
 )
+from accelwatch.action.power_switch import PowerState
 from accelwatch.base.clock import Clock
 from accelwatch_slurm.commands.commands import Commands
 from accelwatch_slurm.commands.options import SlurmOptions
@@ -53,8 +53,6 @@ _SEARCH_S = 5.0
 _MOST_REMEMBERED = 1024
 # After which a job that ends is taken for one that a hung node or a long epilog keeps.
 _LINGERS_S = 2.0
-# How long a word of a power switch that a node is off counts: no machine boots within that.
-_OFF_VALID_S = 5.0
 _Key = TypeVar("_Key")
 # Of the controller's time-outs, which it takes a little longer to act on.
 _SLACK = 1.2
@@ -74,8 +72,7 @@ class Observer:
         self._signalled: dict[tuple[str, str], str] = {}
         # By job: monotonic seconds at which it was first seen to end.
         self._completing: dict[str, float] = {}
-        # By node: monotonic seconds at which its switch was asked that said that it has no power.
-        self._off: dict[str, float] = {}
+        self._power = PowerState(options.power_state, self._has_no_power, clock)
 
         # As of the latest poll; None before the first.
         self.controller: Controller | None = None
@@ -241,23 +238,12 @@ class Observer:
         nodes = [node for node in map(node_of, lines.splitlines()) if node is not None]
         is_eligible = is_out if lost else is_set_down
         eligible = [node.name for node in nodes if is_eligible(node)]
-        off = await asyncio.gather(*map(self._is_off, eligible))
+        off = await asyncio.gather(*map(self._power.is_off, eligible))
         return [name for name, is_off in zip(eligible, off, strict=True) if is_off]
 
-    async def _is_off(self, node: str) -> bool:
-        """Whether the site's own command says that a node has no power; one that fails says nothing.
-
-        Switches are slow: one that said so is not asked again for some seconds.
-        """
-        now = self._clock.monotonic()
-        if now - self._off.get(node, -math.inf) < _OFF_VALID_S:
-            return True
-        self._off.pop(node, None)
-        argv = [argument.replace("{node}", node) for argument in self._options.power_state]
-        off = (await self._commands.program(argv, self._options.power_timeout_s)).ok
-        if off:
-            self._off[node] = now
-        return off
+    async def _has_no_power(self, argv: Sequence[str]) -> bool:
+        """Whether the site's own command ends with 0."""
+        return (await self._commands.program(argv, self._options.power_timeout_s)).ok
 
     async def _proof(self, intent: Intent, own: dict[str, str]) -> tuple[bool, str]:
         """Whether nothing runs on any bad node that does not answer, and why."""

@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from accelwatch.action import checkpoint_options
 from accelwatch.action.checkpoint_options import CheckpointOptions
+from accelwatch.action.power_switch import check_power
 from accelwatch.base.errors import ConfigError
 
 _Seconds = Annotated[float, Meta(gt=0.0, le=600.0)]
@@ -73,8 +74,7 @@ class SlurmOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         ):
             if (argv or key.startswith("tests.")) and not is_absolute(argv):
                 raise ConfigError(f"{key}: expected a list that begins with an absolute path")
-        if self.power_off and not self.power_state:
-            raise ConfigError("power_off: needs power_state beside it, which proves that it is off")
+        check_power(self.power_off, self.power_state)
         for key, path in (("commands", self.commands), ("slurm_conf", self.slurm_conf)):
             if path and not PurePosixPath(path).is_absolute():
                 raise ConfigError(f"{key}: expected an absolute path")

@@ -4,6 +4,7 @@ import msgspec
 
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.observed import HoldState
+from accelwatch.action.power_switch import command_for
 from accelwatch.action.step import Committed, Report, ReportStatus, Step
 from accelwatch_slurm.commands.changing import ChangedError, Handler, release_job, updated
 from accelwatch_slurm.commands.commands import Commands, report_of
@@ -88,7 +89,7 @@ class FenceSteps:
         out = node.down or is_lost(node)
         if not out or await self._nodes.hold_state(node) is not HoldState.OURS:
             raise ChangedError(f"{name} is not out for us, or answers again")
-        argv = [argument.replace("{node}", name) for argument in self._options.power_off]
+        argv = command_for(self._options.power_off, name)
         result = await self._commands.change_by(argv, self._options.power_timeout_s)
         answer = report_of("power_off", result)
         if answer.status is ReportStatus.DONE:

@@ -1,0 +1,57 @@
+"""A site's own commands for the power of a node: one that takes it, one that says whether it is gone.
+
+How a command is run is the action's affair; what its answer proves, and for how long, is no other's.
+"""
+
+import math
+from collections.abc import Awaitable, Callable, Sequence
+
+from accelwatch.base.clock import Clock
+from accelwatch.base.errors import ConfigError
+
+# In a command, for the name of the node.
+NODE = "{node}"
+# How long a word of a power switch that a node is off counts: no machine boots within that.
+OFF_VALID_S = 5.0
+
+# Whether a command has ended with 0, within its time.
+Succeeds = Callable[[Sequence[str]], Awaitable[bool]]
+
+
+def check_power(power_off: Sequence[str], power_state: Sequence[str]) -> None:
+    """Raises ConfigError for a switch without the command that proves that it has worked."""
+    if power_off and not power_state:
+        raise ConfigError("power_off: needs power_state beside it, which proves that it is off")
+
+
+def command_for(argv: Sequence[str], node: str) -> list[str]:
+    """A command as it is run for a node."""
+    return [argument.replace(NODE, node) for argument in argv]
+
+
+class PowerState:
+    """Which nodes have no power, as the site's command says; for one event loop."""
+
+    def __init__(self, power_state: Sequence[str], succeeds: Succeeds, clock: Clock) -> None:
+        """Without a command nothing is known to be off."""
+        self._argv = power_state
+        self._succeeds = succeeds
+        self._clock = clock
+        # By node: monotonic seconds at which its switch was asked that said that it has no power.
+        self._off: dict[str, float] = {}
+
+    async def is_off(self, node: str) -> bool:
+        """Whether a node has no power; a command that fails says nothing.
+
+        Switches are slow: one that said so is not asked again for OFF_VALID_S.
+        """
+        if not self._argv:
+            return False
+        now = self._clock.monotonic()
+        if now - self._off.get(node, -math.inf) < OFF_VALID_S:
+            return True
+        self._off.pop(node, None)
+        off = await self._succeeds(command_for(self._argv, node))
+        if off:
+            self._off[node] = now
+        return off
