@@ -19,7 +19,7 @@ class SinkSettings(msgspec.Struct, frozen=True, kw_only=True):
     """One receiver."""
 
     name: Name = ""
-    # Name of a plug-in: webhook, slack, teams, alertmanager, email, apprise.
+    # Name of a plug-in: webhook, slack, teams, alertmanager, email, kubernetes, apprise.
     type: str = ""
     # For all of one delivery.
     timeout_s: Long = field(default=10.0, name="timeout")

@@ -37,11 +37,11 @@ def test_nobody_is_told_without_a_section(tmp_path: Path) -> None:
     assert loaded(tmp_path, "") == Alerts()
 
 
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("number", range(9))
 def test_each_example_of_the_page_is_right(tmp_path: Path, number: int) -> None:
     # The others are of rule files, of Alertmanager, and of another section.
     blocks = re.findall(r"```yaml\n(alerts:\n.*?)```", _PAGE.read_text(), re.DOTALL)
-    assert len(blocks) == 8
+    assert len(blocks) == 9
     for name in re.findall(r"/etc/accelwatch/([\w.-]+)", blocks[number]):
         (tmp_path / name).write_text(_CONTENT.get(name, "https://example.org/hush"))
     alerts = loaded(tmp_path, blocks[number].replace("/etc/accelwatch", str(tmp_path)))
