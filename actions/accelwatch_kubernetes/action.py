@@ -1,8 +1,9 @@
 """The action: reads, proposes, performs, recovers; each by the rows of its tables."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 
-from accelwatch.action.contract import ActionContext, ActionUnavailableError
+from accelwatch.action.contract import ActionContext
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import NodeObservation, Observed
 from accelwatch.action.step import (
@@ -16,13 +17,18 @@ from accelwatch.action.step import (
     Step,
     StepKind,
 )
+from accelwatch.kubernetes.client import KubernetesClient
+from accelwatch.kubernetes.server import server_of
 from accelwatch.plugins.options import checked
+from accelwatch_kubernetes.marks.hold import HOLD
+from accelwatch_kubernetes.observer import Observer
 from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.performing import Performer
+from accelwatch_kubernetes.reader import NodeReader
 from accelwatch_kubernetes.recovering import recovered
 from accelwatch_kubernetes.rows import Access
 from accelwatch_kubernetes.scene import scene_of
-from accelwatch_kubernetes.tables import EFFECTS, PROPOSALS
+from accelwatch_kubernetes.tables import EFFECTS, PROPOSALS, READINGS
 
 
 class KubernetesAction:
@@ -31,7 +37,16 @@ class KubernetesAction:
     def __init__(self, context: ActionContext) -> None:
         """Raises ConfigError."""
         self._options = options = checked(context.options, KubernetesOptions)
-        access = Access(name=context.name, options=options, clock=context.clock)
+        server = server_of(options.server, context.environ)
+        self._client = client = KubernetesClient(server, clock=context.clock)
+        access = Access(
+            name=context.name,
+            options=options,
+            clock=context.clock,
+            client=client,
+            nodes=NodeReader(client),
+        )
+        self._observer = Observer(access, READINGS)
         self._performer = Performer(access, EFFECTS)
 
     @property
@@ -46,11 +61,11 @@ class KubernetesAction:
 
     async def observe_all(self) -> Sequence[NodeObservation]:
         """All nodes at once. Raises ActionUnavailableError."""
-        raise ActionUnavailableError("no API server is asked yet")
+        return await self._observer.observe_all()
 
     async def observe(self, intent: Intent) -> Observed:
         """How things stand for an intent, read now. Raises ActionUnavailableError."""
-        raise ActionUnavailableError(f"no API server is asked yet about {intent.node}")
+        return await self._observer.observe(intent)
 
     def propose(self, intent: Intent, observed: Observed) -> Proposal:
         """The next step towards it, or why there is none. Pure."""
@@ -69,5 +84,15 @@ class KubernetesAction:
         effect = EFFECTS.get(started_step.step.kind)
         return recovered(started_step, effect, scene_of(observed, self._options))
 
+    def release_command(self, node: str) -> str:
+        """The command that gives a node back, as a person types it."""
+        name, options = shlex.quote(node), self._options
+        uncordon = f" && kubectl uncordon {name}" if options.cordon else ""
+        return (
+            f"kubectl taint nodes {name} {options.taint}- && "
+            f"kubectl annotate node {name} {HOLD}-{uncordon}"
+        )
+
     async def close(self) -> None:
-        """Give back what it holds."""
+        """Give the connections back."""
+        await self._client.close()

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from accelwatch.base.errors import ConfigError
+from accelwatch.kubernetes.server import ServerOptions
 from accelwatch_kubernetes.drain_rules import DrainRule, platform_namespaces
 
 # A qualified name of Kubernetes: a DNS subdomain, `/`, and a name of at most 63 characters.
@@ -19,6 +20,10 @@ _Text = Annotated[str, Meta(max_length=317)]
 class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One cluster, and how nodes are marked in it."""
 
+    # Where the API server is; empty within a cluster.
+    server: ServerOptions = ServerOptions()
+    # By what our marks are told from those of another hub on the same cluster.
+    hub: Annotated[str, Meta(min_length=1, max_length=63)] = "accelwatch"
     # Key of the taint of a node that we hold; its value is the rule.
     taint: _Text = "accelwatch.io/quarantine"
     # Whether that taint evicts at once what runs on the node. It asks no PodDisruptionBudget.

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.step import Committed, Report, ReportStatus, Step
-from accelwatch_kubernetes.rows import Access, ChangedError, Effect, NotStartedError
+from accelwatch.kubernetes.errors import KubernetesError
+from accelwatch_kubernetes.answers import ChangedError, NotStartedError, report_of
+from accelwatch_kubernetes.rows import Access, Effect
 
 
 class Performer:
@@ -36,6 +38,8 @@ class Performer:
             return Report(status=ReportStatus.NOT_STARTED, text=str(error))
         except (ActionUnavailableError, ChangedError) as error:
             return Report(status=ReportStatus.RETRY, text=str(error))
+        except KubernetesError as error:
+            return report_of(error)
         except TimeoutError:
             return Report(status=ReportStatus.UNKNOWN, text=f"{step.kind}: no answer in time")
         except (KeyError, ValueError) as error:

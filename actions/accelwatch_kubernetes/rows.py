@@ -16,7 +16,9 @@ from accelwatch.action.step import (
     StepKind,
 )
 from accelwatch.base.clock import Clock
+from accelwatch.kubernetes.client import KubernetesClient
 from accelwatch_kubernetes.options import KubernetesOptions
+from accelwatch_kubernetes.reader import NodeReader
 from accelwatch_kubernetes.scene import Scene
 
 
@@ -27,6 +29,8 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     options: KubernetesOptions
     clock: Clock
+    client: KubernetesClient
+    nodes: NodeReader
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +46,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 Read = Callable[[Access, Intent, Mapping[str, str]], Awaitable[Reading]]
 # The next step towards an intent. Pure.
 Propose = Callable[[Intent, Scene], Proposal]
-# Does one write. Raises ChangedError and ActionUnavailableError; nothing was done then.
+# Does one write. Raises ChangedError, NotStartedError and ActionUnavailableError where nothing was done,
+# and KubernetesError as the client does.
 Perform = Callable[[Access, Step, Committed], Awaitable[Report]]
 
 
@@ -55,11 +60,3 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     is_observed: Callable[[Step, Scene], bool | None]
     # What has become of it after a crash, where `is_observed` does not decide that alone. Pure.
     recover: Callable[[StartedStep, Scene], Recovery] | None = None
-
-
-class ChangedError(Exception):
-    """It is not any more as it was seen; nothing was done."""
-
-
-class NotStartedError(Exception):
-    """Nothing was sent, because the permission of the step was withdrawn; the text says why."""

@@ -14,6 +14,8 @@ from accelwatch_kubernetes.options import KubernetesOptions
 
 # The intent's node, as JSON; empty where the cluster has none of that name.
 NODE = "node"
+# The spare of the intent, likewise; for what draws and returns it.
+SPARE = "spare"
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,6 +25,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     time: float
     options: KubernetesOptions
     node: Node | None
+    spare: Node | None
     job: JobObservation | None
     proven_dead: bool
     own: Mapping[str, str]
@@ -34,6 +37,7 @@ def scene_of(observed: Observed, options: KubernetesOptions) -> Scene:
         time=observed.time,
         options=options,
         node=node_of(observed.own.get(NODE, "")),
+        spare=node_of(observed.own.get(SPARE, "")),
         job=observed.job,
         proven_dead=observed.proven_dead,
         own=observed.own,

@@ -3,13 +3,27 @@
 from collections.abc import Mapping
 
 from accelwatch.action.intent import IntentKind
+from accelwatch_kubernetes.effects.node_patch import NODE_EFFECTS
+from accelwatch_kubernetes.proposals.quarantine import propose_quarantine, propose_release
+from accelwatch_kubernetes.proposals.spares import propose_draw, propose_return
+from accelwatch_kubernetes.readings.spares import read_spare
 from accelwatch_kubernetes.rows import Effect, Propose, Read
 
 # Besides the node, which is read for every intent.
-READINGS: Mapping[IntentKind, Read] = {}
+READINGS: Mapping[IntentKind, Read] = {
+    IntentKind.DRAW_SPARE: read_spare,
+    IntentKind.RETURN_SPARE: read_spare,
+}
 
 # An intent that has no row here is refused as impossible.
-PROPOSALS: Mapping[IntentKind, Propose] = {}
+PROPOSALS: Mapping[IntentKind, Propose] = {
+    IntentKind.QUARANTINE: propose_quarantine,
+    IntentKind.RELEASE: propose_release,
+    IntentKind.DRAW_SPARE: propose_draw,
+    IntentKind.RETURN_SPARE: propose_return,
+}
 
 # By the kind of a step.
-EFFECTS: Mapping[str, Effect] = {}
+EFFECTS: Mapping[str, Effect] = {
+    **NODE_EFFECTS,
+}

@@ -1,0 +1,105 @@
+"""The annotation of a node that we hold: whose, for what, since when, and what was there before. Pure.
+
+It is written in one patch with the taint, so that neither stands there without the other. It names the
+object that it was written on: an annotation that a backup has brought back to another one is nobody's.
+"""
+
+import json
+import re
+from functools import lru_cache
+
+import msgspec
+
+from accelwatch.action.intent import OwnerAnnotation
+from accelwatch_kubernetes.objects.node import Node, Taint
+
+HOLD = "accelwatch.io/hold"
+DRAWN = "accelwatch.io/drawn"
+# A taint's value has to be a label's value (apimachinery, validation.LabelValueMaxLength).
+_MOST_VALUE = 63
+_KEPT = re.compile(r"[^A-Za-z0-9_.\-]+")
+
+
+class Before(msgspec.Struct, frozen=True, kw_only=True):
+    """How the node was before we held it; for people, and for who repairs by hand."""
+
+    unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
+
+
+class Hold(msgspec.Struct, frozen=True, kw_only=True):
+    """What the annotation says."""
+
+    incident: str
+    # Of the engine that wrote it; one with a greater one is never changed.
+    token: int
+    by: str
+    # Unix seconds, by our clock.
+    since: float
+    rule: str = ""
+    reason: str = ""
+    # Of the node object.
+    uid: str = ""
+    # Key of the taint that was set with it: the options may name another one by now.
+    taint: str = ""
+    cordoned_by_us: bool = False
+    before: Before = Before()
+
+    @property
+    def owner(self) -> OwnerAnnotation:
+        """In the words of the contract."""
+        return OwnerAnnotation(self.incident, self.token, self.by)
+
+    def text(self) -> str:
+        """As it stands in the annotation."""
+        return json.dumps(msgspec.to_builtins(self), separators=(",", ":"))
+
+
+class Drawn(msgspec.Struct, frozen=True, kw_only=True):
+    """What the annotation of a spare in use says."""
+
+    incident: str
+    token: int
+    by: str
+    job: str = ""
+    # Unix seconds, by our clock.
+    since: float
+    uid: str = ""
+
+    def text(self) -> str:
+        """As it stands in the annotation."""
+        return json.dumps(msgspec.to_builtins(self), separators=(",", ":"))
+
+
+def hold_of(node: Node) -> Hold | None:
+    """What the annotation says; None without one, and for one that is of another object."""
+    hold = _hold_in(node.metadata.annotations.get(HOLD, ""))
+    return hold if hold is not None and hold.uid == node.metadata.uid else None
+
+
+def drawn_of(node: Node) -> Drawn | None:
+    """For whom a spare was drawn; None for one that is idle, and for what is of another object."""
+    drawn = _drawn_in(node.metadata.annotations.get(DRAWN, ""))
+    return drawn if drawn is not None and drawn.uid == node.metadata.uid else None
+
+
+# By the text, so an entry is never out of date: another text is another key.
+@lru_cache(maxsize=8192)
+def _hold_in(text: str) -> Hold | None:
+    try:
+        return msgspec.json.decode(text, type=Hold) if text else None
+    except msgspec.DecodeError:
+        return None
+
+
+@lru_cache(maxsize=1024)
+def _drawn_in(text: str) -> Drawn | None:
+    try:
+        return msgspec.json.decode(text, type=Drawn) if text else None
+    except msgspec.DecodeError:
+        return None
+
+
+def label_value(text: str) -> str:
+    """A text as the value of a label or taint; empty where nothing of it is left."""
+    return _KEPT.sub("_", text)[:_MOST_VALUE].strip("_.-")

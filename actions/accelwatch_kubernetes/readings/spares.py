@@ -1,0 +1,12 @@
+"""The spare of an intent that is about one."""
+
+from collections.abc import Mapping
+
+from accelwatch.action.intent import Intent
+from accelwatch_kubernetes.rows import Access, Reading
+from accelwatch_kubernetes.scene import SPARE
+
+
+async def read_spare(access: Access, intent: Intent, _: Mapping[str, str]) -> Reading:
+    """Its node object. Raises ActionUnavailableError."""
+    return Reading(own={SPARE: await access.nodes.text(intent.spare)} if intent.spare else {})

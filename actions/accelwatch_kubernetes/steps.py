@@ -1,0 +1,6 @@
+"""Names of the steps, by which the journal knows them."""
+
+TAINT = "taint"
+UNTAINT = "untaint"
+DRAW = "draw"
+RETURN = "return"
