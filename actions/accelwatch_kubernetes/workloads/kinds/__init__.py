@@ -1,0 +1,1 @@
+"""The table of kinds: one row each, with what a kind does and by which fields that is seen. Pure."""

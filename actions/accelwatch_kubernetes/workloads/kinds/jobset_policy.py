@@ -1,0 +1,110 @@
+"""What a JobSet makes of a child Job that fails: failurePolicy with its rules and limits. Pure.
+
+Source: jobset.x-k8s.io/v1alpha2 of JobSet 0.12, types and failure policy of its controller.
+"""
+
+import msgspec
+
+from accelwatch_kubernetes.objects.workload import Workload
+from accelwatch_kubernetes.workloads.kinds.outcome import Departure, Fate, Outcome
+
+# Of a pod or child Job: which of the JobSet's replicatedJobs it is of.
+REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
+_DEFAULT_ACTION = "RestartJobSet"
+_UNKNOWN_RULE = "FailJobSet"
+
+
+class _Rule(msgspec.Struct, frozen=True, rename="camel"):
+    action: str = _UNKNOWN_RULE
+    on_job_failure_reasons: tuple[str, ...] | None = ()
+    on_job_failure_message_patterns: tuple[str, ...] | None = ()
+    target_replicated_jobs: tuple[str, ...] | None = ()
+
+    def may_match(self, reason: str, jobs: frozenset[str]) -> bool:
+        """Whether it can apply to a Job that failed so; what a message will say is not known."""
+        reasons, targets = self.on_job_failure_reasons, self.target_replicated_jobs
+        return (not reasons or reason in reasons) and (
+            not targets or not jobs or bool(jobs & set(targets))
+        )
+
+
+def evaluate_jobset(jobset: Workload, departure: Departure, below: Outcome) -> Outcome:
+    """Whether only the pods are replaced, all Jobs restart, or the JobSet is failed."""
+    strategy = jobset.text("spec.failurePolicy.restartStrategy")
+    if below.fate not in (Fate.FAILED, Fate.ENDANGERED):
+        if strategy == "InPlaceRestart":
+            text = f"{below.text}; the JobSet restarts its other pods in place (InPlaceRestart)"
+            return Outcome(fate=Fate.RESTARTED, text=text)
+        return below
+    if jobset.value("spec.failurePolicy") is None:
+        outcome = _failed(
+            below, "the JobSet has no failurePolicy: one failed Job fails it for good"
+        )
+    else:
+        outcome = _by_action(_action(jobset, departure, below.reason), jobset, strategy, below)
+    if outcome.fate is Fate.FAILED and below.fate is Fate.ENDANGERED:
+        return Outcome(fate=Fate.ENDANGERED, text=outcome.text, reason=outcome.reason)
+    return outcome
+
+
+def _action(jobset: Workload, departure: Departure, reason: str) -> str:
+    """The worst action of the rules up to the first that applies for sure."""
+    names = (pod.metadata.labels.get(REPLICATED_JOB, "") for pod in departure.pods)
+    jobs = frozenset(filter(None, names))
+    for fields in jobset.items("spec.failurePolicy.rules"):
+        try:
+            rule = msgspec.convert(fields, _Rule)
+        except msgspec.ValidationError:
+            return _UNKNOWN_RULE
+        if not rule.may_match(reason, jobs):
+            continue
+        if rule.on_job_failure_message_patterns and rule.action != _UNKNOWN_RULE:
+            continue  # it may or may not apply; one that fails the JobSet is believed to
+        return rule.action
+    return _DEFAULT_ACTION
+
+
+def _by_action(action: str, jobset: Workload, strategy: str, below: Outcome) -> Outcome:
+    if action == "FailJobSet":
+        return _failed(below, "a rule of the JobSet's failurePolicy fails it for good (FailJobSet)")
+    limited = not action.endswith("AndIgnoreMaxRestarts")
+    spent, limit = spent_restarts(jobset), jobset.number("spec.failurePolicy.maxRestarts") or 0
+    if limited and spent >= limit:
+        return _failed(
+            below, f"the JobSet is failed for good ({spent} of maxRestarts {limit} are spent)"
+        )
+    count = f" ({spent + 1} of maxRestarts {limit})" if limited else ""
+    if action.startswith("RestartJobSet"):
+        when = "once all its old pods are gone" if strategy == "BlockingRecreate" else "job by job"
+        text = f"the JobSet restarts all its Jobs{count}, {when}"
+    else:
+        text = f"the JobSet restarts that Job{count}; its other Jobs run on"
+    return Outcome(fate=Fate.RESTARTED, text=f"{below.text}; {text}")
+
+
+def spent_restarts(jobset: Workload) -> int:
+    """Restarts that count towards its limit: of all Jobs together, and of single ones."""
+    together = jobset.number("status.restartsCountTowardsMax")
+    if together is None:
+        together = jobset.number("status.restarts") or 0  # before JobSet 0.6
+    return together + _of_jobs(jobset, "jobRestartsCountTowardsMax")
+
+
+def restarts_of(jobset: Workload) -> int:
+    """How often any of it was restarted."""
+    return (jobset.number("status.restarts") or 0) + _of_jobs(jobset, "jobRestarts")
+
+
+def _of_jobs(jobset: Workload, name: str) -> int:
+    lists = (entry.get(name) for entry in jobset.items("status.replicatedJobsStatus"))
+    return sum(
+        count
+        for counts in lists
+        if isinstance(counts, list)
+        for count in counts
+        if isinstance(count, int)
+    )
+
+
+def _failed(below: Outcome, text: str) -> Outcome:
+    return Outcome(fate=Fate.FAILED, text=f"{below.text}; {text}", reason=below.reason)

@@ -1,0 +1,200 @@
+"""Which job a pod belongs to: the owners that were read, each once, and never more than a bound.
+
+Of an owner only what leads further up is kept; an object never gets another owner or another uid.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from accelwatch.action.intent import JobKey
+from accelwatch_kubernetes.objects.metadata import Metadata, OwnerReference
+from accelwatch_kubernetes.objects.pod import Pod
+from accelwatch_kubernetes.workloads.kinds.kind import Kind
+from accelwatch_kubernetes.workloads.kinds.slurm_pods import is_slurmd
+from accelwatch_kubernetes.workloads.kinds.table import kind_named, kind_of
+from accelwatch_kubernetes.workloads.lineage import RETRY, USER
+
+# 100,000 pods have no more owners than pods, and mostly a hundredth of it; an owner is about 500 bytes.
+MOST_OWNERS = 50_000
+# A pod of a LeaderWorkerSet has four above it; a circle of owners is a mistake of somebody's.
+MOST_STEPS = 8
+# By which bare pods are a group: of Volcano an annotation, of Kueue a label.
+VOLCANO_GROUP = "scheduling.k8s.io/group-name"
+KUEUE_GROUP = "kueue.x-k8s.io/pod-group-name"
+
+
+class Owner(msgspec.Struct, frozen=True, kw_only=True):
+    """An object that was read, or of which only the reference is known."""
+
+    kind: Kind
+    namespace: str
+    name: str
+    # Unix seconds; 0 where it was not read.
+    created: float = 0.0
+    above: OwnerReference | None = None
+    user: str = ""
+    is_retried: bool = False
+
+
+class PodJob(msgspec.Struct, frozen=True):
+    """The job of a pod."""
+
+    key: JobKey
+    user: str
+    is_retried: bool = False
+
+
+class NodeJobs(msgspec.Struct, frozen=True, kw_only=True):
+    """The jobs on a node, as a NodeObservation has them."""
+
+    jobs: tuple[JobKey, ...] = ()
+    restartable: frozenset[JobKey] = frozenset()
+    # By the job as users write it.
+    owners: dict[str, str] = {}
+
+
+class OwnerIndex:
+    """Owners by uid; for one event loop."""
+
+    def __init__(self, cluster: str, most: int = MOST_OWNERS) -> None:
+        """`cluster` is the action's name."""
+        self._cluster = cluster
+        self._most = most
+        self._owners: dict[str, Owner] = {}
+
+    def add(self, reference: OwnerReference, namespace: str, metadata: Metadata | None) -> None:
+        """What was read of an owner; None where it is gone, or may not be read: kept by its name."""
+        kind = kind_of(reference.api_version, reference.kind)
+        if metadata is None or not _is_of(reference, namespace, metadata):
+            owner = Owner(kind=kind, namespace=namespace, name=reference.name)
+        else:
+            owner = Owner(
+                kind=kind,
+                namespace=namespace,
+                name=reference.name,
+                created=metadata.created,
+                above=controller_of(metadata),
+                user=metadata.annotations.get(USER, ""),
+                is_retried=metadata.annotations.get(RETRY) == "true",
+            )
+        while len(self._owners) >= self._most:
+            # The oldest: it is read again if any of its pods is left.
+            del self._owners[next(iter(self._owners))]
+        self._owners[reference.uid] = owner
+
+    def missing(self, pods: Iterable[Pod]) -> dict[str, tuple[str, OwnerReference]]:
+        """What has to be read for the jobs of some pods, by uid: its namespace, and its reference."""
+        found: dict[str, tuple[str, OwnerReference]] = {}
+        for pod in pods:
+            reference = self._unread(pod)
+            if reference is not None:
+                found[reference.uid] = (pod.metadata.namespace, reference)
+        return found
+
+    def _unread(self, pod: Pod) -> OwnerReference | None:
+        if not _has_job(pod):
+            return None
+        reference = first_reference(pod)
+        for _ in range(MOST_STEPS):
+            if reference is None or not kind_of(reference.api_version, reference.kind).versions:
+                return None
+            owner = self._owners.get(reference.uid)
+            if owner is None:
+                return reference
+            reference = owner.above
+        return None
+
+    def job_of_pod(self, pod: Pod) -> PodJob | None:
+        """Its job; None for a pod that has none, and while an owner was not read yet."""
+        if not _has_job(pod) or self._unread(pod) is not None:
+            return None
+        owners = list(self._above(pod))
+        jobs = [owner for owner in owners if owner.kind.is_job]
+        if owners and not jobs:
+            return None  # a DaemonSet's
+        top = jobs[-1] if jobs else _bare(pod)
+        users = [owner.user for owner in reversed(owners) if owner.user]
+        own = pod.metadata.annotations.get(USER, "")
+        key = JobKey(self._cluster, f"{top.namespace}/{top.kind.name}/{top.name}", top.created)
+        retried = any(owner.is_retried for owner in owners) or top.is_retried
+        return PodJob(key, users[0] if users else own or top.namespace, retried)
+
+    def _above(self, pod: Pod) -> Iterator[Owner]:
+        """From the nearest; those of kinds that have no row are kept by their names."""
+        reference = first_reference(pod)
+        for _ in range(MOST_STEPS):
+            if reference is None:
+                return
+            owner = self._owners.get(reference.uid) or Owner(
+                kind=kind_of(reference.api_version, reference.kind),
+                namespace=pod.metadata.namespace,
+                name=reference.name,
+            )
+            yield owner
+            reference = owner.above
+
+    def jobs_by_node(self, pods: Iterable[Pod]) -> dict[str, NodeJobs]:
+        """The jobs of all nodes on which some of these pods are."""
+        found: dict[str, dict[JobKey, PodJob]] = {}
+        for pod in pods:
+            if pod.node and not pod.is_over and (job := self.job_of_pod(pod)) is not None:
+                found.setdefault(pod.node, {})[job.key] = job
+        return {node: _node_jobs(jobs) for node, jobs in found.items()}
+
+
+def _node_jobs(jobs: dict[JobKey, PodJob]) -> NodeJobs:
+    return NodeJobs(
+        jobs=tuple(sorted(jobs)),
+        restartable=frozenset(key for key, job in jobs.items() if job.is_retried),
+        owners={str(key): job.user for key, job in jobs.items()},
+    )
+
+
+def _has_job(pod: Pod) -> bool:
+    """A static pod and a node of a Slurm cluster are no jobs of this cluster."""
+    return not pod.is_mirror and not is_slurmd(pod)
+
+
+def controller_of(metadata: Metadata) -> OwnerReference | None:
+    """Of the owners of an object the one that makes it."""
+    return next((owner for owner in metadata.owner_references if owner.controller), None)
+
+
+def first_reference(pod: Pod) -> OwnerReference | None:
+    """Its controller, else the group that it says it is of, whose uid is its name."""
+    if pod.controller is not None:
+        return pod.controller
+    metadata = pod.metadata
+    groups = (
+        ("PodGroup", metadata.annotations.get(VOLCANO_GROUP, "")),
+        ("Workload", metadata.labels.get(KUEUE_GROUP, "")),
+    )
+    for name, group in groups:
+        kind = kind_named(name)
+        if group and kind is not None:
+            version = f"{kind.group}/{kind.versions[0]}"
+            uid = _group_uid(metadata.namespace, name, group)
+            return OwnerReference(api_version=version, kind=kind.kind, name=group, uid=uid)
+    return None
+
+
+def _group_uid(namespace: str, kind: str, name: str) -> str:
+    return f"{namespace}/{kind}/{name}"
+
+
+def _is_of(reference: OwnerReference, namespace: str, metadata: Metadata) -> bool:
+    """Whether what was read is what was meant, and no namesake; a group is known by its name alone."""
+    named = _group_uid(namespace, reference.kind, reference.name)
+    return reference.uid in (metadata.uid, named)
+
+
+def _bare(pod: Pod) -> Owner:
+    metadata = pod.metadata
+    return Owner(
+        kind=kind_of("v1", "Pod"),
+        namespace=metadata.namespace,
+        name=metadata.name,
+        created=metadata.created,
+        is_retried=metadata.annotations.get(RETRY) == "true",
+    )
