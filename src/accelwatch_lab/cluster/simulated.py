@@ -12,9 +12,16 @@ from accelwatch_lab.cluster.http_client import NoAnswerError, page
 from accelwatch_lab.cluster.processes import Processes
 from accelwatch_lab.cluster.slurm.step_counter import sick_file
 from accelwatch_lab.cluster.waiting import until
+from accelwatch_lab.simulator.nodes import FleetSize, Node, build
 
 _NAME = "simulator"
+_VENDOR = "nvidia"
 Fault = Mapping[str, object]
+
+
+def machines(count: int) -> tuple[Node, ...]:
+    """The machines that the agents of a lab with so many nodes tell of."""
+    return build(FleetSize(nodes=count, vendor=_VENDOR))
 
 
 class Simulated:
@@ -32,7 +39,7 @@ class Simulated:
         self._write([])
         targets = self._folder / "targets.json"
         argv = [sys.executable, "-m", "accelwatch", "sim", "--nodes", str(count)]
-        argv += ["--vendor", "nvidia", "--ports", "one", "--listen", self.address]
+        argv += ["--vendor", _VENDOR, "--ports", "one", "--listen", self.address]
         argv += ["--scenario", str(self._file), "--print-targets", str(targets)]
         self._processes.start(_NAME, argv)
         until(lambda: targets.exists() and self._seconds() is not None, "the simulator answers")

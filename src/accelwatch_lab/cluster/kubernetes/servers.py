@@ -3,12 +3,11 @@
 There is no kubelet and no kube-scheduler: who starts them says what nodes and pods do.
 """
 
-import http.client
-import ssl
 import subprocess
 
 from accelwatch.base.errors import AccelwatchError, UnmetError
 from accelwatch_lab.cluster.kubernetes.access import Access, Account, access_of, write_access
+from accelwatch_lab.cluster.kubernetes.api import Api
 from accelwatch_lab.cluster.kubernetes.installed import (
     API_SERVER,
     CONTROLLER_MANAGER,
@@ -26,7 +25,6 @@ _CLIENTS, _PEERS = "unix://etcd-clients:1", "unix://etcd-peers:1"
 _NO_ADDRESS = "192.0.2.1"
 # On two busy cores it takes five seconds.
 _READY_S = 90.0
-_REQUEST_TIMEOUT_S = 10.0
 
 
 class Servers:
@@ -121,7 +119,7 @@ class Servers:
         for name in (ETCD, API_SERVER):
             if not self._processes.runs(name):
                 raise AccelwatchError(f"{name} has ended: {self.output_of(name)}")
-        return is_ready(self.access(Account.ADMIN))
+        return Api(self.access(Account.ADMIN)).is_ready()
 
     def output_of(self, name: str) -> str:
         """The end of what one of them has printed."""
@@ -130,22 +128,3 @@ class Servers:
         except OSError:
             return ""
         return text[-500:].strip()
-
-
-def is_ready(access: Access) -> bool:
-    """Whether an API server says that it is."""
-    try:
-        context = ssl.create_default_context(cafile=access.ca_file)
-        connection = http.client.HTTPSConnection(
-            access.url.removeprefix("https://"), timeout=_REQUEST_TIMEOUT_S, context=context
-        )
-        try:
-            connection.request(
-                "GET", "/readyz", headers={"Authorization": f"Bearer {access.token}"}
-            )
-            return connection.getresponse().status == http.client.OK
-        finally:
-            connection.close()
-    except (OSError, http.client.HTTPException):
-        # No server yet, or no certificate of its own.
-        return False

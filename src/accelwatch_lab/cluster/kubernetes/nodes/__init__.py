@@ -1,0 +1,1 @@
+"""What a lab's nodes do over the API: a kubelet each that runs pods as processes, and a scheduler."""
