@@ -25,9 +25,11 @@ class ApiRefusalError(AccelwatchError):
 
 
 class Api:
-    """As somebody, over one connection; for one thread."""
+    """As somebody; for one thread."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, *, lasting: bool = False) -> None:
+        """`lasting`: one connection for all requests, which ends with the process."""
+        self._lasting = lasting
         self._access = access
         self._connection: http.client.HTTPConnection | None = None
 
@@ -102,10 +104,16 @@ class Api:
             response = self._connection.getresponse()
             return response.status, response.read()
         except (OSError, http.client.HTTPException) as error:
-            if self._connection is not None:
-                self._connection.close()
-            self._connection = None
+            self._close()
             raise NoAnswerError(f"the API server does not answer: {error!r}") from error
+        finally:
+            if not self._lasting:
+                self._close()
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
 
 
 def _connection(access: Access) -> http.client.HTTPConnection:

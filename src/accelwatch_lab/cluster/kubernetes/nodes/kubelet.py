@@ -102,7 +102,7 @@ def main() -> None:
     options = parser.parse_args()
     options.output.mkdir(exist_ok=True)
     logging.basicConfig()
-    api = Api(access_of(options.folder, Account.CONTROLLERS))
+    api = Api(access_of(options.folder, Account.CONTROLLERS), lasting=True)
     kubelet = Kubelet(api, options.node, options.address, options.output)
     while True:
         try:

@@ -89,7 +89,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="with the access to the API server")
     logging.basicConfig()
-    scheduler = PodScheduler(Api(access_of(parser.parse_args().folder, Account.CONTROLLERS)))
+    scheduler = PodScheduler(
+        Api(access_of(parser.parse_args().folder, Account.CONTROLLERS), lasting=True)
+    )
     while True:
         try:
             scheduler.round()
