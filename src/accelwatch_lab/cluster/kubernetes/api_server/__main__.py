@@ -1,0 +1,39 @@
+"""`python -m accelwatch_lab.cluster.kubernetes.api_server PORT FOLDER`: the server as a process.
+
+FOLDER has `tokens.csv` as kube-apiserver reads it, and gets `certificates/apiserver.crt` where it has
+none, and `requests.jsonl`, the log.
+"""
+
+import argparse
+import asyncio
+import signal
+from pathlib import Path
+
+from accelwatch_lab.cluster.kubernetes.api_server.certificate import context_of
+from accelwatch_lab.cluster.kubernetes.api_server.cluster import Cluster
+from accelwatch_lab.cluster.kubernetes.api_server.server import served
+
+
+async def _serve(port: int, folder: Path) -> None:
+    """Raises OSError and AccelwatchError."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    cluster = Cluster(folder / "requests.jsonl")
+    cluster.access.read(folder / "tokens.csv")
+    async with served(cluster, port, context_of(folder / "certificates")):
+        await stop.wait()
+
+
+def main() -> None:
+    """Serve until a signal."""
+    parser = argparse.ArgumentParser(prog="accelwatch_lab.cluster.kubernetes.api_server")
+    parser.add_argument("port", type=int)
+    parser.add_argument("folder", type=Path)
+    arguments = parser.parse_args()
+    asyncio.run(_serve(arguments.port, arguments.folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What is stored: resources, their fields and versions, patches, selectors, defaults, checks."""

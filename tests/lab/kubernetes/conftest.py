@@ -1,0 +1,5 @@
+"""Clusters for tests of this folder."""
+
+from support.kubernetes.fixtures import cluster, real_servers, stand_in
+
+__all__ = ["cluster", "real_servers", "stand_in"]
