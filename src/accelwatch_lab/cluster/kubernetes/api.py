@@ -71,6 +71,12 @@ class Api:
         except NoAnswerError:
             return False
 
+    def close(self) -> None:
+        """Close the connection; the next request opens one again."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
     def _request(
         self,
         method: str,

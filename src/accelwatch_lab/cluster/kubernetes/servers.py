@@ -3,6 +3,7 @@
 There is no kubelet and no kube-scheduler: who starts them says what nodes and pods do.
 """
 
+import contextlib
 import subprocess
 
 from accelwatch.base.errors import AccelwatchError, UnmetError
@@ -119,7 +120,8 @@ class Servers:
         for name in (ETCD, API_SERVER):
             if not self._processes.runs(name):
                 raise AccelwatchError(f"{name} has ended: {self.output_of(name)}")
-        return Api(self.access(Account.ADMIN)).is_ready()
+        with contextlib.closing(Api(self.access(Account.ADMIN))) as api:
+            return api.is_ready()
 
     def output_of(self, name: str) -> str:
         """The end of what one of them has printed."""
