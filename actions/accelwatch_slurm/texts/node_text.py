@@ -1,19 +1,12 @@
 """A node as `scontrol --oneliner show node` prints it. Pure.
 
-Reason, comment and extra are written by people and programs and may hold anything, `Extra=` too: the
-reason ends at its `[user@time]`, and is taken out before the other keys are looked for.
+Reason, comment and extra are written by people and programs and may hold anything, `Extra=` too.
 """
-
-import re
 
 import msgspec
 
-from accelwatch.action.scontrol_text import pairs_of, states_of
+from accelwatch.action.scontrol_text import pairs_of, states_of, without_reason
 
-_REASON = re.compile(r" Reason=(.*?) \[([^\s\[\]@]+)@([^\s\]]+)\]")
-_BARE_REASON = re.compile(r" Reason=(.*?)(?= (?:Comment|Extra|InstanceId)=|$)")
-# Before what Slurm adds to a reason that was blanked.
-_BLANK = re.compile(r"^ +(: )?")
 _NOTHING = ("(null)", "N/A", "n/a", "None", "Unknown", "")
 
 
@@ -67,10 +60,7 @@ class SlurmNode(msgspec.Struct, frozen=True, kw_only=True):
 
 def node_of(line: str) -> SlurmNode | None:
     """The node of a line; None for a line that is none."""
-    reason = _REASON.search(line)
-    bare = None if reason else _BARE_REASON.search(line)
-    match = reason or bare
-    rest = f"{line[: match.start()]}{line[match.end() :]}" if match else line
+    reason, rest = without_reason(line)
     pairs = pairs_of(rest)
     if not pairs.get("NodeName") or not pairs.get("State"):
         return None
@@ -83,9 +73,9 @@ def node_of(line: str) -> SlurmNode | None:
         ),
         boot_time=time_of(pairs.get("BootTime")),
         slurmd_start=time_of(pairs.get("SlurmdStartTime")),
-        reason=_text(_BLANK.sub("", match[1])) if match else "",
-        set_by=reason[2] if reason else "",
-        set_at=time_of(reason[3]) if reason else None,
+        reason=_text(reason.text),
+        set_by=reason.set_by,
+        set_at=time_of(reason.set_at),
         comment=_text(pairs.get("Comment")),
         extra=_text(pairs.get("Extra")),
     )

@@ -1,10 +1,39 @@
 """Lines of Slurm's `scontrol --oneliner show ...`: `Key=value` after `Key=value`. Pure."""
 
 import re
+from typing import NamedTuple
 
 _PAIR = re.compile(r"(?:^| )([A-Z][A-Za-z_:/]*)=(.*?)(?= [A-Z][A-Za-z_:/]*=|$)")
 _SUFFIXES = {"*": "NOT_RESPONDING", "@": "REBOOT_ISSUED", "^": "REBOOT_ISSUED"}
 _FLAG = re.compile(r"[A-Z_]+")
+_REASON = re.compile(r" Reason=(.*?) \[([^\s\[\]@]+)@([^\s\]]+)\]")
+_BARE_REASON = re.compile(r" Reason=(.*?)(?= (?:Comment|Extra|InstanceId)=|$)")
+# Before what Slurm adds to a reason that was blanked.
+_BLANK = re.compile(r"^ +(: )?")
+
+
+class Reason(NamedTuple):
+    """Why a node was taken out, and who said so; all empty where nobody has."""
+
+    text: str = ""
+    set_by: str = ""
+    # As scontrol prints times.
+    set_at: str = ""
+
+
+def without_reason(line: str) -> tuple[Reason, str]:
+    """The reason of a node's line, and the line without it.
+
+    A reason is written by people and programs and may hold anything, other keys too: it ends at its
+    `[user@time]`, and is taken out before the other keys are looked for.
+    """
+    signed = _REASON.search(line)
+    match = signed or _BARE_REASON.search(line)
+    if match is None:
+        return Reason(), line
+    rest = f"{line[: match.start()]}{line[match.end() :]}"
+    text = _BLANK.sub("", match[1])
+    return (Reason(text, signed[2], signed[3]) if signed else Reason(text)), rest
 
 
 def pairs_of(line: str) -> dict[str, str]:

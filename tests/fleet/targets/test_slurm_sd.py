@@ -111,6 +111,7 @@ def test_text_of_a_busy_node_is_read() -> None:
             partitions=("gpu", "debug"),
             gres=("gpu:a100:4(S:0-1)", "nvme:1"),
             features=("a100", "rack-7"),
+            reason="NodeName=evil Gres=none",
         )
     ]
 
@@ -125,6 +126,7 @@ def test_json_of_later_versions_is_read() -> None:
         "gres": "gpu:a100:4(S:0,1)",
         "active_features": ["a100", "rack-7"],
         "features": ["a100", "rack-7"],
+        "reason": "NHC: check_hw_ib",
     }
     document = {"nodes": [node], "last_update": {"set": True, "number": 1}, "warnings": []}
     (one,) = nodes_of_json(json.dumps({**document, "errors": []}).encode())
@@ -133,6 +135,7 @@ def test_json_of_later_versions_is_read() -> None:
         ("gpu:a100:4(S:0,1)",),
         ("a100", "rack-7"),
     )
+    assert (one.out, one.reason) == (True, "NHC: check_hw_ib")
     with pytest.raises(UsageError):
         nodes_of_json(json.dumps({**document, "errors": [{"error": "x"}]}).encode())
 

@@ -4,19 +4,15 @@ from accelwatch.base.errors import UsageError
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.cache import TargetCache
 from accelwatch.fleet.targets.rules import Rules
-from accelwatch.fleet.targets.scontrol import Scontrol, why
+from accelwatch.fleet.targets.scontrol import Scontrol
 from accelwatch.fleet.targets.settings import SlurmSd
+from accelwatch.fleet.targets.slurm_listing import SlurmListing
 from accelwatch.fleet.targets.slurm_nodes import (
-    SlurmNode,
     address_of,
     is_selected,
     labels_of,
     leaf_switches,
-    nodes_of_json,
-    nodes_of_text,
 )
-
-_NO_JSON = ("unrecognized option", "invalid option", "Unable to find plugin")
 
 
 class SlurmTargets:
@@ -25,8 +21,8 @@ class SlurmTargets:
     def __init__(self, settings: SlurmSd, rules: Rules) -> None:
         self._settings = settings
         self._scontrol = Scontrol(settings)
+        self._listing = SlurmListing(self._scontrol)
         self._rules = rules
-        self._speaks_json = True
         self.kept = TargetCache()
 
     def poll(self) -> list[Target]:
@@ -45,21 +41,8 @@ class SlurmTargets:
                 self._scontrol.printed("--oneliner", "show", "topology").decode()
             )
         targets: list[Target] = []
-        for node in self._nodes():
+        for node in self._listing.nodes():
             if is_selected(node, self._settings):
                 labels = labels_of(node, self._settings, switches)
                 targets += self._rules.targets([address_of(node, self._settings)], labels)
         return targets
-
-    def _nodes(self) -> list[SlurmNode]:
-        if self._speaks_json:
-            result = self._scontrol.run("--all", "show", "nodes", "--json")
-            if result.ok:
-                return nodes_of_json(result.output)
-            complaint = result.errors.decode("utf-8", "replace")
-            if result.failure or not any(pattern in complaint for pattern in _NO_JSON):
-                raise UsageError(why(result))
-            self._speaks_json = False  # an old one, or built without a JSON library
-        return nodes_of_text(
-            self._scontrol.printed("--all", "--oneliner", "show", "nodes").decode()
-        )

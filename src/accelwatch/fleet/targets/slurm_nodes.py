@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.action.scontrol_text import pairs_of, states_of
+from accelwatch.action.scontrol_text import pairs_of, states_of, without_reason
 from accelwatch.base.errors import UsageError
 from accelwatch.base.host_ranges import expand
 from accelwatch.fleet.targets.settings import SlurmSd
@@ -30,6 +30,13 @@ class SlurmNode(msgspec.Struct, frozen=True, kw_only=True):
     partitions: tuple[str, ...] = ()
     gres: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    # Why it was taken out, as whoever did it wrote.
+    reason: str = ""
+
+    @property
+    def out(self) -> bool:
+        """Whether somebody has taken it out: drained, failed or set down."""
+        return not {"drain", "fail", "down"}.isdisjoint(self.states)
 
     @property
     def state(self) -> str:
@@ -55,7 +62,8 @@ def nodes_of_text(text: str) -> list[SlurmNode]:
     for line in text.splitlines():
         if not line.strip():
             continue
-        pairs = pairs_of(line)
+        reason, rest = without_reason(line)
+        pairs = pairs_of(rest)
         if not pairs.get("NodeName"):
             raise UsageError(f"a line of scontrol that is not a node: {line[:80]!r}")
         nodes.append(
@@ -67,6 +75,7 @@ def nodes_of_text(text: str) -> list[SlurmNode]:
                 partitions=_listed(pairs.get("Partitions")),
                 gres=_listed(pairs.get("Gres")),
                 features=_listed(pairs.get("ActiveFeatures")),
+                reason="" if reason.text in _NOTHING else reason.text,
             )
         )
     return nodes
@@ -95,6 +104,7 @@ def _node(document: Mapping[str, Any]) -> SlurmNode:
         partitions=_listed(document.get("partitions")),
         gres=_listed(document.get("gres")),
         features=_listed(document.get("active_features")),
+        reason=str(document.get("reason") or ""),
     )
 
 
