@@ -1,6 +1,5 @@
 """Evidence that others push: taken, placed, noted among the events, kept for as long as it stands."""
 
-import asyncio
 import logging
 from collections.abc import Callable
 
@@ -17,8 +16,9 @@ from accelwatch.fleet.documents.evidence import (
     NewEvidences,
     StandingEvidence,
 )
+from accelwatch.fleet.evidence.intake import EvidenceIntake
 from accelwatch.fleet.evidence_settings import Evidence
-from accelwatch.fleet.state.evidence.board import STANDS, ReceivedAlert
+from accelwatch.fleet.state.evidence.board import ReceivedAlert
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.location import Location, locate
 from accelwatch.schema.event import PUSHED, SEVERITY, ErrorEvent
@@ -41,12 +41,12 @@ _LONGEST_KEY = 300
 class EvidencePages:
     """What is pushed to the hub by a third party."""
 
-    def __init__(self, fleet: Fleet, settings: Callable[[], Evidence]) -> None:
+    def __init__(
+        self, fleet: Fleet, settings: Callable[[], Evidence], intake: EvidenceIntake | None = None
+    ) -> None:
         self._fleet = fleet
         self._settings = settings
-        # One write at a time, in the order of the snapshots: an older snapshot that is written last
-        # would bring back evidence that has ended.
-        self._writing = asyncio.Lock()
+        self._intake = intake or EvidenceIntake(fleet)
         self._reported_unplaced: tuple[str, ...] = ()
 
     def routes(self) -> tuple[Route, ...]:
@@ -113,7 +113,7 @@ class EvidencePages:
             accepted=len(events) - len(unplaced) - len(refused),
             unplaced=tuple(unplaced),
             refused=tuple(refused),
-            problem=await self._written(),
+            problem=await self._intake.written(),
         )
         return json_page(answer, change.headers)
 
@@ -144,33 +144,16 @@ class EvidencePages:
 
     def _resolve(self, evidence: NewEvidence, event: ErrorEvent, location: Location | None) -> bool:
         """What stood is over, also where its device has gone meanwhile; whether it is known which."""
-        resolved = (
-            self._fleet.evidence.resolve(_key(evidence, event, location))
-            if evidence.key or location
-            else None
-        )
-        if resolved is not None:
-            there = self._fleet.nodes.get(resolved.node)
-            device = None if there is None else there.devices.get(resolved.event.device_id)
-            name = "" if device is None else device.device.name
-            of = Location(resolved.node, resolved.event.device_id, name)
-            self._note(of, event, "ended")
-        return resolved is not None or location is not None
+        findable = bool(evidence.key) or location is not None
+        resolved = findable and self._intake.resolve(_key(evidence, event, location), event)
+        return resolved or location is not None
 
     def _accept(self, evidence: NewEvidence, location: Location, event: ErrorEvent) -> bool:
-        board = self._fleet.evidence
-        event = msgspec.structs.replace(event, device_id=location.device)
         if evidence.status == "happened":
-            self._fleet.events.note(location.node, location.name, event)
+            self._intake.happened(location, event)
             return True
-        key = _key(evidence, event, location)
-        new = board.get(key) is None
         until = self._fleet.clock.wall() + self._settings().keep_s
-        if not board.activate(ReceivedAlert(key=key, node=location.node, event=event, until=until)):
-            return False
-        if new:
-            self._note(location, event, "began")
-        return True
+        return self._intake.activate(location, event, _key(evidence, event, location), until)
 
     def _complain(self, source: str, unplaced: list[str]) -> None:
         """Say once that evidence is about nobody; who pushes may not look at the answer."""
@@ -178,17 +161,6 @@ class EvidencePages:
             self._reported_unplaced = (source, *unplaced)
             text = "evidence about an unknown node or device was dropped source=%s code=%s count=%d"
             logger.warning(text, source, unplaced[0], len(unplaced))
-
-    def _note(self, location: Location, event: ErrorEvent, what: str) -> None:
-        text = event.text if what == "began" else f"over: {event.text}"
-        detail = {**event.detail, STANDS: what}
-        noted = msgspec.structs.replace(event, text=text, detail=detail, device_id=location.device)
-        self._fleet.events.note(location.node, location.name, noted)
-
-    async def _written(self) -> str:
-        async with self._writing:
-            active = tuple(self._fleet.evidence.all())
-            return await asyncio.to_thread(self._fleet.evidence_file.write, active)
 
 
 def _key(evidence: NewEvidence, event: ErrorEvent, location: Location | None) -> str:
