@@ -17,6 +17,8 @@ from accelwatch.exposition.histogram import Histogram
 from accelwatch.fleet.archive.recording import Recording
 from accelwatch.fleet.detection.suspects import Suspects
 from accelwatch.fleet.dialects.base.precedence import precedence
+from accelwatch.fleet.evidence.intake import EvidenceIntake
+from accelwatch.fleet.evidence.sources import EvidenceSources
 from accelwatch.fleet.follow.access import BoundAccess
 from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.follow.follow import MakeReader
@@ -82,6 +84,9 @@ class Hub:
         self.fleet = Fleet(clock, settings.thresholds, state_dir)
         self.fleet.believe(precedence(settings.merge.precedence))
         self.fleet.verify(not settings.scrape.tls_config.insecure_skip_verify)
+        # What others push, and what they keep in clusters that are read.
+        self.evidence = EvidenceIntake(self.fleet)
+        self._sources = EvidenceSources(self.evidence, lambda: self.settings.evidence)
         self._transitions = Transitions(self.fleet)
         self._listed = False
         self._started_at: dict[str, float] = {}
@@ -121,7 +126,7 @@ class Hub:
         await self._recording.start()
         self._start_following()
         self._watch = TargetWatch(self._set_targets)
-        self.fleet.lacking = self._watch.problems
+        self.fleet.lacking = self._lacking
         self.fleet.discovering = self._watch.unanswered
         self._watch.set(self._static, self._discoveries())
         self._warn()
@@ -132,6 +137,7 @@ class Hub:
             loop.create_task(self._watch.run(), name="targets"),
             loop.create_task(self._run_housekeeping(), name="inventory"),
             loop.create_task(self._slurm.run(), name="maintenance"),
+            loop.create_task(self._sources.run(), name="evidence"),
             loop.create_task(self.usage.run(), name="usage"),
             loop.create_task(self.faults.run(), name="lemons"),
             loop.create_task(self._sampling.run(), name="samples"),
@@ -213,6 +219,11 @@ class Hub:
 
     def _findings(self) -> "tuple[Finding, ...]":
         return () if self.detector is None else self.detector.facts.findings
+
+    def _lacking(self) -> tuple[str, ...]:
+        """Why targets or evidence may be lacking."""
+        of_targets = () if self._watch is None else self._watch.problems()
+        return (*of_targets, *self._sources.problems)
 
     def _unread_state(self) -> tuple[str, ...]:
         """Which state cannot be kept or was not read, and why."""

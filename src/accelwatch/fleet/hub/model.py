@@ -183,6 +183,7 @@ def mistakes_in(settings: HubSettings) -> Iterator[Mistake]:
 
         for key, text in sinks.mistakes(settings.alerts):
             yield f"alerts.{key}", text
+    yield from _of_evidence(settings.evidence)
     for key, text in mistakes_of_otlp(settings.otlp):
         yield f"otlp.{key}", text
     for key, text in _of_remedies(settings.remedy):
@@ -207,6 +208,14 @@ def _of_links(settings: HubSettings) -> Iterator[Mistake]:
     if settings.remedy.links.sinks and not url.startswith(("https://", "http://")):
         text = "links need alerts.external_url, such as https://hub.example.org"
         yield "remedy.links.sinks", text
+
+
+def _of_evidence(settings: Evidence) -> Iterator[Mistake]:
+    if settings.kubernetes or settings.slurm:
+        from accelwatch.fleet.evidence import checks
+
+        for key, text in checks.mistakes(settings):
+            yield f"evidence.{key}", text
 
 
 def _of_remedies(settings: remedies.RemedySettings) -> Iterator[Mistake]:

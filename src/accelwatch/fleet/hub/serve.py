@@ -104,7 +104,7 @@ class HubServer:
             peers=PeerPages(hub.fleet, hub.peers, lambda: hub.settings.federation),
             incidents=IncidentPages(lambda: hub.rules),
             past=PastIncidents(lambda: hub.rules, lambda: hub.journal, clock),
-            evidence=EvidencePages(hub.fleet, lambda: hub.settings.evidence),
+            evidence=EvidencePages(hub.fleet, lambda: hub.settings.evidence, hub.evidence),
             remedies=RemedyPages(lambda: hub.remedies, clock, lambda: hub.fleet.nodes),
             audit=AuditPages(lambda: hub.journal, clock),
             avoid=AvoidPages(hub.fleet, lambda: hub.rules, lambda: hub.remedies),

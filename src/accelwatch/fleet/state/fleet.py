@@ -78,7 +78,7 @@ class Fleet:
         self.membership = 0
         # Called when an agent tells of an event, or of a device that goes or changes state.
         self.hurry: Callable[[], None] = lambda: None
-        # Why targets may be lacking.
+        # Why targets or evidence may be lacking.
         self.lacking: Callable[[], tuple[str, ...]] = tuple
         # Discoveries that have not answered yet.
         self.discovering: Callable[[], tuple[str, ...]] = tuple
