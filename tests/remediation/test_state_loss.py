@@ -265,3 +265,58 @@ def test_a_node_that_was_never_out_is_back_from_nowhere() -> None:
     ground.say(Verb.RELEASE, "n03")
     assert ground.stage("n03") is Stage.OVERRIDDEN
     assert calls(ground) == []
+
+
+def made_again(ground: Ground, name: str) -> None:
+    """The node object was deleted, and its machine has registered anew."""
+    node = ground.nodes[name]
+    node.incarnation = "second"
+    node.standing, node.mark, node.set_by, node.jobs = HoldState.OPEN, None, "", ()
+
+
+def registered(*names: str) -> Ground:
+    """A fleet whose scheduler makes an object of each node, as Kubernetes does; some are taken out."""
+    ground = Ground()
+    for name in names:
+        ground.nodes[name].incarnation = "first"
+    for name in names:
+        ground.fault(name, policy=OUT)
+        ground.end(name)
+    ground.wait(150)
+    ground.notes.clear()
+    return ground
+
+
+def test_trap_24_a_node_that_was_made_again_is_taken_out_again_while_it_is_bad() -> None:
+    ground = registered("n03")
+    made_again(ground, "n03")
+    ground.wait(1, every=1)
+    assert ground.state.overrides == {}
+    assert ground.flying["n03"].kind is IntentKind.QUARANTINE
+    assert ground.flying["n03"].original == {}
+    (call,) = calls(ground)
+    assert "n03 was deleted and made again in slurm, and is open to jobs" in call
+    assert "Taints, cordons and labels" in call
+    ground.end("n03")
+    ground.wait(3600, every=60)
+    remedy = ground.remedy("n03")
+    assert remedy is not None
+    assert remedy.hold is not None
+    assert remedy.hold.incarnation == "second"
+
+
+def test_a_node_that_is_the_same_was_given_back_by_a_person() -> None:
+    ground = registered("n03")
+    node = ground.nodes["n03"]
+    node.standing, node.mark, node.set_by = HoldState.OPEN, None, ""
+    ground.wait(30)
+    assert "n03" in ground.state.overrides
+
+
+def test_a_node_made_again_that_bears_our_mark_has_lost_nothing() -> None:
+    """As a backup brings it back; whose it is then is for a person to say."""
+    ground = registered("n03")
+    ground.nodes["n03"].incarnation = "second"
+    ground.wait(30)
+    assert ground.flying.get("n03") is None
+    assert ground.state.overrides == {}

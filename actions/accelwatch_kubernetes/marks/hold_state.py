@@ -108,6 +108,8 @@ def observed_node(
         jobs=tuple(jobs),
         owners={name: owners[name] for name in map(str, jobs) if name in owners},
         pools=_pools(node, options),
+        incarnation=node.metadata.uid,
+        undone=undone_text(node, hold) if hold is not None and state is HoldState.OURS else "",
     )
 
 

@@ -49,6 +49,12 @@ class NodeObservation(msgspec.Struct, frozen=True, kw_only=True):
     pools: tuple[str, ...] = ()
     maintenance: bool = False
     rebooting: bool = False
+    # By what a node differs from one that was made later under its name; empty where a scheduler keeps
+    # its nodes, whatever becomes of their machines.
+    incarnation: str = ""
+    # What a person or another program has undone of our mark, in words, while the rest of it keeps work
+    # away still: the node is released then.
+    undone: str = ""
 
 
 class ReservationObservation(msgspec.Struct, frozen=True, kw_only=True):

@@ -250,6 +250,23 @@ def test_what_is_seen_of_a_node() -> None:
     assert (seen.annotation.incident, seen.annotation.token) == ("inc-1", 3)
 
 
+def test_trap_3_what_is_undone_of_a_hold_is_seen() -> None:
+    document = quarantined(node(), CORDON)
+    assert observed_node(parsed(document), CORDON).undone == ""
+    document["spec"].pop("unschedulable")
+    assert observed_node(parsed(document), CORDON).undone == "n1 was uncordoned"
+    half = quarantined(node(), CORDON)
+    half["spec"].pop("taints")
+    assert observed_node(parsed(half), CORDON).undone == f"the taint {OURS} of n1 was removed"
+    half["spec"].pop("unschedulable")
+    freed = observed_node(parsed(half), CORDON)
+    assert (freed.hold_state, freed.undone) == (HoldState.OPEN, "")
+
+
+def test_a_node_is_told_from_one_that_is_made_later_under_its_name() -> None:
+    assert observed_node(parsed(node(uid="a")), OPTIONS).incarnation == "a"
+
+
 @pytest.mark.parametrize(
     ("ready", "answering"), [("True", True), ("False", False), ("Unknown", False)]
 )

@@ -73,6 +73,8 @@ class Node:
     # Of all jobs that ever were there.
     begin_again: frozenset[JobKey] = frozenset()
     maintenance: bool = False
+    incarnation: str = ""
+    undone: str = ""
     # How it was shown last; the same is shown again while nothing has changed.
     shown: tuple[object, NodeObservation] | None = None
 
@@ -90,6 +92,8 @@ class Node:
             self.jobs,
             self.begin_again,
             self.maintenance,
+            self.incarnation,
+            self.undone,
         )
         if self.shown is None or self.shown[0] != key:
             self.shown = (key, self._seen())
@@ -108,6 +112,8 @@ class Node:
             restartable=self.begin_again.intersection(self.jobs),
             pools=("train",),
             maintenance=self.maintenance,
+            incarnation=self.incarnation,
+            undone=self.undone,
         )
 
     def status(self, now: float) -> NodeStatus:

@@ -88,6 +88,7 @@ def _build_quarantine(
         set_at=observation.set_at,
         reason=observation.reason,
         observed_at=ctx.now,
+        incarnation=observation.incarnation,
     )
 
 

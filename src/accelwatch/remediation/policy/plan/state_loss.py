@@ -2,10 +2,11 @@
 
 A person who gives a node back does so under the same start of the scheduler's controller under which our
 mark was seen last, or leaves our key on the node. What a controller that was started anew shows as open,
-without our key, it has forgotten.
+without our key, it has forgotten. So it is with a node that was deleted and made again under its name.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import NodeObservation
@@ -41,12 +42,11 @@ def controller_boot(ctx: StepView, target: str) -> str:
 def is_lost(ctx: StepView, remedy: Remedy, observation: NodeObservation | None) -> bool:
     """Whether a node of ours is open because its scheduler has forgotten our mark."""
     quarantine = remedy.hold
-    if (
-        quarantine is None
-        or observation is None
-        or observation.annotation is not None
-        or not quarantine.controller_boot
-    ):
+    if quarantine is None or observation is None or observation.annotation is not None:
+        return False
+    if quarantine.incarnation and observation.incarnation not in ("", quarantine.incarnation):
+        return True
+    if not quarantine.controller_boot:
         return False
     return controller_boot(ctx, observation.name) not in ("", quarantine.controller_boot)
 
@@ -66,10 +66,14 @@ def notify_state_lost(ctx: StepContext, action: str, nodes: Iterable[str]) -> No
         remedy for remedy in remedies if remedy not in awaiting and not _is_over(ctx, remedy)
     ]
     over = [remedy for remedy in remedies if _is_over(ctx, remedy)]
+    made_again = any(map(partial(_has_incarnation, ctx), remedies))
     text = (
-        f"{action} has lost its state: {_names(remedies)} {_are(remedies)} open to jobs again, but "
-        "accelwatch did not release them."
+        f"{_names(remedies)} {'was' if len(remedies) == 1 else 'were'} deleted and made again in "
+        f"{action}, and {_are(remedies)} open to jobs"
+        if made_again
+        else f"{action} has lost its state: {_names(remedies)} {_are(remedies)} open to jobs again"
     )
+    text += ", but accelwatch did not release them."
     if by_itself:
         text += (
             f" Taken out again, as the fault is still seen and its rule acts without asking, or as a "
@@ -83,7 +87,14 @@ def notify_state_lost(ctx: StepContext, action: str, nodes: Iterable[str]) -> No
         )
     if over:
         text += f" Nothing is wrong any more with {_names(over)}, which stays open."
-    ctx.call(f"{text} Drains and reservations that people had set there are lost, too: check them.")
+    lost_too = "Taints, cordons and labels" if made_again else "Drains and reservations"
+    ctx.call(f"{text} {lost_too} that people had set there are lost, too: check them.")
+
+
+def _has_incarnation(ctx: StepContext, remedy: Remedy) -> bool:
+    """Whether its scheduler makes an object of each node, and may make it again."""
+    observation = ctx.world.scheduler_nodes.get(ctx.target(remedy))
+    return observation is not None and bool(observation.incarnation)
 
 
 def _is_over(ctx: StepContext, remedy: Remedy) -> bool:

@@ -40,6 +40,8 @@ class NodeQuarantine(msgspec.Struct, frozen=True, kw_only=True):
     original: Mapping[str, str] = {}
     # Start of the scheduler's controller under which the mark was seen last; empty where not known.
     controller_boot: str = ""
+    # Of the node that bears the mark, as the scheduler showed it; empty where it tells none.
+    incarnation: str = ""
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):

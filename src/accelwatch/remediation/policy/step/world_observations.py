@@ -219,8 +219,17 @@ def _stand(ctx: StepContext, node: str, observation: NodeObservation, time: floa
         and is_taken_over(remedy, observation)
     ):
         happen(ctx, node, Happening(Trigger.OBSERVED_FOREIGN, observation=observation))
+    elif observation.undone and _is_quarantined(remedy):
+        # As if it were open: a person wants it back. What is left of our mark is removed at the next
+        # look, which finds a mark on a node that was given back.
+        happen(ctx, node, Happening(Trigger.OBSERVED_OPEN, observation=observation))
     else:
         happen(ctx, node, Happening(_TRIGGERS[observation.hold_state], observation=observation))
+
+
+def _is_quarantined(remedy: Remedy | None) -> bool:
+    """Whether we hold it for good, and are not on the way to give it back."""
+    return remedy is not None and remedy.hold is not None and remedy.stage is not Stage.RELEASING
 
 
 def _with_controller_boot(ctx: StepContext, remedy: Remedy, observation: NodeObservation) -> Remedy:
