@@ -12,7 +12,12 @@ from accelwatch.base.clock import SystemClock
 from accelwatch.remediation.execution.operations.effect import Site
 from accelwatch.remediation.execution.operations.lanes import Lanes
 from accelwatch.remediation.execution.operations.ledger import Ledger
-from accelwatch.remediation.execution.operations.operation import OperationState
+from accelwatch.remediation.execution.operations.operation import (
+    KIND,
+    Operation,
+    OperationState,
+    operation_of,
+)
 from accelwatch.remediation.execution.pursuits.pursuit import Pursuit
 from accelwatch.remediation.policy.state.pursued import Pursued
 from accelwatch_kubernetes import KubernetesAction
@@ -60,9 +65,9 @@ class Pursuits:
 
     def __init__(self, action: Action, journal: MemoryJournal | None = None) -> None:
         self.journal = journal or MemoryJournal()
-        ids = map(str, itertools.count(1))
+        ids = map(str, itertools.count(len(self.journal.written) + 1))
         clock = SystemClock()
-        self.ledger = Ledger(self.journal.commit, clock, [], lambda: next(ids))
+        self.ledger = Ledger(self.journal.commit, clock, self.journal.states(), lambda: next(ids))
         self.site = Site(
             NAME,
             action,
@@ -80,6 +85,10 @@ class Pursuits:
         async with asyncio.timeout(60.0):
             await Pursuit(self.site, wanted, reported.append).run()
         return reported[-1]
+
+    def operations(self) -> list[Operation]:
+        """As the journal has them."""
+        return [operation_of(state) for state in self.journal.states() if state.kind == KIND]
 
     def done(self, wanted: Intent) -> list[str]:
         """The steps that were seen to be done for an intent."""
