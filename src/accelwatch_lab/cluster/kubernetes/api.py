@@ -110,16 +110,11 @@ class Api:
             response = self._connection.getresponse()
             return response.status, response.read()
         except (OSError, http.client.HTTPException) as error:
-            self._close()
+            self.close()
             raise NoAnswerError(f"the API server does not answer: {error!r}") from error
         finally:
             if not self._lasting:
-                self._close()
-
-    def _close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-        self._connection = None
+                self.close()
 
 
 def _connection(access: Access) -> http.client.HTTPConnection:

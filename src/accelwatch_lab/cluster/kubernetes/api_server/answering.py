@@ -17,6 +17,7 @@ from accelwatch_lab.cluster.kubernetes.api_server.objects.store import Entry
 from accelwatch_lab.cluster.kubernetes.api_server.request_log import LoggedRequest
 from accelwatch_lab.cluster.kubernetes.api_server.verbs import binding, discovery, reviewing
 from accelwatch_lab.cluster.kubernetes.api_server.verbs.reading import Shape
+from accelwatch_lab.cluster.kubernetes.api_server.verbs.tables import is_table_requested, table_of
 
 _JSON = "application/json"
 _HEALTH = ("/readyz", "/livez", "/healthz")
@@ -95,6 +96,8 @@ class Answers:
         """Raises RequestError."""
         cluster = self._cluster
         match call.verb, call.subresource:
+            case "get" | "list", _ if is_table_requested(call.accept):
+                return self._table(call)
             case "get", _:
                 return self._text(cluster.reader.get(call))
             case "list", _:
@@ -115,6 +118,15 @@ class Answers:
                 return self._deleted(call)
             case _:
                 raise status.no_resource()
+
+    def _table(self, call: Call) -> web.Response:
+        """Raises RequestError."""
+        reader = self._cluster.reader
+        entries = [reader.entry(call)] if call.name else reader.selected(call)
+        objects = [entry.object for entry in entries]
+        metadata = {"resourceVersion": str(self._cluster.store.version)}
+        now = self._cluster.clock.now()
+        return self._json(table_of(call.resource.plural, objects, metadata, now))
 
     def _deleted(self, call: Call) -> web.Response:
         entry, is_answer = self._cluster.writer.delete(call)
