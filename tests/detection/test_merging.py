@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
@@ -215,6 +216,40 @@ def test_nodes_that_follow_one_another_slowly_have_no_common_cause() -> None:
     for time, rows in ((0, [0]), (301, [0, 2]), (602, [0, 2, 4])):
         (found,) = detector.at(time, says(rows, 9.0))
         assert found.scope is Scope.DEVICE
+
+
+@pytest.mark.parametrize(
+    ("apart_s", "family", "is_one"),
+    [
+        # Air heats slowly, and each node reaches its own level at another time.
+        (890, "thermal", True),
+        (910, "thermal", False),
+        (145, "storage", True),
+        (155, "storage", False),
+    ],
+)
+def test_nodes_that_heat_one_after_another_have_a_common_cause(
+    apart_s: float, family: str, is_one: bool
+) -> None:
+    detector = Detector(60)
+    for time, rows in ((0.0, [0]), (apart_s, [0, 2]), (2 * apart_s, [0, 2, 4])):
+        detector.at(time, says(rows, 9.0, family=family))
+    scopes = {found.scope for found in detector.merging.open.values()}
+    assert (scopes == {Scope.GROUP}) is is_one
+
+
+def test_nodes_of_different_parts_of_a_job_share_their_cooling() -> None:
+    now = tick(60)
+    half = now.devices.groups._replace(
+        code=np.arange(120) % 4 // 2,
+        size=np.array([80, 40]),
+        nodes=np.array([40, 20]),
+        job=np.array([0, 0]),
+        comparable=np.array([True, True]),
+    )
+    now = now._replace(devices=now.devices._replace(groups=half))
+    (found,) = Detector(60).on(now, says([0, 2, 4], 9.0, family="thermal"))
+    assert found.key == "group/cooling"
 
 
 def test_findings_of_members_become_part_of_the_groups() -> None:

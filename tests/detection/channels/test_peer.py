@@ -39,6 +39,16 @@ def test_transients_are_no_evidence() -> None:
     assert not any(run(Ticks(), [11, 11, 11, 0, 0, 0, 0] * 4))
 
 
+def test_a_level_that_is_gone_now_is_no_evidence_now() -> None:
+    ticks = Ticks()
+    peer = Peer(TABLE)
+    assert only(run(ticks, [9.0] * 9 + [2.6], peer)[-1]).score.tolist() == [9.0]
+    (gone,) = run(ticks, [2.4], peer)
+    assert not gone
+    # It has missed two ticks of ten, and is back.
+    assert only(run(ticks, [9.0], peer)[-1]).score.tolist() == [9.0]
+
+
 def test_what_came_before_the_run_does_not_count_for_its_length() -> None:
     found = run(Ticks(), [9.0] + [0.0] * 5 + [9.0] * 4)[-1]
     assert only(found).sustained_s.tolist() == [90.0]

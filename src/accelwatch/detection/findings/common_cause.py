@@ -124,14 +124,15 @@ def _groups_of(tick: Tick, suspect: Suspect) -> list[_Group]:
         code = int(level.groups.code[piece.row])
         comparable = code >= 0 and bool(level.groups.comparable[code])
         shared = FAMILIES[position_of(piece.family)].shared
-        if comparable:
+        if shared:
+            # Nodes share fabric, storage and cooling whichever part of a job's work they do, and
+            # without a job.
+            nodes = len(tick.frame.names.nodes)
+            matching[_Group(f"group/{shared}", piece.family, nodes)] = None
+        elif comparable:
             job = int(level.groups.job[code])
-            of_job = f"job/{tick.frame.names.jobs[job]}" if job >= 0 else "group/alike"
-            key = f"group/{shared}" if shared else of_job
+            key = f"job/{tick.frame.names.jobs[job]}" if job >= 0 else "group/alike"
             matching[_Group(key, piece.family, int(level.groups.nodes[code]))] = None
-        elif shared:
-            # Nodes without a job share fabric, storage and cooling with the whole fleet.
-            matching[_Group(f"group/{shared}", piece.family, len(tick.frame.names.nodes))] = None
     return list(matching)
 
 
@@ -141,13 +142,14 @@ def _are_many(
     """Whether enough came within the time, whichever it was."""
     names = tick.frame.names.nodes
     times = np.sort([since[names[member.node], group.family] for member in members])
-    # For each the number of those that came up to `WITHIN_S` after it, itself among them.
-    together = np.searchsorted(times, times + WITHIN_S, side="right") - np.arange(len(times))
+    family = FAMILIES[position_of(group.family)]
+    # For each the number of those that came up to `within_s` after it, itself among them.
+    last = np.searchsorted(times, times + family.within_s, side="right")
+    together = last - np.arange(len(times))
     most = int(together.max(initial=0))
-    # Nodes fail once in months (1.2): three within five minutes do not by chance, and what they share is
+    # Nodes fail once in months (1.2): three within half an hour do not by chance, and what they share is
     # named by the family. Of a job's nodes some may differ together by their part of its work.
-    is_shared = bool(FAMILIES[position_of(group.family)].shared)
-    return most >= LEAST_NODES and (is_shared or most > SHARE * group.size)
+    return most >= LEAST_NODES and (bool(family.shared) or most > SHARE * group.size)
 
 
 def _common(

@@ -21,13 +21,16 @@ class Family(NamedTuple):
     of_reader: bool = False
     # What to do with a node that suffers in it and of which nothing more is known.
     advice: str = "exclude"
+    # Seconds within which nodes that suffer by one cause show it one after another.
+    within_s: float = 300.0
 
 
 FAMILIES: tuple[Family, ...] = (
     # One signal of 504 devices is beyond 8 for four minutes about once in two days, for ten minutes once
     # in a week (4.4, whose rates are of 63 rows).
     Family("power", is_mild=True, of_work=True),
-    Family("thermal", is_mild=True, shared="cooling"),
+    # Air and water take half an hour to heat, and each node has another margin above its peers.
+    Family("thermal", is_mild=True, shared="cooling", within_s=1800.0),
     Family("clock"),
     Family("compute", is_mild=True, of_work=True),
     Family("memory", of_work=True),

@@ -28,7 +28,8 @@ def kept_level(kept: Memory, badness: Floats, now: float) -> tuple[Floats, Float
     """Add a tick; give the level kept in 80 % of the ticks of the run, and when the run began.
 
     `badness` is float64[S, R], NaN where unknown, which counts neither for nor against. Both results
-    are float64[S, R], NaN where no run of four ticks or more lasts or this tick is unknown.
+    are float64[S, R], NaN where no run of four ticks or more lasts, this tick is unknown or the level
+    is gone at this tick.
     """
     recent: Codes = kept.codes["recent"]
     recent[:-1] = recent[1:]
@@ -42,7 +43,9 @@ def kept_level(kept: Memory, badness: Floats, now: float) -> tuple[Floats, Float
     # What came before the run is no part of it.
     recent[:-1, starts] = _UNKNOWN
     score = np.full(badness.shape, np.nan)
-    positions, rows = np.nonzero(hit & ~unknown)
+    # A run outlives two ticks that miss, but who is well now is not accused now: what has just ended
+    # with its job would be explained by values that differ from nobody's.
+    positions, rows = np.nonzero(hit & (badness >= ENTRY / 2))
     if positions.size:
         run = recent[:, positions, rows]
         finite = (run != _UNKNOWN).sum(axis=0)
