@@ -14,6 +14,7 @@ from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.action.step import Committed, RefusalKind, Report, Step
 from accelwatch.remediation.execution.operations.operation import OPEN, OperationState
+from accelwatch.remediation.execution.pursuits import repeating
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch_kubernetes import KubernetesAction
 from accelwatch_kubernetes.marks.hold import DRAWN, HOLD, Drawn, hold_of
@@ -40,7 +41,7 @@ from support.kubernetes.action_on_cluster import (
     what_counts,
 )
 from support.kubernetes.nodes import parsed
-from support.kubernetes.real import RealCluster
+from support.kubernetes.served import ServedCluster
 
 IDLE = {"key": "accelwatch.io/spare", "effect": "NoSchedule"}
 KINDS = (
@@ -50,13 +51,19 @@ KINDS = (
     IntentKind.RETURN_SPARE,
 )
 # When what was sent before the kill comes to the server: before the second engine tries again, or after.
-LATE_S = {Point.EFFECT_COMES_LATER: (0.2, 2.0)}
+LATE_S = {Point.EFFECT_COMES_LATER: (0.03, 0.5)}
+RETRY_AFTER_S = (0.1, 0.2, 0.4)
 CASES = [
     (kind, point, late_s)
     for kind in KINDS
     for point in Point
     for late_s in LATE_S.get(point, (0.0,))
 ]
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeating, "RETRY_AFTER_S", RETRY_AFTER_S)
 
 
 class MortalAction:
@@ -82,7 +89,7 @@ class MortalAction:
 class Stage:
     """What outlives an engine: cluster and journal; and what was on its way when it was killed."""
 
-    def __init__(self, cluster: RealCluster, late_s: float) -> None:
+    def __init__(self, cluster: ServedCluster, late_s: float) -> None:
         self.cluster = cluster
         self.journal = MemoryJournal()
         self._late_s = late_s
@@ -151,7 +158,7 @@ class Mortal:
         self.apply_later = stage.apply_later
 
 
-async def prepared(cluster: RealCluster, kind: IntentKind) -> Intent:
+async def prepared(cluster: ServedCluster, kind: IntentKind) -> Intent:
     """What is wanted, in a cluster in which it is worth something."""
     await make_node(cluster, "n1")
     await make_node(cluster, "s1", taints=[IDLE])
@@ -208,7 +215,7 @@ async def killed_and_begun_again(
 
 @pytest.mark.parametrize(("kind", "point", "late_s"), CASES)
 def test_trap_7_a_killed_engine_goes_on_without_harm(
-    cluster: RealCluster, kind: IntentKind, point: Point, late_s: float
+    cluster: ServedCluster, kind: IntentKind, point: Point, late_s: float
 ) -> None:
     async def run() -> None:
         wanted = await prepared(cluster, kind)
@@ -222,7 +229,7 @@ def test_trap_7_a_killed_engine_goes_on_without_harm(
 
 
 @pytest.mark.parametrize("point", Point)
-def test_a_killed_engine_forgets_no_taint(cluster: RealCluster, point: Point) -> None:
+def test_a_killed_engine_forgets_no_taint(cluster: ServedCluster, point: Point) -> None:
     """Before anything looks again: what may be held is in the journal, not as failed."""
 
     async def run() -> None:
@@ -248,7 +255,7 @@ def test_a_killed_engine_forgets_no_taint(cluster: RealCluster, point: Point) ->
 
 @pytest.mark.parametrize("point", [Point.AFTER_EFFECT, Point.AFTER_TOLD, Point.AFTER_OBSERVED])
 def test_trap_3_who_frees_the_node_while_nobody_runs_keeps_it(
-    cluster: RealCluster, point: Point
+    cluster: ServedCluster, point: Point
 ) -> None:
     """By the taint alone: the annotation says that it was held, whatever the journal has come to."""
 
@@ -264,7 +271,7 @@ def test_trap_3_who_frees_the_node_while_nobody_runs_keeps_it(
     asyncio.run(run())
 
 
-def test_trap_1_who_cordons_while_nobody_runs_has_the_node(cluster: RealCluster) -> None:
+def test_trap_1_who_cordons_while_nobody_runs_has_the_node(cluster: ServedCluster) -> None:
     async def cordon() -> None:
         await change_node(cluster, "n1", {"spec": {"unschedulable": True}})
 
@@ -278,7 +285,7 @@ def test_trap_1_who_cordons_while_nobody_runs_has_the_node(cluster: RealCluster)
     asyncio.run(run())
 
 
-def test_trap_24_a_node_made_again_while_nobody_runs_is_a_new_one(cluster: RealCluster) -> None:
+def test_trap_24_a_node_made_again_while_nobody_runs_is_a_new_one(cluster: ServedCluster) -> None:
     async def make_again() -> None:
         await cluster.ask("DELETE", f"{NODES}/n1")
         await make_node(cluster, "n1", taints=[])
@@ -294,7 +301,7 @@ def test_trap_24_a_node_made_again_while_nobody_runs_is_a_new_one(cluster: RealC
     asyncio.run(run())
 
 
-def test_a_taint_that_comes_after_its_release_is_refused(cluster: RealCluster) -> None:
+def test_a_taint_that_comes_after_its_release_is_refused(cluster: ServedCluster) -> None:
     """The request was under way for minutes; the node was read anew, held and given back since."""
 
     async def run() -> None:
@@ -317,7 +324,7 @@ def test_a_taint_that_comes_after_its_release_is_refused(cluster: RealCluster) -
     asyncio.run(run())
 
 
-def test_marks_that_no_journal_knows_are_shown_with_their_incident(cluster: RealCluster) -> None:
+def test_marks_that_no_journal_knows_are_shown_with_their_incident(cluster: ServedCluster) -> None:
     """Then the engine asks a person, who releases the node: by the incident on the mark."""
 
     async def run() -> None:

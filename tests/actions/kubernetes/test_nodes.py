@@ -28,7 +28,7 @@ from support.kubernetes.action_on_cluster import (
     what_counts,
 )
 from support.kubernetes.nodes import GPU
-from support.kubernetes.real import RealCluster
+from support.kubernetes.served import ServedCluster
 
 OURS = "accelwatch.io/quarantine"
 QUARANTINE, RELEASE = IntentKind.QUARANTINE, IntentKind.RELEASE
@@ -44,7 +44,7 @@ def ours(document: Object) -> list[Object]:
 
 @pytest.mark.parametrize("options", [{}, {"cordon": True}, {"no_execute": True}])
 def test_a_node_is_held_and_given_back_as_it_was(
-    cluster: RealCluster, options: dict[str, Any]
+    cluster: ServedCluster, options: dict[str, Any]
 ) -> None:
     async def run() -> None:
         await make_node(cluster, taints=[GPU])
@@ -66,7 +66,7 @@ def test_a_node_is_held_and_given_back_as_it_was(
     asyncio.run(run())
 
 
-def test_all_nodes_are_seen(cluster: RealCluster) -> None:
+def test_all_nodes_are_seen(cluster: ServedCluster) -> None:
     async def run() -> None:
         await make_node(cluster, "n1")
         await make_node(cluster, "n2", unschedulable=True)
@@ -97,7 +97,7 @@ def meddled(
     return action
 
 
-def test_trap_14_what_somebody_writes_in_the_same_moment_stays(cluster: RealCluster) -> None:
+def test_trap_14_what_somebody_writes_in_the_same_moment_stays(cluster: ServedCluster) -> None:
     """The patch is refused with 409, the node read again, and the taint set beside theirs."""
     theirs = {"key": "example.com/theirs", "effect": "NoSchedule"}
 
@@ -118,7 +118,7 @@ def test_trap_14_what_somebody_writes_in_the_same_moment_stays(cluster: RealClus
     asyncio.run(run())
 
 
-def test_trap_1_who_cordons_in_the_same_moment_has_the_node(cluster: RealCluster) -> None:
+def test_trap_1_who_cordons_in_the_same_moment_has_the_node(cluster: ServedCluster) -> None:
     async def cordon() -> None:
         await change_node(cluster, "n1", {"spec": {"unschedulable": True}})
 
@@ -134,7 +134,7 @@ def test_trap_1_who_cordons_in_the_same_moment_has_the_node(cluster: RealCluster
     asyncio.run(run())
 
 
-def test_trap_3_who_removes_the_taint_right_after_us_ends_it(cluster: RealCluster) -> None:
+def test_trap_3_who_removes_the_taint_right_after_us_ends_it(cluster: ServedCluster) -> None:
     async def remove() -> None:
         there = await node_of(cluster)
         left = [taint for taint in there["spec"]["taints"] if taint["key"] != OURS]
@@ -152,7 +152,7 @@ def test_trap_3_who_removes_the_taint_right_after_us_ends_it(cluster: RealCluste
     asyncio.run(run())
 
 
-def test_trap_24_a_node_made_again_is_not_touched_by_the_old_hold(cluster: RealCluster) -> None:
+def test_trap_24_a_node_made_again_is_not_touched_by_the_old_hold(cluster: ServedCluster) -> None:
     async def make_again() -> None:
         await cluster.ask("DELETE", f"{NODES}/n1")
         await make_node(cluster)
@@ -174,7 +174,7 @@ def test_trap_24_a_node_made_again_is_not_touched_by_the_old_hold(cluster: RealC
     asyncio.run(run())
 
 
-def test_a_node_made_again_between_look_and_patch_is_not_patched(cluster: RealCluster) -> None:
+def test_a_node_made_again_between_look_and_patch_is_not_patched(cluster: ServedCluster) -> None:
     async def make_again() -> None:
         await cluster.ask("DELETE", f"{NODES}/n1")
         await make_node(cluster)
@@ -201,7 +201,7 @@ def committed(deadline: float, **more: Any) -> Committed:
     )
 
 
-def test_a_step_whose_permission_is_withdrawn_sends_nothing(cluster: RealCluster) -> None:
+def test_a_step_whose_permission_is_withdrawn_sends_nothing(cluster: ServedCluster) -> None:
     words = iter(["", "STOP"])
 
     async def run() -> None:
@@ -218,7 +218,7 @@ def test_a_step_whose_permission_is_withdrawn_sends_nothing(cluster: RealCluster
     asyncio.run(run())
 
 
-def test_who_may_not_patch_is_told_the_servers_own_words(cluster: RealCluster) -> None:
+def test_who_may_not_patch_is_told_the_servers_own_words(cluster: ServedCluster) -> None:
     """As one who may read nodes only."""
     role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -256,7 +256,7 @@ def test_who_may_not_patch_is_told_the_servers_own_words(cluster: RealCluster) -
     asyncio.run(run())
 
 
-def test_who_may_not_read_knows_nothing(cluster: RealCluster) -> None:
+def test_who_may_not_read_knows_nothing(cluster: ServedCluster) -> None:
     async def run() -> None:
         async with action_on(cluster, Account.HUB) as action:
             with pytest.raises(ActionUnavailableError, match="403 Forbidden"):
@@ -267,7 +267,7 @@ def test_who_may_not_read_knows_nothing(cluster: RealCluster) -> None:
     asyncio.run(run())
 
 
-def test_a_node_that_is_not_there(cluster: RealCluster) -> None:
+def test_a_node_that_is_not_there(cluster: ServedCluster) -> None:
     async def run() -> None:
         async with action_on(cluster) as action:
             pursuits = Pursuits(action)
@@ -278,7 +278,7 @@ def test_a_node_that_is_not_there(cluster: RealCluster) -> None:
     asyncio.run(run())
 
 
-def test_two_hubs_by_mistake_leave_each_others_nodes_alone(cluster: RealCluster) -> None:
+def test_two_hubs_by_mistake_leave_each_others_nodes_alone(cluster: ServedCluster) -> None:
     async def run() -> None:
         await make_node(cluster)
         async with action_on(cluster, hub="a") as one, action_on(cluster, hub="b") as other:
@@ -301,7 +301,7 @@ def test_two_hubs_by_mistake_leave_each_others_nodes_alone(cluster: RealCluster)
     asyncio.run(run())
 
 
-def test_a_spare_is_drawn_and_returned(cluster: RealCluster) -> None:
+def test_a_spare_is_drawn_and_returned(cluster: ServedCluster) -> None:
     idle = {"key": "accelwatch.io/spare", "effect": "NoSchedule"}
 
     async def run() -> None:

@@ -23,7 +23,7 @@ from accelwatch.remediation.policy.state.pursued import Pursued
 from accelwatch_kubernetes import KubernetesAction
 from accelwatch_lab.cluster.kubernetes.access import Account
 from remediation.memory_journal import MemoryJournal
-from support.kubernetes.real import RealCluster
+from support.kubernetes.served import ServedCluster
 
 NAME = "cluster"
 NODES = "/api/v1/nodes"
@@ -34,7 +34,7 @@ _CONTROLLERS = ("node.kubernetes.io/", "node.alpha.kubernetes.io/")
 
 @asynccontextmanager
 async def action_on(
-    cluster: RealCluster, account: Account = Account.ADMIN, **options: Any
+    cluster: ServedCluster, account: Account = Account.ADMIN, **options: Any
 ) -> AsyncIterator[KubernetesAction]:
     """The action as somebody who is known to the cluster."""
     access = cluster.access(account)
@@ -99,7 +99,7 @@ class Pursuits:
         ]
 
 
-async def make_node(cluster: RealCluster, name: str = "n1", **spec: Any) -> Object:
+async def make_node(cluster: ServedCluster, name: str = "n1", **spec: Any) -> Object:
     """A node, as its kubelet would have made it."""
     made: Object = await cluster.ask(
         "POST",
@@ -114,13 +114,13 @@ async def make_node(cluster: RealCluster, name: str = "n1", **spec: Any) -> Obje
     return made
 
 
-async def node_of(cluster: RealCluster, name: str = "n1") -> Object:
+async def node_of(cluster: ServedCluster, name: str = "n1") -> Object:
     """A node as it is now."""
     found: Object = await cluster.ask("GET", f"{NODES}/{name}")
     return found
 
 
-async def change_node(cluster: RealCluster, name: str, patch: Object) -> Object:
+async def change_node(cluster: ServedCluster, name: str, patch: Object) -> Object:
     """What another person or tool writes."""
     changed: Object = await cluster.ask("PATCH", f"{NODES}/{name}", patch, "merge-patch+json")
     return changed
