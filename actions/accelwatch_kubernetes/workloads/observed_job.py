@@ -11,7 +11,7 @@ from accelwatch_kubernetes.workloads.consequences import outcome_of
 from accelwatch_kubernetes.workloads.kinds.kind import Kind
 from accelwatch_kubernetes.workloads.kinds.outcome import Cause, Departure
 from accelwatch_kubernetes.workloads.kinds.table import kind_of_workload
-from accelwatch_kubernetes.workloads.lineage import Lineage, key_of, name_of
+from accelwatch_kubernetes.workloads.lineage import Lineage, key_of
 
 # Types of conditions of Kueue's Workload that say why it does not run, the most telling first.
 _QUEUE_WAITS = ("Evicted", "Preempted", "Requeued")
@@ -125,9 +125,3 @@ def _text(lineage: Lineage, job: Workload, kind: Kind, live: Sequence[Pod]) -> s
     if lineage.queued is not None and (condition := lineage.queued.condition(*_QUEUE_WAITS)):
         return condition.text
     return next(filter(None, (pod.waits_for for pod in live)), "")
-
-
-def job_name(key: JobKey) -> str:
-    """By which the checkpoints of a job are looked for: the name of its object."""
-    name = name_of(key)
-    return name.name if name is not None else str(key)
