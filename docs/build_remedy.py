@@ -90,6 +90,33 @@ mean of manual triage in the study of recovery policies). Lost is the node while
 jobs while they load their checkpoints. Both are estimates from usual times, not measurements. It also
 shows how often the node's hardware has [failed lately](commands.md#repeat-offenders); that decides
 nothing.
+
+## Two schedulers over the same nodes
+
+Where Slurm runs beside or inside Kubernetes (Slinky's slurm-operator, Soperator), a node that is taken
+out in one still gets work from the other: evicting a slurmd pod tells Slurm nothing, a taint neither,
+and Slinky passes only a cordon on to Slurm, as a drain. A pair acts on both for one incident:
+
+```yaml
+remedy:
+  actions:
+  - {name: slurm, type: slurm, also: cluster}
+  - {name: cluster, type: kubernetes}
+```
+
+- **Quarantine and release** are done when both schedulers show it. Each mark is a step of its own in
+  the journal, the first action's before the other's, and each is read back. An engine that ends between
+  them continues with the second.
+- **One machine** is what has the same firmware UUID in both, else the same name, else the same address.
+  A node that only one of them has is that one's alone.
+- **Jobs are the first action's.** It fences, reboots and tests a shared node too. Jobs of the other
+  scheduler on it are listed as well and moved by that scheduler's action.
+- **Another person or tool** that holds the node in either keeps accelwatch from taking it out in both.
+  If that happens in the second after the first is marked, the node is out in both, and only our mark is
+  removed later. A person who gives the node back in one of them gives it back: our mark in the other is
+  removed too.
+- **While the second does not answer**, the first is marked at once and the second as soon as it
+  answers. While the first does not answer, nothing is done.
 """
 
 _STAGES = {

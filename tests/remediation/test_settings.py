@@ -6,10 +6,14 @@ from pathlib import Path
 import pytest
 import yaml
 
+from accelwatch.action.contract import OPTIONAL, Action
+from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import ConfigError
 from accelwatch.config.layers import leaves
 from accelwatch.fleet.hub.model import HubSettings, load_settings
-from accelwatch.remediation.settings import RemedySettings, SpareSettings
+from accelwatch.plugins.near_misses import near_misses
+from accelwatch.remediation.actions import actions_of, mistakes
+from accelwatch.remediation.settings import ActionSettings, RemedySettings, SpareSettings
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fleet" / "remedy-settings.md"
 
@@ -58,6 +62,16 @@ def test_a_ceiling_alone_does_nothing_and_neither_does_an_action_alone(tmp_path:
         ("ceiling: drain", r"hub.yaml:2: remedy.ceiling: .*add it under actions"),
         ("actions: [{name: a}]", r"remedy.actions\[0\].type: .*such as slurm"),
         ("actions: [{type: slurm}, {type: slurm}]", r"another action is called slurm"),
+        ("actions: [{type: slurm, also: k}]", r"remedy.actions\[0\].also: no other action is .* k"),
+        ("actions: [{type: slurm, also: slurm}]", r"also: no other action is called slurm"),
+        (
+            "actions: [{type: slurm, also: b}, {name: b, type: slurm, also: slurm}]",
+            r"actions\[0\].also: b or slurm is in another pair",
+        ),
+        (
+            "actions: [{type: slurm, also: c}, {name: b, type: slurm, also: c}, {name: c, type: slurm}]",
+            r"actions\[1\].also: c or b is in another pair",
+        ),
         ("nodes: {a: n1, b: n1}", r"remedy.nodes: n1 stands for more than one node, a among them"),
         ("nodes: {a: ''}", r"remedy.nodes: a name is empty"),
         ("nodes: {'': n1}", r"remedy.nodes: a name is empty"),
@@ -84,6 +98,30 @@ def test_a_ceiling_alone_does_nothing_and_neither_does_an_action_alone(tmp_path:
 def test_a_mistake_is_named(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         load(tmp_path, f"remedy:\n  {text}")
+
+
+def test_two_actions_are_one_where_one_names_the_other() -> None:
+    pair = (
+        ActionSettings(name="slurm", type="slurm", also="cluster"),
+        ActionSettings(name="cluster", type="slurm"),
+        ActionSettings(name="alone", type="slurm"),
+    )
+    actions = actions_of(RemedySettings(actions=pair), ManualClock())
+    assert list(actions) == ["slurm", "alone"]
+    assert {"drain", "cluster/drain"} <= set(actions["slurm"].steps)
+    assert near_misses(actions["slurm"], Action, OPTIONAL) == []
+
+
+def test_an_action_that_quarantines_nothing_is_in_no_pair() -> None:
+    program = {"argv": ["/bin/true"]}
+    hook = {"observe": program, "survey": program, "hooks": {"power_cycle": program}}
+    pair = (
+        ActionSettings(name="slurm", type="slurm", also="site"),
+        ActionSettings(name="site", type="script", options=hook),
+    )
+    ((key, text),) = mistakes(RemedySettings(actions=pair))
+    assert key == "actions[0].also"
+    assert text == "also: site cannot do what both have to: quarantine, release"
 
 
 def test_links_are_for_sinks_that_there_are_at_a_place_that_people_reach(tmp_path: Path) -> None:

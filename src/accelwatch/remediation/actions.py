@@ -11,15 +11,33 @@ from accelwatch.alerting.rules.rule import Rule
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError, ConfigError, PluginError
 from accelwatch.plugins import entry_points as plugins
+from accelwatch.remediation.pairing.abilities import BOTH
+from accelwatch.remediation.pairing.paired_action import PairedAction
 from accelwatch.remediation.settings import ActionSettings, RemedySettings
 
 
 def actions_of(settings: RemedySettings, clock: Clock) -> dict[str, Action]:
     """The actions by name, in the order of the configuration. Raises ConfigError, PluginError."""
-    return {
+    single = {
         name_of(action_settings): built(action_settings, clock)
         for action_settings in settings.actions
     }
+    pairs = {name_of(entry): entry.also for entry in settings.actions if entry.also}
+    return {
+        name: paired((name, action), (pairs[name], single[pairs[name]]))
+        if name in pairs
+        else action
+        for name, action in single.items()
+        if name not in pairs.values()
+    }
+
+
+def paired(first: tuple[str, Action], second: tuple[str, Action]) -> Action:
+    """Two as one. Raises ConfigError for one that cannot quarantine and release a node."""
+    for name, action in (first, second):
+        if missing := sorted(BOTH - action.intents):
+            raise ConfigError(f"also: {name} cannot do what both have to: {', '.join(missing)}")
+    return PairedAction(first, second)
 
 
 def name_of(settings: ActionSettings) -> str:
@@ -82,3 +100,21 @@ def mistakes(settings: RemedySettings) -> Iterator[tuple[str, str]]:
         except AccelwatchError as error:
             for line in str(error).splitlines():
                 yield f"actions[{at}].options", line
+    yield from _of_pairs(settings)
+
+
+def _of_pairs(settings: RemedySettings) -> Iterator[tuple[str, str]]:
+    """Of those whose both actions can be built."""
+    by_name = {name_of(entry): entry for entry in settings.actions}
+    for at, entry in enumerate(settings.actions):
+        other = by_name.get(entry.also)
+        if other is None or not (entry.type and other.type):
+            continue
+        try:
+            first, second = built(entry, SystemClock()), built(other, SystemClock())
+        except AccelwatchError:
+            continue  # told of the action itself
+        try:
+            paired((name_of(entry), first), (entry.also, second))
+        except ConfigError as error:
+            yield f"actions[{at}].also", str(error)

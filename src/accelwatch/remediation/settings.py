@@ -5,7 +5,7 @@ a finite default.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 
 import msgspec
@@ -30,8 +30,11 @@ class ActionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """One scheduler, or one set of scripts, by which is acted."""
 
     name: Name = ""
-    # Name of a plug-in: slurm, script.
+    # Name of a plug-in: slurm, kubernetes, script.
     type: str = ""
+    # Name of the action whose scheduler has the same machines: a hold is set on both and removed from
+    # both. Jobs are this one's.
+    also: Name = ""
     # The plug-in's own; a key with `_file` behind it names a file that holds the value.
     options: dict[str, object] = {}
 
@@ -172,6 +175,19 @@ class RemedySettings(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.actions) and self.ceiling != "observe"
 
 
+def _of_pairs(settings: RemedySettings, names: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """An action is one of two in one pair at most."""
+    paired = Counter(action.also for action in settings.actions if action.also)
+    for at, action in enumerate(settings.actions):
+        if not action.also:
+            continue
+        key, own = f"actions[{at}].also", action.name or action.type
+        if action.also == own or action.also not in names:
+            yield key, f"no other action is called {action.also}"
+        elif paired[action.also] > 1 or own in paired:
+            yield key, f"{action.also} or {own} is in another pair already"
+
+
 def mistakes(settings: RemedySettings) -> Iterator[tuple[str, str]]:
     """What does not fit together, by key within `remedy`."""
     if settings.ceiling != "observe" and not settings.actions:
@@ -182,6 +198,7 @@ def mistakes(settings: RemedySettings) -> Iterator[tuple[str, str]]:
             yield f"actions[{at}].type", "the name of a plug-in is missing, such as slurm"
         elif names[action.name or action.type] > 1:
             yield f"actions[{at}].name", f"another action is called {action.name or action.type}"
+    yield from _of_pairs(settings, names)
     yield from _of_nodes(settings)
     if settings.budget.share > 1 - settings.budget.min_available + 1e-9:
         text = (
