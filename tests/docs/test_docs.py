@@ -37,6 +37,11 @@ def test_remediation_page_is_current() -> None:
     assert page == _builder("build_remedy").build(), "run: python docs/build_remedy.py"
 
 
+def test_workloads_page_is_current() -> None:
+    page = (DOCS / "actions" / "kubernetes-workloads.md").read_text()
+    assert page == _builder("build_workloads").build(), "run: python docs/build_workloads.py"
+
+
 def test_the_table_of_support_is_what_the_backends_declare() -> None:
     page = (ROOT / "docs" / "vendors.md").read_text()
     assert page == _builder("build_support").page(page), "run: python docs/build_support.py"

@@ -173,7 +173,7 @@ VOLCANO_JOB = Kind(
         deletion="as an eviction, and no PodDisruptionBudget is asked",
         no_execute="as an eviction, and no PodDisruptionBudget is asked",
         failure="maxRetry (3) restarts, `TerminateJob`, `CompleteJob`",
-        restart="a Command with `RestartJob`, which counts as a retry",
+        restart="never asked: its own Command `RestartJob` counts as a retry",
     ),
 )
 # For pods that no Volcano job owns, by their annotation.

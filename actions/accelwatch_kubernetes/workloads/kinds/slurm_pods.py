@@ -11,9 +11,10 @@ from collections.abc import Iterable
 
 from accelwatch_kubernetes.objects.pod import Pod
 from accelwatch_kubernetes.objects.workload import Workload, group_of
-from accelwatch_kubernetes.workloads.kinds.core_kinds import RUNS_ON
+from accelwatch_kubernetes.workloads.kinds.core_kinds import RUNS_ON, STATEFUL_SET
 from accelwatch_kubernetes.workloads.kinds.kind import Kind, Texts
-from accelwatch_kubernetes.workloads.kinds.outcome import Departure, Fate, Outcome, unchanged
+from accelwatch_kubernetes.workloads.kinds.other_policies import evaluate_stateful
+from accelwatch_kubernetes.workloads.kinds.outcome import Departure, Fate, Outcome
 
 _NAME, _COMPONENT = "app.kubernetes.io/name", "app.kubernetes.io/component"
 _SLINKY_NODE, _SOPERATOR_WORKER = "nodeset.slinky.slurm.net/pod-hostname", "slurm.nebius.ai/worker"
@@ -88,7 +89,7 @@ SLURM_KINDS = (
         kind="StatefulSet",
         plural="statefulsets",
         versions=("v1beta1",),
-        evaluate=unchanged,
-        texts=_TEXTS,
+        evaluate=evaluate_stateful,
+        texts=STATEFUL_SET.texts,
     ),
 )

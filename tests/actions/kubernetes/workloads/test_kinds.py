@@ -319,3 +319,7 @@ def test_trap_22_evicting_slurmd_tells_slurm_nothing(fields: Object) -> None:
     assert result.fate is Fate.FAILED
     assert "tells Slurm nothing" in result.refusal
     assert not result.prefers_restart
+
+
+def test_a_service_of_open_kruise_is_replaced() -> None:
+    assert _fate(workload("apps.kruise.io/v1beta1", "StatefulSet")) is Fate.REPLACED
