@@ -28,8 +28,9 @@ controller. Pods of DaemonSets, static pods and slurmd are no jobs.
 Before a pod is evicted, the plan says what becomes of its job, by the job's own fields:
 
 ```
-JobSet ml/llama: eviction of 1 of its 16 pods: an eviction counts as a failure at once: it is failed for
-good (backoffLimit 0); the JobSet restarts all its Jobs (2 of maxRestarts 3), once all its old pods are gone
+JobSet ml/llama: eviction of 1 of its 16 pods: an eviction counts as a failure at once: it is failed
+for good (backoffLimit 0); the JobSet restarts all its Jobs (2 of maxRestarts 3), once all its old pods
+are gone
 ```
 
 An eviction that would fail a job for good, or may, is refused, with the reason. Where the kind can be

@@ -6,6 +6,7 @@ from functools import lru_cache
 import msgspec
 
 from accelwatch.action.intent import JobKey
+from accelwatch_kubernetes.objects.metadata import OwnerReference
 from accelwatch_kubernetes.objects.workload import Workload
 from accelwatch_kubernetes.workloads.kinds.kind import Kind
 from accelwatch_kubernetes.workloads.kinds.table import kind_of_workload
@@ -101,6 +102,16 @@ _DECODER = msgspec.json.Decoder(Lineage)
 def lineage_of(text: str) -> Lineage:
     """What `lineage_text` wrote; an empty text is a job that is gone. Raises ValueError."""
     return _DECODER.decode(text) if text else Lineage()
+
+
+def stub_of(reference: OwnerReference, namespace: str) -> bytes:
+    """An owner of which only the reference is known: of a kind without a row, or not to be read."""
+    document = {
+        "apiVersion": reference.api_version,
+        "kind": reference.kind,
+        "metadata": {"name": reference.name, "namespace": namespace, "uid": reference.uid},
+    }
+    return msgspec.json.encode(document)
 
 
 def lineage_text(chain: Sequence[bytes], queued: bytes = b"") -> str:

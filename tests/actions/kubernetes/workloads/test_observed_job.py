@@ -2,15 +2,25 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import JobObservation, JobState
+from accelwatch_kubernetes.objects.metadata import OwnerReference
 from accelwatch_kubernetes.objects.pod import Pod
-from accelwatch_kubernetes.workloads.lineage import Lineage
+from accelwatch_kubernetes.workloads.lineage import Lineage, lineage_of, lineage_text, stub_of
 from accelwatch_kubernetes.workloads.observed_job import observed_job
 from support.kubernetes.pods import Object, pod, pod_of
-from support.kubernetes.workloads import CREATED_S, condition, lineage, plain_job, pods, workload
+from support.kubernetes.workloads import (
+    CREATED_S,
+    condition,
+    controller,
+    lineage,
+    plain_job,
+    pods,
+    workload,
+)
 
 KEY = JobKey("k", "ml/Job/trainer", CREATED_S)
 VOLCANO = JobKey("k", "ml/vcjob/trainer", CREATED_S)
@@ -192,3 +202,21 @@ def test_the_user_is_annotated_else_the_namespace() -> None:
     assert _observed(lineage(plain_job())).user == "ml"
     annotated = workload("batch/v1", "Job", annotations={"accelwatch.io/user": "ada"})
     assert _observed(lineage(annotated)).user == "ada"
+
+
+def test_a_job_whose_owner_cannot_be_read_is_seen_by_its_pods() -> None:
+    """Of a kind without a row, or where we may not read it: it is not taken for one that is gone."""
+    reference = msgspec.convert(
+        controller(workload("ray.io/v1", "RayCluster", "ray")), OwnerReference
+    )
+    stub = lineage_of(lineage_text([stub_of(reference, "ml")]))
+    key = JobKey("k", "ml/RayCluster/ray", 0.0)
+    assert observed_job(key, stub, pods(2)).state is JobState.RUNNING
+    assert observed_job(key, stub, pods(2)).nodes == ("n0", "n1")
+    assert observed_job(key, stub, ()).state is JobState.WAITING
+    known = msgspec.convert(controller(plain_job()), OwnerReference)
+    chain = lineage_of(lineage_text([stub_of(known, "ml")]))
+    unread = JobKey("k", "ml/Job/trainer", 0.0)
+    assert observed_job(unread, chain, pods()).state is JobState.RUNNING
+    # It was read once, so it is gone by now.
+    assert observed_job(KEY, chain, pods()).state is JobState.MISSING
