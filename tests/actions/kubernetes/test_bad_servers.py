@@ -215,8 +215,8 @@ def test_answers_that_are_no_node_are_no_knowledge(stand_in: StandInCluster) -> 
     async def run() -> None:
         await make_node(stand_in)
         for status in (401, 403, 500, 503):
-            stand_in.server.faults.add(Fault(method="GET", status=status, times=None))
             async with action_on(stand_in) as action:
+                stand_in.server.faults.add(Fault(method="GET", status=status, times=None))
                 with pytest.raises(ActionUnavailableError):
                     await action.observe(intent(QUARANTINE))
             stand_in.server.faults.clear()

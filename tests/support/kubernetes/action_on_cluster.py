@@ -23,6 +23,7 @@ from accelwatch.remediation.policy.state.pursued import Pursued
 from accelwatch_kubernetes import KubernetesAction
 from accelwatch_lab.cluster.kubernetes.access import Account
 from remediation.memory_journal import MemoryJournal
+from support.kubernetes.hub_account import allow_actions
 from support.kubernetes.served import ServedCluster
 
 NAME = "cluster"
@@ -34,9 +35,12 @@ _CONTROLLERS = ("node.kubernetes.io/", "node.alpha.kubernetes.io/")
 
 @asynccontextmanager
 async def action_on(
-    cluster: ServedCluster, account: Account = Account.ADMIN, **options: Any
+    cluster: ServedCluster, account: Account | None = None, **options: Any
 ) -> AsyncIterator[KubernetesAction]:
-    """The action as somebody who is known to the cluster."""
+    """The action as somebody who is known to the cluster; as the hub of the manifests without one."""
+    if account is None:
+        await allow_actions(cluster)
+        account = Account.HUB
     access = cluster.access(account)
     server = {
         "api_server": access.url,

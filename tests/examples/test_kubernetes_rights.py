@@ -1,0 +1,52 @@
+"""The roles of the manifests allow what our code asks of an API server: nothing less, nothing more."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from support.kubernetes.permissions import ACTION, HUB, REQUESTS, STATUS, calls, granted, needed
+
+
+def objects(file: Path) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all(file.read_text("utf-8")))
+
+
+@pytest.mark.parametrize("owner", REQUESTS)
+def test_each_call_in_the_code_has_its_row_and_each_row_its_call(owner: str) -> None:
+    rows = {(request.module, request.call) for request in REQUESTS[owner]}
+    sent = calls(owner)
+    if owner == HUB:
+        # `client` of other modules of the hub is not a cluster's.
+        sent = {(module, call) for module, call in sent if call.endswith("Collection")}
+    assert sent == rows
+
+
+@pytest.mark.parametrize(
+    ("file", "owner"),
+    [
+        ("hub/kubernetes-rbac.yaml", HUB),
+        ("kubernetes/hub.yaml", HUB),
+        ("kubernetes/hub-actions.yaml", ACTION),
+        ("kubernetes/hub-status.yaml", STATUS),
+    ],
+)
+def test_roles_allow_what_is_sent_and_nothing_else(examples: Path, file: str, owner: str) -> None:
+    assert granted(objects(examples / file)) == needed(owner)
+
+
+@pytest.mark.parametrize("name", ["hub.yaml", "hub-actions.yaml", "hub-status.yaml"])
+def test_roles_are_bound_to_the_hubs_account_and_to_nobody_else(examples: Path, name: str) -> None:
+    found = objects(examples / "kubernetes" / name)
+    roles = {
+        (one["kind"], one["metadata"]["name"]) for one in found if one["kind"].endswith("Role")
+    }
+    bindings = [one for one in found if one["kind"].endswith("Binding")]
+    assert {(one["roleRef"]["kind"], one["roleRef"]["name"]) for one in bindings} == roles
+    account = {"kind": "ServiceAccount", "name": "accelwatch-hub", "namespace": "accelwatch"}
+    assert all(one["subjects"] == [account] for one in bindings)
+
+
+def test_a_hub_that_only_looks_may_change_nothing() -> None:
+    assert {permission.verb for permission in needed(HUB)} == {"list", "watch"}
