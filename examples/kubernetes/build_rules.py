@@ -1,12 +1,15 @@
 """Writes prometheusrule.yaml beside this file from ../prometheus/rules, for the Prometheus operator.
 
-`python build_rules.py`; a test fails when the file differs from what the rules give.
+`python build_rules.py`; a test fails when the file, or the chart's copy of its spec, differs from what
+the rules give.
 """
 
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TARGET = HERE / "prometheusrule.yaml"
+# A chart reads no file outside of its own folder.
+CHART_TARGET = HERE.parent / "helm" / "accelwatch" / "files" / "rules.yaml"
 SOURCES = ("recording.yml", "alerts.yml", "hub_alerts.yml", "remedy_alerts.yml")
 HEAD = """\
 # Written by build_rules.py from ../prometheus/rules; do not edit. For the Prometheus operator.
@@ -32,5 +35,11 @@ def build() -> str:
     return text
 
 
+def build_spec() -> str:
+    """What the chart puts behind its own metadata."""
+    return build()[HEAD.index("spec:") :]
+
+
 if __name__ == "__main__":
     TARGET.write_text(build(), encoding="utf-8")
+    CHART_TARGET.write_text(build_spec(), encoding="utf-8")

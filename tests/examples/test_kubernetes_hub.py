@@ -90,6 +90,7 @@ def test_the_rules_of_the_operator_are_current_and_valid(
     spec.loader.exec_module(module)
     text = (examples / "kubernetes/prometheusrule.yaml").read_text("utf-8")
     assert text == module.build(), "run: python examples/kubernetes/build_rules.py"
+    assert module.CHART_TARGET.read_text("utf-8") == module.build_spec()
     document = yaml.safe_load(text)
     assert (document["apiVersion"], document["kind"]) == (
         "monitoring.coreos.com/v1",
