@@ -11,7 +11,7 @@ from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import JobPolicy, Mode, When
 from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.base.errors import ConfigError
-from accelwatch.remediation.actions import check_in_job
+from accelwatch.remediation.actions import check_devices, check_in_job
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
@@ -117,3 +117,44 @@ def test_a_rule_is_refused_where_no_hook_can_tell_the_launcher(
         return
     with pytest.raises(ConfigError, match=r"rules.yaml:3.*gpu.lost.*in_job needs a hook"):
         check_in_job(rules, actions)
+
+
+SITE = ActionContext(
+    name="site", options={"hooks": {"quarantine": {"argv": ["/bin/true"], "trusted": True}}}
+)
+
+
+class HoldsOrNot(ScriptAction):
+    """An action that says whether it takes out single devices."""
+
+    def __init__(self, holds: bool) -> None:
+        super().__init__(SITE)
+        self._holds = holds
+
+    @property
+    def quarantines_devices(self) -> bool:
+        return self._holds
+
+
+@pytest.mark.parametrize(
+    ("level", "holds", "refused"),
+    [
+        ("device", (), True),
+        ("device", (None,), True),
+        ("device", (False,), True),
+        ("device", (None, True), False),
+        ("node", (None,), False),
+    ],
+)
+def test_a_rule_is_refused_where_no_scheduler_takes_out_a_device(
+    level: str, holds: tuple[bool | None, ...], refused: bool, tmp_path: Path
+) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(RULE.replace("when: now}, job: {policy: %s}", f"level: {level}}}"))
+    rules = load([file]).rules.values()
+    actions = [ScriptAction(SITE) if one is None else HoldsOrNot(one) for one in holds]
+    if not refused:
+        check_devices(rules, actions)
+        return
+    with pytest.raises(ConfigError, match=r"rules.yaml:3.*gpu.lost.*device needs a scheduler"):
+        check_devices(rules, actions)

@@ -32,11 +32,12 @@ def remedy(ground: Ground) -> Remedy:
     return found
 
 
-def waiting(policy: Policy = WAITS) -> tuple[Ground, Case]:
+def waiting(policy: Policy = WAITS, device: str = "") -> tuple[Ground, Case]:
     """A node that is out, and waits until the job on it has ended."""
     ground = Ground()
     ground.nodes[NODE].jobs = (JOB,)
-    case = ground.fault(NODE, policy=policy, severity=Severity.WARNING)
+    ground.nodes[NODE].device_jobs = (JOB,)
+    case = ground.fault(NODE, policy=policy, severity=Severity.WARNING, device=device)
     ground.end(NODE)
     ground.wait(60.0)
     assert (ground.stage(NODE), ground.kinds(NODE)) == (Stage.DRAINING, [Kind.QUARANTINE])
@@ -90,9 +91,14 @@ def test_each_of_two_wishes_is_one_rule_s_own(
 
 def test_the_node_is_stricter_than_its_device() -> None:
     device = replace(WAITS, level=QuarantineLevel.DEVICE)
-    ground, _ = waiting(device)
+    ground, _ = waiting(device, "GPU-1")
     worse(ground, replace(WAITS, rule="whole"))
     assert remedy(ground).policy == replace(WAITS, rule="whole")
+    hold = remedy(ground).hold
+    assert hold is not None
+    assert hold.level is QuarantineLevel.DEVICE, "it is what the scheduler shows"
+    assert ground.kinds(NODE) == [Kind.QUARANTINE, Kind.QUARANTINE]
+    ground.end(NODE)
     hold = remedy(ground).hold
     assert hold is not None
     assert hold.level is QuarantineLevel.NODE

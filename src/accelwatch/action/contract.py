@@ -159,6 +159,16 @@ class ResumesOperations(Protocol):
 
 
 @runtime_checkable
+class QuarantinesDevices(Protocol):
+    """An action that can take single devices out of a node: it heeds `Intent.devices`."""
+
+    @property
+    def quarantines_devices(self) -> bool:
+        """Whether it can by its configuration; of some nodes it may still refuse to. Asks nothing."""
+        ...
+
+
+@runtime_checkable
 class Corrects(Protocol):
     """An action that goes by the nodes that are bad now, not by those of the moment of the decision."""
 
@@ -180,5 +190,6 @@ OPTIONAL: tuple[type, ...] = (
     ReleasesByHand,
     HasController,
     ResumesOperations,
+    QuarantinesDevices,
     Corrects,
 )

@@ -59,6 +59,16 @@ class JobKey(msgspec.Struct, frozen=True, order=True):
         return f"{self.id}{joint}{self.part}"
 
 
+class DeviceKey(msgspec.Struct, frozen=True, order=True):
+    """One device of a node, by all that is known of it."""
+
+    # As its incident names it: uuid, serial or PCI address.
+    id: str
+    serial: str = ""
+    # PCI address, as `0000:65:00.0`.
+    slot: str = ""
+
+
 class OwnerAnnotation(msgspec.Struct, frozen=True):
     """By what we know our own hold on a node again."""
 
@@ -81,6 +91,9 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     severity: str = ""
     # Uuid, serial or PCI address.
     device: str = ""
+    # What alone is taken out of the node, besides what is out of it already; for QUARANTINE. Empty: the
+    # whole node is.
+    devices: tuple[DeviceKey, ...] = ()
     # The boot that the evidence is of: a step that ends it is not done in another one.
     boot_id: str = ""
     job: JobKey | None = None

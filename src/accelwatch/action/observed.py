@@ -41,6 +41,10 @@ class NodeObservation(msgspec.Struct, frozen=True, kw_only=True):
     # Of the machine's firmware.
     system_uuid: str = ""
     jobs: tuple[JobKey, ...] = ()
+    # What alone our mark takes out, by `DeviceKey.id`; empty where it takes out the whole node.
+    quarantined_devices: tuple[str, ...] = ()
+    # Those of its jobs that use a device of `quarantined_devices`; None where nobody can tell.
+    device_jobs: tuple[JobKey, ...] | None = None
     # Those of its jobs whose users want them begun again when they die of themselves.
     restartable: frozenset[JobKey] = frozenset()
     # Who submitted each of its jobs, by the job as users write it; where the scheduler says so.

@@ -3,10 +3,10 @@
 import os
 from collections.abc import Iterable, Iterator
 
-from accelwatch.action.contract import Action, ActionContext
+from accelwatch.action.contract import Action, ActionContext, QuarantinesDevices
 from accelwatch.action.intent import IntentKind
 from accelwatch.alerting.delivery.sinks import made
-from accelwatch.alerting.rules.document import JobPolicy
+from accelwatch.alerting.rules.document import JobPolicy, QuarantineLevel
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError, ConfigError, PluginError
@@ -82,6 +82,20 @@ def check_in_job(rules: Iterable[Rule], actions: Iterable[Action]) -> None:
             raise ConfigError(
                 f"{rule.origin}: {rule.id}: action.job.policy in_job needs a hook that notifies the "
                 "job's launcher; add an action of type script with hooks.swap_in_job to remedy.actions"
+            )
+
+
+def check_devices(rules: Iterable[Rule], actions: Iterable[Action]) -> None:
+    """Raises ConfigError where a rule takes out a single device, and no action can do that."""
+    if any(
+        isinstance(action, QuarantinesDevices) and action.quarantines_devices for action in actions
+    ):
+        return
+    for rule in rules:
+        if rule.action is not None and rule.action.quarantine is QuarantineLevel.DEVICE:
+            raise ConfigError(
+                f"{rule.origin}: {rule.id}: action.quarantine.level device needs a scheduler that "
+                "takes out single devices, as Kubernetes does (action of type kubernetes); write node"
             )
 
 

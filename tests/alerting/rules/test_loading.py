@@ -153,8 +153,24 @@ def test_a_job_goes_with_when_its_node_is_taken_out(tmp_path: Path, job: str, wh
         ("  action: {verify: [{active: ''}]}\n", "action.verify[0]: {passive: 10m} or {active"),
         ("  action: {verify: [{passive: 1m, active: x}]}\n", "action.verify[0]: {passive: 10m} or"),
         (
-            "  action: {quarantine: {level: device}}\n",
-            "action.quarantine.level: no scheduler takes out a single device; write node",
+            "  action: {quarantine: {level: device}, remedy: [reset, reboot]}\n",
+            "action.remedy[1]: reboot is for the whole node; write quarantine: {level: node}",
+        ),
+        (
+            "  action: {quarantine: {level: device}, remedy: [{power_cycle: {max: 1}}]}\n",
+            "action.remedy[0]: power_cycle is for the whole node; write quarantine: {level: node}",
+        ),
+        (
+            "  action: {quarantine: {level: device}, verify: [{passive: 1m}, {active: quick}]}\n",
+            "action.verify[1]: a test needs the whole node; write quarantine: {level: node}",
+        ),
+        (
+            "  action: {quarantine: {level: device}, spare: {draw: true}}\n",
+            "action.spare.draw: a spare is a whole node; write quarantine: {level: node}",
+        ),
+        (
+            "  action: {quarantine: {level: device, when: now}, job: {policy: in_job}}\n",
+            "action.job.policy: in_job leaves the whole node out; write quarantine: {level: node}",
         ),
         (
             "  action: {quarantine: {when: at_checkpoint}}\n",
@@ -204,6 +220,26 @@ def test_a_job_goes_with_when_its_node_is_taken_out(tmp_path: Path, job: str, wh
 )
 def test_what_is_wrong_names_its_key(tmp_path: Path, written: str, said: str) -> None:
     assert f"0.yaml:6: rules[0].{said}" in refusal(tmp_path, HOT + written)
+
+
+@pytest.mark.parametrize("steps", ["", ", remedy: [reset, service]", ", verify: [{passive: 1m}]"])
+def test_a_rule_about_devices_may_take_out_a_single_one(tmp_path: Path, steps: str) -> None:
+    action = f"  action: {{quarantine: {{level: device}}{steps}}}\n"
+    written = loaded(tmp_path, HOT + action).rules["test.hot"].action
+    assert written is not None
+    assert written.quarantine is QuarantineLevel.DEVICE
+
+
+def test_a_rule_about_nodes_takes_out_no_single_device(tmp_path: Path) -> None:
+    text = HOT.replace("temperature_celsius > 90", 'node_state == "down"\n  scope: node')
+    told = refusal(tmp_path, text + "  action: {quarantine: {level: device}}\n")
+    assert "action.quarantine.level: a rule of scope node names no device; write node" in told
+
+
+def test_an_amendment_is_checked_as_well(tmp_path: Path) -> None:
+    action = "{quarantine: {level: device}, remedy: [reboot]}"
+    amendment = f"amend:\n- {{rules: [test.hot], action: {action}}}\n"
+    assert "action.remedy[0]: reboot is for the whole node" in refusal(tmp_path, HOT + amendment)
 
 
 def test_a_wrong_expression_has_its_caret(tmp_path: Path) -> None:

@@ -9,7 +9,15 @@ from collections import Counter
 from accelwatch.action.intent import Intent, JobKey
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState
-from accelwatch.alerting.rules.document import Confidence, Fence, JobPolicy, Mode, Severity, Trust
+from accelwatch.alerting.rules.document import (
+    Confidence,
+    Fence,
+    JobPolicy,
+    Mode,
+    QuarantineLevel,
+    Severity,
+    Trust,
+)
 from accelwatch.remediation.policy.context.outcome import Loudness, Outcome
 from accelwatch.remediation.policy.context.records import RemedyRecord, StateRecord
 from accelwatch.remediation.policy.context.step_context import StepContext
@@ -234,7 +242,10 @@ class Watch:
         self.flying[intent.node] = intent
         self._allowed(state, remedy, intent, now)
         if intent.kind is Kind.QUARANTINE:
-            self._quarantine(state, remedy, now)
+            if remedy.hold is None:
+                self._quarantine(state, remedy, now)
+            else:
+                self._widening(state, remedy, intent, now)
         elif intent.kind in REMEDIES:
             self._remedy(state, remedy, now)
         elif intent.kind is Kind.RELEASE:
@@ -344,6 +355,32 @@ class Watch:
         )
         need(boundary is None or case.evidence_at > boundary.at, "a quarantine of what is mended")
 
+    def _widening(self, state: RemedyState, remedy: Remedy, intent: Intent, now: float) -> None:
+        """More of a node is taken out than some devices: for a person, or a rule that may act now."""
+        hold = remedy.hold
+        assert hold is not None
+        need(hold.level is QuarantineLevel.DEVICE, "a node is taken out that is out")
+        if remedy.approval.manual:
+            need(not intent.devices, "a person wants the node out, not a device")
+            return
+        wishes = [
+            (one, one.policy if one.wanted is None else one.wanted)
+            for one in _counting(state, remedy)
+            if not (one.muted or one.blind or one.orphaned or one.group)
+        ]
+        now_so = [
+            (one, wish)
+            for one, wish in wishes
+            if wish.mode is Mode.AUTO
+            and (one.standing or now - one.evidence_at <= self.settings.event_max_age_s)
+            and (one.trusted or wish.trust is Trust.ANY)
+        ]
+        whole = any(wish.level is QuarantineLevel.NODE for _, wish in now_so)
+        devices = {
+            one.device for one, wish in now_so if wish.level is QuarantineLevel.DEVICE
+        } - set(hold.devices)
+        need(whole if not intent.devices else bool(devices), "more is taken out without a reason")
+
     def _budget(self, state: RemedyState, remedy: Remedy, now: float) -> None:
         """How many and how fast, counted anew from the remedies and what is seen."""
         budget = self.settings.budget
@@ -380,7 +417,11 @@ class Watch:
         need(remedy.hold is not None, "a remedy on a node that is not out")
         need(not remedy.approval.manual, "a remedy on a node that a person has in hand")
         seen = state.world.scheduler_nodes[remedy.target]
-        need(not seen.jobs, "a remedy under a running job")
+        of_devices = remedy.hold is not None and remedy.hold.level is QuarantineLevel.DEVICE
+        jobs = seen.device_jobs if of_devices else seen.jobs
+        need(jobs == (), "a remedy under a running job")
+        of_node = remedy.pursued_kind is not Kind.RESET_DEVICE
+        need(not (of_devices and of_node), "a reboot under jobs on other devices")
         need(bool(_counting(state, remedy) or remedy.repair.unfit), "a remedy of what has cleared")
         lead = _counting(state, remedy)
         boot = state.world.node_statuses[remedy.node].boot_id

@@ -75,6 +75,9 @@ class Node:
     maintenance: bool = False
     incarnation: str = ""
     undone: str = ""
+    # What alone our mark takes out, and which of the jobs use that.
+    quarantined_devices: tuple[str, ...] = ()
+    device_jobs: tuple[JobKey, ...] | None = ()
     # How it was shown last; the same is shown again while nothing has changed.
     shown: tuple[object, NodeObservation] | None = None
 
@@ -94,6 +97,8 @@ class Node:
             self.maintenance,
             self.incarnation,
             self.undone,
+            self.quarantined_devices,
+            self.device_jobs,
         )
         if self.shown is None or self.shown[0] != key:
             self.shown = (key, self._seen())
@@ -114,6 +119,8 @@ class Node:
             maintenance=self.maintenance,
             incarnation=self.incarnation,
             undone=self.undone,
+            quarantined_devices=self.quarantined_devices,
+            device_jobs=self.device_jobs if self.quarantined_devices else None,
         )
 
     def status(self, now: float) -> NodeStatus:
@@ -151,6 +158,7 @@ class Ground:
     records: list[StateRecord] = field(default_factory=list)
     unavailable: str = ""
     probes: bool = False
+    quarantines_devices: bool = True
     # How often the scheduler's controller was started.
     boots: int = 1
     # What the scheduler can do to no node, and why.
@@ -224,6 +232,7 @@ class Ground:
                 nodes=nodes,
                 reservations=self.reservations,
                 probes=self.probes,
+                quarantines_devices=self.quarantines_devices,
                 controller_boot=str(self.boots),
                 impossible=self.impossible,
             )
@@ -332,9 +341,10 @@ class Ground:
         node = self.nodes[intent.node]
         match intent.kind:
             case IntentKind.QUARANTINE:
-                node.standing, node.mark, node.set_by = HoldState.OURS, intent.mark, "accelwatch"
+                taken_out(node, intent)
             case IntentKind.RELEASE:
                 node.standing, node.mark, node.set_by = HoldState.OPEN, None, ""
+                node.quarantined_devices = ()
             case IntentKind.REBOOT | IntentKind.POWER_CYCLE:
                 node.boot += 1
             case IntentKind.MOVE_JOB | IntentKind.CANCEL_JOB:
@@ -354,6 +364,16 @@ class Ground:
     def kinds(self, name: str) -> list[IntentKind]:
         """What was begun for a node so far."""
         return [intent.kind for intent in self.begun if intent.node == name]
+
+
+def taken_out(node: Node, intent: Intent) -> None:
+    """A node bears our mark, of the whole of it or of some of its devices."""
+    devices = {device.id for device in intent.devices}
+    is_of_node = node.standing is HoldState.OURS and not node.quarantined_devices
+    node.quarantined_devices = tuple(
+        sorted(devices | set(node.quarantined_devices)) if devices and not is_of_node else ()
+    )
+    node.standing, node.mark, node.set_by = HoldState.OURS, intent.mark, "accelwatch"
 
 
 def silent_status(heard: NodeStatus) -> NodeStatus:

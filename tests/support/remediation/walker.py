@@ -28,6 +28,7 @@ from accelwatch.alerting.rules.document import (
     Fence,
     JobPolicy,
     Mode,
+    QuarantineLevel,
     Severity,
     Trust,
     When,
@@ -52,7 +53,14 @@ from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.step.step import step
 from accelwatch.remediation.settings import Budget, DataGuard, RemedySettings, SpareSettings
 from support.remediation.invariants import BrokenError, Watch
-from support.remediation.small_fleet import ACTION, BEGIN, POLICY, Node, silent_status
+from support.remediation.small_fleet import (
+    ACTION,
+    BEGIN,
+    POLICY,
+    Node,
+    silent_status,
+    taken_out,
+)
 
 KEPT = Path("build/walker-seeds.txt")
 NODES = 32
@@ -65,6 +73,8 @@ SETTINGS = RemedySettings(
 )
 _replace = msgspec.structs.replace
 _AUTO = _replace(POLICY, passive_s=30.0)
+_DEVICE = _replace(_AUTO, level=QuarantineLevel.DEVICE, ladder=(Limit("reset"), Limit("service")))
+DEVICES = ("GPU-0", "GPU-1", "")
 POLICIES = (
     _AUTO,
     _replace(_AUTO, rule="b", job=JobPolicy.REQUEUE, signal="USR1", grace_s=5.0, draw_spare=True),
@@ -81,6 +91,9 @@ POLICIES = (
     _replace(_AUTO, rule="j", job=JobPolicy.CANCEL, signal="USR1", grace_s=5.0),
     _replace(_AUTO, rule="l", confidence=Confidence.LOW),
     _replace(_AUTO, rule="m", confidence=Confidence.LOW, act_on=Confidence.LOW),
+    _replace(_DEVICE, rule="n", when=When.AFTER_JOB),
+    _replace(_DEVICE, rule="o", job=JobPolicy.REQUEUE),
+    _replace(_DEVICE, rule="p", mode=Mode.APPROVE),
 )
 WAITS = (0.0, 1.0, 5.0, 20.0, 20.0, 40.0, 40.0, 130.0, 700.0, 2000.0, 15_000.0)
 # After which the hub says that a node is down.
@@ -235,7 +248,12 @@ class History:
         kept = tuple(self.reserved.values())
         boot = str(self.boots)
         return Poll(
-            action=ACTION, time=self.now, nodes=nodes, reservations=kept, controller_boot=boot
+            action=ACTION,
+            time=self.now,
+            nodes=nodes,
+            reservations=kept,
+            quarantines_devices=True,
+            controller_boot=boot,
         )
 
     def any_node(self) -> Node:
@@ -283,6 +301,7 @@ class History:
             blind=draw() < 0.05,
             silence=not node.agent and draw() < 0.3,
             serial=node.serial,
+            device=self.rng.choice(DEVICES),
         )
         self.tell(node, case)
 
@@ -350,11 +369,13 @@ class History:
         if self.rng.random() < 0.7:
             for node in self.nodes:
                 node.standing, node.mark, node.set_by, node.jobs = HoldState.OPEN, None, "", ()
+                node.quarantined_devices = ()
 
     def admin(self) -> None:
         """Somebody drains, resumes or takes over a node at the scheduler itself."""
         node = self.any_node()
         self.watch.in_hand(node.name)
+        node.quarantined_devices = ()
         if node.standing is HoldState.OPEN or self.rng.random() < 0.4:
             node.standing, node.mark, node.set_by = HoldState.FOREIGN, None, "root"
         else:
@@ -399,6 +420,8 @@ class History:
         node = self.any_node()
         self.number += 1
         node.jobs = () if node.jobs else (JobKey("c", str(self.number), self.now),)
+        # Who uses a device that is out, or that nobody can tell.
+        node.device_jobs = self.rng.choice((node.jobs, (), None))
         if self.rng.random() < 0.5:
             node.begin_again = frozenset(node.jobs)
             self.watch.opted.update(node.jobs)
@@ -535,18 +558,22 @@ class History:
         node = self.by_name[intent.node]
         match intent.kind:
             case Kind.QUARANTINE if node.standing is HoldState.OPEN:
-                node.standing, node.mark, node.set_by = HoldState.OURS, intent.mark, "accelwatch"
+                taken_out(node, intent)
+            case Kind.QUARANTINE if node.quarantined_devices:
+                taken_out(node, intent)
             case Kind.RELEASE if node.standing is HoldState.OURS:
                 node.standing, node.mark, node.set_by = HoldState.OPEN, None, ""
+                node.quarantined_devices = ()
             case Kind.REBOOT | Kind.POWER_CYCLE:
                 node.boot += 1
-                node.jobs = ()
+                node.jobs = node.device_jobs = ()
             case Kind.DRAW_SPARE:
                 self.reserve(node, intent.job)
             case Kind.RESTORE_JOB:
                 self.reserved.pop(str(intent.job), None)
             case Kind.MOVE_JOB | Kind.CANCEL_JOB:
                 node.jobs = tuple(job for job in node.jobs if job != intent.job)
+                node.device_jobs = ()
                 if intent.kind is Kind.MOVE_JOB:
                     self.reserve(node, intent.job)
             case _:

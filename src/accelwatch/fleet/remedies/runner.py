@@ -27,7 +27,7 @@ from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.machine import machine_of
 from accelwatch.fleet.state.nodes.node import Node
-from accelwatch.remediation.actions import actions_of, check_in_job
+from accelwatch.remediation.actions import actions_of, check_devices, check_in_job
 from accelwatch.remediation.execution.engine import Engine, Reply
 from accelwatch.remediation.execution.release_by_hand import NotReleasedError, release
 from accelwatch.remediation.execution.stop_file import StopFile
@@ -82,6 +82,7 @@ class RemedyRunner:
         self._clock: Clock = fleet.clock
         self._actions = actions_of(settings, fleet.clock)
         check_in_job(rules.rules.rules.values(), self._actions.values())
+        check_devices(rules.rules.rules.values(), self._actions.values())
         writer = rules.incident_store.writer
         self.engine = Engine(
             self._decide,

@@ -11,6 +11,7 @@ from accelwatch.action.contract import (
     HasController,
     KeepsReservations,
     NeedsOptions,
+    QuarantinesDevices,
 )
 from accelwatch.action.intent import IntentKind
 from accelwatch.base.clock import Clock
@@ -43,6 +44,8 @@ async def polled(name: str, action: Action, clock: Clock) -> Poll:
                 nodes=nodes,
                 reservations=tuple(kept),
                 probes=probes,
+                quarantines_devices=isinstance(action, QuarantinesDevices)
+                and action.quarantines_devices,
                 controller_boot=boot,
                 impossible=_impossible(action),
             )

@@ -13,7 +13,6 @@ from accelwatch.alerting.rules.document import (
     JobAction,
     JobPolicy,
     Quarantine,
-    QuarantineLevel,
     When,
 )
 from accelwatch.alerting.rules.rule import Action, Canary, Deadlines, EscalationStep, Grouping
@@ -125,8 +124,6 @@ def _deadline(written: Duration, section: Section, key: str) -> float:
 
 
 def _check_quarantine(written: Quarantine, job: JobAction, section: Section) -> None:
-    if written.level is QuarantineLevel.DEVICE:
-        section.complain("level", "no scheduler takes out a single device; write node")
     is_signalled = job.signal and job.policy not in (JobPolicy.NOTHING, JobPolicy.NOTIFY)
     if written.when is When.AT_CHECKPOINT and not is_signalled:
         text = "a job checkpoints when it gets a signal; add job: {policy: requeue, signal: USR1}"

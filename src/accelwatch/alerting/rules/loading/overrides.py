@@ -13,6 +13,7 @@ import msgspec
 
 from accelwatch.alerting.rules.document import AmendmentDocument, Confidence, Mode, Trust
 from accelwatch.alerting.rules.loading.checks import Section, action_of, canary_of
+from accelwatch.alerting.rules.loading.device_checks import check_device_level
 from accelwatch.alerting.rules.rule import Action, Canary, Origin, Rule
 from accelwatch.schema.metrics import nearest
 
@@ -50,6 +51,7 @@ def _amendment(written: AmendmentDocument, section: Section, file: Path) -> Amen
         section.complain("mode", f"is one of {', '.join(Mode)}")
     if not written.rules:
         section.complain("rules", "no rule is named; write for example [nvidia.lost]")
+    check_device_level(written.action, None, section.at("action"))
     settings = (written.act_on, written.trust, written.action, written.canary)
     if mode is None and not any(settings):
         section.complain("rules", "nothing is amended; write mode, act_on, trust, action or canary")

@@ -26,6 +26,7 @@ from accelwatch.alerting.rules.loading.checks import (
     grouping_of,
     seconds_of,
 )
+from accelwatch.alerting.rules.loading.device_checks import check_device_level
 from accelwatch.alerting.rules.loading.overrides import Amendment, amended, amendments_of
 from accelwatch.alerting.rules.loading.scope import check_scope
 from accelwatch.alerting.rules.loading.selection import selecting
@@ -248,6 +249,7 @@ class _FileLoader:
         section = Section(self._document, path)
         if not _ID.fullmatch(written.id) or len(written.id) > 100:
             section.complain("id", "small letters, digits, _ and dots, such as nvidia.lost")
+        check_device_level(written.action, written.scope, section.at("action"))
         line = self._document.line((*path, "id"))
         return Rule(
             id=written.id,

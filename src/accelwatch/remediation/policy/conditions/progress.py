@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.conditions.scene import Situation
+from accelwatch.remediation.policy.plan import device_level
 from accelwatch.remediation.policy.plan.desired_policy import is_otherwise
 from accelwatch.remediation.policy.plan.gates import withdrawn
 from accelwatch.remediation.policy.state.clocks import MOST_FAILURES
@@ -49,6 +50,11 @@ def evaluated_otherwise(at: Situation) -> bool:
     return is_otherwise(at.ctx, at.remedy)
 
 
+def exceeds_quarantine(at: Situation) -> bool:
+    """More is to be out of it than the devices that are, by another rule or a person."""
+    return device_level.exceeds_quarantine(at.ctx, at.remedy)
+
+
 def stays_out(at: Situation) -> bool:
     """It has relapsed so often that only a person gives it back."""
     return at.remedy.repair.relapses >= MOST and not at.remedy.approval.manual
@@ -71,6 +77,8 @@ GOES_ON: Mapping[Stage, Stage] = MappingProxyType(
 
 
 def _resumes_at(remedy: Remedy) -> Stage:
+    if remedy.came_from is Stage.QUARANTINING and remedy.hold is not None:
+        return Stage.QUARANTINED
     return GOES_ON.get(remedy.came_from or Stage.QUARANTINED, Stage.QUARANTINED)
 
 

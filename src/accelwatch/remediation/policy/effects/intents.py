@@ -12,6 +12,7 @@ from accelwatch.remediation.policy.context.cases import bad_nodes
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.effects.deadlines import notified_after_s
 from accelwatch.remediation.policy.jobs.jobs import departed_jobs, next_job, next_signal, next_swap
+from accelwatch.remediation.policy.plan.device_level import desired_devices
 from accelwatch.remediation.policy.plan.gates import remedy_case
 from accelwatch.remediation.policy.plan.verify import next_test
 from accelwatch.remediation.policy.state import clocks
@@ -69,6 +70,7 @@ def intent_of(ctx: StepContext, remedy: Remedy, kind: Kind) -> Intent:
         rule="" if policy is None else policy.rule,
         severity="" if case is None else case.severity.value,
         device="" if case is None else case.device,
+        devices=desired_devices(ctx, remedy) if kind is Kind.QUARANTINE else (),
         boot_id="" if status is None else status.boot_id,
         job=job,
         bad_nodes=_to_leave(ctx, remedy) if kind in _LEAVES else (),

@@ -6,6 +6,7 @@ import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState, NodeObservation
+from accelwatch.alerting.rules.document import QuarantineLevel
 from accelwatch.remediation.policy.conditions.scene import Scene
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
@@ -49,18 +50,29 @@ def drop(at: Scene) -> Remedy:
 
 def record_quarantine(at: Scene) -> Remedy:
     """Our mark is on the node: keep how it looks, to know it again."""
-    if at.remedy.hold is None:
-        at.ctx.note(at.remedy, f"{at.remedy.node} takes no new work", Loudness.NOTIFY)
     pursued = at.happening.pursued
     observation = at.happening.observation
     if pursued is not None and pursued.observed is not None:
         observation = pursued.observed.node
+    if text := _change_text(at.remedy, observation):
+        at.ctx.note(at.remedy, text, Loudness.NOTIFY)
     original = {} if pursued is None else dict(pursued.original)
     if at.remedy.hold is not None:
         original = {**at.remedy.hold.original, **original}
     return replace(
         at.remedy, hold=_build_quarantine(at.ctx, at.remedy, observation, original), mark_lost=False
     )
+
+
+def _change_text(remedy: Remedy, observation: NodeObservation | None) -> str:
+    """For people: what takes no new work by our mark since now; empty where that was so before."""
+    devices = () if observation is None else observation.quarantined_devices
+    before = remedy.hold
+    if before is not None and before.devices == devices:
+        return ""
+    if not devices:
+        return f"{remedy.node} takes no new work"
+    return f"{', '.join(devices)} of {remedy.node} takes no new work; the rest of the node does"
 
 
 def _build_quarantine(
@@ -89,6 +101,8 @@ def _build_quarantine(
         reason=observation.reason,
         observed_at=ctx.now,
         incarnation=observation.incarnation,
+        level=QuarantineLevel.DEVICE if observation.quarantined_devices else QuarantineLevel.NODE,
+        devices=observation.quarantined_devices,
     )
 
 

@@ -56,6 +56,8 @@ class DenialKind(StrEnum):
     AVAILABLE = "available"
     # So many quarantines lately; more follow one after another.
     RATE = "rate"
+    # Only devices of the node are out, and it would end what runs on the others.
+    LEVEL = "level"
     # A remedy runs on the node or beside it already.
     REMEDY_RUNNING = "remedy_running"
     # As many remedies were tried for the incident as may be.
@@ -105,6 +107,7 @@ _PASSING = frozenset(
         DenialKind.GROUP,
         DenialKind.VETOED,
         DenialKind.IDENTITY,
+        DenialKind.LEVEL,
         DenialKind.NO_SPARE,
         DenialKind.OVERRIDDEN,
         DenialKind.RATE,

@@ -2,7 +2,7 @@
 
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import NodeObservation
-from accelwatch.alerting.rules.document import Fence, JobPolicy, When
+from accelwatch.alerting.rules.document import Fence, JobPolicy, QuarantineLevel, When
 from accelwatch.remediation.policy.context.cases import leading
 from accelwatch.remediation.policy.context.views import NodeView
 from accelwatch.remediation.policy.state.clocks import (
@@ -50,7 +50,14 @@ def jobs_of(ctx: NodeView, remedy: Remedy) -> tuple[JobKey, ...] | None:
     observation = ctx.scheduler_node(remedy)
     if observation is None:
         return None
-    return observation.jobs if _is_fresh(ctx, remedy, observation) else None
+    if not _is_fresh(ctx, remedy, observation):
+        return None
+    return observation.device_jobs if only_devices_quarantined(remedy) else observation.jobs
+
+
+def only_devices_quarantined(remedy: Remedy) -> bool:
+    """Whether we have taken out some of its devices, and the rest of the node goes on working."""
+    return remedy.hold is not None and remedy.hold.level is QuarantineLevel.DEVICE
 
 
 def _is_fresh(ctx: NodeView, remedy: Remedy, observation: NodeObservation) -> bool:
@@ -116,6 +123,9 @@ def must_fence(ctx: NodeView, remedy: Remedy) -> bool:
     """Jobs would go on elsewhere while their old copy may still run."""
     policy = remedy.policy
     if policy is None or not needs_fence(remedy):
+        return False
+    # A fence ends what runs on the other devices, too.
+    if only_devices_quarantined(remedy):
         return False
     # Only a job that is begun elsewhere can write beside its old copy.
     if policy.job is not JobPolicy.REQUEUE and not remedy.jobs.unswapped:

@@ -16,6 +16,7 @@ from accelwatch.alerting.rules.document import QuarantineLevel, When
 from accelwatch.remediation.policy.context.cases import leading, with_desired_policy
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.jobs.jobs import LEAVING
+from accelwatch.remediation.policy.plan.device_level import at_node_level, node_is_desired
 from accelwatch.remediation.policy.plan.gates import may_lead
 from accelwatch.remediation.policy.state.case import Policy
 from accelwatch.remediation.policy.state.model import Remedy
@@ -53,6 +54,11 @@ def strictest(ctx: StepView, remedy: Remedy) -> DesiredPolicy | None:
         is_stricter = strictness(case.policy) > strictness(best.policy)
         if is_stricter and may_lead(ctx, remedy, case):
             best = DesiredPolicy(case.policy, case.incident)
+    # Who wants a device out at once does not leave the rest in that another rule wants out.
+    if best.policy.level is QuarantineLevel.DEVICE and (
+        first.level is QuarantineLevel.NODE or node_is_desired(ctx, remedy)
+    ):
+        return DesiredPolicy(at_node_level(best.policy), best.incident)
     return best
 
 
@@ -75,15 +81,11 @@ def led_by(remedy: Remedy, desired: DesiredPolicy) -> Remedy:
         tests=tuple(dict.fromkeys((*desired.policy.tests, *before.tests))),
         probation_s=max(desired.policy.probation_s, before.probation_s),
     )
-    quarantine = remedy.hold
-    if quarantine is not None and policy.level is not None:
-        quarantine = replace(quarantine, level=policy.level)
     return replace(
         remedy,
         policy=policy,
         first_policy=(remedy.first_policy or before) if desired.incident else None,
         led_by=desired.incident,
-        hold=quarantine,
         repair=replace(
             remedy.repair, rung=remedy.repair.rung if policy.ladder == before.ladder else 0
         ),

@@ -1,13 +1,13 @@
 """Answers of single guards to an intent on a node: scheduler, machine, holder, budgets."""
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.alerting.rules.document import Mode, Trust
+from accelwatch.alerting.rules.document import Mode, QuarantineLevel, Trust
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remediation.policy.guards.limits import budget, canary
 from accelwatch.remediation.policy.guards.limits.ceiling import Bearing, Ceiling
 from accelwatch.remediation.policy.guards.ownership import Ownership, ownership, ownership_text
-from accelwatch.remediation.policy.jobs.jobs import hung, silent
+from accelwatch.remediation.policy.jobs.jobs import hung, only_devices_quarantined, silent
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.clocks import FRESH_S
 from accelwatch.remediation.policy.state.model import Remedy
@@ -73,6 +73,35 @@ def foreign(ctx: StepView, remedy: Remedy, kind: Kind) -> Answer:
     if whose in _OTHERS or (whose is Ownership.DOWN and kind is Kind.QUARANTINE):
         return Denial(why=DenialKind.FOREIGN, text=ownership_text(observation, whose))
     return PERMIT
+
+
+def has_device(ctx: StepView, remedy: Remedy, case: Case) -> Answer:
+    """Whether the device that a rule wants out is known, and can be taken out by itself."""
+    if case.policy.level is not QuarantineLevel.DEVICE:
+        return PERMIT
+    if not case.device:
+        text = f"rule {case.policy.rule} takes out single devices, and its incident names none"
+        return Denial(why=DenialKind.MODE, text=text)
+    action = ctx.world.shown_by.get(ctx.target(remedy), "")
+    scheduler = ctx.world.schedulers.get(action)
+    # Where no scheduler shows the node, `answering` has said so.
+    if scheduler is None or scheduler.quarantines_devices:
+        return PERMIT
+    text = f"{action} takes out whole nodes only; have rule {case.policy.rule} say level: node"
+    return Denial(why=DenialKind.MODE, text=text)
+
+
+_OF_NODE = frozenset(
+    {Kind.FENCE, Kind.SWAP_IN_JOB, Kind.DRAW_SPARE, Kind.REBOOT, Kind.POWER_CYCLE, Kind.TEST}
+)
+
+
+def of_level(remedy: Remedy, kind: Kind) -> Answer:
+    """Whether what concerns a whole node meets one that is out as a whole."""
+    if kind not in _OF_NODE or not only_devices_quarantined(remedy):
+        return PERMIT
+    text = "only devices of it are out, and others may be in use"
+    return Denial(why=DenialKind.LEVEL, text=text)
 
 
 def bearing_of(

@@ -22,7 +22,9 @@ from accelwatch.remediation.policy.plan.gate_answers import (
     answering,
     bearing_of,
     foreign,
+    has_device,
     machine_proof,
+    of_level,
     reachable,
     room,
 )
@@ -144,6 +146,11 @@ def may_lead(ctx: StepView, remedy: Remedy, case: Case) -> bool:
     return not every
 
 
+def may_start(ctx: StepView, remedy: Remedy, case: Case) -> bool:
+    """Whether nothing at all stands now in the way of what a case wants, without a person's approval."""
+    return not denials(_of_quarantine(ctx, remedy, case))
+
+
 def is_approved(ctx: StepView, remedy: Remedy, case: Case | None) -> bool:
     """Whether a person has approved what would be done now, and not something else."""
     if not remedy.approval.approved:
@@ -169,6 +176,7 @@ def evaluate_guards(
     yield _or_approval(remedy, current) if kind is Kind.QUARANTINE else current
     yield data_guard.may_start(ctx.world.guard)
     yield foreign(ctx, remedy, kind)
+    yield of_level(remedy, kind)
     if kind is Kind.QUARANTINE:
         yield from _of_quarantine(ctx, remedy, case)
     else:
@@ -198,6 +206,7 @@ def _of_quarantine(ctx: StepView, remedy: Remedy, case: Case | None) -> Iterator
     policy = case.policy
     bearing = bearing_of(ctx, remedy, case, policy.mode, sure=policy.is_sure)
     yield from answers(bearing, Kind.QUARANTINE)
+    yield has_device(ctx, remedy, case)
     for doubt in _doubts(ctx, remedy, case):
         yield _or_approval(remedy, doubt)
     if case.group:

@@ -104,6 +104,7 @@ def case_changed(
         or _latest(incident, frozenset({TimelineKind.ORPHANED, *_FIRES})) is TimelineKind.ORPHANED,
         device=incident.entity.device,
         serial=incident.facts.serial,
+        slot=incident.facts.slot,
         title=incident.title if rule is None or rule.id == incident.rule else rule.title,
     )
     return CaseChanged(node=node, case=case)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.intent import JobKey
-from accelwatch.alerting.rules.document import JobPolicy, When
+from accelwatch.alerting.rules.document import JobPolicy, QuarantineLevel, When
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.jobs.jobs import (
@@ -41,7 +41,8 @@ def steps_of(ctx: StepView, remedy: Remedy, policy: Policy) -> Iterator[PlannedS
     node = remedy.node
     if remedy.hold is None and remedy.stage is not Stage.PROBATION:
         staying = _staying(ctx, remedy, policy)
-        yield PlannedStep(Kind.QUARANTINE, f"take {node} out of the pool{staying}")
+        out = _out(remedy, policy)
+        yield PlannedStep(Kind.QUARANTINE, f"take {out} out of the pool{staying}")
     if remedy.stage not in _REPAIRED:
         yield from _of_jobs(ctx, remedy, policy)
         for step in policy.ladder[remedy.repair.rung :] if remedy.repair.relapses < MOST else ():
@@ -59,6 +60,14 @@ def steps_of(ctx: StepView, remedy: Remedy, policy: Policy) -> Iterator[PlannedS
 
 
 _REPAIRED = frozenset({Stage.VERIFYING, Stage.RELEASING, Stage.PROBATION})
+
+
+def _out(remedy: Remedy, policy: Policy) -> str:
+    """What is taken out: the node, or the device that the leading incident names."""
+    if policy.level is not QuarantineLevel.DEVICE or remedy.approval.manual:
+        return remedy.node
+    devices = [case.device for case in remedy.cases if case.incident == remedy.incident]
+    return f"{devices[0]} of {remedy.node}" if devices else remedy.node
 
 
 def with_owner(ctx: StepView, remedy: Remedy, job: JobKey) -> str:
@@ -104,7 +113,8 @@ def _of_jobs(ctx: StepView, remedy: Remedy, policy: Policy) -> Iterator[PlannedS
         yield from _leaving(ctx, remedy, policy, Kind.CANCEL_JOB, "cancel job {}")
     if policy.job is not JobPolicy.REQUEUE:
         return
-    if silent(ctx, remedy) and needs_fence(remedy):
+    is_of_node = policy.level is not QuarantineLevel.DEVICE
+    if is_of_node and silent(ctx, remedy) and needs_fence(remedy):
         yield PlannedStep(Kind.FENCE, f"prove that nothing runs on {remedy.node} any more")
     if policy.draw_spare and not remedy.jobs.spare:
         yield PlannedStep(Kind.DRAW_SPARE, _spare(ctx, remedy))

@@ -96,6 +96,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     # Uuid, serial or PCI address.
     device: str = ""
     serial: str = ""
+    # PCI address of the device.
+    slot: str = ""
     # The boot in which its evidence was seen.
     boot_id: str = ""
     title: str = ""

@@ -30,6 +30,8 @@ class NodeQuarantine(msgspec.Struct, frozen=True, kw_only=True):
     node: str
     mark: OwnerAnnotation
     level: QuarantineLevel = QuarantineLevel.NODE
+    # What alone is out, by `DeviceKey.id`; only where the level is that of devices.
+    devices: tuple[str, ...] = ()
     # As the scheduler showed it; with `set_at` and `reason` it is how we know our own mark again.
     set_by: str = ""
     # Unix seconds.

@@ -56,6 +56,8 @@ class Poll(msgspec.Struct, frozen=True, kw_only=True):
     reservations: tuple[ReservationObservation, ...] = ()
     # Whether the action can have its scheduler find out that its daemon on a node is silent.
     probes: bool = False
+    # Whether the action can take single devices out of a node.
+    quarantines_devices: bool = False
     # Of which start of the scheduler's controller this is; empty where it does not say.
     controller_boot: str = ""
     # What can be done to no node by this action, and why.

@@ -62,6 +62,8 @@ class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
     unavailable: str = ""
     # Whether it can be made to find out that its daemon on a node is silent.
     probes: bool = False
+    # Whether it can take single devices out of a node.
+    quarantines_devices: bool = False
     # Of which start of its controller the last answer was; empty where it does not say.
     controller_boot: str = ""
     # What it can do to no node, and why.

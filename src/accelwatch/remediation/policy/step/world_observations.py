@@ -127,6 +127,7 @@ def _polled(ctx: StepContext, poll: Poll) -> None:
     scheduler = Scheduler(
         time=poll.time,
         probes=poll.probes,
+        quarantines_devices=poll.quarantines_devices,
         controller_boot=poll.controller_boot,
         impossible=poll.impossible,
     )

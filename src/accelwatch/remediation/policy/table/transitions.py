@@ -122,6 +122,9 @@ def _start_intent(ctx: StepContext, remedy: Remedy, kind: Kind) -> Remedy:
 
 
 def _reserved(ctx: StepContext, remedy: Remedy) -> Remedy:
+    # Our mark is widened: by whom the node was taken out, and its share of the budget, stay.
+    if remedy.hold is not None:
+        return remedy
     observation = ctx.scheduler_node(remedy)
     target = remedy.node if observation is None else observation.name
     case = None if remedy.approval.manual else leader(ctx, remedy)

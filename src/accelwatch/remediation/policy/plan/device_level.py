@@ -1,0 +1,78 @@
+"""What is to be out of a node: some of its devices, or the whole of it. Pure.
+
+A node is out by one mark, of all its devices that are bad or of the whole node. The mark is widened when
+another device is bad, or when a rule or a person wants the whole node; it is never narrowed before the
+node is given back.
+"""
+
+import msgspec
+
+from accelwatch.action.intent import DeviceKey
+from accelwatch.alerting.rules.document import QuarantineLevel
+from accelwatch.remediation.policy.context.cases import leading, with_desired_policy
+from accelwatch.remediation.policy.context.views import StepView
+from accelwatch.remediation.policy.plan.gates import may_start, remedy_case
+from accelwatch.remediation.policy.state.case import Case, Policy
+from accelwatch.remediation.policy.state.model import Remedy
+
+# No device has it: an action refuses it, and never takes out the whole node instead.
+_NO_DEVICE = DeviceKey("")
+
+
+def desired_devices(ctx: StepView, remedy: Remedy) -> tuple[DeviceKey, ...]:
+    """What alone is to be out of a node; empty for the whole node."""
+    if _is_of_node(ctx, remedy):
+        return ()
+    leader = remedy_case(ctx, remedy)
+    cases = [
+        case
+        for case in map(with_desired_policy, leading(ctx, remedy))
+        if case.policy.level is QuarantineLevel.DEVICE and case.device
+    ]
+    desired = {
+        case.device: DeviceKey(id=case.device, serial=case.serial, slot=case.slot)
+        for case in cases
+        if _is_led_by(case, leader) or may_start(ctx, remedy, case)
+    }
+    return tuple(sorted(desired.values())) or (_NO_DEVICE,)
+
+
+def exceeds_quarantine(ctx: StepView, remedy: Remedy) -> bool:
+    """Whether more is to be out of a node than our mark of single devices takes out."""
+    quarantine = remedy.hold
+    if quarantine is None or quarantine.level is not QuarantineLevel.DEVICE:
+        return False
+    if remedy.policy is None and not remedy.approval.manual:
+        return False
+    desired = desired_devices(ctx, remedy)
+    return not desired or any(
+        device.id and device.id not in quarantine.devices for device in desired
+    )
+
+
+def _is_of_node(ctx: StepView, remedy: Remedy) -> bool:
+    policy, quarantine = remedy.policy, remedy.hold
+    if remedy.approval.manual:
+        return True
+    if quarantine is not None:
+        return quarantine.level is QuarantineLevel.NODE or node_is_desired(ctx, remedy)
+    if policy is None or policy.level is not QuarantineLevel.DEVICE:
+        return True
+    return node_is_desired(ctx, remedy)
+
+
+def node_is_desired(ctx: StepView, remedy: Remedy) -> bool:
+    """Whether a rule that may act now wants the whole node out."""
+    return any(
+        case.policy.level is QuarantineLevel.NODE and may_start(ctx, remedy, case)
+        for case in map(with_desired_policy, leading(ctx, remedy))
+    )
+
+
+def at_node_level(policy: Policy) -> Policy:
+    """The same policy for the whole node."""
+    return msgspec.structs.replace(policy, level=QuarantineLevel.NODE)
+
+
+def _is_led_by(case: Case, leader: Case | None) -> bool:
+    return leader is not None and case.incident == leader.incident
