@@ -1,12 +1,13 @@
 """The stand-in API server for tests: the same face as the real servers', and what it alone can do."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from accelwatch_lab.cluster.kubernetes.access import write_access
 from accelwatch_lab.cluster.kubernetes.api_server.certificate import context_of
 from accelwatch_lab.cluster.kubernetes.api_server.cluster import Cluster
+from accelwatch_lab.cluster.kubernetes.api_server.controllers.running import ControllerName
 from accelwatch_lab.cluster.kubernetes.api_server.server import Serving, serve_on_thread
 from accelwatch_lab.cluster.kubernetes.api_server.verbs.discovery import VERSION
 from accelwatch_lab.cluster.ports import free_ports
@@ -22,8 +23,11 @@ class StandInCluster(ServedCluster):
 
     kind = "stand-in"
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self, folder: Path, controllers: Sequence[ControllerName] = tuple(ControllerName)
+    ) -> None:
         super().__init__(folder)
+        self._controllers = controllers
         self.server = Cluster()
         self._serving: Serving | None = None
 
@@ -50,7 +54,7 @@ class StandInCluster(ServedCluster):
     def start_api_server(self) -> None:
         port = int(self.access().url.rpartition(":")[2])
         tls = context_of(self.folder / "certificates")
-        self._serving = serve_on_thread(self.server, port, tls)
+        self._serving = serve_on_thread(self.server, port, tls, self._controllers)
 
     def compact(self) -> None:
         """Have every watch and every list in pages begin again: 410."""
@@ -67,9 +71,11 @@ class StandInCluster(ServedCluster):
 
 
 @contextlib.contextmanager
-def stand_in_cluster(folder: Path) -> Iterator[StandInCluster]:
+def stand_in_cluster(
+    folder: Path, controllers: Sequence[ControllerName] = tuple(ControllerName)
+) -> Iterator[StandInCluster]:
     """A stand-in that runs, with its files in a folder."""
-    cluster = StandInCluster(folder)
+    cluster = StandInCluster(folder, controllers)
     cluster.start()
     try:
         yield cluster

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from accelwatch_lab.cluster.kubernetes.api_server.certificate import context_of
 from accelwatch_lab.cluster.kubernetes.api_server.cluster import Cluster
+from accelwatch_lab.cluster.kubernetes.api_server.controllers.running import ControllerName
 from accelwatch_lab.cluster.kubernetes.api_server.server import served
 
 
-async def _serve(port: int, folder: Path) -> None:
+async def _serve(port: int, folder: Path, controllers: list[ControllerName]) -> None:
     """Raises OSError and AccelwatchError."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -22,7 +23,7 @@ async def _serve(port: int, folder: Path) -> None:
         loop.add_signal_handler(number, stop.set)
     cluster = Cluster(folder / "requests.jsonl")
     cluster.access.read(folder / "tokens.csv")
-    async with served(cluster, port, context_of(folder / "certificates")):
+    async with served(cluster, port, context_of(folder / "certificates"), controllers):
         await stop.wait()
 
 
@@ -31,8 +32,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="accelwatch_lab.cluster.kubernetes.api_server")
     parser.add_argument("port", type=int)
     parser.add_argument("folder", type=Path)
+    parser.add_argument(
+        "--controllers",
+        nargs="*",
+        type=ControllerName,
+        choices=list(ControllerName),
+        default=list(ControllerName),
+        help="all of them without",
+    )
     arguments = parser.parse_args()
-    asyncio.run(_serve(arguments.port, arguments.folder))
+    asyncio.run(_serve(arguments.port, arguments.folder, arguments.controllers))
 
 
 if __name__ == "__main__":

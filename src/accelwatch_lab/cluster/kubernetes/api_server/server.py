@@ -5,13 +5,18 @@ import concurrent.futures
 import contextlib
 import ssl
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from aiohttp import web
 
 from accelwatch_lab.cluster.kubernetes.api_server.answering import Answers
 from accelwatch_lab.cluster.kubernetes.api_server.call import MOST_BYTES
 from accelwatch_lab.cluster.kubernetes.api_server.cluster import Cluster
+from accelwatch_lab.cluster.kubernetes.api_server.controllers.running import (
+    ControllerName,
+    controllers_of,
+    running,
+)
 
 _HOST = "127.0.0.1"
 # Requests that still go on when the server stops: watches, and those that a fault lets hang.
@@ -20,7 +25,10 @@ _SHUTDOWN_S = 0.1
 
 @contextlib.asynccontextmanager
 async def served(
-    cluster: Cluster, port: int = 0, tls: ssl.SSLContext | None = None
+    cluster: Cluster,
+    port: int = 0,
+    tls: ssl.SSLContext | None = None,
+    controllers: Sequence[ControllerName] = (),
 ) -> AsyncIterator[str]:
     """Serve on the running loop; the URL. Port 0: any that is free. Raises OSError."""
     application = web.Application(client_max_size=MOST_BYTES)
@@ -29,7 +37,8 @@ async def served(
     await runner.setup()
     try:
         await web.TCPSite(runner, _HOST, port, ssl_context=tls).start()
-        yield f"{'https' if tls else 'http'}://{_HOST}:{runner.addresses[0][1]}"
+        async with running(cluster, controllers_of(cluster, controllers)):
+            yield f"{'https' if tls else 'http'}://{_HOST}:{runner.addresses[0][1]}"
     finally:
         cluster.store.drop_watches()
         await runner.cleanup()
@@ -64,14 +73,19 @@ class Serving:
         self._thread.join()
 
 
-def serve_on_thread(cluster: Cluster, port: int = 0, tls: ssl.SSLContext | None = None) -> Serving:
+def serve_on_thread(
+    cluster: Cluster,
+    port: int = 0,
+    tls: ssl.SSLContext | None = None,
+    controllers: Sequence[ControllerName] = (),
+) -> Serving:
     """Serve on a thread until it is stopped. Raises OSError."""
     started: concurrent.futures.Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, str]]
     started = concurrent.futures.Future()
 
     async def serve() -> None:
         stop = asyncio.Event()
-        async with served(cluster, port, tls) as url:
+        async with served(cluster, port, tls, controllers) as url:
             started.set_result((asyncio.get_running_loop(), stop, url))
             await stop.wait()
 

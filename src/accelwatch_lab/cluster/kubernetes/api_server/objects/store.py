@@ -66,6 +66,8 @@ class Store:
         self.oldest = 0
         # Counts how often all watches were dropped.
         self.drops = 0
+        # Set at every write.
+        self.changed = asyncio.Event()
         self._tables: dict[tuple[str, str], _Table] = {}
 
     def get(self, resource: Resource, namespace: str, name: str) -> Entry | None:
@@ -153,6 +155,7 @@ class Store:
 
     def _publish(self, table: _Table, event: Event) -> None:
         table.events.append(event)
+        self.changed.set()
         _wake(table)
 
     def _table(self, resource: Resource) -> _Table:

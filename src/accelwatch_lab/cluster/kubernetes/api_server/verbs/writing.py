@@ -9,6 +9,7 @@ from accelwatch_lab.cluster.kubernetes.api_server.objects import checks, patches
 from accelwatch_lab.cluster.kubernetes.api_server.objects.defaults import with_defaults
 from accelwatch_lab.cluster.kubernetes.api_server.objects.resources import (
     NAMESPACES,
+    PODS,
     Registry,
     Resource,
 )
@@ -49,7 +50,7 @@ class Writer:
             key: value for key, value in stored.get("metadata", {}).items() if key not in _SERVERS
         }
         metadata.pop("resourceVersion", None)
-        metadata["name"] = metadata.get("name") or _generated(metadata.get("generateName", ""))
+        metadata["name"] = metadata.get("name") or _name(metadata.get("generateName", ""))
         self._locate(call, metadata)
         existing = self._store.get(resource, metadata.get("namespace", ""), metadata["name"])
         if existing is not None:
@@ -57,13 +58,21 @@ class Writer:
             raise status.already_exists(
                 resource.plural, metadata["name"], resource.group, deleting=leaving
             )
-        now = self._clock.text()
-        metadata |= {"uid": str(uuid.uuid4()), "creationTimestamp": now}
-        if resource.counts_generations:
-            metadata["generation"] = 1
-        stored = with_defaults(resource, {**stored, "metadata": metadata}, now)
+        stored = self._initial(resource, {**stored, "metadata": metadata})
         checks.check(resource, stored)
         return self._put(call, stored), unknown
+
+    def create_pod(self, pod: Object) -> None:
+        """A pod of a controller, which has a name and knows the fields."""
+        self._store.put(PODS, self._initial(PODS, pod))
+
+    def _initial(self, resource: Resource, created: Object) -> Object:
+        now = self._clock.text()
+        identity: Object = {"uid": str(uuid.uuid4()), "creationTimestamp": now}
+        if resource.counts_generations:
+            identity["generation"] = 1
+        metadata = {**created["metadata"], **identity}
+        return with_defaults(resource, {**created, "metadata": metadata}, now)
 
     def update(self, call: Call, rewrite: Object) -> tuple[Entry, list[str]]:
         """Replace an object. Raises RequestError."""
@@ -225,7 +234,12 @@ def _claimed(call: Call, body: Object) -> Object:
     return body
 
 
-def _generated(prefix: str) -> str:
+def _name(prefix: str) -> str:
+    return prefix + generated() if prefix else ""
+
+
+def generated() -> str:
+    """The end of a generated name."""
     number = uuid.uuid4().int
     letters = [_LETTERS[(number >> 8 * index) % len(_LETTERS)] for index in range(_SUFFIX)]
-    return prefix + "".join(letters) if prefix else ""
+    return "".join(letters)
