@@ -9,6 +9,9 @@ from typing import Protocol
 from accelwatch_lab.cluster.kubernetes.api_server.cluster import Cluster
 from accelwatch_lab.cluster.kubernetes.api_server.controllers.budgets import BudgetController
 from accelwatch_lab.cluster.kubernetes.api_server.controllers.collection import GarbageCollector
+from accelwatch_lab.cluster.kubernetes.api_server.controllers.device_taints import (
+    DeviceTaintEviction,
+)
 from accelwatch_lab.cluster.kubernetes.api_server.controllers.jobs import JobController
 from accelwatch_lab.cluster.kubernetes.api_server.controllers.lifecycle import NodeLifecycle
 from accelwatch_lab.cluster.kubernetes.api_server.controllers.pod_collection import PodCollector
@@ -16,6 +19,9 @@ from accelwatch_lab.cluster.kubernetes.api_server.controllers.taint_eviction imp
 
 # Deadlines are looked at so often; they are of seconds and minutes.
 _ROUND_S = 0.1
+# Rest between rounds, in durations of the last: requests keep most of the server's time when there
+# are thousands of nodes, and with a few a round follows its change at once.
+_REST = 3.0
 
 
 class ControllerName(StrEnum):
@@ -24,6 +30,7 @@ class ControllerName(StrEnum):
     DISRUPTION = "disruption-controller"
     NODE_LIFECYCLE = "node-lifecycle-controller"
     TAINT_EVICTION = "taint-eviction-controller"
+    DEVICE_TAINT_EVICTION = "device-taint-eviction-controller"
     JOB = "job-controller"
     GARBAGE_COLLECTOR = "garbage-collector-controller"
     POD_COLLECTOR = "pod-garbage-collector-controller"
@@ -40,6 +47,7 @@ _MAKERS: dict[ControllerName, Callable[[Cluster], Controller]] = {
     ControllerName.DISRUPTION: BudgetController,
     ControllerName.NODE_LIFECYCLE: NodeLifecycle,
     ControllerName.TAINT_EVICTION: TaintEviction,
+    ControllerName.DEVICE_TAINT_EVICTION: DeviceTaintEviction,
     ControllerName.JOB: JobController,
     ControllerName.GARBAGE_COLLECTOR: GarbageCollector,
     ControllerName.POD_COLLECTOR: PodCollector,
@@ -66,13 +74,16 @@ async def running(cluster: Cluster, controllers: Sequence[Controller]) -> AsyncI
 
 
 async def _run(cluster: Cluster, controllers: Sequence[Controller]) -> None:
+    loop = asyncio.get_running_loop()
     while controllers:
+        started = loop.time()
         # A round may itself change something: then there is another.
         cluster.store.changed.clear()
         for controller in controllers:
             controller.round()
             # Requests come in between.
             await asyncio.sleep(0)
+        await asyncio.sleep(_REST * (loop.time() - started))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_ROUND_S):
                 await cluster.store.changed.wait()

@@ -62,6 +62,10 @@ BUDGETS = _builtin("policy", "poddisruptionbudgets", "PodDisruptionBudget")
 REPLICA_SETS = _builtin("apps", "replicasets", "ReplicaSet")
 LEASES = _builtin("coordination.k8s.io", "leases", "Lease", status=False, counts=False)
 TAINT_RULES = _builtin("resource.k8s.io", "devicetaintrules", "DeviceTaintRule", namespaced=False)
+SLICES = _builtin(
+    "resource.k8s.io", "resourceslices", "ResourceSlice", namespaced=False, status=False
+)
+CLAIMS = _builtin("resource.k8s.io", "resourceclaims", "ResourceClaim", counts=False)
 DEFINITIONS = Resource(
     group="apiextensions.k8s.io",
     versions=("v1",),
@@ -101,8 +105,8 @@ BUILT_IN = (
     LEASES,
     _builtin("discovery.k8s.io", "endpointslices", "EndpointSlice", status=False),
     TAINT_RULES,
-    _builtin("resource.k8s.io", "resourceslices", "ResourceSlice", namespaced=False, status=False),
-    _builtin("resource.k8s.io", "resourceclaims", "ResourceClaim", counts=False),
+    SLICES,
+    CLAIMS,
     CLUSTER_ROLES,
     CLUSTER_ROLE_BINDINGS,
     ROLES,
