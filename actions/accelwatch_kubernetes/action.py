@@ -1,5 +1,6 @@
 """The action: reads, proposes, performs, recovers; each by the rows of its tables."""
 
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 
@@ -24,6 +25,7 @@ from accelwatch_kubernetes.marks.hold import HOLD
 from accelwatch_kubernetes.observer import Observer
 from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.performing import Performer
+from accelwatch_kubernetes.permissions import Permissions
 from accelwatch_kubernetes.reader import NodeReader
 from accelwatch_kubernetes.recovering import recovered
 from accelwatch_kubernetes.rows import Access
@@ -48,6 +50,7 @@ class KubernetesAction:
         )
         self._observer = Observer(access, READINGS)
         self._performer = Performer(access, EFFECTS)
+        self._permissions = Permissions(client, context.clock)
 
     @property
     def intents(self) -> frozenset[IntentKind]:
@@ -61,7 +64,29 @@ class KubernetesAction:
 
     async def observe_all(self) -> Sequence[NodeObservation]:
         """All nodes at once. Raises ActionUnavailableError."""
-        return await self._observer.observe_all()
+        nodes = await self._observer.observe_all()
+        await self._permissions.refresh()
+        return nodes
+
+    @property
+    def impossible(self) -> Mapping[IntentKind, str]:
+        """What the roles that are bound to us do not allow."""
+        return self._permissions.impossible
+
+    def complaints(self) -> Sequence[str]:
+        """Files of the options that cannot be read; asks no server."""
+        server = self._options.server
+        files = {
+            "token_file": server.token_file,
+            "ca_file": server.ca_file,
+            "cert_file": server.cert_file,
+            "key_file": server.key_file,
+        }
+        return [
+            f"server.{key}: {file} cannot be read; it has to be a file that the hub may read"
+            for key, file in files.items()
+            if file and not os.access(file, os.R_OK)
+        ]
 
     async def observe(self, intent: Intent) -> Observed:
         """How things stand for an intent, read now. Raises ActionUnavailableError."""

@@ -78,6 +78,13 @@ def test_what_a_scheduler_can_do_is_offered(impossible: dict[Kind, str]) -> None
     assert ground.flying["n03"].kind is Kind.REBOOT
 
 
+def test_a_node_that_cannot_be_taken_out_says_why_in_its_plan() -> None:
+    why = "the cluster does not allow the hub to patch nodes (RBAC)"
+    ground = Ground(impossible={Kind.QUARANTINE: why})
+    ground.fault("n03")
+    assert plan(ground, "n03") == f"it cannot be taken out: {why}"
+
+
 def verified() -> Ground:
     """A node whose test is under way."""
     ground = Ground()

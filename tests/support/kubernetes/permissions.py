@@ -51,6 +51,8 @@ REQUESTS: dict[str, tuple[Request, ...]] = {
         Request("observer.py", "get", ("list",), "nodes"),
         Request("reader.py", "get", ("get",), "nodes"),
         Request("effects/node_patch.py", "patch", ("patch",), "nodes"),
+        # What oneself may do, everybody may ask.
+        Request("permissions.py", "create", (), "selfsubjectaccessreviews", "authorization.k8s.io"),
     ),
     STATUS: (
         Request("nodes.py", "get", ("get", "list"), "nodes"),

@@ -144,6 +144,8 @@ def _spare(ctx: StepView, remedy: Remedy) -> str:
 def skipped_steps(ctx: StepView, remedy: Remedy, policy: Policy) -> str:
     """For people: what could not be done for a node, and what of its policy can be done to none."""
     texts = [remedy.trouble, *remedy.repair.left_out, remedy.repair.unfit]
+    if remedy.hold is None and (why := impossible(ctx, Kind.QUARANTINE)):
+        texts.append(f"it cannot be taken out: {why}")
     if remedy.stage not in _REPAIRED:
         for step in policy.ladder[remedy.repair.rung :]:
             kind = INTENTS.get(step.name)
