@@ -85,3 +85,15 @@ def test_everything_can_be_written(tmp_path: Path) -> None:
 def test_what_makes_no_sense_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         loaded(tmp_path, text)
+
+
+@pytest.mark.parametrize("option", ["taint", "spare_taint"])
+def test_a_taint_that_our_action_sets_is_no_evidence(tmp_path: Path, option: str) -> None:
+    action = f"{{name: k, type: kubernetes, options: {{{option}: site.example/bad}}}}"
+    file = tmp_path / "hub.yaml"
+    taints = "evidence: {kubernetes: {taints: [site.example/bad]}}\n"
+    file.write_text(f"{taints}remedy: {{actions: [{action}]}}\n", "utf-8")
+    with pytest.raises(ConfigError, match="would prove itself"):
+        load_settings(file)
+    file.write_text(taints, "utf-8")
+    load_settings(file)

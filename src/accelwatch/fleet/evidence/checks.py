@@ -1,6 +1,6 @@
 """What is wrong with the settings of `evidence` that no single value shows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.evidence.slurm_health import NEVER
@@ -10,12 +10,12 @@ from accelwatch.fleet.evidence_settings import Evidence, KubernetesEvidence, Slu
 _OWN = "is ours, and no evidence: it would prove itself"
 
 
-def mistakes(settings: Evidence) -> Iterator[tuple[str, str]]:
-    """Dotted key below `evidence` and what is wrong."""
+def mistakes(settings: Evidence, own_taints: Collection[str] = ()) -> Iterator[tuple[str, str]]:
+    """Dotted key below `evidence` and what is wrong. `own_taints` are keys that our actions set."""
     yield from _same_names("kubernetes", settings.kubernetes)
     yield from _same_names("slurm", settings.slurm)
     for number, cluster in enumerate(settings.kubernetes):
-        yield from _of_kubernetes(f"kubernetes[{number}]", cluster)
+        yield from _of_kubernetes(f"kubernetes[{number}]", cluster, own_taints)
     for number, slurm in enumerate(settings.slurm):
         for at, reason in enumerate(slurm.reasons):
             key = f"slurm[{number}].reasons[{at}].prefix"
@@ -34,7 +34,9 @@ def _same_names(
             yield f"{section}[{number}].name", f"there are two clusters called {name!r}; set name"
 
 
-def _of_kubernetes(key: str, settings: KubernetesEvidence) -> Iterator[tuple[str, str]]:
+def _of_kubernetes(
+    key: str, settings: KubernetesEvidence, own_taints: Collection[str]
+) -> Iterator[tuple[str, str]]:
     for number, condition in enumerate(settings.conditions):
         name = f"{key}.conditions[{number}].type"
         if not condition.type:
@@ -45,7 +47,7 @@ def _of_kubernetes(key: str, settings: KubernetesEvidence) -> Iterator[tuple[str
         name = f"{key}.taints[{number}].key"
         if not taint.key:
             yield name, "expected the key of a taint"
-        elif is_own(taint.key):
+        elif is_own(taint.key) or taint.key in own_taints:
             yield name, f"{taint.key!r} {_OWN}"
     # Whether this is a pod is known only where the hub runs.
     if settings.api_server or settings.cert_file or settings.key_file:

@@ -7,6 +7,7 @@ was, ends with the first complete report.
 import logging
 from collections.abc import Callable, Iterable, Iterator
 
+from accelwatch.base.slices import LongWork
 from accelwatch.fleet.evidence.damping import Damping
 from accelwatch.fleet.evidence.intake import EvidenceIntake
 from accelwatch.fleet.evidence.problem import NodeReport, ReportedProblem
@@ -72,7 +73,7 @@ class Reconciler:
         undecided = {(report.node, path) for report in reported for path in report.undecided}
         active = {alert.key: alert for alert in board.all() if self._is_own(alert.key)}
         changed = self._resolve(active, problems, undecided, now)
-        changed |= self._activate(active, problems, wall, now)
+        changed |= await self._activate(active, problems, wall, now)
         if changed:
             await self._intake.written()
 
@@ -101,7 +102,7 @@ class Reconciler:
                 self._damping.resolved(key, now)
         return bool(resolved)
 
-    def _activate(
+    async def _activate(
         self,
         active: dict[str, ReceivedAlert],
         problems: dict[str, tuple[NodeReport, ReportedProblem]],
@@ -112,18 +113,22 @@ class Reconciler:
         changed, count, refused = False, sum(key in problems for key in active), 0
         unplaced: dict[str, None] = {}
         named = self._nodes_by_name()
+        # Of thousands of problems each takes a tenth of a millisecond; streams and pages go on between.
+        work = LongWork()
         for key, (report, problem) in problems.items():
+            await work.rest()
             keep_s = self._settings().keep_s
             before = active.get(key)
             if before is not None and before.until - wall > keep_s * _RENEWED_AT:
+                continue
+            if before is None and count >= MOST_OF_A_CLUSTER:
+                refused += 1
                 continue
             location = self._locate(report, problem, named)
             if location is None:
                 unplaced[report.node] = None
             elif before is None and not self._damping.counts(key, now):
                 continue
-            elif before is None and count >= MOST_OF_A_CLUSTER:
-                refused += 1
             elif self._intake.activate(
                 location, self._event(problem, key, wall), key, wall + keep_s
             ):

@@ -1,6 +1,6 @@
 """Every setting of the hub (hub.yaml); docs/fleet/hub.md explains them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path as FilePath
 from typing import Annotated
@@ -183,7 +183,7 @@ def mistakes_in(settings: HubSettings) -> Iterator[Mistake]:
 
         for key, text in sinks.mistakes(settings.alerts):
             yield f"alerts.{key}", text
-    yield from _of_evidence(settings.evidence)
+    yield from _of_evidence(settings.evidence, settings.remedy.actions)
     for key, text in mistakes_of_otlp(settings.otlp):
         yield f"otlp.{key}", text
     for key, text in _of_remedies(settings.remedy):
@@ -210,11 +210,16 @@ def _of_links(settings: HubSettings) -> Iterator[Mistake]:
         yield "remedy.links.sinks", text
 
 
-def _of_evidence(settings: Evidence) -> Iterator[Mistake]:
+def _of_evidence(
+    settings: Evidence, actions: Sequence[remedies.ActionSettings]
+) -> Iterator[Mistake]:
     if settings.kubernetes or settings.slurm:
         from accelwatch.fleet.evidence import checks
 
-        for key, text in checks.mistakes(settings):
+        # Keys of taints are options of a plug-in; whatever is called so is set by us.
+        keys = [action.options.get(key) for action in actions for key in ("taint", "spare_taint")]
+        own_taints = [key for key in keys if isinstance(key, str)]
+        for key, text in checks.mistakes(settings, own_taints):
             yield f"evidence.{key}", text
 
 
