@@ -29,9 +29,14 @@ class Lineage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def job(self) -> Workload | None:
-        """The topmost that is a job, and does not only make them; None for a job that is gone."""
+        """The topmost job of a kind that has a row, else the topmost; None for one that is gone.
+
+        What only makes jobs, as a CronJob does, is none.
+        """
         jobs = [workload for workload in self.chain if kind_of_workload(workload).is_job]
-        return jobs[-1] if jobs else None
+        in_table = [workload for workload in jobs if kind_of_workload(workload).has_row]
+        candidates = in_table or jobs
+        return candidates[-1] if candidates else None
 
     @property
     def kind(self) -> Kind | None:

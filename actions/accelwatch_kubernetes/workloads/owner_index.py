@@ -113,7 +113,8 @@ class OwnerIndex:
         jobs = [owner for owner in owners if owner.kind.is_job]
         if owners and not jobs:
             return None  # a DaemonSet's
-        top = jobs[-1] if jobs else _bare(pod)
+        in_table = [owner for owner in jobs if owner.kind.has_row]
+        top = (in_table or jobs or [_bare(pod)])[-1]
         users = [owner.user for owner in reversed(owners) if owner.user]
         own = pod.metadata.annotations.get(USER, "")
         key = JobKey(self._cluster, f"{top.namespace}/{top.kind.name}/{top.name}", top.created)

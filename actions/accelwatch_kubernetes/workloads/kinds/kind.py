@@ -63,6 +63,11 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     restarts: Count = _nothing
 
     @property
+    def has_row(self) -> bool:
+        """Whether it is in the table."""
+        return bool(self.versions)
+
+    @property
     def resource(self) -> str:
         """As in a rule of RBAC, and as kubectl has it: `jobsets.jobset.x-k8s.io`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural

@@ -88,7 +88,9 @@ def unchanged(_workload: Workload, _departure: Departure, below: Outcome) -> Out
     return below
 
 
-def evaluate_unknown(workload: Workload, _departure: Departure, _below: Outcome) -> Outcome:
-    """Of a controller that is none of the table's, nothing is said."""
+def evaluate_unknown(workload: Workload, _departure: Departure, below: Outcome) -> Outcome:
+    """Of a controller without a row nothing is said; what is below it does what it does."""
     text = f"what the controller of {workload.kind} {workload.metadata.name} does is not known"
-    return Outcome(fate=Fate.UNKNOWN, text=text)
+    if below.fate is Fate.LOST:
+        return Outcome(fate=Fate.UNKNOWN, text=text)
+    return Outcome(fate=below.fate, text=f"{below.text}; {text}", reason=below.reason)

@@ -252,6 +252,14 @@ def test_of_a_kind_without_a_row_it_is_said_that_nothing_is_known() -> None:
     assert "what the controller of RayCluster trainer does is not known" in result.text
 
 
+def test_what_has_no_row_changes_nothing_of_what_is_below_it() -> None:
+    sweep = workload("example.com/v1", "Sweep", "s")
+    result = consequences(lineage(plain_job(**FAILS), sweep), leaving(), pods())
+    assert result.fate is Fate.FAILED
+    assert result.text.startswith("Job ml/trainer (Sweep s): ")
+    assert "what the controller of Sweep s does is not known" in result.text
+
+
 def _queued(topology: bool, active: bool = True) -> Object:
     assignment = {
         "name": "main",

@@ -11,7 +11,7 @@ from accelwatch_kubernetes.objects.metadata import Metadata, OwnerReference
 from accelwatch_kubernetes.objects.pod import Pod
 from accelwatch_kubernetes.workloads.owner_index import OwnerIndex
 from support.kubernetes.pods import Object, pod, pod_of
-from support.kubernetes.workloads import CREATED_S, controller, workload
+from support.kubernetes.workloads import CREATED_S, controller, lineage, workload
 
 RETRY, USER = "accelwatch.io/retry", "accelwatch.io/user"
 
@@ -98,11 +98,10 @@ def test_one_whose_name_is_that_of_a_row_gets_its_group() -> None:
     assert _id(workload("example.com/v1", "Job", "x")) == "ml/Job.example.com/x"
 
 
-def test_above_a_kind_that_is_known_one_that_is_not_is_the_job() -> None:
-    assert (
-        _id(workload("batch/v1", "Job", "j"), workload("example.com/v1", "Sweep", "s"))
-        == "ml/Sweep/s"
-    )
+def test_what_owns_a_job_and_has_no_row_is_not_the_job() -> None:
+    chain = (workload("batch/v1", "Job", "j"), workload("example.com/v1", "Sweep", "s"))
+    assert _id(*chain) == "ml/Job/j"
+    assert lineage(*chain).key("k") == JobKey("k", "ml/Job/j", CREATED_S)
 
 
 def test_an_owner_is_read_once_and_until_then_there_is_no_job() -> None:
