@@ -50,3 +50,25 @@ def test_roles_are_bound_to_the_hubs_account_and_to_nobody_else(examples: Path, 
 
 def test_a_hub_that_only_looks_may_change_nothing() -> None:
     assert {permission.verb for permission in needed(HUB)} == {"list", "watch"}
+
+
+def test_no_role_reads_secrets_makes_pods_or_changes_roles(examples: Path) -> None:
+    names = ("hub.yaml", "hub-actions.yaml", "hub-status.yaml")
+    every = [one for name in names for one in objects(examples / "kubernetes" / name)]
+    allowed = granted(every)
+    assert not {permission.resource for permission in allowed} & {
+        *("secrets", "configmaps", "serviceaccounts", "serviceaccounts/token"),
+        *(
+            "pods/exec",
+            "pods/attach",
+            "pods/portforward",
+            "pods/ephemeralcontainers",
+            "nodes/proxy",
+        ),
+    }
+    assert not {permission.group for permission in allowed} & {"rbac.authorization.k8s.io"}
+    assert not {permission.verb for permission in allowed} & {
+        *("escalate", "bind", "impersonate", "deletecollection", "update", "approve"),
+    }
+    created = {permission.resource for permission in allowed if permission.verb == "create"}
+    assert created <= {"pods/eviction", "events", "devicetaintrules"}
