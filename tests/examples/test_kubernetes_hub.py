@@ -1,6 +1,7 @@
 """The hub's manifests and the rules for the Prometheus operator are sound and current."""
 
 import importlib.util
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,22 @@ def test_the_configuration_is_a_hubs(
     assert address.endswith(f":{container['ports'][0]['containerPort']}")
     mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
     assert settings.state_dir == mounts["state"]
+
+
+def test_what_is_commented_out_makes_a_hub_that_plans(
+    objects: dict[str, Manifest], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a pod. Prose in comments begins in another way."""
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    text: str = objects["ConfigMap"]["data"]["hub.yaml"]
+    file = tmp_path / "hub.yaml"
+    file.write_text(re.sub(r"(?m)^# (?=evidence:|rules:|remedy:|  )", "", text), "utf-8")
+    settings = load_settings(file)
+    (action,) = settings.remedy.actions
+    assert (action.type, settings.remedy.ceiling) == ("kubernetes", "observe")
+    assert len(settings.evidence.kubernetes) == 1
+    assert settings.rules.packs
 
 
 def test_the_rights_are_those_of_the_hubs_own_example(examples: Path) -> None:
