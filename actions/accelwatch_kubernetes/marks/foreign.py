@@ -15,7 +15,7 @@ CORDON_TAINT = "node.kubernetes.io/unschedulable"
 # only keep nodes for some work, such as nvidia.com/gpu.
 HOLDERS = MappingProxyType(
     {
-        "node.kubernetes.io/out-of-service": "whoever fences nodes",
+        "node.kubernetes.io/out-of-service": "a fencing agent",
         "nvidia.com/gpu-error": "NVSentinel",
         "nvsentinel.": "NVSentinel",
         "amd-gpu-unhealthy": "AMD GPU operator",

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from accelwatch.action.observed import HoldState
+from accelwatch.remediation.policy.guards.foreign_reasons import NAMES
+from accelwatch_kubernetes.marks.foreign import HOLDERS
 from accelwatch_kubernetes.marks.hold import DRAWN, HOLD, Hold, hold_of, label_value
 from accelwatch_kubernetes.marks.hold_state import hold_state_of, observed_node, undone_text
 from accelwatch_kubernetes.marks.patches import hold_patch, new_hold, release_patch
@@ -151,6 +153,10 @@ def test_our_own_cordon_goes_with_its_taint() -> None:
 def test_a_node_that_another_tool_holds_is_foreign(taint: dict[str, str]) -> None:
     assert state(node(taints=[taint])) is HoldState.FOREIGN
     assert state(node(taints=[{**taint, "effect": "PreferNoSchedule"}])) is HoldState.OPEN
+
+
+def test_whoever_is_known_by_a_taint_is_known_to_the_engine() -> None:
+    assert set(HOLDERS.values()) <= set(NAMES)
 
 
 @pytest.mark.parametrize(

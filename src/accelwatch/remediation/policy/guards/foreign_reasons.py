@@ -1,4 +1,4 @@
-"""Who takes nodes out besides us, known by how reasons begin. Pure; a table to be added to."""
+"""Who takes nodes out besides us, known by his name or by how reasons begin. Pure; tables to add to."""
 
 from enum import StrEnum
 from types import MappingProxyType
@@ -10,6 +10,8 @@ class Holder(StrEnum):
     # The scheduler itself, of its own accord.
     SCHEDULER = "scheduler"
     HEALTH_TOOL = "health_tool"
+    # What adds and removes the nodes of a cluster.
+    AUTOSCALER = "autoscaler"
     PERSON = "person"
 
     @property
@@ -21,6 +23,7 @@ class Holder(StrEnum):
 _TEXTS = {
     Holder.SCHEDULER: "the scheduler itself",
     Holder.HEALTH_TOOL: "a health check",
+    Holder.AUTOSCALER: "an autoscaler",
     Holder.PERSON: "a person or another program",
 }
 
@@ -43,12 +46,26 @@ BEGINNINGS = MappingProxyType(
         "[node_problem]": Holder.HEALTH_TOOL,
     }
 )
+# As an action names who has set a mark, where the mark itself tells that (a taint's key).
+NAMES = MappingProxyType(
+    {
+        "NVSentinel": Holder.HEALTH_TOOL,
+        "AMD GPU operator": Holder.HEALTH_TOOL,
+        "medik8s": Holder.HEALTH_TOOL,
+        "a fencing agent": Holder.HEALTH_TOOL,
+        "Karpenter": Holder.AUTOSCALER,
+        "cluster autoscaler": Holder.AUTOSCALER,
+        "AWS node termination handler": Holder.AUTOSCALER,
+    }
+)
 # Who writes where a scheduler itself gives a reason, or adds to one.
 SCHEDULER_USERS = frozenset({"slurm"})
 
 
 def holder_of(reason: str, set_by: str) -> Holder:
     """What kind of somebody wrote a reason. Who is not known is taken for a person."""
+    if set_by in NAMES:
+        return NAMES[set_by]
     # By the beginning of a reason: schedulers append details to it.
     for prefix, holder in BEGINNINGS.items():
         if reason.startswith(prefix):
