@@ -75,6 +75,8 @@ class Servers:
             "--service-cluster-ip-range=10.96.0.0/24",
             f"--token-auth-file={self.folder / 'tokens.csv'}",
             "--authorization-mode=RBAC",
+            # As distributions start it: device plug-ins, drivers and agents need such pods.
+            "--allow-privileged=true",
             # Pods need no account and no token of one: nothing in them asks the API server.
             "--disable-admission-plugins=ServiceAccount",
         )
