@@ -21,16 +21,19 @@ from accelwatch.action.step import (
 from accelwatch.kubernetes.client import KubernetesClient
 from accelwatch.kubernetes.server import server_of
 from accelwatch.plugins.options import checked
+from accelwatch_kubernetes.answering import AnswerTimes
 from accelwatch_kubernetes.marks.hold import HOLD
 from accelwatch_kubernetes.observer import Observer
 from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.performing import Performer
 from accelwatch_kubernetes.permissions import Permissions
+from accelwatch_kubernetes.power import PowerSwitch
 from accelwatch_kubernetes.reader import NodeReader
 from accelwatch_kubernetes.recovering import recovered
 from accelwatch_kubernetes.rows import Access
 from accelwatch_kubernetes.scene import scene_of
 from accelwatch_kubernetes.tables import EFFECTS, PROPOSALS, READINGS
+from accelwatch_kubernetes.workloads.owner_index import OwnerIndex
 
 
 class KubernetesAction:
@@ -41,12 +44,15 @@ class KubernetesAction:
         self._options = options = checked(context.options, KubernetesOptions)
         server = server_of(options.server, context.environ)
         self._client = client = KubernetesClient(server, clock=context.clock)
-        access = Access(
+        self._access = access = Access(
             name=context.name,
             options=options,
             clock=context.clock,
             client=client,
             nodes=NodeReader(client),
+            power=PowerSwitch(options, context.clock),
+            owners=OwnerIndex(context.name),
+            answering=AnswerTimes(context.clock),
         )
         self._observer = Observer(access, READINGS)
         self._performer = Performer(access, EFFECTS)
@@ -61,6 +67,11 @@ class KubernetesAction:
     def steps(self) -> Mapping[str, StepKind]:
         """What its steps are like."""
         return {name: effect.kind for name, effect in EFFECTS.items()}
+
+    @property
+    def corrects(self) -> frozenset[IntentKind]:
+        """A job waits, maybe for hours, for nodes that are not bad."""
+        return frozenset({IntentKind.MOVE_JOB})
 
     async def observe_all(self) -> Sequence[NodeObservation]:
         """All nodes at once. Raises ActionUnavailableError."""
@@ -120,4 +131,5 @@ class KubernetesAction:
 
     async def close(self) -> None:
         """Give the connections back."""
+        self._access.power.close()
         await self._client.close()

@@ -1,11 +1,13 @@
 """Options of the action."""
 
 import re
+from pathlib import PurePosixPath
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from accelwatch.action.power_switch import check_power
 from accelwatch.base.errors import ConfigError
 from accelwatch.kubernetes.server import ServerOptions
 from accelwatch_kubernetes.drain_rules import DrainRule, platform_namespaces
@@ -15,6 +17,7 @@ _QUALIFIED = re.compile(
     r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
 )
 _Text = Annotated[str, Meta(max_length=317)]
+_Argv = Annotated[list[str], Meta(max_length=64)]
 
 
 class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -40,6 +43,11 @@ class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     protected_namespaces: list[_Text] = msgspec.field(default_factory=platform_namespaces)
     # How pods leave a node that is drained; the first that fits counts, without one they are evicted.
     drain: list[DrainRule] = []
+    # Command that powers a node off; `{node}` stands for its name.
+    power_off: _Argv = []
+    # Command that ends with 0 when a node has no power, and with 1 when it has.
+    power_state: _Argv = []
+    power_timeout_s: Annotated[float, Meta(gt=0.0, le=600.0)] = 60.0
 
     def __post_init__(self) -> None:
         for key, value in (("taint", self.taint), ("spare_taint", self.spare_taint)):
@@ -47,3 +55,7 @@ class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
                 raise ConfigError(f"{key}: expected DOMAIN/NAME, such as accelwatch.io/quarantine")
         if self.taint == self.spare_taint:
             raise ConfigError("spare_taint: expected another key than that of taint")
+        for key, argv in (("power_off", self.power_off), ("power_state", self.power_state)):
+            if argv and not PurePosixPath(argv[0]).is_absolute():
+                raise ConfigError(f"{key}: expected a list that begins with an absolute path")
+        check_power(self.power_off, self.power_state)

@@ -49,6 +49,9 @@ NEEDED: Mapping[Permission, frozenset[IntentKind]] = {
             IntentKind.RETURN_SPARE,
         }
     ),
+    Permission(verb="list", resource="pods"): frozenset(
+        {IntentKind.MOVE_JOB, IntentKind.CANCEL_JOB, IntentKind.FOLLOW_JOB, IntentKind.FENCE}
+    ),
     Permission(verb="create", resource="pods", subresource="eviction"): frozenset(
         {IntentKind.MOVE_JOB}
     ),

@@ -17,9 +17,12 @@ from accelwatch.action.step import (
 )
 from accelwatch.base.clock import Clock
 from accelwatch.kubernetes.client import KubernetesClient
+from accelwatch_kubernetes.answering import AnswerTimes
 from accelwatch_kubernetes.options import KubernetesOptions
+from accelwatch_kubernetes.power import PowerSwitch
 from accelwatch_kubernetes.reader import NodeReader
 from accelwatch_kubernetes.scene import Scene
+from accelwatch_kubernetes.workloads.owner_index import OwnerIndex
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +34,11 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     client: KubernetesClient
     nodes: NodeReader
+    power: PowerSwitch
+    # What pods belong to, as far as it was read.
+    owners: OwnerIndex
+    # Since when the kubelets of fenced nodes answer.
+    answering: AnswerTimes
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,9 +3,20 @@
 from collections.abc import Mapping
 
 from accelwatch.action.intent import IntentKind
+from accelwatch_kubernetes.effects.eviction import POD_EFFECTS
 from accelwatch_kubernetes.effects.node_patch import NODE_EFFECTS
+from accelwatch_kubernetes.effects.out_of_service import FENCE_EFFECTS
+from accelwatch_kubernetes.proposals.cancelling import (
+    propose_cancel,
+    propose_follow,
+    propose_restore,
+)
+from accelwatch_kubernetes.proposals.fencing import propose_fence
+from accelwatch_kubernetes.proposals.moving import propose_move
 from accelwatch_kubernetes.proposals.quarantine import propose_quarantine, propose_release
 from accelwatch_kubernetes.proposals.spares import propose_draw, propose_return
+from accelwatch_kubernetes.readings.fences import read_fence
+from accelwatch_kubernetes.readings.jobs import read_job, read_move
 from accelwatch_kubernetes.readings.spares import read_spare
 from accelwatch_kubernetes.rows import Effect, Propose, Read
 
@@ -13,6 +24,11 @@ from accelwatch_kubernetes.rows import Effect, Propose, Read
 READINGS: Mapping[IntentKind, Read] = {
     IntentKind.DRAW_SPARE: read_spare,
     IntentKind.RETURN_SPARE: read_spare,
+    IntentKind.FENCE: read_fence,
+    IntentKind.MOVE_JOB: read_move,
+    IntentKind.CANCEL_JOB: read_job,
+    IntentKind.FOLLOW_JOB: read_job,
+    IntentKind.RESTORE_JOB: read_job,
 }
 
 # An intent that has no row here is refused as impossible.
@@ -21,9 +37,16 @@ PROPOSALS: Mapping[IntentKind, Propose] = {
     IntentKind.RELEASE: propose_release,
     IntentKind.DRAW_SPARE: propose_draw,
     IntentKind.RETURN_SPARE: propose_return,
+    IntentKind.FENCE: propose_fence,
+    IntentKind.MOVE_JOB: propose_move,
+    IntentKind.CANCEL_JOB: propose_cancel,
+    IntentKind.FOLLOW_JOB: propose_follow,
+    IntentKind.RESTORE_JOB: propose_restore,
 }
 
 # By the kind of a step.
 EFFECTS: Mapping[str, Effect] = {
     **NODE_EFFECTS,
+    **POD_EFFECTS,
+    **FENCE_EFFECTS,
 }

@@ -10,10 +10,8 @@ from accelwatch_kubernetes.drain.devices import uses_device
 from accelwatch_kubernetes.drain_rules import DrainRule, Leave
 from accelwatch_kubernetes.objects.pod import Pod
 from accelwatch_kubernetes.options import KubernetesOptions
+from accelwatch_kubernetes.workloads.kinds.slurm_pods import is_slurmd
 
-# API groups of the operators that run slurmd in pods: Slinky's and Soperator's.
-_SLURM_GROUPS = frozenset({"slinky.slurm.net", "slurm.nebius.ai"})
-_SLURMD = "slurmd"
 _USUAL = DrainRule()
 
 
@@ -77,7 +75,7 @@ def left_alone(pod: Pod, options: KubernetesOptions) -> Stay | None:
     namespace = pod.metadata.namespace
     if any(fnmatchcase(namespace, pattern) for pattern in options.protected_namespaces):
         return Stay.PLATFORM
-    if _runs_slurmd(pod):
+    if is_slurmd(pod):
         return Stay.SLURM
     if controller is None and not rule_of(pod, options).unowned:
         return Stay.UNOWNED
@@ -88,10 +86,3 @@ def rule_of(pod: Pod, options: KubernetesOptions) -> DrainRule:
     """The first rule that a pod fits; evict where none does."""
     namespace, labels = pod.metadata.namespace, pod.metadata.labels
     return next((rule for rule in options.drain if rule.fits(namespace, labels)), _USUAL)
-
-
-def _runs_slurmd(pod: Pod) -> bool:
-    """Whether it is a node of Slurm: evicting it tells Slurm nothing, and its jobs die."""
-    groups = {owner.api_version.partition("/")[0] for owner in pod.metadata.owner_references}
-    named = any(container.name == _SLURMD for container in pod.spec.containers)
-    return named or not _SLURM_GROUPS.isdisjoint(groups)

@@ -15,6 +15,8 @@ from accelwatch_kubernetes.objects.node import Node, Taint
 
 HOLD = "accelwatch.io/hold"
 DRAWN = "accelwatch.io/drawn"
+# Kubernetes, non-graceful node shutdown: pods there are deleted by force, and their volumes detached.
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 # A taint's value has to be a label's value (apimachinery, validation.LabelValueMaxLength).
 _MOST_VALUE = 63
 _KEPT = re.compile(r"[^A-Za-z0-9_.\-]+")
@@ -43,12 +45,19 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     # Key of the taint that was set with it: the options may name another one by now.
     taint: str = ""
     cordoned_by_us: bool = False
+    # With which proof we have tainted the node out of service; absent while we have not.
+    out_of_service: str | msgspec.UnsetType = msgspec.UNSET
     before: Before = Before()
 
     @property
     def owner(self) -> OwnerAnnotation:
         """In the words of the contract."""
         return OwnerAnnotation(self.incident, self.token, self.by)
+
+    @property
+    def taint_keys(self) -> frozenset[str]:
+        """Keys of the taints that are ours by this annotation."""
+        return frozenset({self.taint, *([OUT_OF_SERVICE] if self.out_of_service else [])})
 
     def text(self) -> str:
         """As it stands in the annotation."""

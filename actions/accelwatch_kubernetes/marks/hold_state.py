@@ -42,7 +42,7 @@ def foreign_claims(node: Node, hold: Hold | None, options: KubernetesOptions) ->
     if node.spec.unschedulable and not cordon_is_ours:
         claims.append(ForeignClaim("cordoned", cordoned_by(node)))
     for taint in node.spec.taints:
-        if hold is not None and taint.get("key") == hold.taint:
+        if hold is not None and taint.get("key") in hold.taint_keys:
             continue
         if taint.get("key") == options.taint and taint.get("effect") in EFFECTS:
             # Of a person, or of another program that uses our key: there is no annotation of ours.

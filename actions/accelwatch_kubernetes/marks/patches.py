@@ -56,7 +56,7 @@ def taint_of(hold: Hold, options: KubernetesOptions) -> Taint:
 
 def release_patch(node: Node, hold: Hold) -> Patch:
     """All of a hold is gone; what others have set stays as it is."""
-    taints = _without(node, hold.taint)
+    taints = _without(node, *hold.taint_keys)
     spec: Patch = {}
     if hold.cordoned_by_us and node.spec.unschedulable:
         spec["unschedulable"] = None
@@ -80,8 +80,8 @@ def return_patch(node: Node, options: KubernetesOptions) -> Patch:
     return _patch(node, {DRAWN: None}, {"taints": [*_without(node, options.spare_taint), taint]})
 
 
-def _without(node: Node, key: str) -> list[Taint]:
-    return [taint for taint in node.spec.taints if taint.get("key") != key]
+def _without(node: Node, *keys: str) -> list[Taint]:
+    return [taint for taint in node.spec.taints if taint.get("key") not in keys]
 
 
 def _patch(node: Node, annotations: dict[str, str | None], spec: Patch) -> Patch:

@@ -17,6 +17,15 @@ class BudgetSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     max_unavailable: int | str | None = None
 
 
+class BudgetCondition(msgspec.Struct, frozen=True, kw_only=True):
+    """One of a budget's conditions."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
 class BudgetStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What the disruption controller has counted."""
 
@@ -25,6 +34,7 @@ class BudgetStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     desired_healthy: int = 0
     expected_pods: int = 0
     observed_generation: int = 0
+    conditions: tuple[BudgetCondition, ...] = ()
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,9 +51,29 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def never_allows(self) -> bool:
-        """Whether it would refuse even when all of its pods are healthy, as it was counted last."""
+        """Whether it would refuse however many pods there are."""
+        spec = self.spec
+        return spec.max_unavailable in (0, "0%") or spec.min_available == "100%"
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether it needs all pods that there are, as it was counted last.
+
+        With a number in `minAvailable` that may pass: a pod that was evicted is none of them until its
+        replacement is there.
+        """
         counted = self.status.observed_generation >= self.metadata.generation
         return counted and 0 < self.status.expected_pods <= self.status.desired_healthy
+
+    @property
+    def not_counted(self) -> str:
+        """Why the disruption controller cannot count its pods, so that it allows nothing; else empty."""
+        messages = (
+            condition.message or condition.reason
+            for condition in self.status.conditions
+            if condition.status == "False" and condition.reason == "SyncFailed"
+        )
+        return next(messages, "")
 
     def covers(self, pod: Pod) -> bool:
         """Whether a pod is one of those that it is about."""

@@ -40,6 +40,12 @@ class NodeSystemInfo(msgspec.Struct, frozen=True, kw_only=True):
     system_uuid: str = msgspec.field(default="", name="systemUUID")
 
 
+class AttachedVolume(msgspec.Struct, frozen=True, kw_only=True):
+    """A volume that is attached to a node."""
+
+    name: str = ""
+
+
 class NodeSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """How a node is wanted."""
 
@@ -54,6 +60,7 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     conditions: tuple[NodeCondition, ...] = ()
     addresses: tuple[NodeAddress, ...] = ()
     node_info: NodeSystemInfo = NodeSystemInfo()
+    volumes_attached: tuple[AttachedVolume, ...] = ()
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +80,14 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
         """Whether its kubelet answers; None where the cluster does not say."""
         statuses = [entry.status for entry in self.status.conditions if entry.type == "Ready"]
         return statuses[0] == "True" if statuses else None
+
+    @property
+    def ready_since(self) -> str:
+        """When that has last changed, as the server says it; empty where it does not."""
+        times = (
+            entry.last_transition_time for entry in self.status.conditions if entry.type == "Ready"
+        )
+        return next(filter(None, times), "")
 
     @property
     def address(self) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from accelwatch_kubernetes.workloads.kinds.table import KINDS
+
 ROOT = Path(__file__).resolve().parents[3]
 ACTION = "actions/accelwatch_kubernetes"
 STATUS = "alerts/accelwatch_kubernetes_status"
@@ -53,6 +55,23 @@ REQUESTS: dict[str, tuple[Request, ...]] = {
         Request("effects/node_patch.py", "patch", ("patch",), "nodes"),
         # What oneself may do, everybody may ask.
         Request("permissions.py", "create", (), "selfsubjectaccessreviews", "authorization.k8s.io"),
+        Request("readings/pods.py", "get", ("list",), "pods"),
+        Request("readings/pods.py", "get", ("list",), "workloads", "kueue.x-k8s.io"),
+        *(
+            Request("readings/pods.py", "get", ("get",), kind.plural, kind.group)
+            for kind in KINDS
+            if kind.versions
+        ),
+        Request("readings/evictions.py", "get", ("list",), "poddisruptionbudgets", "policy"),
+        Request("readings/evictions.py", "evict", ("create",), "pods/eviction"),
+        Request("effects/eviction.py", "get", ("get",), "pods"),
+        Request("effects/eviction.py", "evict", ("create",), "pods/eviction"),
+        Request("effects/eviction.py", "delete", ("delete",), "pods"),
+        *(
+            Request("effects/eviction.py", "patch", ("patch",), kind.plural, kind.group)
+            for kind in KINDS
+            if kind.suspend
+        ),
     ),
     STATUS: (
         Request("nodes.py", "get", ("get", "list"), "nodes"),

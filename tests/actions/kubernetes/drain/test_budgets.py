@@ -56,7 +56,5 @@ def test_an_empty_selector_means_all_and_none_means_nothing() -> None:
         (budget(expected=2, desired=2, generation=2), False),
     ],
 )
-def test_a_budget_never_allows_what_it_would_refuse_with_all_pods_healthy(
-    document: Object, never: bool
-) -> None:
-    assert budget_of(document).never_allows is never
+def test_a_budget_may_need_all_pods_that_there_are(document: Object, never: bool) -> None:
+    assert budget_of(document).needs_all is never

@@ -1,0 +1,36 @@
+"""Steps of a drain and of a fence: their names in the journal, and what they are like."""
+
+from accelwatch.action.step import StepKind
+
+EVICT = "evict"
+DELETE_POD = "delete_pod"
+SUSPEND = "suspend"
+START_AGAIN = "start_again"
+POWER_OFF = "power_off"
+OUT_OF_SERVICE = "out_of_service"
+IN_SERVICE = "in_service"
+
+# For how long an API server may go on with a request whose client is gone (its --request-timeout).
+_SERVER_TIMEOUT_S = 60.0
+# An eviction is never sent twice: what got no answer is waited for until it cannot come any more.
+_OF_POD = StepKind(
+    idempotent=False,
+    reversible=False,
+    timeout_s=20.0,
+    settle_s=_SERVER_TIMEOUT_S,
+    observe_for_s=1.0,
+)
+_PATCH = StepKind(
+    idempotent=True, reversible=True, timeout_s=20.0, settle_s=10.0, observe_for_s=1.0
+)
+
+KINDS = {
+    EVICT: _OF_POD,
+    DELETE_POD: _OF_POD,
+    SUSPEND: _PATCH,
+    START_AGAIN: _PATCH,
+    # The site's command has a minute by default; a switch may take another until it says so.
+    POWER_OFF: StepKind(idempotent=True, reversible=False, timeout_s=90.0, settle_s=60.0),
+    OUT_OF_SERVICE: _PATCH,
+    IN_SERVICE: _PATCH,
+}

@@ -1,0 +1,46 @@
+"""Which step ends a job without a restart, follows one, or gives back what a move has changed. Pure."""
+
+from accelwatch.action.following import followed
+from accelwatch.action.intent import Intent
+from accelwatch.action.observed import JobState
+from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Wait
+from accelwatch_kubernetes.drain import steps
+from accelwatch_kubernetes.drain.job_steps import change
+from accelwatch_kubernetes.drain.job_view import job_view
+from accelwatch_kubernetes.proposals.moving import is_suspended_for, start_again
+from accelwatch_kubernetes.scene import Scene
+from accelwatch_kubernetes.workloads.changes import is_suspended, suspend_patch
+
+_POLL_S = 1.0
+
+
+def propose_cancel(intent: Intent, scene: Scene) -> Proposal:
+    """Suspend it, where its kind can be; a job that is not there any more has ended."""
+    view, job = job_view(scene), scene.job
+    if intent.job is None or job is None or job.state is JobState.MISSING:
+        return Achieved(f"Kubernetes knows no job {intent.job} any more")
+    if job.state is JobState.FINISHED:
+        return Achieved(f"job {intent.job} has ended")
+    here = [pod for pod in view.pods if pod.node == intent.node]
+    if not here:
+        return Achieved(f"job {intent.job} has left {intent.node}")
+    if is_suspended(view.lineage) or all(pod.is_terminating for pod in here):
+        return Wait(_POLL_S, f"{here[0].path} is terminating on {intent.node}")
+    changed = suspend_patch(view.lineage, intent.mark)
+    if changed is None:
+        text = f"job {intent.job} cannot be suspended: scale it down or delete it by hand"
+        return Refusal(RefusalKind.IMPOSSIBLE, text)
+    return change(steps.SUSPEND, changed)
+
+
+def propose_follow(intent: Intent, scene: Scene) -> Proposal:
+    """It runs for long enough, has ended, or has died; never a step."""
+    return followed(intent, scene.job, scene.time)
+
+
+def propose_restore(intent: Intent, scene: Scene) -> Proposal:
+    """An eviction changes nothing of what a user wants; a job that a move has suspended starts again."""
+    view = job_view(scene)
+    if is_suspended_for(intent, view) and is_suspended(view.lineage):
+        return start_again(intent, view)
+    return Achieved(f"job {intent.job} is as its user set it")

@@ -1,0 +1,59 @@
+"""What the API server says to evictions, asked by dry runs, which spend nothing of a budget."""
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from accelwatch.kubernetes.errors import ApiError, KubernetesError
+from accelwatch_kubernetes.answers import unavailable_if_unread
+from accelwatch_kubernetes.drain.verdicts import (
+    Answer,
+    Verdict,
+    allowed,
+    before_request,
+    verdict_of,
+)
+from accelwatch_kubernetes.objects.budget import Budget, budgets_of
+from accelwatch_kubernetes.objects.pod import Pod
+from accelwatch_kubernetes.rows import Access
+
+
+async def verdicts(access: Access, pods: Sequence[Pod], *, all_of_them: bool) -> list[Verdict]:
+    """What the server says to the eviction of each pod, until one is allowed where not all are wanted.
+
+    Raises ActionUnavailableError.
+    """
+    budgets: dict[str, Sequence[Budget]] = {}
+    results: list[Verdict] = []
+    for pod in pods:
+        namespace = pod.metadata.namespace
+        if namespace not in budgets:
+            budgets[namespace] = await budgets_in(access, namespace)
+        verdict = await _verdict(access, pod, budgets[namespace])
+        results.append(verdict)
+        if verdict.answer is Answer.ALLOWED and not all_of_them:
+            break
+    return results
+
+
+async def _verdict(access: Access, pod: Pod, budgets: Sequence[Budget]) -> Verdict:
+    if (verdict := before_request(pod, budgets)) is not None:
+        return verdict
+    try:
+        await access.client.evict(
+            pod.metadata.namespace, pod.metadata.name, uid=pod.uid, dry_run=True
+        )
+    except KubernetesError as error:
+        return verdict_of(pod, error, budgets)
+    return allowed(pod)
+
+
+async def budgets_in(access: Access, namespace: str) -> Sequence[Budget]:
+    """The budgets of a namespace; none where they may not be read: then no refusal names one."""
+    path = f"/apis/policy/v1/namespaces/{quote(namespace, safe='')}/poddisruptionbudgets"
+    with unavailable_if_unread():
+        try:
+            return budgets_of((await access.client.get(path)).decode())
+        except ApiError as error:
+            if error.status in (403, 404):
+                return ()
+            raise

@@ -1,0 +1,172 @@
+"""Pods as they are now: of a namespace, of a node, of a job with all that they belong to."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import quote
+
+import msgspec
+
+from accelwatch.action.intent import JobKey
+from accelwatch.kubernetes.errors import ApiError
+from accelwatch_kubernetes.answers import unavailable_if_unread
+from accelwatch_kubernetes.objects.metadata import Metadata, OwnerReference
+from accelwatch_kubernetes.objects.pod import Pod
+from accelwatch_kubernetes.objects.workload import Workload, version_of
+from accelwatch_kubernetes.rows import Access
+from accelwatch_kubernetes.workloads.kinds.batch_kinds import KUEUE_WORKLOAD
+from accelwatch_kubernetes.workloads.kinds.table import kind_named, kind_of
+from accelwatch_kubernetes.workloads.lineage import QUEUE, JobName, lineage_text, name_of
+from accelwatch_kubernetes.workloads.owner_index import MOST_STEPS, controller_of, first_reference
+
+_PAGE = "500"
+# Owners that are read together, the first time that a namespace is read.
+_AT_ONCE = 16
+# What is refused so is not there for us: it is gone, its version is not served, or we may not read it.
+_UNREAD = frozenset({403, 404})
+# Label of Kueue's Workload of a job: the uid of that.
+_JOB_UID = "kueue.x-k8s.io/job-uid"
+
+
+class _ListMeta(msgspec.Struct, frozen=True):
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _PodPage(msgspec.Struct, frozen=True):
+    metadata: _ListMeta = _ListMeta()
+    items: tuple[Pod, ...] | None = ()
+
+
+class _AnyObject(msgspec.Struct, frozen=True):
+    metadata: Metadata = Metadata()
+
+
+class _RawList(msgspec.Struct, frozen=True):
+    items: tuple[msgspec.Raw, ...] | None = ()
+
+
+async def pods_of_node(access: Access, node: str) -> list[Pod]:
+    """All that are bound to a node, of every namespace. Raises ActionUnavailableError."""
+    return await _pods(access, "/api/v1/pods", {"fieldSelector": f"spec.nodeName={node}"})
+
+
+async def _pods(access: Access, path: str, query: Mapping[str, str]) -> list[Pod]:
+    pods: list[Pod] = []
+    query = {**query, "limit": _PAGE}
+    while True:
+        with unavailable_if_unread():
+            body = await access.client.get(path, query)
+        page = msgspec.json.decode(body, type=_PodPage)
+        pods.extend(page.items or ())
+        if not page.metadata.continue_:
+            return pods
+        query["continue"] = page.metadata.continue_
+
+
+def pods_text(pods: Iterable[Pod]) -> str:
+    """As they stand in an observation, with the fields that are read."""
+    return msgspec.json.encode({"items": list(pods)}).decode()
+
+
+async def pods_of_job(access: Access, key: JobKey) -> list[Pod]:
+    """All of a job, wherever they are. Raises ActionUnavailableError."""
+    name = name_of(key)
+    if name is None:
+        return []
+    path = f"/api/v1/namespaces/{quote(name.namespace, safe='')}/pods"
+    pods = await _pods(access, path, {})
+    await resolve_owners(access, pods)
+    jobs = ((pod, access.owners.job_of_pod(pod)) for pod in pods)
+    return [pod for pod, job in jobs if job is not None and job.key.id == key.id]
+
+
+async def resolve_owners(access: Access, pods: Sequence[Pod]) -> None:
+    """Read what leads from some pods to their jobs, as far as it was not read before."""
+    gate = asyncio.Semaphore(_AT_ONCE)
+
+    async def read(namespace: str, reference: OwnerReference) -> None:
+        async with gate:
+            body = await _object(access, namespace, reference)
+        metadata = None if body is None else msgspec.json.decode(body, type=_AnyObject).metadata
+        access.owners.add(reference, namespace, metadata)
+
+    for _ in range(MOST_STEPS):
+        missing = access.owners.missing(pods)
+        if not missing:
+            return
+        await asyncio.gather(*(read(*entry) for entry in missing.values()))
+
+
+async def _object(access: Access, namespace: str, reference: OwnerReference) -> bytes | None:
+    """An owner; None for one that is gone or may not be read. Raises ActionUnavailableError."""
+    kind = kind_of(reference.api_version, reference.kind)
+    if not kind.versions:
+        return None
+    return await _read(
+        access, kind.path(namespace, reference.name, version_of(reference.api_version))
+    )
+
+
+async def _read(access: Access, path: str, query: Mapping[str, str] | None = None) -> bytes | None:
+    with unavailable_if_unread():
+        try:
+            return await access.client.get(path, query)
+        except ApiError as error:
+            if error.status in _UNREAD:
+                return None
+            raise
+
+
+async def lineage_of_job(access: Access, key: JobKey, pods: Sequence[Pod]) -> str:
+    """What `workloads.lineage_of` reads: the objects from the first of some pods to the job's own.
+
+    Empty for a job that is gone. Raises ActionUnavailableError.
+    """
+    name = name_of(key)
+    if name is None:
+        return ""
+    chain = await _chain(access, name, pods)
+    if not chain:
+        return ""
+    queued = await _queued(access, name.namespace, chain)
+    return lineage_text(chain, queued)
+
+
+async def _chain(access: Access, name: JobName, pods: Sequence[Pod]) -> list[bytes]:
+    chain: list[bytes] = []
+    reference = first_reference(pods[0]) if pods else None
+    for _ in range(MOST_STEPS):
+        if reference is None:
+            break
+        body = await _object(access, name.namespace, reference)
+        if body is None:
+            break
+        chain.append(body)
+        reference = controller_of(msgspec.json.decode(body, type=_AnyObject).metadata)
+    if chain:
+        return chain
+    kind = kind_named(name.kind)
+    if kind is None or not kind.versions:
+        return []
+    for version in kind.versions:
+        body = await _read(access, kind.path(name.namespace, name.name, version))
+        if body is not None:
+            return [body]
+    return []
+
+
+async def _queued(access: Access, namespace: str, chain: Sequence[bytes]) -> bytes:
+    """Kueue's Workload of a job in one of its queues; empty where none is, or it may not be read."""
+    objects = [msgspec.json.decode(body, type=Workload) for body in chain]
+    if not any(QUEUE in entry.metadata.labels for entry in objects):
+        return b""
+    kind = KUEUE_WORKLOAD
+    for version in kind.versions:
+        path = f"/apis/{kind.group}/{version}/namespaces/{quote(namespace, safe='')}/{kind.plural}"
+        for entry in reversed(objects):
+            body = await _read(access, path, {"labelSelector": f"{_JOB_UID}={entry.metadata.uid}"})
+            items = () if body is None else msgspec.json.decode(body, type=_RawList).items or ()
+            if items:
+                # In a list the server sends no kind with each object.
+                types = {"apiVersion": f"{kind.group}/{version}", "kind": kind.kind}
+                return msgspec.json.encode({**types, **msgspec.json.decode(items[0])})
+    return b""
