@@ -1,7 +1,6 @@
 """Copies of a collection by the client's own list and watch: pages, drops, 410, what is not a list."""
 
 import asyncio
-import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -13,9 +12,8 @@ import pytest
 from accelwatch.kubernetes import mirror as mirror_module
 from accelwatch.kubernetes.client import KubernetesClient
 from accelwatch.kubernetes.collection import Collection
-from accelwatch.kubernetes.mirror import Mirror
+from accelwatch.kubernetes.mirror import Mirror, unchanged
 from accelwatch.kubernetes.server import Server
-from support.servers.certificate_authority import Authority
 from support.servers.fake_kubernetes import Cluster, pod, served
 from support.servers.scripted_api import dripping, raw, scripted
 
@@ -48,6 +46,7 @@ class Copy:
             Collection(client, "/api/v1/pods"),
             {},
             NamedPod,
+            compact=unchanged,
             changed=self.complaints.append,
             replaced=lambda before, after: self.replaced.append((_ip(before), _ip(after))),
         )
@@ -78,9 +77,9 @@ async def running(client: KubernetesClient) -> AsyncIterator[Copy]:
     try:
         yield copy
     finally:
+        await client.close()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        await client.close()
 
 
 def running_at(base: str) -> AbstractAsyncContextManager[Copy]:
@@ -88,24 +87,19 @@ def running_at(base: str) -> AbstractAsyncContextManager[Copy]:
 
 
 @asynccontextmanager
-async def copied(cluster: Cluster, authority: Authority) -> AsyncIterator[Copy]:
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(*authority.issue("kubernetes"))
-    token = authority.folder / "token"
-    token.write_text("first")
-    async with served(cluster, tls) as port:
-        server = Server(
-            base=f"https://127.0.0.1:{port}", token_file=str(token), ca_file=str(authority.file)
-        )
+async def copied(cluster: Cluster, folder: Path) -> AsyncIterator[Copy]:
+    (folder / "token").write_text("first")
+    async with served(cluster, None) as port:
+        server = Server(base=f"http://127.0.0.1:{port}", token_file=str(folder / "token"))
         async with running(KubernetesClient(server)) as copy:
             yield copy
 
 
-def test_what_is_there_comes_changes_and_goes(authority: Authority) -> None:
+def test_what_is_there_comes_changes_and_goes(tmp_path: Path) -> None:
     async def main() -> None:
         cluster = Cluster()
         await cluster.put("pods", pod("a1", "10.0.0.1", "n1"))
-        async with copied(cluster, authority) as copy:
+        async with copied(cluster, tmp_path) as copy:
             await copy.until(lambda: copy.mirror.listed and len(cluster.watches) == 1)
             await cluster.put("pods", pod("a2", "10.0.0.2", "n1"))
             await cluster.put("pods", pod("a1", "10.0.0.9", "n1"))
@@ -122,12 +116,12 @@ def test_what_is_there_comes_changes_and_goes(authority: Authority) -> None:
     asyncio.run(main())
 
 
-def test_what_is_listed_anew_is_changed_in_its_place(authority: Authority) -> None:
+def test_what_is_listed_anew_is_changed_in_its_place(tmp_path: Path) -> None:
     async def main() -> None:
         cluster = Cluster()
         await cluster.put("pods", pod("a1", "10.0.0.1", "n1"), pod("a2", "10.0.0.2", "n1"))
         await cluster.put("pods", pod("a3", "10.0.0.3", "n1"))
-        async with copied(cluster, authority) as copy:
+        async with copied(cluster, tmp_path) as copy:
             await copy.until(lambda: len(copy.ips) == 3 and len(cluster.watches) == 1)
             kept = copy.mirror.objects["monitoring/a1"]
             await cluster.delete("pods", "a2")
@@ -145,7 +139,7 @@ def test_what_is_listed_anew_is_changed_in_its_place(authority: Authority) -> No
 
 
 def test_a_page_that_came_too_late_is_followed_by_one_list(
-    authority: Authority, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mirror_module, "_PAGE", 10)
 
@@ -153,7 +147,7 @@ def test_a_page_that_came_too_late_is_followed_by_one_list(
         cluster = Cluster()
         cluster.lose_pages = 1
         await cluster.put("pods", *(pod(f"a{n}", f"10.0.0.{n}", "n1") for n in range(25)))
-        async with copied(cluster, authority) as copy:
+        async with copied(cluster, tmp_path) as copy:
             await copy.until(lambda: copy.mirror.listed)
             assert len(copy.ips) == 25
             assert ["limit" in path for path in cluster.lists] == [True, True, False]
@@ -161,10 +155,10 @@ def test_a_page_that_came_too_late_is_followed_by_one_list(
     asyncio.run(main())
 
 
-def test_a_watch_that_is_cut_goes_on_without_a_list(authority: Authority) -> None:
+def test_a_watch_that_is_cut_goes_on_without_a_list(tmp_path: Path) -> None:
     async def main() -> None:
         cluster = Cluster()
-        async with copied(cluster, authority) as copy:
+        async with copied(cluster, tmp_path) as copy:
             await copy.until(lambda: len(cluster.watches) == 1)
             confirmed = copy.mirror.confirmed_at
             await cluster.cut()
@@ -179,17 +173,15 @@ def test_a_watch_that_is_cut_goes_on_without_a_list(authority: Authority) -> Non
     asyncio.run(main())
 
 
-def test_a_token_that_has_been_replaced_is_read_by_the_watch(
-    authority: Authority, tmp_path: Path
-) -> None:
+def test_a_token_that_has_been_replaced_is_read_by_the_watch(tmp_path: Path) -> None:
     async def main() -> None:
         cluster = Cluster()
-        async with copied(cluster, authority) as copy:
+        async with copied(cluster, tmp_path) as copy:
             await copy.until(lambda: len(cluster.watches) == 1)
             cluster.token = "second"
             await cluster.cut()
             await copy.until(lambda: any("401" in text for text in copy.complaints))
-            (authority.folder / "token").write_text("second")
+            (tmp_path / "token").write_text("second")
             await cluster.put("pods", pod("a1", "10.0.0.1", "n1"))
             await copy.until(lambda: copy.ips == ["10.0.0.1"])
             assert copy.complaints[-1] == ""

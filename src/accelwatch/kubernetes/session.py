@@ -2,10 +2,12 @@
 
 import asyncio
 import os
+import socket
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from weakref import WeakSet
 
 import aiohttp
 import msgspec
@@ -26,6 +28,11 @@ _CONNECT_S = 5.0
 _CONNECTIONS = 32
 # A watch sends a bookmark about each minute; one without a line for longer is on a dead connection.
 _SILENCE_S = 90.0
+
+# Turns of the loop in which a connection that was shut down ends.
+_TURNS = 10
+# A peer that is gone is noticed after half a minute.
+_KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 
 Headers = Mapping[str, str]
 
@@ -50,6 +57,7 @@ class Session:
         self._base = base
         self._max_bytes = max_body_bytes
         self._opened: aiohttp.ClientSession | None = None
+        self._sockets: WeakSet[socket.socket] = WeakSet()
 
     async def request(
         self,
@@ -110,42 +118,77 @@ class Session:
         while chunk := await response.content.readany():
             body += chunk
             if len(body) > limit and well:
-                response.close()
                 raise ApiUnavailableError(f"a body of more than {limit} bytes", sent=True)
             if len(body) > limit:
-                response.close()  # its status is an answer, however long the page is that came with it
-                break
+                break  # its status is an answer, however long the page is that came with it
         return Answer(
             status=response.status,
             body=bytes(body),
             retry_after_s=retry_after(response.headers.get("Retry-After"), time.time()),
         )
 
-    def _open(
+    @asynccontextmanager
+    async def _open(
         self, method: str, path: str, ticket: Ticket, headers: Headers, body: bytes | None
-    ) -> "aiohttp.client._RequestContextManager":
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
         if self._opened is None:
             self._opened = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=_CONNECTIONS),
+                connector=aiohttp.TCPConnector(
+                    limit=_CONNECTIONS, socket_factory=self._probed_socket
+                ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
                 headers={"User-Agent": f"accelwatch/{__version__}"},
             )
         shown = {"Authorization": f"Bearer {ticket.token}"} if ticket.token else {}
-        return self._opened.request(
+        async with self._opened.request(
             method,
             URL(self._base + path, encoded=True),
             data=body,
             headers={**headers, **shown},
             allow_redirects=False,
             ssl=True if ticket.tls is None else ticket.tls,
-        )
+        ) as response:
+            try:
+                yield response
+            finally:
+                # What is left before its end is not wound up: TLS would wait for the server to agree.
+                connection = response.connection
+                if connection is not None and connection.transport is not None:
+                    connection.transport.abort()
+
+    def _probed_socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
+        """One whose peer is probed: a watch sends nothing, and would not learn that it is gone."""
+        family, kind, protocol = address[:3]
+        made = socket.socket(family, kind, protocol)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, seconds in _KEEPALIVE.items():
+            if hasattr(socket, name):  # macOS has another name for the first
+                made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), seconds)
+        self._sockets.add(made)
+        return made
 
     async def close(self) -> None:
-        """Give the connections back."""
-        if self._opened is not None:
-            await self._opened.close()
+        """End what is under way, and give the connections back.
+
+        To be called before the tasks that wait for answers are cancelled: those would close their
+        connections the long way, which waits for the server's part of the TLS shutdown.
+        """
+        if self._opened is None:
+            return
+        if self._opened.connector is not None:
+            await self._opened.connector.close(abort_ssl=True)
+        await self._opened.close()
+        # What was about to connect belongs to nobody yet; it ends as if the server had hung up.
+        for _ in range(_TURNS):
+            remaining = [made for made in self._sockets if made.fileno() >= 0]
+            for made in remaining:
+                with suppress(OSError):  # not connected, or not any more
+                    made.shutdown(socket.SHUT_RDWR)
+            if not remaining:
+                break
+            await asyncio.sleep(0)
 
 
 @contextmanager

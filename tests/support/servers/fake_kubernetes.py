@@ -234,7 +234,7 @@ async def _send(response: web.StreamResponse, event: str, one: Object) -> None:
 
 
 @contextlib.asynccontextmanager
-async def served(cluster: Cluster, tls: ssl.SSLContext) -> AsyncIterator[int]:
+async def served(cluster: Cluster, tls: ssl.SSLContext | None) -> AsyncIterator[int]:
     """The cluster's API server; its port."""
     runner = web.ServerRunner(web.Server(cluster.handle), shutdown_timeout=0.1)
     await runner.setup()

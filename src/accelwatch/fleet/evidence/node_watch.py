@@ -16,7 +16,7 @@ from accelwatch.fleet.evidence.tools import CONDITIONS, TAINTS, ConditionRow, Ta
 from accelwatch.fleet.evidence_settings import KubernetesEvidence
 from accelwatch.kubernetes.client import KubernetesClient
 from accelwatch.kubernetes.collection import Collection
-from accelwatch.kubernetes.mirror import Mirror
+from accelwatch.kubernetes.mirror import Mirror, unchanged
 from accelwatch.kubernetes.server import Server, ServerOptions, server_of
 
 NODES = "/api/v1/nodes"
@@ -56,6 +56,7 @@ class NodeWatch:
             Collection(client, NODES),
             self._query,
             ConditionedNode,
+            compact=unchanged,
             changed=self._on_change,
             replaced=self._replaced,
         )

@@ -25,7 +25,7 @@ from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import KubernetesSd, scrape_for
 from accelwatch.fleet.targets.watch import Publish
 from accelwatch.kubernetes import server
-from accelwatch.kubernetes.mirror import Keyed, Mirror
+from accelwatch.kubernetes.mirror import Keyed, Mirror, unchanged
 
 T = TypeVar("T", bound=Keyed)
 
@@ -145,6 +145,7 @@ class KubernetesTargets:
             FollowedCollection(client, self._server, path),
             {} if is_node else self._query(),
             shape,
+            compact=unchanged,
             changed=changed,
             only_metadata=is_node,
         )
