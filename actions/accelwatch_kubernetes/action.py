@@ -22,6 +22,7 @@ from accelwatch.kubernetes.client import KubernetesClient
 from accelwatch.kubernetes.server import server_of
 from accelwatch.plugins.options import checked
 from accelwatch_kubernetes.answering import AnswerTimes
+from accelwatch_kubernetes.cache.cluster_cache import ClusterCache
 from accelwatch_kubernetes.marks.hold import HOLD
 from accelwatch_kubernetes.observer import Observer
 from accelwatch_kubernetes.options import KubernetesOptions
@@ -44,17 +45,18 @@ class KubernetesAction:
         self._options = options = checked(context.options, KubernetesOptions)
         server = server_of(options.server, context.environ)
         self._client = client = KubernetesClient(server, clock=context.clock)
+        self._cache = ClusterCache(client, options)
         self._access = access = Access(
             name=context.name,
             options=options,
             clock=context.clock,
             client=client,
-            nodes=NodeReader(client),
+            nodes=NodeReader(client, self._cache.put_node),
             power=PowerSwitch(options, context.clock),
             owners=OwnerIndex(context.name),
             answering=AnswerTimes(context.clock),
         )
-        self._observer = Observer(access, READINGS)
+        self._observer = Observer(access, self._cache, READINGS)
         self._performer = Performer(access, EFFECTS)
         self._permissions = Permissions(client, context.clock)
 
@@ -130,6 +132,7 @@ class KubernetesAction:
         )
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """Give the connections back, and stop following."""
         self._access.power.close()
         await self._client.close()
+        await self._cache.close()

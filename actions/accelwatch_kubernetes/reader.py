@@ -4,6 +4,7 @@ A step is sent with the version of the node that it was proposed from. That save
 thousand nodes, and the server refuses the patch where the node has changed since.
 """
 
+from collections.abc import Callable
 from urllib.parse import quote
 
 from accelwatch.kubernetes.client import KubernetesClient
@@ -23,8 +24,10 @@ def node_path(name: str) -> str:
 class NodeReader:
     """For one event loop."""
 
-    def __init__(self, client: KubernetesClient) -> None:
+    def __init__(self, client: KubernetesClient, shown: Callable[[Node], None]) -> None:
+        """`shown` gets each node as the server has shown it."""
         self._client = client
+        self._shown = shown
         self._latest: dict[str, Node] = {}
 
     async def text(self, name: str) -> str:
@@ -51,6 +54,12 @@ class NodeReader:
         if len(self._latest) >= _MOST:
             self._latest.clear()
         self._latest[node.name] = node
+        self._shown(node)
+
+    def written(self, node: Node | None) -> None:
+        """A write has left it so: a look at all nodes must not show what was there before."""
+        if node is not None:
+            self._shown(node)
 
     def pop_latest(self, name: str) -> Node | None:
         """The node as it was read last, once: whoever changes it makes it out of date."""

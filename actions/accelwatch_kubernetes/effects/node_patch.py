@@ -72,7 +72,9 @@ async def _sent(
         answer = await access.client.patch(
             node_path(node.name), patch, withdrawn=operation.withdrawn
         )
-    return node_of(answer.decode())
+    after = node_of(answer.decode())
+    access.nodes.written(after)
+    return after
 
 
 async def _taint(access: Access, step: Step, operation: Committed) -> Report:

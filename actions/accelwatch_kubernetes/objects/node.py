@@ -13,7 +13,7 @@ from accelwatch_kubernetes.objects.metadata import Metadata
 Taint = dict[str, Any]
 
 
-class NodeCondition(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class NodeCondition(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """One of a node's conditions."""
 
     type: str
@@ -25,7 +25,7 @@ class NodeCondition(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     last_transition_time: str | None = None
 
 
-class NodeAddress(msgspec.Struct, frozen=True, kw_only=True):
+class NodeAddress(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One of a node's addresses."""
 
     # `Hostname`, `InternalIP`, `ExternalIP`, ...
@@ -33,20 +33,20 @@ class NodeAddress(msgspec.Struct, frozen=True, kw_only=True):
     address: str = ""
 
 
-class NodeSystemInfo(msgspec.Struct, frozen=True, kw_only=True):
+class NodeSystemInfo(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What the kubelet says of its machine."""
 
     boot_id: str = msgspec.field(default="", name="bootID")
     system_uuid: str = msgspec.field(default="", name="systemUUID")
 
 
-class AttachedVolume(msgspec.Struct, frozen=True, kw_only=True):
+class AttachedVolume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A volume that is attached to a node."""
 
     name: str = ""
 
 
-class NodeSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class NodeSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """How a node is wanted."""
 
     unschedulable: bool = False
@@ -54,7 +54,7 @@ class NodeSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     provider_id: str = msgspec.field(default="", name="providerID")
 
 
-class NodeStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class NodeStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """How its kubelet and the node controller see it."""
 
     conditions: tuple[NodeCondition, ...] = ()
@@ -63,7 +63,7 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     volumes_attached: tuple[AttachedVolume, ...] = ()
 
 
-class Node(msgspec.Struct, frozen=True, kw_only=True):
+class Node(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A node."""
 
     metadata: Metadata = Metadata()

@@ -11,13 +11,13 @@ MIRROR = "kubernetes.io/config.mirror"
 _OVER = frozenset({"Succeeded", "Failed"})
 
 
-class ResourceClaimName(msgspec.Struct, frozen=True, kw_only=True):
+class ResourceClaimName(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A claim of the pod that a container uses."""
 
     name: str = ""
 
 
-class Resources(msgspec.Struct, frozen=True, kw_only=True):
+class Resources(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a container asks for: quantities by resource, and claims."""
 
     requests: dict[str, str] = {}
@@ -25,14 +25,14 @@ class Resources(msgspec.Struct, frozen=True, kw_only=True):
     claims: tuple[ResourceClaimName, ...] = ()
 
 
-class Container(msgspec.Struct, frozen=True, kw_only=True):
+class Container(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A container of a pod."""
 
     name: str = ""
     resources: Resources = Resources()
 
 
-class PodResourceClaim(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PodResourceClaim(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """A claim of the pod: one that exists, or one that is made from a template."""
 
     name: str = ""
@@ -40,7 +40,7 @@ class PodResourceClaim(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
     resource_claim_template_name: str | None = None
 
 
-class PodSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PodSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """How a pod is wanted."""
 
     # Empty until it is bound.
@@ -50,7 +50,7 @@ class PodSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     termination_grace_period_seconds: int | None = None
 
 
-class ResourceHealth(msgspec.Struct, frozen=True, kw_only=True):
+class ResourceHealth(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A device that was given to a container, as the kubelet tells it."""
 
     resource_id: str = msgspec.field(default="", name="resourceID")
@@ -58,14 +58,14 @@ class ResourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     health: str = ""
 
 
-class AllocatedResource(msgspec.Struct, frozen=True, kw_only=True):
+class AllocatedResource(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The devices of one resource (`nvidia.com/gpu`) or claim (`claim:gpu`)."""
 
     name: str = ""
     resources: tuple[ResourceHealth, ...] = ()
 
 
-class ContainerStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ContainerStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """How a container fares."""
 
     name: str = ""
@@ -74,14 +74,14 @@ class ContainerStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     allocated_resources_status: tuple[AllocatedResource, ...] = ()
 
 
-class ClaimStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ClaimStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """Which object a claim of the pod is."""
 
     name: str = ""
     resource_claim_name: str | None = None
 
 
-class PodCondition(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PodCondition(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """One of a pod's conditions."""
 
     type: str = ""
@@ -90,7 +90,7 @@ class PodCondition(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     message: str = ""
 
 
-class PodStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PodStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """How a pod fares."""
 
     # `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
@@ -103,12 +103,17 @@ class PodStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     resource_claim_statuses: tuple[ClaimStatus, ...] = ()
 
 
-class Pod(msgspec.Struct, frozen=True, kw_only=True):
+class Pod(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A pod."""
 
     metadata: Metadata = Metadata()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
+
+    @property
+    def key(self) -> str:
+        """By which a copy knows it: that of a namesake is another."""
+        return self.metadata.uid
 
     @property
     def uid(self) -> str:
@@ -167,7 +172,7 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True):
         return next(unscheduled, "")
 
 
-class PodList(msgspec.Struct, frozen=True, kw_only=True):
+class PodList(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Several pods."""
 
     items: tuple[Pod, ...] = ()

@@ -50,7 +50,8 @@ REQUESTS: dict[str, tuple[Request, ...]] = {
         ),
     ),
     ACTION: (
-        Request("observer.py", "get", ("list",), "nodes"),
+        Request("cache/cluster_cache.py", "Collection", _WATCHED, "nodes"),
+        Request("cache/cluster_cache.py", "Collection", _WATCHED, "pods"),
         Request("reader.py", "get", ("get",), "nodes"),
         Request("effects/node_patch.py", "patch", ("patch",), "nodes"),
         # What oneself may do, everybody may ask.

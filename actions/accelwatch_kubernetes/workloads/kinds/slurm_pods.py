@@ -20,7 +20,8 @@ _NAME, _COMPONENT = "app.kubernetes.io/name", "app.kubernetes.io/component"
 _SLINKY_NODE, _SOPERATOR_WORKER = "nodeset.slinky.slurm.net/pod-hostname", "slurm.nebius.ai/worker"
 # API groups of the operators.
 _GROUPS = frozenset({"slinky.slurm.net", "slurm.nebius.ai"})
-_SLURMD = "slurmd"
+# Name of the container.
+SLURMD = "slurmd"
 _TEXTS = Texts(
     taint=f"{RUNS_ON}; Slurm is told nothing of a taint",
     eviction="slurmd goes with its jobs, and Slurm is told nothing: never evicted",
@@ -39,7 +40,7 @@ def is_slurmd(pod: Pod) -> bool:
         return True
     groups = {group_of(owner.api_version) for owner in pod.metadata.owner_references}
     return not groups.isdisjoint(_GROUPS) or any(
-        container.name == _SLURMD for container in pod.spec.containers
+        container.name == SLURMD for container in pod.spec.containers
     )
 
 
