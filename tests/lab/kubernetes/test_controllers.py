@@ -8,7 +8,17 @@ import pytest
 
 from support.kubernetes.kubelets import Kubelets
 from support.kubernetes.objects import BUDGETS as BUDGETS_PATH
-from support.kubernetes.objects import JOBS, MERGE, NODES, PODS, budget, eviction, pod, running
+from support.kubernetes.objects import (
+    JOBS,
+    MERGE,
+    NODES,
+    PODS,
+    STRATEGIC,
+    budget,
+    eviction,
+    pod,
+    running,
+)
 from support.kubernetes.served import ServedCluster
 
 Object = dict[str, Any]
@@ -71,7 +81,7 @@ def test_a_node_that_is_not_ready_is_tainted_with_both_effects(
     async def report(status: str) -> None:
         condition = {"type": "Ready", "status": status}
         patch = {"status": {"conditions": [condition]}}
-        await cluster.ask("PATCH", f"{NODES}/n1/status", patch, "strategic-merge-patch+json")
+        await cluster.ask("PATCH", f"{NODES}/n1/status", patch, STRATEGIC)
 
     async def has_taints(expected: set[tuple[str, str]]) -> bool:
         return await taints(cluster) == expected
@@ -122,6 +132,86 @@ def test_a_pod_that_tolerates_no_execute_for_a_time_goes_then(cluster: ServedClu
 
     async def is_ending() -> bool:
         return "deletionTimestamp" in (await cluster.ask("GET", f"{PODS}/p1"))["metadata"]
+
+    on_nodes(cluster, check)
+
+
+def test_trap_15_the_deadline_of_a_taint_that_is_gone_stays_while_another_is_there(
+    cluster: ServedCluster,
+) -> None:
+    other = {"key": "example.com/maintenance", "effect": "NoExecute"}
+
+    async def check(_: Kubelets) -> None:
+        made = pod()
+        for taint, seconds in ((NO_EXECUTE, 2), (other, 3600)):
+            toleration = {"key": taint["key"], "operator": "Exists", "effect": "NoExecute"}
+            made["spec"]["tolerations"].append({**toleration, "tolerationSeconds": seconds})
+        await cluster.ask("POST", PODS, made)
+        await cluster.ask("PATCH", f"{PODS}/p1/status", running(), MERGE)
+        both = {"spec": {"taints": [NO_EXECUTE, other]}}
+        await cluster.ask("PATCH", f"{NODES}/n1", both, MERGE)
+        # Both are seen before one goes.
+        await asyncio.sleep(1)
+        await cluster.ask("PATCH", f"{NODES}/n1", {"spec": {"taints": [other]}}, MERGE)
+        await until(is_ending)
+
+    async def is_ending() -> bool:
+        return "deletionTimestamp" in (await cluster.ask("GET", f"{PODS}/p1"))["metadata"]
+
+    on_nodes(cluster, check)
+
+
+def test_a_pod_that_tolerates_what_is_left_for_ever_stays(cluster: ServedCluster) -> None:
+    other = {"key": "example.com/maintenance", "effect": "NoExecute"}
+
+    async def check(_: Kubelets) -> None:
+        # The second does not tolerate what is left: its end says that this has been seen.
+        for name, keys in (("p1", (NO_EXECUTE["key"], other["key"])), ("p2", (NO_EXECUTE["key"],))):
+            made = pod(name)
+            for key in keys:
+                toleration = {"key": key, "operator": "Exists", "effect": "NoExecute"}
+                limit = {"tolerationSeconds": 3} if key == NO_EXECUTE["key"] else {}
+                made["spec"]["tolerations"].append({**toleration, **limit})
+            await cluster.ask("POST", PODS, made)
+            await cluster.ask("PATCH", f"{PODS}/{name}/status", running(), MERGE)
+        await cluster.ask("PATCH", f"{NODES}/n1", {"spec": {"taints": [NO_EXECUTE]}}, MERGE)
+        await cluster.ask("PATCH", f"{NODES}/n1", {"spec": {"taints": [other]}}, MERGE)
+        await until(lambda: is_ending("p2"))
+        # Longer than the first deadline.
+        await asyncio.sleep(4)
+        assert not await is_ending("p1")
+
+    async def is_ending(name: str) -> bool:
+        return "deletionTimestamp" in (await cluster.ask("GET", f"{PODS}/{name}"))["metadata"]
+
+    on_nodes(cluster, check)
+
+
+def test_out_of_service_removes_what_no_kubelet_ends(cluster: ServedCluster) -> None:
+    async def check(_: Kubelets) -> None:
+        await cluster.ask("POST", PODS, pod())
+        await cluster.ask("PATCH", f"{PODS}/p1/status", running(), MERGE)
+        await cluster.ask("DELETE", f"{PODS}/p1")
+        silent = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+        await cluster.ask("PATCH", f"{NODES}/n1/status", silent, STRATEGIC)
+        out = {
+            "key": "node.kubernetes.io/out-of-service",
+            "value": "nodeshutdown",
+            "effect": "NoExecute",
+        }
+        status = 409
+        while status == 409:
+            # The node lifecycle controller puts its taints there as well.
+            found = await cluster.ask("GET", f"{NODES}/n1")
+            metadata = {"resourceVersion": found["metadata"]["resourceVersion"]}
+            taints = [*found["spec"].get("taints", ()), out]
+            patch = {"metadata": metadata, "spec": {"taints": taints}}
+            status, _answer = await cluster.request("PATCH", f"{NODES}/n1", patch, kind=MERGE)
+        assert status == 200
+        await until(is_gone)
+
+    async def is_gone() -> bool:
+        return (await cluster.request("GET", f"{PODS}/p1"))[0] == 404
 
     on_nodes(cluster, check)
 

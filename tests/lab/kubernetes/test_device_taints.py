@@ -69,6 +69,7 @@ async def leaving(cluster: ServedCluster) -> list[str]:
 
 def with_devices(cluster: ServedCluster, check: Callable[[], Coroutine[Any, Any, None]]) -> None:
     async def run() -> None:
+        await cluster.needs(TAINT_RULES)
         await publish(cluster)
         await check()
 

@@ -220,6 +220,7 @@ def test_trap_06_an_old_device_selector_is_stored_as_everything(
     }
 
     async def run() -> None:
+        await cluster.needs(TAINT_RULES)
         strict = f"{TAINT_RULES}?fieldValidation=Strict"
         status, refusal = await cluster.request("POST", strict, rule)
         assert (status, refusal["reason"]) == (400, "BadRequest")
@@ -231,6 +232,7 @@ def test_trap_06_an_old_device_selector_is_stored_as_everything(
 
 def test_device_taints_are_served_in_one_version(cluster: ServedCluster) -> None:
     async def run() -> None:
+        await cluster.needs(TAINT_RULES)
         group = await cluster.ask("GET", "/apis/resource.k8s.io")
         assert [version["version"] for version in group["versions"]] == ["v1"]
         status, _ = await cluster.request("GET", "/apis/resource.k8s.io/v1beta2/devicetaintrules")

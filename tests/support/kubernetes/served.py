@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 import yaml
 
 from accelwatch_lab.cluster.kubernetes.access import Access, Account, access_of, token_file
@@ -131,6 +132,12 @@ class ServedCluster:
             # The loop of a test ends before TLS would have been shut down.
             if answer.connection is not None and answer.connection.transport is not None:
                 answer.connection.transport.abort()
+
+    async def needs(self, path: str) -> None:
+        """Skip the test on a version that serves nothing there."""
+        status, _ = await self.request("GET", path)
+        if status == 404:
+            pytest.skip(f"Kubernetes {self.version} does not serve {path}")
 
     async def clear(self) -> None:
         """Leave no workload, pod and node behind; namespaces and roles stay."""

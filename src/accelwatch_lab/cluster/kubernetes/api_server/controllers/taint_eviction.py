@@ -38,13 +38,19 @@ class TaintEviction:
             if taints is None:
                 self._due.pop(uid, None)
                 continue
-            tolerated_s = tolerated_for(pod["spec"].get("tolerations") or [], taints)
-            # A pod that tolerates for ever what is left keeps the deadline of a taint that is gone:
-            # the real controller forgets it only when no NoExecute taint is left.
-            if not math.isinf(tolerated_s):
-                self._due[uid] = min(self._due.get(uid, math.inf), now + tolerated_s)
+            self._schedule(uid, tolerated_for(pod["spec"].get("tolerations") or [], taints), now)
             if self._due.get(uid, math.inf) <= now and _stays(pod):
                 delete_pod(self._cluster, pod, _WHY)
+
+    def _schedule(self, uid: str, tolerated_s: float | None, now: float) -> None:
+        if tolerated_s is None:
+            self._due[uid] = now
+        elif math.isinf(tolerated_s):
+            self._due.pop(uid, None)
+        else:
+            # As in the real controller, the first deadline stays while any taint is tolerated for a
+            # time only, even if the taint that it was of is gone.
+            self._due.setdefault(uid, now + tolerated_s)
 
 
 def _no_execute(node: Object) -> list[Object]:
@@ -68,13 +74,13 @@ def tolerates(toleration: Object, taint: Object) -> bool:
     return bool(key) and toleration.get("value", "") == taint.get("value", "")
 
 
-def tolerated_for(tolerations: list[Object], taints: list[Object]) -> float:
-    """Seconds for which all taints are tolerated; 0 where one is not, infinite where none ends."""
+def tolerated_for(tolerations: list[Object], taints: list[Object]) -> float | None:
+    """Seconds for which all taints are tolerated; infinite: for ever, None: one is not."""
     shortest = math.inf
     for taint in taints:
         covering = [each for each in tolerations if tolerates(each, taint)]
         if not covering:
-            return 0.0
+            return None
         limits = [each.get("tolerationSeconds") for each in covering]
         finite = [limit for limit in limits if limit is not None]
         if finite:
