@@ -20,6 +20,7 @@ from accelwatch.action.step import (
 )
 from accelwatch.kubernetes.client import KubernetesClient
 from accelwatch.kubernetes.server import server_of
+from accelwatch.kubernetes.versions import ServedVersions
 from accelwatch.plugins.options import checked
 from accelwatch_kubernetes.answering import AnswerTimes
 from accelwatch_kubernetes.cache.cluster_cache import ClusterCache
@@ -55,6 +56,7 @@ class KubernetesAction:
             power=PowerSwitch(options, context.clock),
             owners=OwnerIndex(context.name),
             answering=AnswerTimes(context.clock),
+            versions=ServedVersions(client, context.clock),
         )
         self._observer = Observer(access, self._cache, READINGS)
         self._performer = Performer(access, EFFECTS)
@@ -121,6 +123,11 @@ class KubernetesAction:
         """What has become of a step whose end nobody saw. Pure."""
         effect = EFFECTS.get(started_step.step.kind)
         return recovered(started_step, effect, scene_of(observed, self._options))
+
+    @property
+    def quarantines_devices(self) -> bool:
+        """Whether it takes out single devices by its options."""
+        return self._options.devices is not None
 
     def release_command(self, node: str) -> str:
         """The command that gives a node back, as a person types it."""

@@ -5,8 +5,12 @@ from collections.abc import Mapping, Sequence
 from accelwatch.action.intent import Intent, IntentKind, JobKey
 from accelwatch.action.observed import HoldState, NodeObservation, Observed
 from accelwatch_kubernetes.cache.cluster_cache import ClusterCache
+from accelwatch_kubernetes.devices.observed import with_quarantined_devices
+from accelwatch_kubernetes.devices.own_keys import RULES
+from accelwatch_kubernetes.devices.taint_rule import TaintRule, rules_of, rules_on
 from accelwatch_kubernetes.marks.hold_state import observed_node
 from accelwatch_kubernetes.objects.node import Node, node_of
+from accelwatch_kubernetes.readings.devices import device_jobs, rules_by_node
 from accelwatch_kubernetes.rows import Access, Read
 from accelwatch_kubernetes.scene import NODE
 
@@ -23,7 +27,20 @@ class Observer:
 
     async def observe_all(self) -> Sequence[NodeObservation]:
         """All nodes, as they are followed. Raises ActionUnavailableError."""
-        return await self._cache.nodes()
+        rules = await rules_by_node(self._access)
+        nodes = await self._cache.nodes()
+        if not rules:
+            return nodes
+        return [await self._with_devices(node, rules.get(node.name, ())) for node in nodes]
+
+    async def _with_devices(
+        self, node: NodeObservation, rules: Sequence[TaintRule]
+    ) -> NodeObservation:
+        if not rules:
+            return node
+        return with_quarantined_devices(
+            node, rules, await device_jobs(self._access, node.name, rules)
+        )
 
     async def observe(self, intent: Intent) -> Observed:
         """How things stand for an intent, read now. Raises ActionUnavailableError."""
@@ -34,9 +51,12 @@ class Observer:
         if read is None:
             return Observed(time=self._access.clock.wall(), node=node, own=own)
         reading = await read(self._access, intent, own)
+        rules = rules_on(
+            rules_of(reading.own.get(RULES, "")), intent.node, self._access.options.hub
+        )
         return Observed(
             time=self._access.clock.wall(),
-            node=node,
+            node=await self._with_devices(node, rules),
             job=reading.job,
             proven_dead=reading.proven_dead,
             own={**own, **reading.own},

@@ -1,6 +1,7 @@
 """Options of the action."""
 
 import re
+from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Annotated
 
@@ -18,6 +19,23 @@ _QUALIFIED = re.compile(
 )
 _Text = Annotated[str, Meta(max_length=317)]
 _Argv = Annotated[list[str], Meta(max_length=64)]
+
+
+class DeviceEffect(StrEnum):
+    """What the taint of a device does."""
+
+    # No further pod gets it.
+    NO_SCHEDULE = "NoSchedule"
+    # The pods that use it are deleted at once, whatever their PodDisruptionBudget says.
+    NO_EXECUTE = "NoExecute"
+    # Nothing: the status of the rule says whom NoExecute would evict.
+    NONE = "None"
+
+
+class DeviceOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a single device is taken out, by a DeviceTaintRule."""
+
+    effect: DeviceEffect = DeviceEffect.NO_SCHEDULE
 
 
 class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,6 +57,8 @@ class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     foreign_taints: list[_Text] = []
     # Label of a node that names its pool.
     pool_label: _Text = ""
+    # Whether and how single devices are taken out, on nodes with a DRA driver; left out: not at all.
+    devices: DeviceOptions | None = None
     # Namespaces whose pods never leave a node; `*` stands for anything.
     protected_namespaces: list[_Text] = msgspec.field(default_factory=platform_namespaces)
     # How pods leave a node that is drained; the first that fits counts, without one they are evicted.

@@ -17,6 +17,7 @@ from accelwatch.action.step import (
 )
 from accelwatch.base.clock import Clock
 from accelwatch.kubernetes.client import KubernetesClient
+from accelwatch.kubernetes.versions import ServedVersions
 from accelwatch_kubernetes.answering import AnswerTimes
 from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.power import PowerSwitch
@@ -39,6 +40,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     owners: OwnerIndex
     # Since when the kubelets of fenced nodes answer.
     answering: AnswerTimes
+    versions: ServedVersions
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from accelwatch.action.intent import IntentKind
+from accelwatch_kubernetes.effects.device_taints import DEVICE_EFFECTS
 from accelwatch_kubernetes.effects.eviction import POD_EFFECTS
 from accelwatch_kubernetes.effects.node_patch import NODE_EFFECTS
 from accelwatch_kubernetes.effects.out_of_service import FENCE_EFFECTS
@@ -11,10 +12,11 @@ from accelwatch_kubernetes.proposals.cancelling import (
     propose_follow,
     propose_restore,
 )
+from accelwatch_kubernetes.proposals.devices import propose_back, propose_out
 from accelwatch_kubernetes.proposals.fencing import propose_fence
 from accelwatch_kubernetes.proposals.moving import propose_move
-from accelwatch_kubernetes.proposals.quarantine import propose_quarantine, propose_release
 from accelwatch_kubernetes.proposals.spares import propose_draw, propose_return
+from accelwatch_kubernetes.readings.devices import read_devices
 from accelwatch_kubernetes.readings.fences import read_fence
 from accelwatch_kubernetes.readings.jobs import read_job, read_move
 from accelwatch_kubernetes.readings.spares import read_spare
@@ -22,6 +24,8 @@ from accelwatch_kubernetes.rows import Effect, Propose, Read
 
 # Besides the node, which is read for every intent.
 READINGS: Mapping[IntentKind, Read] = {
+    IntentKind.QUARANTINE: read_devices,
+    IntentKind.RELEASE: read_devices,
     IntentKind.DRAW_SPARE: read_spare,
     IntentKind.RETURN_SPARE: read_spare,
     IntentKind.FENCE: read_fence,
@@ -33,8 +37,8 @@ READINGS: Mapping[IntentKind, Read] = {
 
 # An intent that has no row here is refused as impossible.
 PROPOSALS: Mapping[IntentKind, Propose] = {
-    IntentKind.QUARANTINE: propose_quarantine,
-    IntentKind.RELEASE: propose_release,
+    IntentKind.QUARANTINE: propose_out,
+    IntentKind.RELEASE: propose_back,
     IntentKind.DRAW_SPARE: propose_draw,
     IntentKind.RETURN_SPARE: propose_return,
     IntentKind.FENCE: propose_fence,
@@ -49,4 +53,5 @@ EFFECTS: Mapping[str, Effect] = {
     **NODE_EFFECTS,
     **POD_EFFECTS,
     **FENCE_EFFECTS,
+    **DEVICE_EFFECTS,
 }

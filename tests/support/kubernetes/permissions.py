@@ -54,6 +54,16 @@ REQUESTS: dict[str, tuple[Request, ...]] = {
         Request("cache/cluster_cache.py", "Collection", _WATCHED, "pods"),
         Request("reader.py", "get", ("get",), "nodes"),
         Request("effects/node_patch.py", "patch", ("patch",), "nodes"),
+        *(
+            Request("readings/devices.py", "get", ("list",), resource, "resource.k8s.io")
+            for resource in ("devicetaintrules", "resourceclaims", "resourceslices")
+        ),
+        *(
+            Request(
+                "effects/device_taints.py", verb, (verb,), "devicetaintrules", "resource.k8s.io"
+            )
+            for verb in ("get", "create", "patch", "delete")
+        ),
         # What oneself may do, everybody may ask.
         Request("permissions.py", "create", (), "selfsubjectaccessreviews", "authorization.k8s.io"),
         Request("readings/pods.py", "get", ("list",), "pods"),

@@ -4,7 +4,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from accelwatch_lab.cluster.kubernetes.api_server.objects.resources import EVENTS, PODS, Resource
+from accelwatch_lab.cluster.kubernetes.api_server.objects.resources import (
+    EVENTS,
+    PODS,
+    SLICES,
+    Resource,
+)
 from accelwatch_lab.cluster.kubernetes.api_server.status import bad_request
 
 Object = dict[str, Any]
@@ -15,6 +20,7 @@ _REQUIREMENT = re.compile(
 # Fields that a resource can be selected by, beside metadata.name and metadata.namespace.
 _FIELDS = {
     PODS.key: {"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "status.phase"},
+    SLICES.key: {"spec.nodeName", "spec.driver"},
     EVENTS.key: {
         *("involvedObject.kind", "involvedObject.name", "involvedObject.namespace"),
         *("involvedObject.uid", "reason", "type", "source", "reportingComponent"),

@@ -1,0 +1,1 @@
+"""Single devices of a node: which of a driver's they are, and the rules that taint them."""

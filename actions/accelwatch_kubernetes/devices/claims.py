@@ -1,0 +1,78 @@
+"""Who uses which devices: ResourceClaims that are allocated and reserved. Pure."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from accelwatch_kubernetes.devices.drivers import PublishedDevice
+from accelwatch_kubernetes.objects.metadata import Metadata
+
+
+class ClaimUser(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod that may use a claim."""
+
+    resource: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class AllocatedDevice(msgspec.Struct, frozen=True, kw_only=True):
+    """A device of a claim."""
+
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+
+
+class AllocatedDevices(msgspec.Struct, frozen=True, kw_only=True):
+    """The devices of a claim."""
+
+    results: tuple[AllocatedDevice, ...] | None = ()
+
+
+class Allocation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a claim was given."""
+
+    devices: AllocatedDevices = AllocatedDevices()
+
+
+class ClaimStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """How far a claim is."""
+
+    allocation: Allocation | None = None
+    reserved_for: tuple[ClaimUser, ...] | None = ()
+
+
+class ResourceClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim for devices."""
+
+    metadata: Metadata = Metadata()
+    status: ClaimStatus | None = None
+
+
+class _ClaimList(msgspec.Struct, frozen=True, kw_only=True):
+    items: tuple[ResourceClaim, ...] | None = ()
+
+
+def claims_of(text: str) -> tuple[ResourceClaim, ...]:
+    """The claims of a list as JSON. Raises ValueError."""
+    return msgspec.json.decode(text, type=_ClaimList).items or () if text else ()
+
+
+def users(
+    claims: Iterable[ResourceClaim], devices: Iterable[PublishedDevice]
+) -> frozenset[tuple[str, str, str]]:
+    """Namespace, name and uid of the pods for which some devices are reserved."""
+    chosen = {(device.driver, device.pool, device.device) for device in devices}
+    found: set[tuple[str, str, str]] = set()
+    for claim in claims:
+        status = claim.status or ClaimStatus()
+        results = () if status.allocation is None else status.allocation.devices.results or ()
+        if chosen.isdisjoint((entry.driver, entry.pool, entry.device) for entry in results):
+            continue
+        found.update(
+            (claim.metadata.namespace, user.name, user.uid)
+            for user in status.reserved_for or ()
+            if user.resource == "pods"
+        )
+    return frozenset(found)

@@ -1,0 +1,195 @@
+"""The DeviceTaintRule by which we take a device out, and what it says of us. Pure.
+
+A rule whose selector is empty taints every device of the cluster, and with NoExecute evicts every pod
+that uses one. So a selector has driver, pool and device, or there is no rule.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from functools import lru_cache
+
+import msgspec
+
+from accelwatch.action.intent import OwnerAnnotation
+from accelwatch_kubernetes.devices.drivers import PublishedDevice
+from accelwatch_kubernetes.marks.hold import HOLD, label_value
+from accelwatch_kubernetes.objects.metadata import Metadata
+from accelwatch_kubernetes.options import DeviceEffect, KubernetesOptions
+
+GROUP, RESOURCE = "resource.k8s.io", "devicetaintrules"
+# The newest first: where a server serves several, that is used.
+RULE_VERSIONS = ("v1", "v1beta2", "v1alpha3")
+MANAGED_BY = "app.kubernetes.io/managed-by"
+HUB = "accelwatch.io/hub"
+OURS = "accelwatch"
+_EVICTION = "EvictionInProgress"
+
+
+class DeviceHold(msgspec.Struct, frozen=True, kw_only=True):
+    """What the annotation of a rule says: of which node, for what, by whom, since when."""
+
+    node: str
+    # As the incident names the device.
+    device: str
+    incident: str
+    # Of the engine that wrote it; one with a greater one is never changed.
+    token: int
+    by: str
+    # Unix seconds, by our clock.
+    since: float
+    rule: str = ""
+    reason: str = ""
+
+    @property
+    def owner(self) -> OwnerAnnotation:
+        """In the words of the contract."""
+        return OwnerAnnotation(self.incident, self.token, self.by)
+
+    def text(self) -> str:
+        """As it stands in the annotation."""
+        return json.dumps(msgspec.to_builtins(self), separators=(",", ":"))
+
+
+class RuleSelector(msgspec.Struct, frozen=True, kw_only=True):
+    """Which devices a rule is about; what is missing matches all."""
+
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+
+
+class RuleTaint(msgspec.Struct, frozen=True, kw_only=True):
+    """The taint of a rule."""
+
+    key: str = ""
+    effect: str = ""
+
+
+class RuleSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a rule does to which devices."""
+
+    device_selector: RuleSelector | None = None
+    taint: RuleTaint = RuleTaint()
+
+
+class RuleCondition(msgspec.Struct, frozen=True, kw_only=True):
+    """What the eviction controller says of a rule."""
+
+    type: str = ""
+    message: str = ""
+
+
+class RuleStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom it evicts, or would evict."""
+
+    conditions: tuple[RuleCondition, ...] | None = ()
+
+
+class TaintRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A DeviceTaintRule."""
+
+    metadata: Metadata = Metadata()
+    spec: RuleSpec = RuleSpec()
+    status: RuleStatus = RuleStatus()
+
+    @property
+    def hold(self) -> DeviceHold | None:
+        """What its annotation says; None for a rule that is not ours."""
+        return _hold_in(self.metadata.annotations.get(HOLD, ""))
+
+    @property
+    def device(self) -> PublishedDevice | None:
+        """The device that it is about; None for one that is about several."""
+        selector = self.spec.device_selector or RuleSelector()
+        if not (selector.driver and selector.pool and selector.device):
+            return None
+        return PublishedDevice(selector.driver, selector.pool, selector.device)
+
+    @property
+    def eviction(self) -> str:
+        """What the server says of whom it evicts, or would evict; empty before it has counted."""
+        messages = (
+            entry.message for entry in self.status.conditions or () if entry.type == _EVICTION
+        )
+        return next(messages, "")
+
+
+class _RuleList(msgspec.Struct, frozen=True, kw_only=True):
+    items: tuple[TaintRule, ...] | None = ()
+
+
+_DECODER = msgspec.json.Decoder(_RuleList)
+
+
+@lru_cache(maxsize=256)
+def rules_of(text: str) -> tuple[TaintRule, ...]:
+    """The rules of a list as JSON. Raises ValueError."""
+    return (_DECODER.decode(text).items or ()) if text else ()
+
+
+@lru_cache(maxsize=4096)
+def _hold_in(text: str) -> DeviceHold | None:
+    try:
+        return msgspec.json.decode(text, type=DeviceHold) if text else None
+    except msgspec.DecodeError:
+        return None
+
+
+def rules_on(rules: Iterable[TaintRule], node: str, hub: str) -> tuple[TaintRule, ...]:
+    """Those of this hub for a node, the oldest first."""
+    ours = [
+        rule
+        for rule in rules
+        if rule.hold is not None and rule.hold.by == hub and rule.hold.node == node
+    ]
+    return tuple(sorted(ours, key=_age))
+
+
+def _age(rule: TaintRule) -> tuple[float, str]:
+    return (0.0 if rule.hold is None else rule.hold.since), rule.metadata.name
+
+
+def is_enforced(rule: TaintRule) -> bool:
+    """Whether a rule keeps pods from the device; one with the effect None only counts them."""
+    return rule.spec.taint.effect in (DeviceEffect.NO_SCHEDULE, DeviceEffect.NO_EXECUTE)
+
+
+def rule_name(device: PublishedDevice, hub: str) -> str:
+    """The same for the same device and hub, so that a rule is never there twice."""
+    identity = "\0".join((hub, device.driver, device.pool, device.device))
+    return f"accelwatch-{hashlib.sha256(identity.encode()).hexdigest()[:24]}"
+
+
+def new_rule(
+    device: PublishedDevice, hold: DeviceHold, options: KubernetesOptions, version: str
+) -> dict[str, object]:
+    """The rule as it is sent. Raises ValueError where it would be about more than one device."""
+    if not (device.driver and device.pool and device.device):
+        raise ValueError("a rule without driver, pool and device would taint other devices, too")
+    return {
+        "apiVersion": f"{GROUP}/{version}",
+        "kind": "DeviceTaintRule",
+        "metadata": {
+            "name": rule_name(device, options.hub),
+            "labels": {MANAGED_BY: OURS, HUB: label_value(options.hub) or OURS},
+            "annotations": {HOLD: hold.text()},
+        },
+        "spec": {
+            "deviceSelector": {
+                "driver": device.driver,
+                "pool": device.pool,
+                "device": device.device,
+            },
+            "taint": taint_of_rule(hold.rule, options),
+        },
+    }
+
+
+def taint_of_rule(rule: str, options: KubernetesOptions) -> dict[str, str]:
+    """The taint; when it was added is the server's to say."""
+    effect = DeviceEffect.NO_SCHEDULE if options.devices is None else options.devices.effect
+    taint = {"key": options.taint, "effect": effect.value}
+    if value := label_value(rule):
+        taint["value"] = value
+    return taint

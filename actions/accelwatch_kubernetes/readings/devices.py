@@ -1,0 +1,107 @@
+"""Our rules for devices, what drivers publish of a node, and who uses the devices that are out."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from accelwatch.action.intent import Intent, JobKey
+from accelwatch.kubernetes.errors import ApiError
+from accelwatch_kubernetes.answers import unavailable_if_unread
+from accelwatch_kubernetes.devices.claims import claims_of, users
+from accelwatch_kubernetes.devices.own_keys import RULES, SLICES, VERSION
+from accelwatch_kubernetes.devices.taint_rule import (
+    GROUP,
+    HUB,
+    MANAGED_BY,
+    OURS,
+    RESOURCE,
+    RULE_VERSIONS,
+    TaintRule,
+    rules_of,
+    rules_on,
+)
+from accelwatch_kubernetes.marks.hold import label_value
+from accelwatch_kubernetes.objects.resource_slice import SLICE_VERSIONS
+from accelwatch_kubernetes.readings.pods import pods_of_node, resolve_owners
+from accelwatch_kubernetes.rows import Access, Reading
+
+_NOT_FOUND = 404
+_EMPTY = '{"items":[]}'
+
+
+async def read_devices(access: Access, intent: Intent, _: Mapping[str, str]) -> Reading:
+    """What an intent about devices needs; nothing where the options leave devices alone."""
+    if access.options.devices is None:
+        return Reading()
+    version, rules = await read_rules(access)
+    query = {"fieldSelector": f"spec.nodeName={intent.node}"}
+    slices = await _listed(access, "resourceslices", SLICE_VERSIONS, query)
+    return Reading(own={VERSION: version, RULES: rules, SLICES: slices})
+
+
+async def read_rules(access: Access) -> tuple[str, str]:
+    """The version that serves rules, and ours as JSON. Raises ActionUnavailableError."""
+    version = await _served(access, RESOURCE, RULE_VERSIONS)
+    hub = label_value(access.options.hub) or OURS
+    query = {"labelSelector": f"{MANAGED_BY}={OURS},{HUB}={hub}"}
+    return version, await _listed(access, RESOURCE, (version,), query) if version else _EMPTY
+
+
+async def device_jobs(
+    access: Access, node: str, rules: Sequence[TaintRule]
+) -> tuple[JobKey, ...] | None:
+    """Jobs that use the devices of some rules of a node; None where nobody can tell which they are.
+
+    Raises ActionUnavailableError.
+    """
+    claims = claims_of(await _listed(access, "resourceclaims", SLICE_VERSIONS, {}))
+    reserved = users(claims, {rule.device for rule in rules if rule.device is not None})
+    if not reserved:
+        return ()
+    pods = {pod.uid: pod for pod in await pods_of_node(access, node)}
+    uids = {uid for _, _, uid in reserved}
+    if not uids <= pods.keys():
+        return None  # one that is not bound yet, or gone: its claim is released in a moment
+    using = [pods[uid] for uid in sorted(uids) if not pods[uid].is_over]
+    await resolve_owners(access, using)
+    jobs = (access.owners.job_of_pod(pod) for pod in using)
+    return tuple(sorted({job.key for job in jobs if job is not None}))
+
+
+async def _listed(
+    access: Access, resource: str, versions: Sequence[str], query: Mapping[str, str]
+) -> str:
+    version = await _served(access, resource, versions)
+    if not version:
+        return _EMPTY
+    with unavailable_if_unread():
+        try:
+            body = await access.client.get(f"/apis/{GROUP}/{version}/{resource}", query)
+        except ApiError as error:
+            if error.status == _NOT_FOUND:
+                access.versions.forget()
+            raise
+    return body.decode()
+
+
+async def _served(access: Access, resource: str, versions: Sequence[str]) -> str:
+    """The newest of some versions that has a resource; empty where none has."""
+    with unavailable_if_unread():
+        served = await access.versions.of_group(GROUP)
+        for version in versions:
+            if version in served and resource in await access.versions.resources(GROUP, version):
+                return version
+    return ""
+
+
+async def rules_by_node(access: Access) -> dict[str, tuple[TaintRule, ...]]:
+    """Our rules by node. Raises ActionUnavailableError."""
+    if access.options.devices is None:
+        return {}
+    _, text = await read_rules(access)
+    try:
+        rules = rules_of(text)
+    except msgspec.DecodeError:
+        return {}
+    nodes = {rule.hold.node for rule in rules if rule.hold is not None}
+    return {node: rules_on(rules, node, access.options.hub) for node in nodes}

@@ -1,0 +1,237 @@
+"""A device is taken out and given back on a cluster that runs, by the engine's own pursuits."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from accelwatch.action.contract import QuarantinesDevices
+from accelwatch.action.intent import IntentKind
+from accelwatch.action.observed import HoldState, NodeObservation
+from accelwatch.action.step import RefusalKind
+from accelwatch.kubernetes.client import KubernetesClient
+from accelwatch.kubernetes.errors import ApiError
+from accelwatch.kubernetes.server import Server
+from accelwatch.remediation.policy.state.pursued import PursuitResult
+from accelwatch_kubernetes import KubernetesAction
+from accelwatch_kubernetes.steps import TAINT_DEVICE, UNTAINT_DEVICE
+from accelwatch_lab.cluster.kubernetes.access import Account
+from support.kubernetes.action_on_cluster import (
+    Pursuits,
+    action_on,
+    change_node,
+    intent,
+    make_node,
+    node_of,
+    what_counts,
+)
+from support.kubernetes.devices import GPU_0, GPU_1, NVIDIA, resource_slice
+from support.kubernetes.served import ServedCluster
+
+RULES = "/apis/resource.k8s.io/v1/devicetaintrules"
+SLICES = "/apis/resource.k8s.io/v1/resourceslices"
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+PODS = "/api/v1/namespaces/default/pods"
+USER = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p1"},
+    "spec": {
+        "nodeName": "n1",
+        "automountServiceAccountToken": False,
+        "containers": [{"name": "main", "image": "example.com/train:1"}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimName": "c1"}],
+    },
+}
+RELEASE = IntentKind.RELEASE
+Object = dict[str, Any]
+Scenario = Callable[[KubernetesAction], Awaitable[None]]
+
+
+def run(cluster: ServedCluster, scenario: Scenario, effect: str = "NoSchedule") -> None:
+    """With a node that has two devices."""
+
+    async def all_of_it() -> None:
+        await make_node(cluster)
+        await cluster.ask("POST", SLICES, resource_slice())
+        async with action_on(cluster, devices={"effect": effect}) as action:
+            await scenario(action)
+
+    asyncio.run(all_of_it())
+
+
+async def rules_in(cluster: ServedCluster) -> list[Object]:
+    found: list[Object] = (await cluster.ask("GET", RULES))["items"]
+    return found
+
+
+async def shown(action: KubernetesAction) -> NodeObservation:
+    (found,) = [node for node in await action.observe_all() if node.name == "n1"]
+    return found
+
+
+def out(*devices: Any) -> Any:
+    return intent(IntentKind.QUARANTINE, devices=devices or (GPU_0,))
+
+
+def test_a_device_is_out_and_back(cluster: ServedCluster) -> None:
+    async def scenario(action: KubernetesAction) -> None:
+        assert isinstance(action, QuarantinesDevices)
+        assert action.quarantines_devices
+        before = await node_of(cluster)
+        pursuits = Pursuits(action)
+        wanted = out()
+        ended = await pursuits.pursue(wanted)
+        assert ended.result is PursuitResult.ACHIEVED, ended.text
+        assert pursuits.done(wanted) == [TAINT_DEVICE]
+        (rule,) = await rules_in(cluster)
+        selector = {"driver": NVIDIA, "pool": "n1", "device": "gpu-0"}
+        assert rule["spec"]["deviceSelector"] == selector
+        assert rule["spec"]["taint"]["effect"] == "NoSchedule"
+        seen = await shown(action)
+        assert (seen.hold_state, seen.quarantined_devices) == (HoldState.OURS, (GPU_0.id,))
+        assert seen.annotation == wanted.mark
+        assert seen.device_jobs == ()
+        assert ended.observed is not None
+        assert ended.observed.node is not None
+        assert ended.observed.node.quarantined_devices == (GPU_0.id,)
+
+        back = intent(RELEASE)
+        ended = await pursuits.pursue(back)
+        assert ended.result is PursuitResult.ACHIEVED, ended.text
+        assert pursuits.done(back) == [UNTAINT_DEVICE]
+        assert await rules_in(cluster) == []
+        assert (await shown(action)).hold_state is HoldState.OPEN
+        assert what_counts(await node_of(cluster)) == what_counts(before)
+
+    run(cluster, scenario)
+
+
+def test_a_second_device_and_then_the_whole_node(cluster: ServedCluster) -> None:
+    async def scenario(action: KubernetesAction) -> None:
+        pursuits = Pursuits(action)
+        await pursuits.pursue(out())
+        await pursuits.pursue(out(GPU_0, GPU_1))
+        assert len(await rules_in(cluster)) == 2
+        assert (await shown(action)).quarantined_devices == (GPU_0.id, GPU_1.id)
+        await pursuits.pursue(intent(IntentKind.QUARANTINE))
+        seen = await shown(action)
+        assert (seen.hold_state, seen.quarantined_devices) == (HoldState.OURS, ())
+        ended = await pursuits.pursue(intent(RELEASE))
+        assert ended.result is PursuitResult.ACHIEVED, ended.text
+        assert await rules_in(cluster) == []
+        assert (await shown(action)).hold_state is HoldState.OPEN
+
+    run(cluster, scenario)
+
+
+def test_who_deletes_our_rule_gives_the_device_back(cluster: ServedCluster) -> None:
+    async def scenario(action: KubernetesAction) -> None:
+        await Pursuits(action).pursue(out())
+        (rule,) = await rules_in(cluster)
+        await cluster.ask("DELETE", f"{RULES}/{rule['metadata']['name']}")
+        assert (await shown(action)).hold_state is HoldState.OPEN
+
+    run(cluster, scenario)
+
+
+def test_a_cordon_of_somebody_else_stays_when_the_device_is_given_back(
+    cluster: ServedCluster,
+) -> None:
+    async def scenario(action: KubernetesAction) -> None:
+        pursuits = Pursuits(action)
+        await pursuits.pursue(out())
+        await change_node(cluster, "n1", {"spec": {"unschedulable": True}})
+        assert (await shown(action)).hold_state is HoldState.OURS
+        ended = await pursuits.pursue(intent(IntentKind.QUARANTINE, incident="inc-1"))
+        assert ended.refusal is RefusalKind.NOT_ALLOWED
+        ended = await pursuits.pursue(intent(RELEASE))
+        assert ended.result is PursuitResult.ACHIEVED, ended.text
+        assert (await node_of(cluster))["spec"]["unschedulable"] is True
+        assert (await shown(action)).hold_state is HoldState.FOREIGN
+
+    run(cluster, scenario)
+
+
+def test_whose_the_device_is_is_known_once_a_pod_has_it(cluster: ServedCluster) -> None:
+    async def scenario(action: KubernetesAction) -> None:
+        await Pursuits(action).pursue(out())
+        request = {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
+        claim = {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {"name": "c1"},
+            "spec": {"devices": {"requests": [request]}},
+        }
+        await cluster.ask("POST", CLAIMS, claim)
+        assert (await shown(action)).device_jobs == ()
+        pod = await cluster.ask("POST", PODS, USER)
+        result = {"request": "gpu", "driver": NVIDIA, "pool": "n1", "device": "gpu-0"}
+        reserved = {"resource": "pods", "name": "p1", "uid": pod["metadata"]["uid"]}
+        status = {
+            "allocation": {"devices": {"results": [result]}},
+            "reservedFor": [reserved],
+        }
+        await cluster.ask("PATCH", f"{CLAIMS}/c1/status", {"status": status}, "merge-patch+json")
+        (job,) = (await shown(action)).device_jobs or ()
+        assert (job.cluster, job.id) == ("cluster", "default/Pod/p1")
+
+    run(cluster, scenario)
+
+
+def test_a_node_without_a_driver_says_what_remains(cluster: ServedCluster) -> None:
+    async def scenario(action: KubernetesAction) -> None:
+        await make_node(cluster, "n2")
+        plain = intent(IntentKind.QUARANTINE, "n2", devices=(GPU_0,))
+        ended = await Pursuits(action).pursue(plain)
+        assert ended.refusal is RefusalKind.IMPOSSIBLE
+        assert "n2 has no DRA driver" in ended.text
+        assert await rules_in(cluster) == []
+
+    run(cluster, scenario)
+
+
+def test_trap_06_a_rule_of_older_servers_is_refused_and_not_stored_empty(
+    cluster: ServedCluster,
+) -> None:
+    """A server drops selectors that it does not know: an empty one would taint every device."""
+
+    async def scenario(_: KubernetesAction) -> None:
+        access = cluster.access(Account.ADMIN)
+        server = Server(
+            base=access.url,
+            ca_file=str(access.ca_file),
+            token_file=str(cluster.token_file(Account.ADMIN)),
+        )
+        client = KubernetesClient(server)
+        old = {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "DeviceTaintRule",
+            "metadata": {"name": "old"},
+            "spec": {
+                "deviceSelector": {"selectors": [{"cel": {"expression": "true"}}]},
+                "taint": {"key": "example.com/x", "effect": "NoExecute"},
+            },
+        }
+        try:
+            with pytest.raises(ApiError) as refused:
+                await client.create(RULES, old)
+        finally:
+            await client.close()
+        assert refused.value.status == 400
+        assert await rules_in(cluster) == []
+
+    run(cluster, scenario)
+
+
+def test_effect_none_tells_whom_it_would_evict(cluster: ServedCluster) -> None:
+    async def scenario(action: KubernetesAction) -> None:
+        pursuits = Pursuits(action)
+        ended = await pursuits.pursue(out())
+        assert ended.refusal is RefusalKind.NOT_ALLOWED
+        (rule,) = await rules_in(cluster)
+        assert rule["spec"]["taint"]["effect"] == "None"
+        assert (await shown(action)).hold_state is HoldState.OPEN
+
+    run(cluster, scenario, effect="None")
