@@ -4,7 +4,10 @@ import asyncio
 
 import pytest
 
+from support.kubernetes.fixtures import cluster, real_servers, stand_in
 from support.processes.idle_loop import IdleLoop
+
+__all__ = ["cluster", "real_servers", "stand_in"]
 
 
 @pytest.fixture(autouse=True)
