@@ -3,7 +3,7 @@
 Of an owner only what leads further up is kept; an object never gets another owner or another uid.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -43,6 +43,8 @@ class PodJob(msgspec.Struct, frozen=True):
     key: JobKey
     user: str
     is_retried: bool = False
+    # Whether an object says who its user is, and not only the namespace.
+    is_annotated: bool = False
 
 
 class NodeJobs(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +64,8 @@ class OwnerIndex:
         self._cluster = cluster
         self._most = most
         self._owners: dict[str, Owner] = {}
+        # By the uid of a pod's controller: the job of all pods that it makes, None where that is none.
+        self._jobs: dict[str, PodJob | None] = {}
 
     def add(self, reference: OwnerReference, namespace: str, metadata: Metadata | None) -> None:
         """What was read of an owner; None where it is gone, or may not be read: kept by its name."""
@@ -81,6 +85,7 @@ class OwnerIndex:
         while len(self._owners) >= self._most:
             # The oldest: it is read again if any of its pods is left.
             del self._owners[next(iter(self._owners))]
+            self._jobs.clear()
         self._owners[reference.uid] = owner
 
     def missing(self, pods: Iterable[Pod]) -> dict[str, tuple[str, OwnerReference]]:
@@ -96,8 +101,10 @@ class OwnerIndex:
         if not _has_job(pod):
             return None
         reference = first_reference(pod)
+        if reference is None or reference.uid in self._jobs:
+            return None
         for _ in range(MOST_STEPS):
-            if reference is None or not kind_of(reference.api_version, reference.kind).versions:
+            if reference is None or not kind_of(reference.api_version, reference.kind).has_row:
                 return None
             owner = self._owners.get(reference.uid)
             if owner is None:
@@ -107,29 +114,48 @@ class OwnerIndex:
 
     def job_of_pod(self, pod: Pod) -> PodJob | None:
         """Its job; None for a pod that has none, and while an owner was not read yet."""
-        if not _has_job(pod) or self._unread(pod) is not None:
+        if not _has_job(pod):
             return None
-        owners = list(self._above(pod))
-        jobs = [owner for owner in owners if owner.kind.is_job]
-        if owners and not jobs:
-            return None  # a DaemonSet's
-        in_table = [owner for owner in jobs if owner.kind.has_row]
-        top = (in_table or jobs or [_bare(pod)])[-1]
-        users = [owner.user for owner in reversed(owners) if owner.user]
-        own = pod.metadata.annotations.get(USER, "")
-        key = JobKey(self._cluster, f"{top.namespace}/{top.kind.name}/{top.name}", top.created)
-        retried = any(owner.is_retried for owner in owners) or top.is_retried
-        return PodJob(key, users[0] if users else own or top.namespace, retried)
-
-    def _above(self, pod: Pod) -> Iterator[Owner]:
-        """From the nearest; those of kinds that have no row are kept by their names."""
         reference = first_reference(pod)
+        if reference is None:
+            return self._job_of(_bare(pod), ())
+        if reference.uid not in self._jobs:
+            if self._unread(pod) is not None:
+                return None
+            if len(self._jobs) >= self._most:
+                # Controllers of kinds without a row are here too; what is needed is found again.
+                self._jobs.clear()
+            self._jobs[reference.uid] = self._job_above(reference, pod.metadata.namespace)
+        job, own = self._jobs[reference.uid], pod.metadata.annotations.get(USER, "")
+        if job is None or job.is_annotated or not own:
+            return job
+        return PodJob(job.key, own, job.is_retried)
+
+    def _job_above(self, reference: OwnerReference, namespace: str) -> PodJob | None:
+        """Of the pods that an object makes; None for those of a DaemonSet."""
+        owners = list(self._above(reference, namespace))
+        jobs = [owner for owner in owners if owner.kind.is_job]
+        in_table = [owner for owner in jobs if owner.kind.has_row]
+        return self._job_of((in_table or jobs)[-1], owners) if jobs else None
+
+    def _job_of(self, job: Owner, owners: Sequence[Owner]) -> PodJob:
+        users = [owner.user for owner in (*reversed(owners), job) if owner.user]
+        return PodJob(
+            JobKey(self._cluster, f"{job.namespace}/{job.kind.name}/{job.name}", job.created),
+            users[0] if users else job.namespace,
+            any(owner.is_retried for owner in (*owners, job)),
+            is_annotated=bool(users),
+        )
+
+    def _above(self, first: OwnerReference, namespace: str) -> Iterator[Owner]:
+        """From the nearest; those of kinds that have no row are kept by their names."""
+        reference: OwnerReference | None = first
         for _ in range(MOST_STEPS):
             if reference is None:
                 return
             owner = self._owners.get(reference.uid) or Owner(
                 kind=kind_of(reference.api_version, reference.kind),
-                namespace=pod.metadata.namespace,
+                namespace=namespace,
                 name=reference.name,
             )
             yield owner
@@ -197,5 +223,6 @@ def _bare(pod: Pod) -> Owner:
         namespace=metadata.namespace,
         name=metadata.name,
         created=metadata.created,
+        user=metadata.annotations.get(USER, ""),
         is_retried=metadata.annotations.get(RETRY) == "true",
     )

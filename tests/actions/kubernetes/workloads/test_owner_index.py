@@ -218,3 +218,26 @@ def test_jobs_of_a_node_with_their_users_and_who_wants_them_again() -> None:
     assert [key.id for key in by_node["n1"].restartable] == ["ml/Job/again"]
     assert by_node["n1"].owners == {"ml/Job/again": "ada", "ml/Job/once": "ml"}
     assert [key.id for key in by_node["n2"].jobs] == ["ml/Job/again"]
+
+
+def test_a_pod_may_say_who_its_user_is_where_its_owner_does_not() -> None:
+    index = _index(workload("batch/v1", "Job", "j"))
+    plain = pod_of(pod("a", owner=("batch/v1", "Job", "j")))
+    annotated = pod_of(pod("b", owner=("batch/v1", "Job", "j"), annotations={USER: "ada"}))
+    jobs = [index.job_of_pod(those) for those in (plain, annotated, plain)]
+    assert [job.user for job in jobs if job is not None] == ["ml", "ada", "ml"]
+    owned = _index(workload("batch/v1", "Job", "j", annotations={USER: "bob"}))
+    job = owned.job_of_pod(annotated)
+    assert job is not None
+    assert job.user == "bob"
+
+
+def test_a_job_is_not_known_any_more_once_its_owner_was_dropped() -> None:
+    index = _index(workload("batch/v1", "Job", "j0"), most=1)
+    those = pod_of(pod(owner=("batch/v1", "Job", "j0")))
+    assert index.job_of_pod(those) is not None
+    other = workload("batch/v1", "Job", "j1")
+    reference = msgspec.convert(controller(other), OwnerReference)
+    index.add(reference, "ml", msgspec.convert(other["metadata"], Metadata))
+    assert set(index.missing([those])) == {"uid-of-j0"}
+    assert index.job_of_pod(those) is None
