@@ -35,6 +35,7 @@ from accelwatch_kubernetes.recovering import recovered
 from accelwatch_kubernetes.rows import Access
 from accelwatch_kubernetes.scene import scene_of
 from accelwatch_kubernetes.tables import EFFECTS, PROPOSALS, READINGS
+from accelwatch_kubernetes.workloads.checkpoints import Checkpoints
 from accelwatch_kubernetes.workloads.owner_index import OwnerIndex
 
 
@@ -54,6 +55,7 @@ class KubernetesAction:
             client=client,
             nodes=NodeReader(client, self._cache.put_node),
             power=PowerSwitch(options, context.clock),
+            checkpoints=Checkpoints(options.checkpoints),
             owners=OwnerIndex(context.name),
             answering=AnswerTimes(context.clock),
             versions=ServedVersions(client, context.clock),
@@ -141,5 +143,6 @@ class KubernetesAction:
     async def close(self) -> None:
         """Give the connections back, and stop following."""
         self._access.power.close()
+        self._access.checkpoints.close()
         await self._client.close()
         await self._cache.close()

@@ -8,9 +8,11 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from accelwatch.action.checkpoint_options import CheckpointOptions
 from accelwatch.action.power_switch import check_power
 from accelwatch.base.errors import ConfigError
 from accelwatch.kubernetes.server import ServerOptions
+from accelwatch_kubernetes import checkpoint_patterns
 from accelwatch_kubernetes.drain_rules import DrainRule, platform_namespaces
 
 # A qualified name of Kubernetes: a DNS subdomain, `/`, and a name of at most 63 characters.
@@ -63,6 +65,8 @@ class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     protected_namespaces: list[_Text] = msgspec.field(default_factory=platform_namespaces)
     # How pods leave a node that is drained; the first that fits counts, without one they are evicted.
     drain: list[DrainRule] = []
+    # Where the newest checkpoint of a job is looked for: by it two deaths are known to be the same.
+    checkpoints: CheckpointOptions | None = None
     # Command that powers a node off; `{node}` stands for its name.
     power_off: _Argv = []
     # Command that ends with 0 when a node has no power, and with 1 when it has.
@@ -70,6 +74,7 @@ class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     power_timeout_s: Annotated[float, Meta(gt=0.0, le=600.0)] = 60.0
 
     def __post_init__(self) -> None:
+        checkpoint_patterns.check(self.checkpoints)
         for key, value in (("taint", self.taint), ("spare_taint", self.spare_taint)):
             if not _QUALIFIED.fullmatch(value):
                 raise ConfigError(f"{key}: expected DOMAIN/NAME, such as accelwatch.io/quarantine")

@@ -23,6 +23,7 @@ from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.power import PowerSwitch
 from accelwatch_kubernetes.reader import NodeReader
 from accelwatch_kubernetes.scene import Scene
+from accelwatch_kubernetes.workloads.checkpoints import Checkpoints
 from accelwatch_kubernetes.workloads.owner_index import OwnerIndex
 
 
@@ -36,6 +37,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     client: KubernetesClient
     nodes: NodeReader
     power: PowerSwitch
+    checkpoints: Checkpoints
     # What pods belong to, as far as it was read.
     owners: OwnerIndex
     # Since when the kubelets of fenced nodes answer.

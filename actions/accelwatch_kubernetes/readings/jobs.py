@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from accelwatch.action.intent import Intent
+from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import HoldState
 from accelwatch_kubernetes.drain.job_view import (
     BAD_NODES,
@@ -25,10 +25,14 @@ from accelwatch_kubernetes.readings.evictions import verdicts
 from accelwatch_kubernetes.readings.pods import lineage_of_job, pods_of_job, pods_text
 from accelwatch_kubernetes.rows import Access, Reading
 from accelwatch_kubernetes.scene import NODE
+from accelwatch_kubernetes.workloads.checkpoints import with_checkpoints
 from accelwatch_kubernetes.workloads.consequences import consequences
 from accelwatch_kubernetes.workloads.kinds.outcome import Cause, Departure
 from accelwatch_kubernetes.workloads.lineage import lineage_of
 from accelwatch_kubernetes.workloads.observed_job import observed_job
+
+# Where the job may start again from one.
+_WITH_CHECKPOINTS = (IntentKind.MOVE_JOB, IntentKind.FOLLOW_JOB)
 
 
 async def read_job(access: Access, intent: Intent, _: Mapping[str, str]) -> Reading:
@@ -45,6 +49,9 @@ async def _job(access: Access, intent: Intent) -> tuple[Reading, list[Pod]]:
     first = sorted(pods, key=lambda pod: (pod.is_over, pod.node not in intent.avoided))
     lineage = await lineage_of_job(access, intent.job, first)
     job = observed_job(intent.job, lineage_of(lineage), pods)
+    if intent.kind in _WITH_CHECKPOINTS:
+        searched = await access.checkpoints.search(intent.job)
+        job = with_checkpoints(job, searched, access.options.checkpoints)
     return Reading(own={PODS: pods_text(pods), LINEAGE: lineage}, job=job), pods
 
 

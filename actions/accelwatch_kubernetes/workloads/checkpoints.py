@@ -5,37 +5,19 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
-from accelwatch.action import checkpoint_options
 from accelwatch.action.checkpoint_options import CheckpointOptions
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import JobObservation
-from accelwatch.base.errors import ConfigError
 from accelwatch.processes.command import run
+from accelwatch_kubernetes.checkpoint_patterns import of_namespace
 from accelwatch_kubernetes.workloads.lineage import name_of
 
-# In the pattern, besides the placeholders that every action has.
-NAMESPACE = "{namespace}"
 # For the search of a checkpoint; what is not searched in time is not known.
 _SEARCH_S = 5.0
 # A file system that hangs keeps one thread for `_SEARCH_S`; searches of other jobs wait their turn.
 _AT_ONCE = 4
 # Two paths.
 _MAX_BYTES = 64 << 10
-
-
-def check(options: CheckpointOptions | None) -> None:
-    """Raises ConfigError for what is wrong, naming the key."""
-    if options is None:
-        return
-    checkpoint_options.check(_within(options, "namespace"))
-    if options.earlier:
-        raise ConfigError("checkpoints.earlier: nothing tells a job here from which one to start")
-
-
-def _within(options: CheckpointOptions, namespace: str) -> CheckpointOptions:
-    """With the namespace in place: jobs of two namespaces may have the same name."""
-    pattern = options.pattern.replace(NAMESPACE, namespace)
-    return msgspec.structs.replace(options, pattern=pattern)
 
 
 class Checkpoints:
@@ -50,7 +32,7 @@ class Checkpoints:
         name = name_of(key)
         if self._options is None or name is None:
             return ""
-        argv = _within(self._options, name.namespace).search(name.name)
+        argv = of_namespace(self._options, name.namespace).search(name.name)
         loop = asyncio.get_running_loop()
         result = await loop.run_in_executor(
             self._pool, lambda: run(argv, timeout_s=_SEARCH_S, max_bytes=_MAX_BYTES)
@@ -70,5 +52,5 @@ def with_checkpoints(
     if options is None or name is None or not searched:
         return observation
     checkpoint, _ = options.read(searched)
-    step = _within(options, name.namespace).step_of(name.name, checkpoint)
+    step = of_namespace(options, name.namespace).step_of(name.name, checkpoint)
     return msgspec.structs.replace(observation, checkpoint=checkpoint, step=step)
