@@ -15,7 +15,7 @@ from accelwatch_kubernetes.objects.workload import Workload, version_of
 from accelwatch_kubernetes.rows import Access
 from accelwatch_kubernetes.workloads.kinds.batch_kinds import KUEUE_WORKLOAD
 from accelwatch_kubernetes.workloads.kinds.table import kind_named, kind_of
-from accelwatch_kubernetes.workloads.lineage import QUEUE, JobName, lineage_text, name_of
+from accelwatch_kubernetes.workloads.lineage import QUEUE, JobName, lineage_text, name_of, stub_of
 from accelwatch_kubernetes.workloads.owner_index import MOST_STEPS, controller_of, first_reference
 
 _PAGE = "500"
@@ -139,6 +139,7 @@ async def _chain(access: Access, name: JobName, pods: Sequence[Pod]) -> list[byt
             break
         body = await _object(access, name.namespace, reference)
         if body is None:
+            chain.append(stub_of(reference, name.namespace))
             break
         chain.append(body)
         reference = controller_of(msgspec.json.decode(body, type=_AnyObject).metadata)
