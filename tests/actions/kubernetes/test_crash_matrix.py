@@ -214,7 +214,7 @@ async def killed_and_begun_again(
 
 
 @pytest.mark.parametrize(("kind", "point", "late_s"), CASES)
-def test_trap_7_a_killed_engine_goes_on_without_harm(
+def test_trap_07_a_killed_engine_goes_on_without_harm(
     cluster: ServedCluster, kind: IntentKind, point: Point, late_s: float
 ) -> None:
     async def run() -> None:
@@ -254,7 +254,7 @@ def test_a_killed_engine_forgets_no_taint(cluster: ServedCluster, point: Point) 
 
 
 @pytest.mark.parametrize("point", [Point.AFTER_EFFECT, Point.AFTER_TOLD, Point.AFTER_OBSERVED])
-def test_trap_3_who_frees_the_node_while_nobody_runs_keeps_it(
+def test_trap_03_who_frees_the_node_while_nobody_runs_keeps_it(
     cluster: ServedCluster, point: Point
 ) -> None:
     """By the taint alone: the annotation says that it was held, whatever the journal has come to."""
@@ -271,7 +271,7 @@ def test_trap_3_who_frees_the_node_while_nobody_runs_keeps_it(
     asyncio.run(run())
 
 
-def test_trap_1_who_cordons_while_nobody_runs_has_the_node(cluster: ServedCluster) -> None:
+def test_trap_01_who_cordons_while_nobody_runs_has_the_node(cluster: ServedCluster) -> None:
     async def cordon() -> None:
         await change_node(cluster, "n1", {"spec": {"unschedulable": True}})
 

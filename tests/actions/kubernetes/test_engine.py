@@ -113,7 +113,7 @@ def test_a_hub_that_starts_anew_releases_what_it_held(
     asyncio.run(run())
 
 
-def test_trap_3_a_taint_that_a_person_removes_is_not_set_again(
+def test_trap_03_a_taint_that_a_person_removes_is_not_set_again(
     cluster: ServedCluster, tmp_path: Path
 ) -> None:
     async def run() -> None:
@@ -129,7 +129,7 @@ def test_trap_3_a_taint_that_a_person_removes_is_not_set_again(
     asyncio.run(run())
 
 
-def test_trap_3_an_uncordon_ends_it_and_our_taint_goes_with_it(
+def test_trap_03_an_uncordon_ends_it_and_our_taint_goes_with_it(
     cluster: ServedCluster, tmp_path: Path
 ) -> None:
     async def run() -> None:
@@ -195,5 +195,27 @@ def test_a_fault_while_the_server_is_away_is_acted_upon_when_it_is_back(
             await asyncio.sleep(1.0)
             stand_in.start_api_server()
             await until(stand_in, is_tainted)
+
+    asyncio.run(run())
+
+
+def test_trap_04_a_fault_that_is_over_before_the_server_is_back_taints_nothing(
+    stand_in: StandInCluster, tmp_path: Path
+) -> None:
+    async def run() -> None:
+        await make_node(stand_in)
+        async with hub_on(stand_in, tmp_path) as (site, remedies):
+            stand_in.kill_api_server()
+            site.watts = BAD_W
+            await stage(remedies, Stage.SUSPECT)
+            site.watts = WELL_W
+            await stage(remedies, None)
+            stand_in.start_api_server()
+            stand_in.server.log.clear()
+            async with asyncio.timeout(60):
+                while not stand_in.server.log.entries:
+                    await asyncio.sleep(0.1)
+            await asyncio.sleep(2.0)
+            assert stand_in.server.log.writes("/nodes/") == []
 
     asyncio.run(run())

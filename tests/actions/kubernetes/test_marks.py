@@ -120,7 +120,7 @@ def test_a_release_keeps_what_others_added_meanwhile() -> None:
     assert state(after) is HoldState.FOREIGN
 
 
-def test_trap_1_a_cordon_that_was_there_before_stays() -> None:
+def test_trap_01_a_cordon_that_was_there_before_stays() -> None:
     """It is not ours to hold; and where it came meanwhile, a release does not end it."""
     assert state(node(cordoned=True)) is HoldState.FOREIGN
     late = quarantined(node())
@@ -256,7 +256,7 @@ def test_what_is_seen_of_a_node() -> None:
     assert (seen.annotation.incident, seen.annotation.token) == ("inc-1", 3)
 
 
-def test_trap_3_what_is_undone_of_a_hold_is_seen() -> None:
+def test_trap_03_what_is_undone_of_a_hold_is_seen() -> None:
     document = quarantined(node(), CORDON)
     assert observed_node(parsed(document), CORDON).undone == ""
     document["spec"].pop("unschedulable")

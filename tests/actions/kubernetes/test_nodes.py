@@ -118,7 +118,7 @@ def test_trap_14_what_somebody_writes_in_the_same_moment_stays(cluster: ServedCl
     asyncio.run(run())
 
 
-def test_trap_1_who_cordons_in_the_same_moment_has_the_node(cluster: ServedCluster) -> None:
+def test_trap_01_who_cordons_in_the_same_moment_has_the_node(cluster: ServedCluster) -> None:
     async def cordon() -> None:
         await change_node(cluster, "n1", {"spec": {"unschedulable": True}})
 
@@ -134,7 +134,7 @@ def test_trap_1_who_cordons_in_the_same_moment_has_the_node(cluster: ServedClust
     asyncio.run(run())
 
 
-def test_trap_3_who_removes_the_taint_right_after_us_ends_it(cluster: ServedCluster) -> None:
+def test_trap_03_who_removes_the_taint_right_after_us_ends_it(cluster: ServedCluster) -> None:
     async def remove() -> None:
         there = await node_of(cluster)
         left = [taint for taint in there["spec"]["taints"] if taint["key"] != OURS]

@@ -56,7 +56,7 @@ def test_a_node_that_we_hold_is_out() -> None:
     assert isinstance(propose_quarantine(intent(), scene(quarantined(node()))), Achieved)
 
 
-def test_trap_2_a_second_event_finds_the_node_held_and_the_first_ends_only_its_own() -> None:
+def test_trap_02_a_second_event_finds_the_node_held_and_the_first_ends_only_its_own() -> None:
     shown = scene(quarantined(node()))
     second = propose_quarantine(intent(incident="inc-2"), shown)
     assert isinstance(second, Achieved)
@@ -64,7 +64,7 @@ def test_trap_2_a_second_event_finds_the_node_held_and_the_first_ends_only_its_o
     assert refusal(propose_release(intent(RELEASE, incident="inc-2"), shown)) is RefusalKind.FOREIGN
 
 
-def test_trap_1_a_foreign_cordon_is_neither_taken_nor_undone() -> None:
+def test_trap_01_a_foreign_cordon_is_neither_taken_nor_undone() -> None:
     shown = scene(node(cordoned=True))
     assert refusal(propose_quarantine(intent(), shown)) is RefusalKind.FOREIGN
     released = propose_release(intent(RELEASE), shown)
@@ -78,14 +78,14 @@ def test_a_foreign_taint_is_neither_taken_nor_undone() -> None:
     assert isinstance(propose_release(intent(RELEASE), shown), Achieved)
 
 
-def test_trap_3_who_removes_our_taint_ends_it() -> None:
+def test_trap_03_who_removes_our_taint_ends_it() -> None:
     proposal = propose_quarantine(intent(), scene(half_removed()))
     assert refusal(proposal) is RefusalKind.OVERRIDDEN
     assert isinstance(proposal, Refusal)
     assert "removed by another person" in proposal.text
 
 
-def test_trap_3_who_uncordons_ends_it() -> None:
+def test_trap_03_who_uncordons_ends_it() -> None:
     document = quarantined(node(), CORDON)
     document["spec"].pop("unschedulable")
     proposal = propose_quarantine(intent(), scene(document, CORDON))
@@ -154,7 +154,7 @@ def outcome(kind: str, document: Object | None) -> Recovery:
     return recovered(started, EFFECTS[kind], scene(document))
 
 
-def test_trap_7_what_a_crash_left_is_known_by_what_stands_on_the_node() -> None:
+def test_trap_07_what_a_crash_left_is_known_by_what_stands_on_the_node() -> None:
     held, free = quarantined(node()), node()
     assert outcome(TAINT, held) is Recovery.DONE
     assert outcome(TAINT, half_removed()) is Recovery.DONE, "somebody has ended it since"
