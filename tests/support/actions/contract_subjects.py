@@ -1,5 +1,6 @@
 """The actions that the contract is asked of: one that is added here has every test of the folder."""
 
+import json
 import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,9 +19,13 @@ from accelwatch.action.observed import (
 )
 from accelwatch.action.step import ReportStatus, Step
 from accelwatch.base.clock import ManualClock
+from accelwatch_kubernetes import KubernetesAction
+from accelwatch_kubernetes.marks.patches import hold_patch, new_hold
 from accelwatch_script import ScriptAction
 from accelwatch_script.settings import NEVER_CALLED
 from accelwatch_slurm import SlurmAction
+from support.kubernetes.nodes import OPTIONS, Object, parsed, stored
+from support.kubernetes.nodes import node as cluster_node
 
 NOW = 1795355600.0
 FIXTURES = Path(__file__).parents[3] / "fixtures"
@@ -241,6 +246,103 @@ def _script_steps() -> Sequence[Step]:
     return [*steps, msgspec.structs.replace(steps[-1], kind="reboot", precondition=before)]
 
 
+# Kubernetes
+
+_IDLE = {"key": "accelwatch.io/spare", "effect": "NoSchedule"}
+_KEY_THERE = JobKey("cluster", "ml/Job/trainer", 1795355571.0)
+
+
+def _kubernetes(folder: Path | None) -> Action:
+    """Nobody listens at the discard port of this machine."""
+    power = f"{folder or '/nonexistent'}/power"
+    options: dict[str, object] = {
+        "server": {"api_server": "http://127.0.0.1:9"},
+        "power_off": [power, "off", "{node}"],
+        "power_state": [power, "state", "{node}"],
+        "power_timeout_s": 0.2,
+    }
+    context = ActionContext(name="cluster", options=options, clock=ManualClock(wall=NOW))
+    return KubernetesAction(context)
+
+
+def _held(ready: str) -> Object:
+    """A node that we hold."""
+    before = cluster_node("n1", ready=ready)
+    hold = new_hold(
+        parsed(before), OPTIONS, incident="inc-1", token=1, since=NOW, rule="r", reason="x"
+    )
+    return stored(before, hold_patch(parsed(before), hold, OPTIONS))
+
+
+def _nodes() -> Sequence[Object | None]:
+    half = _held("True")
+    half["spec"].pop("taints")
+    return [
+        None,
+        cluster_node("n1"),
+        cluster_node("n1", ready="Unknown"),
+        cluster_node("n1", cordoned=True),
+        cluster_node("n1", deleting=True),
+        cluster_node("n1", taints=[_IDLE]),
+        _held("True"),
+        _held("Unknown"),
+        half,
+    ]
+
+
+def _kubernetes_situations() -> Sequence[tuple[Intent, Observed]]:
+    jobs = [
+        None,
+        *(
+            JobObservation(key=_KEY_THERE, state=state, nodes=("n1", "n2"), requeueable=True)
+            for state in JobState
+        ),
+    ]
+    return [
+        (
+            intent(kind, job=_KEY_THERE, spare=spare, bad_nodes=("n1",)),
+            Observed(time=NOW, job=job, own=own),
+        )
+        for kind in IntentKind
+        for document in _nodes()
+        for job in (jobs if kind in _OF_JOBS else jobs[:1])
+        for spare in ("", "s1")
+        for own in [_own(document, spare)]
+    ]
+
+
+def _own(document: Object | None, spare: str) -> dict[str, str]:
+    own = {} if document is None else {"node": json.dumps(document)}
+    return own | ({"spare": json.dumps(cluster_node("s1", taints=[_IDLE]))} if spare else {})
+
+
+def _kubernetes_foreign() -> Sequence[tuple[Intent, Observed]]:
+    cordoned = json.dumps(cluster_node("n1", cordoned=True))
+    observed = Observed(time=NOW, own={"node": cordoned, "spare": cordoned})
+    kinds = (IntentKind.QUARANTINE, IntentKind.DRAW_SPARE)
+    return [(intent(kind, spare="n1"), observed) for kind in kinds]
+
+
+def _kubernetes_steps() -> Sequence[Step]:
+    arguments = {
+        "node": "n1",
+        "incident": "inc-1",
+        "rule": "r",
+        "reason": "x",
+        "job": "ml/Job/trainer",
+        "namespace": "ml",
+        "pod": "trainer-0",
+        "path": "/apis/batch/v1/namespaces/ml/jobs/trainer",
+        "patch": "{}",
+        "proof": "its power is off",
+    }
+    before = {"uid": "uid-of-n1", "version": "7"}
+    return [
+        Step(kind=kind, arguments=arguments, precondition=before, text=kind)
+        for kind in _kubernetes(None).steps
+    ]
+
+
 SUBJECTS = [
     Subject(
         "slurm",
@@ -249,6 +351,14 @@ SUBJECTS = [
         _slurm_situations,
         _slurm_foreign,
         _slurm_steps,
+    ),
+    Subject(
+        "kubernetes",
+        _kubernetes,
+        ("power",),
+        _kubernetes_situations,
+        _kubernetes_foreign,
+        _kubernetes_steps,
     ),
     Subject(
         "script",
