@@ -24,6 +24,7 @@ from accelwatch.kubernetes.versions import ServedVersions
 from accelwatch.plugins.options import checked
 from accelwatch_kubernetes.answering import AnswerTimes
 from accelwatch_kubernetes.cache.cluster_cache import ClusterCache
+from accelwatch_kubernetes.devices.taint_rule import labels_of
 from accelwatch_kubernetes.marks.hold import HOLD
 from accelwatch_kubernetes.observer import Observer
 from accelwatch_kubernetes.options import KubernetesOptions
@@ -135,9 +136,16 @@ class KubernetesAction:
         """The command that gives a node back, as a person types it."""
         name, options = shlex.quote(node), self._options
         uncordon = f" && kubectl uncordon {name}" if options.cordon else ""
+        if options.devices is not None:
+            selector = ",".join(
+                f"{key}={text}" for key, text in labels_of(node, options.hub).items()
+            )
+            rules = f"; kubectl delete devicetaintrules -l {selector}"
+        else:
+            rules = ""
         return (
             f"kubectl taint nodes {name} {options.taint}- && "
-            f"kubectl annotate node {name} {HOLD}-{uncordon}"
+            f"kubectl annotate node {name} {HOLD}-{uncordon}{rules}"
         )
 
     async def close(self) -> None:

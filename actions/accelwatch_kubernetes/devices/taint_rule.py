@@ -21,7 +21,7 @@ GROUP, RESOURCE = "resource.k8s.io", "devicetaintrules"
 # The newest first: where a server serves several, that is used.
 RULE_VERSIONS = ("v1", "v1beta2", "v1alpha3")
 MANAGED_BY = "app.kubernetes.io/managed-by"
-HUB = "accelwatch.io/hub"
+HUB, NODE_LABEL = "accelwatch.io/hub", "accelwatch.io/node"
 OURS = "accelwatch"
 _EVICTION = "EvictionInProgress"
 
@@ -172,7 +172,7 @@ def new_rule(
         "kind": "DeviceTaintRule",
         "metadata": {
             "name": rule_name(device, options.hub),
-            "labels": {MANAGED_BY: OURS, HUB: label_value(options.hub) or OURS},
+            "labels": labels_of(hold.node, options.hub),
             "annotations": {HOLD: hold.text()},
         },
         "spec": {
@@ -184,6 +184,11 @@ def new_rule(
             "taint": taint_of_rule(hold.rule, options),
         },
     }
+
+
+def labels_of(node: str, hub: str) -> dict[str, str]:
+    """By which our rules of a node are selected; of a long name the value is its beginning."""
+    return {MANAGED_BY: OURS, HUB: label_value(hub) or OURS, NODE_LABEL: label_value(node)}
 
 
 def taint_of_rule(rule: str, options: KubernetesOptions) -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from accelwatch.action.contract import ActionContext
 from accelwatch.action.intent import DeviceKey, IntentKind
 from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.action.step import (
@@ -17,6 +18,7 @@ from accelwatch.action.step import (
     StartedStep,
     Step,
 )
+from accelwatch_kubernetes import KubernetesAction
 from accelwatch_kubernetes.devices.claims import claims_of, users
 from accelwatch_kubernetes.devices.drivers import PublishedDevice, published
 from accelwatch_kubernetes.devices.observed import with_quarantined_devices
@@ -394,6 +396,22 @@ def test_after_a_crash_what_is_seen_decides() -> None:
     another = ours()
     another["metadata"]["uid"] = "made-since"
     assert recovery(removing, another) is Recovery.DONE
+
+
+def test_the_command_of_a_person_gives_devices_back_as_well() -> None:
+    server = {"api_server": "https://k8s.example:6443"}
+
+    def command(**more: Any) -> str:
+        options = {"server": server, **more}
+        return KubernetesAction(ActionContext(name="c", options=options)).release_command("n1")
+
+    assert "devicetaintrules" not in command()
+    selector = (
+        "-l app.kubernetes.io/managed-by=accelwatch,accelwatch.io/hub=west,accelwatch.io/node=n1"
+    )
+    assert command(devices={}, hub="west").endswith(f"; kubectl delete devicetaintrules {selector}")
+    labels = new_rule(FIRST, HOLD, OPTIONS, "v1")["metadata"]["labels"]  # type: ignore[index]
+    assert labels["accelwatch.io/node"] == "n1"
 
 
 def test_a_rule_is_known_again_by_its_name() -> None:
