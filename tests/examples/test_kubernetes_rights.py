@@ -6,7 +6,17 @@ from typing import Any
 import pytest
 import yaml
 
-from support.kubernetes.permissions import ACTION, HUB, REQUESTS, STATUS, calls, granted, needed
+from accelwatch_kubernetes.permissions import NEEDED
+from support.kubernetes.permissions import (
+    ACTION,
+    HUB,
+    REQUESTS,
+    STATUS,
+    Permission,
+    calls,
+    granted,
+    needed,
+)
 
 
 def objects(file: Path) -> list[dict[str, Any]]:
@@ -46,6 +56,14 @@ def test_roles_are_bound_to_the_hubs_account_and_to_nobody_else(examples: Path, 
     assert {(one["roleRef"]["kind"], one["roleRef"]["name"]) for one in bindings} == roles
     account = {"kind": "ServiceAccount", "name": "accelwatch-hub", "namespace": "accelwatch"}
     assert all(one["subjects"] == [account] for one in bindings)
+
+
+def test_what_the_action_asks_about_itself_is_what_it_sends() -> None:
+    asked = {
+        Permission(one.group, f"{one.resource}/{one.subresource}".rstrip("/"), one.verb)
+        for one in NEEDED
+    }
+    assert asked <= needed(ACTION)
 
 
 def test_a_hub_that_only_looks_may_change_nothing() -> None:
