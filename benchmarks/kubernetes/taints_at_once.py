@@ -51,8 +51,8 @@ from faults_at_once import (
 )
 
 TAINT = "accelwatch.io/quarantine"
-# After the last taint that the budget allows: whatever came beside it has come by then.
-AFTERWARDS_S = 10.0
+# Without another taint for so long, all is decided and done.
+QUIET_S = 10.0
 GOALS = {
     "fault -> taint visible, p99_s": 1.5,
     "1,000 nodes at once, patches/s": 100.0,
@@ -237,7 +237,10 @@ async def _braked(cluster: Cluster, limits: Breaker) -> dict[str, object]:
     hub = Hub(cluster.folder, 1000, BOUNDED, limits)
     async with hub.running() as (_, remedies):
         hub.break_at_once(hub.names)
-        await asyncio.sleep(AFTERWARDS_S)
+        before = -1
+        while len(cluster.seen()) != before:
+            before = len(cluster.seen())
+            await asyncio.sleep(QUIET_S)
         breaker = remedies.engine.state.breaker.standing
         problems = list(remedies.problems)
     return {
