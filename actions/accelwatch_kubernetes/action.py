@@ -32,6 +32,7 @@ from accelwatch_kubernetes.performing import Performer
 from accelwatch_kubernetes.permissions import Permissions
 from accelwatch_kubernetes.power import PowerSwitch
 from accelwatch_kubernetes.reader import NodeReader
+from accelwatch_kubernetes.readings.previews import drain_preview
 from accelwatch_kubernetes.recovering import recovered
 from accelwatch_kubernetes.rows import Access
 from accelwatch_kubernetes.scene import scene_of
@@ -131,6 +132,10 @@ class KubernetesAction:
     def quarantines_devices(self) -> bool:
         """Whether it takes out single devices by its options."""
         return self._options.devices is not None
+
+    async def preview(self, node: str, device: str) -> Sequence[str]:
+        """What the API server says to a drain, asked by dry runs. Raises ActionUnavailableError."""
+        return await drain_preview(self._access, node, device)
 
     def release_command(self, node: str) -> str:
         """The command that gives a node back, as a person types it."""

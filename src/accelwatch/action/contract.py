@@ -181,6 +181,19 @@ class Corrects(Protocol):
         ...
 
 
+@runtime_checkable
+class PreviewsDrains(Protocol):
+    """An action that can ask its scheduler what that would refuse, without changing anything."""
+
+    async def preview(self, node: str, device: str) -> Sequence[str]:
+        """What would leave the scheduler's node, and what would stay or be refused; for people.
+
+        `device` is the bad one (uuid, serial or PCI address); empty where the whole node is bad. Raises
+        ActionUnavailableError.
+        """
+        ...
+
+
 # All that an action may have besides; a name that is nearly one of theirs is told as a mistake.
 OPTIONAL: tuple[type, ...] = (
     KeepsReservations,
@@ -192,4 +205,5 @@ OPTIONAL: tuple[type, ...] = (
     ResumesOperations,
     QuarantinesDevices,
     Corrects,
+    PreviewsDrains,
 )

@@ -261,6 +261,7 @@ def _plan(plan: Plan) -> list[str]:
     for number, step in enumerate(plan.steps, 1):
         lines.append(f"{number}. {step.text}")
         lines += [f"   held back: {denial.text}" for denial in step.in_the_way]
+    lines += [f"scheduler: {text}" for text in plan.preview]
     if plan.price is not None:
         lines.append(
             f"expected: saves {plan.price.saved:.1f} GPU-hours, costs {plan.price.lost:.1f}"

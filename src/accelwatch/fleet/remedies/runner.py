@@ -21,6 +21,7 @@ from accelwatch.fleet.remedies.cases import Cases
 from accelwatch.fleet.remedies.job_owners import nodes_of_jobs, scheduled
 from accelwatch.fleet.remedies.measures import StageTimes, current_series
 from accelwatch.fleet.remedies.node_status import NodeStatusReader
+from accelwatch.fleet.remedies.previewing import drain_preview
 from accelwatch.fleet.remedies.turns import Turns
 from accelwatch.fleet.remedies.worth import with_nodes, worth_of
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
@@ -32,6 +33,7 @@ from accelwatch.remediation.execution.engine import Engine, Reply
 from accelwatch.remediation.execution.release_by_hand import NotReleasedError, release
 from accelwatch.remediation.execution.stop_file import StopFile
 from accelwatch.remediation.policy.context.outcome import Loudness, Note, Outcome
+from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.guards import identity
 from accelwatch.remediation.policy.guards.data_guard import FleetCoverage
 from accelwatch.remediation.policy.guards.denial import Denial
@@ -247,6 +249,15 @@ class RemedyRunner:
         now, state = self._clock.wall(), self.engine.state
         plan = planned(state, node, now, self.settings, self._worth(node))
         return msgspec.structs.replace(plan, record=self._fleet.lemons.record_of(node))
+
+    async def previewed_plan(self, node: str) -> Plan:
+        """The plan, and what the node's scheduler says to a drain, asked now."""
+        plan = self.plan(node)
+        if not plan.steps:
+            return plan
+        ctx = StepContext(self.engine.state, self.settings, self.now)
+        preview = await drain_preview(ctx, node, self._actions)
+        return msgspec.structs.replace(plan, preview=preview)
 
     def _worth(self, node: str) -> Worth:
         worth = worth_of(self._fleet, node)

@@ -135,11 +135,15 @@ class RemedyPages:
         page = remedies_page(engine.state, runner.settings, engine.doing, runner.problems)
         return json_page(page, headers)
 
-    def _plan(self, query: Query, headers: Headers) -> Page:
+    def _plan(self, query: Query, headers: Headers) -> Awaitable[Page]:
         node = only(query, "node")
         if node is None:
             raise UsageError("node: say which, such as ?node=n12")
-        return json_page(PlanPage(plan=self._acting().plan(self._require_node(node))), headers)
+        return self._plan_page(self._acting(), self._require_node(node), headers)
+
+    async def _plan_page(self, runner: "RemedyRunner", node: str, headers: Headers) -> Page:
+        """The node's scheduler is asked what it would refuse."""
+        return json_page(PlanPage(plan=await runner.previewed_plan(node)), headers)
 
     def _quarantines(self, _query: Query, headers: Headers) -> Page:
         runner = self._runner()

@@ -59,3 +59,5 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     as_of: float | None = None
     # For people: how often its hardware has failed lately; empty where it has not. Decides nothing.
     record: str = ""
+    # For people: what its scheduler says to a drain, asked just now by a dry run. Decides nothing.
+    preview: tuple[str, ...] = ()

@@ -1,0 +1,71 @@
+"""What a person reads of a drain before it is done."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from accelwatch_kubernetes.drain.leaving import leaving
+from accelwatch_kubernetes.drain.preview import preview_texts
+from accelwatch_kubernetes.drain.verdicts import Answer, Verdict
+from support.kubernetes.action_on_cluster import action_on
+from support.kubernetes.nodes import OPTIONS
+from support.kubernetes.pods import pod, pod_of
+from support.kubernetes.running_pods import kubelets, make_budget, make_job, pods_of, settled_pods
+from support.kubernetes.served import ServedCluster
+
+
+@pytest.fixture
+def cluster(real_servers: ServedCluster) -> Iterator[ServedCluster]:
+    """Servers with the controllers of Jobs and of budgets."""
+    yield real_servers
+    asyncio.run(real_servers.clear())
+
+
+def test_the_pods_are_counted_and_each_refusal_names_its_pods() -> None:
+    documents = [pod("a"), pod("b"), pod("bare", owner=None), pod("d", namespace="kube-system")]
+    entries = [leaving(pod_of(document), OPTIONS) for document in documents]
+    refused = Verdict(uid="uid-of-b", answer=Answer.BUDGET, text="PDB ml/trainers allows none")
+    granted = Verdict(uid="uid-of-a", answer=Answer.ALLOWED)
+    texts = list(preview_texts(entries, {"uid-of-a": granted, "uid-of-b": refused}))
+    assert texts == [
+        "2 pods would be evicted",
+        "refused now: ml/b: PDB ml/trainers allows none",
+        "stays: ml/bare: no controller would create it again",
+    ]
+
+
+def test_many_pods_are_not_all_named() -> None:
+    entries = [leaving(pod_of(pod(f"p{number}")), OPTIONS) for number in range(12)]
+    refused = {
+        entry.pod.uid: Verdict(uid=entry.pod.uid, answer=Answer.BUDGET, text="no")
+        for entry in entries
+    }
+    count, text = preview_texts(entries, refused)
+    assert count == "12 pods would be evicted"
+    assert text.endswith("ml/p9 and 2 more: no")
+
+
+def test_a_node_without_pods_needs_no_words() -> None:
+    assert list(preview_texts([], {})) == []
+
+
+def test_the_server_is_asked_and_spends_nothing(cluster: ServedCluster) -> None:
+    async def run() -> None:
+        async with kubelets(cluster, "n1"), action_on(cluster) as action:
+            await make_job(cluster)
+            (before,) = await settled_pods(cluster, 1)
+            await make_budget(cluster, "trainers", "trainer", maxUnavailable=0)
+            path = "/apis/policy/v1/namespaces/default/poddisruptionbudgets/trainers"
+            async with asyncio.timeout(30):
+                while "conditions" not in (await cluster.ask("GET", path)).get("status", {}):
+                    await asyncio.sleep(0.05)
+            first = await action.preview("n1", "")
+            assert first[0] == "1 pod would be evicted"
+            assert "PDB default/trainers" in first[1]
+            assert await action.preview("n1", "") == first
+            (after,) = await pods_of(cluster)
+            assert after["metadata"]["uid"] == before["metadata"]["uid"]
+            assert "deletionTimestamp" not in after["metadata"]
+
+    asyncio.run(run())
