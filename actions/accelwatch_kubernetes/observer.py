@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from accelwatch.action.intent import Intent, IntentKind, JobKey
 from accelwatch.action.observed import HoldState, NodeObservation, Observed
 from accelwatch_kubernetes.cache.cluster_cache import ClusterCache
@@ -11,8 +13,12 @@ from accelwatch_kubernetes.devices.taint_rule import TaintRule, rules_of, rules_
 from accelwatch_kubernetes.marks.hold_state import observed_node
 from accelwatch_kubernetes.objects.node import Node, node_of
 from accelwatch_kubernetes.readings.devices import device_jobs, rules_by_node
+from accelwatch_kubernetes.readings.node_jobs import JobsOfNodes
 from accelwatch_kubernetes.rows import Access, Read
 from accelwatch_kubernetes.scene import NODE
+from accelwatch_kubernetes.workloads.owner_index import NodeJobs
+
+_NO_JOBS = NodeJobs()
 
 
 class Observer:
@@ -23,15 +29,20 @@ class Observer:
     ) -> None:
         self._access = access
         self._cache = cache
+        self._jobs = JobsOfNodes(access, cache)
         self._readings = readings
 
     async def observe_all(self) -> Sequence[NodeObservation]:
         """All nodes, as they are followed. Raises ActionUnavailableError."""
         rules = await rules_by_node(self._access)
         nodes = await self._cache.nodes()
-        if not rules:
-            return nodes
-        return [await self._with_devices(node, rules.get(node.name, ())) for node in nodes]
+        jobs = await self._jobs.by_node()
+        return [
+            await self._with_devices(
+                _with_jobs(node, jobs.get(node.name, _NO_JOBS)), rules.get(node.name, ())
+            )
+            for node in nodes
+        ]
 
     async def _with_devices(
         self, node: NodeObservation, rules: Sequence[TaintRule]
@@ -68,3 +79,11 @@ class Observer:
         if node is None:
             return NodeObservation(name=intent.node, hold_state=HoldState.MISSING)
         return observed_node(node, self._access.options, jobs)
+
+
+def _with_jobs(node: NodeObservation, jobs: NodeJobs) -> NodeObservation:
+    if jobs is _NO_JOBS:
+        return node
+    return msgspec.structs.replace(
+        node, jobs=jobs.jobs, restartable=jobs.restartable, owners=jobs.owners
+    )

@@ -42,6 +42,7 @@ class ClusterCache:
 
     def __init__(self, client: KubernetesClient, options: KubernetesOptions) -> None:
         self._by_node: dict[str, dict[str, Pod]] = {}
+        self._changed_nodes: set[str] = set()
         self._complaints = {"nodes": "", "pods": ""}
         self._changed = asyncio.Event()
         self._nodes: Mirror[NodeRow] = Mirror(
@@ -84,6 +85,11 @@ class ClusterCache:
         """The pods of a node. Raises ActionUnavailableError."""
         await self._ready()
         return list(self._by_node.get(node, _NONE).values())
+
+    def pop_changed_nodes(self) -> set[str]:
+        """Nodes whose pods have changed since this was last called."""
+        changed, self._changed_nodes = self._changed_nodes, set()
+        return changed
 
     def put_node(self, node: Node) -> None:
         """A node as it was read, or as a write has left it: no older version replaces it."""
@@ -130,6 +136,7 @@ class ClusterCache:
 
     def _index(self, before: Pod | None, after: Pod | None) -> None:
         """Keep the pods of each node."""
+        self._changed_nodes.update(pod.node for pod in (before, after) if pod is not None)
         if before is not None and (after is None or after.node != before.node):
             pods = self._by_node.get(before.node, {})
             pods.pop(before.uid, None)
