@@ -16,6 +16,7 @@ from accelwatch_kubernetes.drain.job_view import JobView, job_view, stay_text
 from accelwatch_kubernetes.drain.leaving import Leaving
 from accelwatch_kubernetes.drain.verdicts import Answer, Verdict
 from accelwatch_kubernetes.marks.hold import hold_of
+from accelwatch_kubernetes.marks.hold_state import undone_text
 from accelwatch_kubernetes.objects.pod import Pod
 from accelwatch_kubernetes.scene import Scene
 from accelwatch_kubernetes.workloads.changes import (
@@ -52,7 +53,7 @@ def propose_move(intent: Intent, scene: Scene) -> Proposal:
     if is_suspended_for(intent, view):
         return start_again(intent, view)
     if departing:
-        return _departure(intent, scene, view, departing)
+        return _node_freed(intent, scene) or _departure(intent, scene, view, departing)
     if entries:
         texts = "; ".join(stay_text(entry, intent.device) for entry in entries)
         return Refusal(RefusalKind.NOT_ALLOWED, texts)
@@ -68,6 +69,17 @@ def _unsafe(
         return None
     text = f"{silent} does not answer: fence it first, else pods of job {intent.job} may run twice"
     return Refusal(RefusalKind.UNSAFE, text)
+
+
+def _node_freed(intent: Intent, scene: Scene) -> Refusal | None:
+    """Who frees a node while evictions wait for a budget wants its pods to stay."""
+    hold = None if scene.node is None else hold_of(scene.node)
+    if scene.node is None or hold is None or hold.incident != intent.mark.incident:
+        return None
+    if undone := undone_text(scene.node, hold):
+        text = f"{undone} by another person or tool: what runs there is left alone"
+        return Refusal(RefusalKind.OVERRIDDEN, text)
+    return None
 
 
 def is_suspended_for(intent: Intent, view: JobView) -> bool:

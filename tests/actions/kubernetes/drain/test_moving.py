@@ -13,7 +13,7 @@ from accelwatch_kubernetes.drain.verdicts import Answer, Verdict, encoded
 from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.proposals.moving import propose_move
 from support.kubernetes.moving import KEY, held_node, job_scene
-from support.kubernetes.nodes import NOW, intent, node
+from support.kubernetes.nodes import NOW, intent, node, parsed
 from support.kubernetes.pods import pod
 from support.kubernetes.workloads import IGNORES, plain_job, workload
 
@@ -49,6 +49,34 @@ def test_a_budget_that_allows_none_is_waited_for_and_named() -> None:
     waits = propose_move(move(), job_scene([pod("a")], [JOB], verdicts=refused))
     assert isinstance(waits, Wait)
     assert waits.text == "ml/a: PDB ml/trainers allows no eviction now"
+
+
+def on_node(document: dict[str, Any], pods: list[dict[str, Any]]) -> Any:
+    """As the observation of a move shows it beside its node."""
+    return msgspec.structs.replace(job_scene(pods, [JOB]), node=parsed(document))
+
+
+def test_trap_03_who_frees_the_node_while_a_drain_waits_keeps_his_pods() -> None:
+    freed = held_node("n1")
+    freed["spec"].pop("taints")
+    refusal = propose_move(move(), on_node(freed, [pod("a")]))
+    assert isinstance(refusal, Refusal)
+    assert refusal.kind is RefusalKind.OVERRIDDEN
+    assert "the taint accelwatch.io/quarantine of n1 was removed" in refusal.text
+
+
+def test_a_drain_goes_on_while_the_hold_stands_or_is_of_another_incident() -> None:
+    assert isinstance(propose_move(move(), on_node(held_node("n1"), [pod("a")])), Step)
+    freed = held_node("n1", incident="inc-2")
+    freed["spec"].pop("taints")
+    assert isinstance(propose_move(move(), on_node(freed, [pod("a")])), Step)
+
+
+def test_what_has_left_a_freed_node_is_followed_to_its_end() -> None:
+    freed = held_node("n1")
+    freed["spec"].pop("taints")
+    there = [pod("a", node="n2"), pod("b", node="n3")]
+    assert isinstance(propose_move(move(), on_node(freed, there)), Achieved)
 
 
 @pytest.mark.parametrize("answer", [Answer.NEVER, Answer.REFUSED])
