@@ -15,7 +15,8 @@ from accelwatch_kubernetes.objects.node import Node, node_of
 from accelwatch_kubernetes.readings.devices import device_jobs, rules_by_node
 from accelwatch_kubernetes.readings.node_jobs import JobsOfNodes
 from accelwatch_kubernetes.rows import Access, Read
-from accelwatch_kubernetes.scene import NODE
+from accelwatch_kubernetes.scene import NODE, SLURM
+from accelwatch_kubernetes.workloads.kinds.slurm_pods import slurm_text
 from accelwatch_kubernetes.workloads.owner_index import NodeJobs
 
 _NO_JOBS = NodeJobs()
@@ -57,6 +58,9 @@ class Observer:
         """How things stand for an intent, read now. Raises ActionUnavailableError."""
         text = await self._access.nodes.text(intent.node)
         own = {NODE: text}
+        if intent.kind is IntentKind.QUARANTINE:
+            # What is followed will do: it is for people, and a thousand nodes are tainted at once.
+            own[SLURM] = slurm_text(self._cache.latest_pods_on(intent.node))
         read = self._readings.get(intent.kind)
         node = self._observed_node(intent, node_of(text))
         if read is None:

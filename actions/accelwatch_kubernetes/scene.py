@@ -14,6 +14,8 @@ from accelwatch_kubernetes.options import KubernetesOptions
 
 # The intent's node, as JSON; empty where the cluster has none of that name.
 NODE = "node"
+# That nodes of a Slurm cluster run on it as pods, in words; empty where none does.
+SLURM = "slurm"
 # The spare of the intent, likewise; for what draws and returns it.
 SPARE = "spare"
 

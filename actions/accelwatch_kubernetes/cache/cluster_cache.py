@@ -145,6 +145,10 @@ class ClusterCache:
         if after is not None:
             self._by_node.setdefault(after.node, {})[after.uid] = after
 
+    def latest_pods_on(self, node: str) -> Sequence[Pod]:
+        """The pods of a node as they were followed last; none where nothing was followed yet."""
+        return list(self._by_node.get(node, _NONE).values())
+
     async def close(self) -> None:
         """Stop watching; the client is closed by then."""
         for task in self._tasks.values():

@@ -8,7 +8,7 @@ from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Ste
 from accelwatch_kubernetes.marks.hold import Hold, hold_of
 from accelwatch_kubernetes.marks.hold_state import foreign_claims, hold_state_of, undone_text
 from accelwatch_kubernetes.objects.node import Node
-from accelwatch_kubernetes.scene import Scene
+from accelwatch_kubernetes.scene import SLURM, Scene
 from accelwatch_kubernetes.steps import TAINT, UNTAINT
 
 # In an intent's `original`: the node object that was held.
@@ -24,7 +24,7 @@ def propose_quarantine(intent: Intent, scene: Scene) -> Proposal:
     if state in (HoldState.FOREIGN, HoldState.DOWN):
         return Refusal(RefusalKind.FOREIGN, foreign_text(node, scene))
     if state is HoldState.OURS and hold is not None:
-        return _already_quarantined(intent, node, hold)
+        return _already_quarantined(intent, scene, node, hold)
     if hold is not None and hold.by == scene.options.hub:
         if hold.incident == intent.mark.incident:
             return _overridden(hold, undone_text(node, hold))
@@ -44,15 +44,23 @@ def propose_quarantine(intent: Intent, scene: Scene) -> Proposal:
             "unschedulable": str(node.spec.unschedulable).lower(),
             "taints": json.dumps(node.spec.taints, separators=(",", ":")),
         },
-        text=f"taint {node.name} with {scene.options.taint}",
+        text=f"taint {node.name} with {scene.options.taint}{_beside(scene)}",
     )
 
 
-def _already_quarantined(intent: Intent, node: Node, hold: Hold) -> Achieved | Refusal:
+def _beside(scene: Scene) -> str:
+    """What a taint does not reach, for people."""
+    text = scene.own.get(SLURM, "")
+    return f" ({text})" if text else ""
+
+
+def _already_quarantined(
+    intent: Intent, scene: Scene, node: Node, hold: Hold
+) -> Achieved | Refusal:
     if undone := undone_text(node, hold):
         return _overridden(hold, undone)
     if hold.incident == intent.mark.incident:
-        return Achieved(f"{node.name} has the taint {hold.taint}, held by us")
+        return Achieved(f"{node.name} has the taint {hold.taint}, held by us{_beside(scene)}")
     return Achieved(f"{node.name} is held already, for {hold.incident}")
 
 

@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind
@@ -14,14 +15,18 @@ from accelwatch.action.step import (
     StartedStep,
     Step,
 )
+from accelwatch.remediation.execution.operations.ledger import same
 from accelwatch_kubernetes.marks.hold import HOLD
 from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.proposals.quarantine import UID, propose_quarantine, propose_release
 from accelwatch_kubernetes.recovering import recovered
+from accelwatch_kubernetes.scene import SLURM
 from accelwatch_kubernetes.steps import TAINT, UNTAINT
 from accelwatch_kubernetes.tables import EFFECTS
+from accelwatch_kubernetes.workloads.kinds.slurm_pods import slurm_text
 from actions.kubernetes.test_marks import CORDON, OURS, quarantined
 from support.kubernetes.nodes import GPU, Object, intent, node, scene
+from support.kubernetes.pods import pod, pod_of
 
 RELEASE = IntentKind.RELEASE
 
@@ -54,6 +59,27 @@ def test_the_step_is_the_same_whatever_a_kubelet_writes_meanwhile() -> None:
 
 def test_a_node_that_we_hold_is_out() -> None:
     assert isinstance(propose_quarantine(intent(), scene(quarantined(node()))), Achieved)
+
+
+def test_trap_22_it_is_said_that_slurm_runs_there_and_knows_nothing_of_a_taint() -> None:
+    slurmd = [pod_of(pod(f"gpu-{at}", container="slurmd")) for at in range(5)]
+    text = slurm_text([*slurmd, pod_of(pod())])
+    assert text == (
+        "Slurm nodes gpu-0, gpu-1, gpu-2 and 2 more run here as pods: their jobs are Slurm's, and a "
+        "taint tells Slurm nothing"
+    )
+    assert slurm_text(slurmd[:1]).startswith("Slurm node gpu-0 runs here as pods")
+    assert slurm_text([pod_of(pod())]) == ""
+    open_, ours = scene(node()), scene(quarantined(node()))
+    step = propose_quarantine(intent(), msgspec.structs.replace(open_, own={SLURM: text}))
+    assert isinstance(step, Step)
+    assert step.text == f"taint n1 with {OURS} ({text})"
+    without = propose_quarantine(intent(), open_)
+    assert isinstance(without, Step)
+    assert same(step, without)
+    held = propose_quarantine(intent(), msgspec.structs.replace(ours, own={SLURM: text}))
+    assert isinstance(held, Achieved)
+    assert held.text.endswith(f"held by us ({text})")
 
 
 def test_trap_02_a_second_event_finds_the_node_held_and_the_first_ends_only_its_own() -> None:

@@ -55,8 +55,8 @@ def slurm_text(pods: Iterable[Pod]) -> str:
     if not nodes:
         return ""
     listed = ", ".join(nodes[:3]) + (f" and {len(nodes) - 3} more" if len(nodes) > 3 else "")
-    noun = "Slurm node" if len(nodes) == 1 else "Slurm nodes"
-    return f"{noun} {listed} run here: jobs are Slurm's, and a taint tells Slurm nothing"
+    subject = f"Slurm node {listed} runs" if len(nodes) == 1 else f"Slurm nodes {listed} run"
+    return f"{subject} here as pods: their jobs are Slurm's, and a taint tells Slurm nothing"
 
 
 def evaluate_slurmd(_workload: Workload, _departure: Departure, _below: Outcome) -> Outcome:
