@@ -146,6 +146,7 @@ def test_a_node_is_shown_with_who_took_it_out() -> None:
     cordoned["metadata"]["annotations"] = {"example.com/reason": "power supply"}
     shown = node_shown(cordoned, busy=False)
     assert (shown.out, shown.ours, shown.reason) == (True, False, "power supply")
+    assert node_shown(node("n1"), busy=False, off=True).states == ("IDLE", "DOWN")
     silent = node("n1", {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"})
     silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
     assert node_shown(silent, busy=False).states == ("IDLE", "DOWN", "NOT_RESPONDING")

@@ -16,20 +16,22 @@ alerts:
   storm_wait: 1s
   sinks:
   - {{name: lab, type: webhook, options: {{url: "http://{alerts}/"}}}}
-remedy:
+{sinks}remedy:
   ceiling: resume
   override_cooldown: 1s
   # One scenario after another takes the same nodes out.
   relapse_within: 0
   stop_file: {folder}/STOP
-  # Several nodes on one machine: nothing but a person's word says which is which.
-  nodes: {{{pairs}}}
-  spares: {{nodes: [{spares}]}}
+{nodes}  spares: {{nodes: [{spares}]}}
   budget: {{share: 50%, most: 2, min_available: 50%, small_pool: 0, per_hour: 1000, spacing: 0s}}
   data_guard: {{startup_grace: 1s, calm: 0s, late: 5s}}
   resume: {{most: 20, delays: [0s]}}
   actions:
 {actions}"""
+_NODES = """\
+  # Several nodes on one machine: nothing but a person's word says which is which.
+  nodes: {{{pairs}}}
+"""
 
 
 def write_configuration(
@@ -37,19 +39,27 @@ def write_configuration(
     *,
     hub: str,
     alerts: str,
-    nodes: Sequence[str],
+    paired: Sequence[str],
     spares: Sequence[str],
+    sinks: str,
     actions: str,
 ) -> None:
-    """`hub.yaml` and `rules.yaml`; `hub`, `alerts` as `host:port`, `actions` as a list in YAML."""
+    """`hub.yaml` and `rules.yaml`.
+
+    `hub` and `alerts` are `host:port`, `sinks` and `actions` lists in YAML; `paired`
+    are nodes of which agent and scheduler have nothing in common but the name.
+    """
     rules = files("accelwatch_lab.cluster").joinpath("rules.yaml").read_text("utf-8")
     (folder / "rules.yaml").write_text(rules, "utf-8")
     text = _HUB.format(
         folder=folder,
         hub=hub,
         alerts=alerts,
-        pairs=", ".join(f"{name}: {name}" for name in nodes),
+        nodes=_NODES.format(pairs=", ".join(f"{name}: {name}" for name in paired))
+        if paired
+        else "",
         spares=", ".join(spares),
+        sinks=sinks,
         actions=actions,
     )
     (folder / "hub.yaml").write_text(text, "utf-8")

@@ -11,6 +11,7 @@ import msgspec
 from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch_lab.cluster.configuration import write_configuration
 from accelwatch_lab.cluster.http_client import NoAnswerError, page
+from accelwatch_lab.cluster.kubernetes.scheduler import KubernetesScheduler
 from accelwatch_lab.cluster.ports import free_ports
 from accelwatch_lab.cluster.scheduler import LabScheduler, SchedulerKind
 from accelwatch_lab.cluster.simulated import Simulated
@@ -25,6 +26,7 @@ SPARE = NODES[-1]
 _SCHEDULERS: dict[SchedulerKind, Callable[[Path, Sequence[str]], LabScheduler]] = {
     SchedulerKind.SLURM: SlurmScheduler,
     SchedulerKind.STAND_IN: StandIn,
+    SchedulerKind.KUBERNETES: KubernetesScheduler,
 }
 _RECORD = "lab.json"
 _READY_S = 60.0
@@ -147,8 +149,9 @@ class Lab:
             self.folder,
             hub=hub,
             alerts=alerts,
-            nodes=NODES,
+            paired=() if self.scheduler.shows_boots else NODES,
             spares=[SPARE],
+            sinks=self.scheduler.sinks(),
             actions=self.scheduler.actions(),
         )
         argv = [sys.executable, "-m", "accelwatch", "hub", "-c", str(self.folder / "hub.yaml")]

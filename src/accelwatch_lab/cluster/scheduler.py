@@ -17,6 +17,7 @@ class SchedulerKind(StrEnum):
 
     SLURM = "slurm"
     STAND_IN = "stand-in"
+    KUBERNETES = "kubernetes"
 
 
 class NodeNow(NamedTuple):
@@ -59,6 +60,8 @@ class LabScheduler(Protocol):
     # How long what asks its controller waits at most.
     commands_wait_s: float
     names: Sequence[str]
+    # Whether it shows of each node the boot id that the node's agent reports.
+    shows_boots: bool
     processes: Processes
 
     @property
@@ -73,6 +76,9 @@ class LabScheduler(Protocol):
 
     def actions(self) -> str:
         """The list `remedy.actions` of a hub that acts on it, as YAML."""
+
+    def sinks(self) -> str:
+        """More of the list `alerts.sinks`, as YAML: what tells the scheduler; empty for none."""
 
     def submit(self, count: int) -> str:
         """Id of a counting job over so many nodes."""

@@ -33,7 +33,7 @@ _Scheduler = Annotated[
     option(
         "--scheduler",
         metavar="NAME",
-        help="slurm, or stand-in. Default: Slurm where it is installed.",
+        help="slurm, kubernetes, or stand-in. Default: Slurm where it is installed.",
     ),
 ]
 _AsJson = Annotated[bool, option("--json", help="As JSON.")]

@@ -9,6 +9,7 @@ from accelwatch_lab.simulator.nodes import Node
 
 NAMESPACE = "default"
 JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 SPARE_TAINT = "accelwatch.io/spare"
 # Seconds in which a worker ends by itself, with time to spare.
 _GRACE_S = 5
@@ -105,17 +106,23 @@ def job_of(name: str, count: int, folder: Path) -> Object:
     }
 
 
-def roles() -> list[tuple[str, Object]]:
-    """What the hub may do: where it is created, and what."""
-    group = "rbac.authorization.k8s.io"
-    binding = {
-        "metadata": {"name": "accelwatch-hub"},
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"},
-        "subjects": [
-            {"kind": "ServiceAccount", "name": "accelwatch-hub", "namespace": "accelwatch"}
-        ],
+def notebook_on(node: str) -> Object:
+    """A pod of somebody else's, who has one GPU of a node."""
+    container = {
+        "name": "notebook",
+        "image": "accelwatch/lab",
+        "command": ["sleep", "infinity"],
+        "resources": {"limits": {GPU: "1"}, "requests": {GPU: "1"}},
     }
-    return [(f"/apis/{group}/v1/clusterrolebindings", binding)]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "notebook", "labels": {"app": "notebook"}},
+        "spec": {
+            "nodeSelector": {"kubernetes.io/hostname": node},
+            "containers": [container],
+        },
+    }
 
 
 def _field(name: str, path: str) -> Object:

@@ -8,7 +8,9 @@ from accelwatch_lab.cluster.kubernetes.api import Object
 from accelwatch_lab.cluster.scheduler import JobNow, NodeNow
 
 _HOLD = "accelwatch.io/hold"
-_QUARANTINE = "accelwatch.io/quarantine"
+QUARANTINE = "accelwatch.io/quarantine"
+# Where an administrator of the lab writes why.
+REASON = "example.com/reason"
 _OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 
 
@@ -20,21 +22,21 @@ class _Hold(msgspec.Struct):
     reason: str = ""
 
 
-def node_shown(node: Object, *, busy: bool) -> NodeNow:
-    """A node and why it takes no work."""
+def node_shown(node: Object, *, busy: bool, off: bool = False) -> NodeNow:
+    """A node and why it takes no work; `off`: it has no power."""
     spec, metadata = node["spec"], node["metadata"]
     keys = {taint["key"] for taint in spec.get("taints") or ()}
-    cordoned, ours = bool(spec.get("unschedulable")), _QUARANTINE in keys
+    cordoned, ours = bool(spec.get("unschedulable")), QUARANTINE in keys
     states = ["ALLOCATED" if busy else "IDLE"]
     states += ["DRAIN"] if cordoned or ours else []
-    states += ["DOWN"] if _OUT_OF_SERVICE in keys else []
+    states += ["DOWN"] if off or _OUT_OF_SERVICE in keys else []
     states += [] if _is_ready(node) else ["NOT_RESPONDING"]
     annotations = metadata.get("annotations") or {}
     if ours:
         hold = msgspec.json.decode(annotations.get(_HOLD, "{}"), type=_Hold)
         reason = f"accelwatch:{hold.incident}:{hold.rule} {hold.reason}".strip()
     else:
-        reason = annotations.get("example.com/reason", "") if cordoned else ""
+        reason = annotations.get(REASON, "") if cordoned else ""
     return NodeNow(tuple(states), reason)
 
 

@@ -35,6 +35,8 @@ class SlurmScheduler:
 
     title = "Slurm"
     controller = "slurmctld"
+    # All its nodes are this machine.
+    shows_boots = False
     commands_wait_s = 10.0
 
     def __init__(self, folder: Path, names: Sequence[str]) -> None:
@@ -73,6 +75,10 @@ class SlurmScheduler:
             spares=SPARES,
             power=f"{sys.executable}, -m, accelwatch_lab.cluster.power, {folder}",
         )
+
+    def sinks(self) -> str:
+        """None."""
+        return ""
 
     def submit(self, count: int) -> str:
         """Id of a batch job that counts."""

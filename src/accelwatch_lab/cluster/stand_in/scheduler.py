@@ -40,6 +40,8 @@ class StandIn:
 
     title = "the stand-in scheduler"
     controller = "scheduler"
+    # All its nodes are this machine.
+    shows_boots = False
     commands_wait_s = 3.0
 
     def __init__(self, folder: Path, names: Sequence[str]) -> None:
@@ -96,6 +98,10 @@ class StandIn:
             for name in HOOKS
         ]
         return _HEAD.format(address=address, survey=survey) + "".join(hooks)
+
+    def sinks(self) -> str:
+        """None."""
+        return ""
 
     def submit(self, count: int) -> str:
         """Id of a job that counts, which begins as soon as its nodes are free."""

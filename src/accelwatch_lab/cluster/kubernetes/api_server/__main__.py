@@ -10,18 +10,20 @@ import signal
 from pathlib import Path
 
 from accelwatch_lab.cluster.kubernetes.api_server.certificate import context_of
-from accelwatch_lab.cluster.kubernetes.api_server.cluster import Cluster
+from accelwatch_lab.cluster.kubernetes.api_server.cluster import NODE_GRACE_S, Cluster
 from accelwatch_lab.cluster.kubernetes.api_server.controllers.running import ControllerName
 from accelwatch_lab.cluster.kubernetes.api_server.server import served
 
 
-async def _serve(port: int, folder: Path, controllers: list[ControllerName]) -> None:
+async def _serve(
+    port: int, folder: Path, controllers: list[ControllerName], node_grace_s: float
+) -> None:
     """Raises OSError and AccelwatchError."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    cluster = Cluster(folder / "requests.jsonl")
+    cluster = Cluster(folder / "requests.jsonl", node_grace_s)
     cluster.access.read(folder / "tokens.csv")
     async with served(cluster, port, context_of(folder / "certificates"), controllers):
         await stop.wait()
@@ -40,8 +42,16 @@ def main() -> None:
         default=list(ControllerName),
         help="all of them without",
     )
+    parser.add_argument(
+        "--node-monitor-grace-period",
+        type=float,
+        default=NODE_GRACE_S,
+        metavar="SECONDS",
+        help="how long a Ready node may be silent",
+    )
     arguments = parser.parse_args()
-    asyncio.run(_serve(arguments.port, arguments.folder, arguments.controllers))
+    grace_s = arguments.node_monitor_grace_period
+    asyncio.run(_serve(arguments.port, arguments.folder, arguments.controllers, grace_s))
 
 
 if __name__ == "__main__":

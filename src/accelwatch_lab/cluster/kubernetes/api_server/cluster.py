@@ -17,12 +17,16 @@ from accelwatch_lab.cluster.kubernetes.api_server.verbs.writing import Writer
 _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 # The real server sends one about each minute.
 _BOOKMARK_S = 60.0
+# kube-controller-manager's --node-monitor-grace-period.
+NODE_GRACE_S = 50.0
 
 
 class Cluster:
     """Of one server; nobody is known to it at first."""
 
-    def __init__(self, log_file: Path | None = None) -> None:
+    def __init__(self, log_file: Path | None = None, node_grace_s: float = NODE_GRACE_S) -> None:
+        """`node_grace_s`: how long a Ready node may be silent."""
+        self.node_grace_s = node_grace_s
         self.clock = Clock()
         self.registry = Registry()
         self.store = Store()

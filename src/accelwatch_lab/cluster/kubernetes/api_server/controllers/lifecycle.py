@@ -6,8 +6,8 @@ from accelwatch_lab.cluster.kubernetes.api_server.cluster import Cluster
 from accelwatch_lab.cluster.kubernetes.api_server.objects.resources import LEASES, NODES
 
 Object = dict[str, Any]
-# kube-controller-manager's --node-monitor-grace-period and --node-startup-grace-period.
-_GRACE_S, _STARTUP_GRACE_S = 50.0, 60.0
+# kube-controller-manager's --node-startup-grace-period.
+_STARTUP_GRACE_S = 60.0
 _PREFIX = "node.kubernetes.io/"
 _LEASES_NAMESPACE = "kube-node-lease"
 _UNSCHEDULABLE = (f"{_PREFIX}unschedulable", "NoSchedule")
@@ -55,7 +55,7 @@ class NodeLifecycle:
         last, at = self._heartbeats.get(uid, ("", now))
         at = at if last == beat else now
         self._heartbeats[uid] = beat, at
-        grace_s = _GRACE_S if ready else _STARTUP_GRACE_S
+        grace_s = self._cluster.node_grace_s if ready else _STARTUP_GRACE_S
         if ready.get("status") == "Unknown" or now - at < grace_s:
             return node
         condition = {"lastHeartbeatTime": None, **ready, "type": "Ready", "status": "Unknown"}
