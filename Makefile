@@ -100,7 +100,7 @@ slurm: $(STAMP)
 # The Kubernetes tests on real servers: etcd, kube-apiserver and kube-controller-manager, built once from their Go modules
 # into the user's cache; the newest release that we know, or VERSION=1.31.14.
 .PHONY: kubernetes
-KUBERNETES_TESTS ?= $(wildcard tests/actions/kubernetes tests/kubernetes tests/lab/kubernetes tests/fleet/targets/test_real_kubernetes.py \
+KUBERNETES_TESTS ?= $(wildcard tests/actions/kubernetes tests/kubernetes tests/lab/kubernetes tests/lab/test_kubernetes_scenarios.py tests/fleet/targets/test_real_kubernetes.py \
 	tests/fleet/evidence tests/examples/test_manifests_on_a_server.py)
 kubernetes: $(STAMP)
 	@folder=$$($(BIN)/python tests/support/kubernetes/build.py $(VERSION)) \
