@@ -105,7 +105,10 @@ class ServedCluster:
                 ssl=self.tls,
             ) as answer,
         ):
-            return answer.status, await answer.json(content_type=None)
+            text = await answer.text()
+            # What is not served at all is answered in plain text.
+            is_json = answer.content_type == "application/json"
+            return answer.status, json.loads(text) if is_json else text
 
     async def ask(self, method: str, path: str, body: Any = None, kind: str = "json") -> Any:
         """What the server answers an administrator, who is not refused."""

@@ -155,6 +155,8 @@ class Answers:
         return response
 
     def _refusal(self, error: status.RequestError) -> web.Response:
+        if error.text:
+            return web.Response(text=error.text, status=error.code, headers=self._headers())
         response = self._json(error.document, error.code)
         if error.retry_after_s:
             response.headers["Retry-After"] = str(error.retry_after_s)

@@ -7,7 +7,11 @@ import msgspec
 from aiohttp import web
 
 from accelwatch_lab.cluster.kubernetes.api_server.objects.resources import Registry, Resource
-from accelwatch_lab.cluster.kubernetes.api_server.status import bad_request, no_resource
+from accelwatch_lab.cluster.kubernetes.api_server.status import (
+    bad_request,
+    no_group,
+    no_resource,
+)
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _MEBIBYTE = 1 << 20
@@ -74,6 +78,8 @@ def parsed(registry: Registry, request: web.BaseRequest, body: bytes) -> Call:
         and segments[2] not in ("status", "finalize")
     ):
         namespace, segments = segments[1], segments[2:]
+    if not registry.serves(group, version):
+        raise no_group()
     resource = registry.find(group, version, segments[0]) if segments else None
     if resource is None or len(segments) > 3 or (namespace and not resource.namespaced):
         raise no_resource()
@@ -98,7 +104,7 @@ def _split(path: str) -> tuple[str, str, list[str]]:
         return "", segments[1], segments[2:]
     if segments[0] == "apis" and len(segments) > 3:
         return segments[1], segments[2], segments[3:]
-    raise no_resource()
+    raise no_group()
 
 
 def _verb(method: str, name: str, query: Mapping[str, str]) -> str:

@@ -25,8 +25,11 @@ class RequestError(Exception):
         group: str = "",
         causes: Sequence[Object] = (),
         retry_after_s: int = 0,
+        text: str = "",
     ) -> None:
         super().__init__(message)
+        # Answered instead of a document, where the real server answers no Status.
+        self.text = text
         self.code = code
         self.retry_after_s = retry_after_s
         details: Object = {}
@@ -62,6 +65,12 @@ def not_found(plural: str, name: str, group: str = "") -> RequestError:
 def no_resource() -> RequestError:
     """Nothing is served under the path."""
     return RequestError(404, "NotFound", "the server could not find the requested resource")
+
+
+def no_group() -> RequestError:
+    """Nothing of the API group or version is served: the real server's router answers, in plain text."""
+    text = "404 page not found\n"
+    return RequestError(404, "NotFound", text.strip(), text=text)
 
 
 def already_exists(plural: str, name: str, group: str, *, deleting: bool) -> RequestError:

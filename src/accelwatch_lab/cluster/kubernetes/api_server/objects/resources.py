@@ -134,13 +134,12 @@ class Registry:
         resource = self._resources.get((group, plural))
         return resource if resource is not None and version in resource.versions else None
 
-    def of_kind(self, api_version: str, kind: str) -> Resource | None:
-        """Whose objects say that they are of the kind."""
-        group = api_version.rpartition("/")[0]
-        for resource in self._resources.values():
-            if (resource.group, resource.kind) == (group, kind):
-                return resource
-        return None
+    def serves(self, group: str, version: str) -> bool:
+        """Whether anything of a group is served in a version."""
+        return any(
+            resource.group == group and version in resource.versions
+            for resource in self._resources.values()
+        )
 
     def all(self) -> tuple[Resource, ...]:
         """Every one that is served."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from accelwatch_lab.cluster.kubernetes.api_server import status
 from accelwatch_lab.cluster.kubernetes.api_server.call import Call
-from accelwatch_lab.cluster.kubernetes.api_server.objects import checks, patches, schema
+from accelwatch_lab.cluster.kubernetes.api_server.objects import checks, patches
 from accelwatch_lab.cluster.kubernetes.api_server.objects.defaults import with_defaults
 from accelwatch_lab.cluster.kubernetes.api_server.objects.resources import (
     NAMESPACES,
@@ -16,6 +16,7 @@ from accelwatch_lab.cluster.kubernetes.api_server.objects.resources import (
 from accelwatch_lab.cluster.kubernetes.api_server.objects.store import Entry, Store, name_of
 from accelwatch_lab.cluster.kubernetes.api_server.objects.times import Clock
 from accelwatch_lab.cluster.kubernetes.api_server.verbs import deleting
+from accelwatch_lab.cluster.kubernetes.api_server.verbs.decoding import claimed, decoded
 from accelwatch_lab.cluster.kubernetes.api_server.verbs.reading import Reader
 
 Object = dict[str, Any]
@@ -44,8 +45,8 @@ class Writer:
     def create(self, call: Call, rewrite: Object) -> tuple[Entry, list[str]]:
         """A new object, and the unknown fields that were dropped. Raises RequestError."""
         resource = call.resource
-        body = patches.merge(_claimed(call, call.object()), rewrite)
-        stored, unknown = self._decoded(call, body)
+        body = patches.merge(claimed(call, call.object()), rewrite)
+        stored, unknown = decoded(call, body)
         metadata = {
             key: value for key, value in stored.get("metadata", {}).items() if key not in _SERVERS
         }
@@ -77,8 +78,8 @@ class Writer:
     def update(self, call: Call, rewrite: Object) -> tuple[Entry, list[str]]:
         """Replace an object. Raises RequestError."""
         previous = self._reader.entry(call)
-        body = patches.merge(_claimed(call, call.object()), rewrite)
-        stored, unknown = self._decoded(call, body)
+        body = patches.merge(claimed(call, call.object()), rewrite)
+        stored, unknown = decoded(call, body)
         return self._changed(call, previous, stored), unknown
 
     def patch(self, call: Call, rewrite: Object) -> tuple[Entry, list[str]]:
@@ -87,7 +88,7 @@ class Writer:
             return self.create(call, rewrite)
         previous = self._reader.entry(call)
         changed = patches.merge(self._patched(call, previous.object), rewrite)
-        stored, unknown = self._decoded(call, changed)
+        stored, unknown = decoded(call, changed)
         return self._changed(call, previous, stored), unknown
 
     def delete(self, call: Call) -> tuple[Entry, bool]:
@@ -128,37 +129,13 @@ class Writer:
     def _applied(self, call: Call, previous: Object) -> Object:
         """Server-side apply without the owners of fields: only a forced one changes what is there."""
         schema_name = call.resource.schema
-        applied = patches.strategic(previous, _claimed(call, call.object()), schema_name)
+        applied = patches.strategic(previous, claimed(call, call.object()), schema_name)
         if applied != previous and call.query.get("force") != "true":
             raise status.owned(call.resource.plural, call.name)
         return applied
 
     def _find(self, call: Call) -> Entry | None:
         return self._store.get(call.resource, call.namespace, call.name)
-
-    def _decoded(self, call: Call, body: Object) -> tuple[Object, list[str]]:
-        """The object without unknown fields. Raises RequestError: with Strict for any of these."""
-        resource = call.resource
-        try:
-            stored, unknown = schema.pruned(resource.schema, body)
-        except schema.WrongTypeError as error:
-            raise self._undecodable(call, f"json: {error}") from error
-        if unknown and call.strict:
-            fields = ", ".join(f'unknown field "{field}"' for field in unknown)
-            raise self._undecodable(call, f"strict decoding error: {fields}")
-        return {**_kind_of(resource), **stored, **_kind_of(resource)}, unknown
-
-    @staticmethod
-    def _undecodable(call: Call, problem: str) -> status.RequestError:
-        kind = call.resource.kind
-        if call.verb == "patch":
-            text = f'Invalid value: "{{...}}": {problem}'
-            cause = {"reason": "FieldValueInvalid", "message": text, "field": "patch"}
-            return status.RequestError(
-                422, "Invalid", f' "" is invalid: patch: {text}', causes=[cause]
-            )
-        where = f'{kind} in version "{call.version}" cannot be handled as a {kind}'
-        return status.bad_request(f"{where}: {problem}")
 
     def _locate(self, call: Call, metadata: Object) -> None:
         """Put a new object into the namespace of its path. Raises RequestError."""
@@ -212,26 +189,6 @@ def _separated(call: Call, stored: Object, before: Object) -> Object:
         if key in origin:
             result[key] = origin[key]
     return result
-
-
-def _kind_of(resource: Resource) -> Object:
-    return {"kind": resource.kind, "apiVersion": resource.api_version()}
-
-
-def _claimed(call: Call, body: Object) -> Object:
-    """The body, if it is of the kind of its path. Raises RequestError."""
-    resource = call.resource
-    kind, version = body.get("kind"), body.get("apiVersion")
-    if kind is None and not resource.schema:
-        raise status.bad_request("Object 'Kind' is missing")
-    if kind not in (None, resource.kind) or version not in (
-        None,
-        resource.api_version(call.version),
-    ):
-        raise status.bad_request(
-            f'{kind} in version "{version}" cannot be handled as a {resource.kind}'
-        )
-    return body
 
 
 def _name(prefix: str) -> str:
