@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, field
 
-from accelwatch.config.field_types import Long, Path, Short
+from accelwatch.config.field_types import Long, Path, Short, UpToMonth
 
 _Name = Annotated[str, Meta(min_length=1, max_length=100)]
 _Severity = Literal["critical", "warning", "info"]
@@ -83,6 +83,6 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     # Labels whose value is the uuid, name, id, PCI address or index of a device.
     device_labels: tuple[str, ...] = ("uuid", "UUID", "device", "gpu", "pci_bus_id")
     # How long what began stands when nobody tells of it again.
-    keep_s: Long = field(default=86400.0, name="keep")
+    keep_s: UpToMonth = field(default=86400.0, name="keep")
     kubernetes: tuple[KubernetesEvidence, ...] = ()
     slurm: tuple[SlurmEvidence, ...] = ()

@@ -28,6 +28,12 @@ def test_a_section_alone_stands_for_the_cluster_that_the_hub_runs_in(tmp_path: P
     )
 
 
+def test_evidence_may_stand_for_days(tmp_path: Path) -> None:
+    assert loaded(tmp_path, "  keep: 24h\n").keep_s == Evidence().keep_s
+    with pytest.raises(ConfigError, match="keep"):
+        loaded(tmp_path, "  keep: 31d\n")
+
+
 def test_everything_can_be_written(tmp_path: Path) -> None:
     text = """\
   kubernetes:
