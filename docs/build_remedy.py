@@ -115,8 +115,10 @@ remedy:
   If that happens in the second after the first is marked, the node is out in both, and only our mark is
   removed later. A person who gives the node back in one of them gives it back: our mark in the other is
   removed too.
+- **A node that is new in one of them** (added or made again since, or the pair was configured while the
+  node was out) shows no mark of ours there, and nobody has given it back: it is taken out there too.
 - **While the second does not answer**, the first is marked at once and the second as soon as it
-  answers. While the first does not answer, nothing is done.
+  answers; a release waits for both. While the first does not answer, nothing is done.
 """
 
 _STAGES = {

@@ -305,3 +305,60 @@ def test_each_is_asked_by_its_own_name_of_the_machine(bench: PairBench) -> None:
     assert end.observed is not None
     assert end.observed.node is not None
     assert end.observed.node.name == "n1"
+
+
+def _restart_without_second(bench: PairBench) -> None:
+    bench.restart()
+    bench.cluster.unavailable = "connection refused"
+
+
+def test_a_second_that_has_not_answered_since_the_start_is_waited_for(bench: PairBench) -> None:
+    _restart_without_second(bench)
+    assert bench.pursue(QUARANTINE, within_s=60.0) is None
+    assert bench.marks() == (True, False)
+    bench.end_all()
+    bench.cluster.unavailable = ""
+    bench.poll()
+    end = bench.pursue(QUARANTINE)
+    assert end is not None
+    assert end.result is PursuitResult.ACHIEVED
+    assert bench.marks() == (True, True)
+
+
+def test_no_mark_is_forgotten_in_a_second_that_has_not_answered_since_the_start(
+    bench: PairBench,
+) -> None:
+    bench.pursue(QUARANTINE)
+    _restart_without_second(bench)
+    assert bench.pursue(RELEASE, within_s=60.0) is None
+    assert bench.marks() == (False, True)
+    bench.end_all()
+    bench.cluster.unavailable = ""
+    bench.poll()
+    end = bench.pursue(RELEASE)
+    assert end is not None
+    assert end.result is PursuitResult.ACHIEVED
+    assert bench.marks() == (False, False)
+
+
+def test_what_only_the_second_may_have_waits_for_its_first_answer(bench: PairBench) -> None:
+    bench.pursue(intent(IntentKind.QUARANTINE, "k1"))
+    _restart_without_second(bench)
+    assert bench.pursue(intent(IntentKind.RELEASE, "k1"), within_s=60.0) is None
+    assert bench.cluster.nodes["k1"].mark == MARK
+    bench.end_all()
+
+
+def test_a_node_that_is_new_in_one_is_told_from_one_that_a_person_gave_back(
+    bench: PairBench,
+) -> None:
+    """By its incarnation: of which nodes it is the pair."""
+    there = bench.cluster.nodes.pop("n1")
+    bench.pursue(QUARANTINE)
+    alone = bench.poll()
+    bench.cluster.nodes["n1"] = there
+    shown = bench.poll()
+    assert shown.undone.endswith("shows no hold of ours any more")
+    assert set(shown.incarnation.split()) - set(alone.incarnation.split())
+    bench.cluster.unavailable = "connection refused"
+    assert not set(bench.poll().incarnation.split()) - set(shown.incarnation.split())

@@ -54,7 +54,7 @@ class NodeObservation(msgspec.Struct, frozen=True, kw_only=True):
     maintenance: bool = False
     rebooting: bool = False
     # By what a node differs from one that was made later under its name; empty where a scheduler keeps
-    # its nodes, whatever becomes of their machines.
+    # its nodes, whatever becomes of their machines. Words: a node of two schedulers has one of each.
     incarnation: str = ""
     # What a person or another program has undone of our mark, in words, while the rest of it keeps work
     # away still: the node is released then.

@@ -13,7 +13,7 @@ import msgspec
 
 from accelwatch.action.contract import Action, ActionUnavailableError
 from accelwatch.action.intent import Intent, IntentKind
-from accelwatch.action.observed import NodeObservation, Observed
+from accelwatch.action.observed import HoldState, NodeObservation, Observed
 from accelwatch.action.step import (
     Achieved,
     Committed,
@@ -48,8 +48,9 @@ class PairedAction(PairedAbilities):
         """Each with its name."""
         super().__init__(first, second)
         self._shared: SharedNodes | None = None
-        # What the second has shown last: its nodes stay known while it does not answer.
-        self._latest: Sequence[NodeObservation] = ()
+        # What the second has shown last: its nodes stay known while it does not answer. None before its
+        # first answer, when any node may be its own, too.
+        self._latest: Sequence[NodeObservation] | None = None
 
     @property
     def intents(self) -> frozenset[IntentKind]:
@@ -74,8 +75,8 @@ class PairedAction(PairedAbilities):
         if isinstance(first, BaseException):
             raise first
         if isinstance(second, ActionUnavailableError):
-            latest = {node.name: node for node in self._latest}
-            shared = self._shared = shared_nodes(first, self._latest)
+            latest = {node.name: node for node in self._latest or ()}
+            shared = self._shared = shared_nodes(first, self._latest or ())
             return [*first, *(latest[name] for name in sorted(shared.others))]
         if isinstance(second, BaseException):
             raise second
@@ -99,7 +100,22 @@ class PairedAction(PairedAbilities):
             return await self._observe_second(intent, shared)
         if intent.kind in BOTH and intent.node in shared.names:
             return await self._observe_both(intent, shared)
-        return await self.first.observe(sides.intent_for_first(intent, self.second_name))
+        observed = await self.first.observe(sides.intent_for_first(intent, self.second_name))
+        return observed if self._latest is not None else self._before_answer(intent, observed)
+
+    def _before_answer(self, intent: Intent, observed: Observed) -> Observed:
+        """What the first shows while it is not known yet which nodes the second has.
+
+        Raises ActionUnavailableError for a node that only the second can have.
+        """
+        text = f"{self.second_name} has not answered yet"
+        node = observed.node
+        if node is not None and node.hold_state is HoldState.MISSING:
+            raise ActionUnavailableError(text)
+        if intent.kind not in BOTH:
+            return observed
+        own = {**sides.own_of_first(observed), sides.UNAVAILABLE: text}
+        return replace(observed, own=own)
 
     def _is_of_second(self, intent: Intent) -> bool:
         """Whether it is about a job of the second, whose jobs have its name."""

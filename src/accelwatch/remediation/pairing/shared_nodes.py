@@ -66,8 +66,9 @@ def _unique(nodes: Sequence[NodeObservation], key: Key) -> dict[str, str]:
 def merged(first: NodeObservation, second: NodeObservation, second_name: str) -> NodeObservation:
     """A machine as both show it, under the first's name; what only the first has is the first's.
 
-    Where one of two holds of ours is gone, what is left is undone by a person, unless the node was made
-    again: without our annotation the engine can tell (`plan.state_loss`).
+    Where one of two holds of ours is gone, what is left is undone by a person, unless the node is new
+    there, made again or never marked: without our annotation the engine can tell, by the incarnation,
+    which names the second as well (`plan.state_loss`).
     """
     state = _merged_state(first.hold_state, second.hold_state)
     shown = first if first.hold_state is state or second.hold_state is not state else second
@@ -81,7 +82,7 @@ def merged(first: NodeObservation, second: NodeObservation, second_name: str) ->
         set_by=shown.set_by,
         set_at=shown.set_at,
         undone=f"{gone} shows no hold of ours any more" if is_half else shown.undone,
-        incarnation=first.incarnation or second.incarnation,
+        incarnation=f"{first.incarnation} {second_name}/{second.incarnation}".strip(),
         boot_id=first.boot_id or second.boot_id,
         system_uuid=first.system_uuid or second.system_uuid,
         jobs=(*first.jobs, *second.jobs),

@@ -16,7 +16,7 @@ from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.jobs.readings import is_current
-from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.model import NodeQuarantine, Remedy
 from accelwatch.remediation.policy.state.stage import Stage
 
 # Stages in which a node whose mark was lost still counts as taken out.
@@ -44,11 +44,31 @@ def is_lost(ctx: StepView, remedy: Remedy, observation: NodeObservation | None) 
     quarantine = remedy.hold
     if quarantine is None or observation is None or observation.annotation is not None:
         return False
-    if quarantine.incarnation and observation.incarnation not in ("", quarantine.incarnation):
+    if _is_new_anywhere(quarantine, observation):
         return True
     if not quarantine.controller_boot:
         return False
     return controller_boot(ctx, observation.name) not in ("", quarantine.controller_boot)
+
+
+def _is_new_anywhere(quarantine: NodeQuarantine, observation: NodeObservation) -> bool:
+    """Whether a node was made, in one of its schedulers at least, after our mark was set.
+
+    A pair has a word for each scheduler that has the node; one that shows less has lost one from sight.
+    """
+    if quarantine.observed_at is None:
+        return False
+    return not set(observation.incarnation.split()) <= set(quarantine.incarnation.split())
+
+
+def remains_ours(ctx: StepContext, remedy: Remedy, observation: NodeObservation) -> bool:
+    """Whether what is left of our mark stands for all of it: nobody has undone the rest.
+
+    The node is new where the rest would be. A quarantine sets that too, unless nothing is wrong now.
+    """
+    if remedy.mark_lost:
+        return True
+    return is_lost(ctx, remedy, observation) and _is_over(ctx, remedy)
 
 
 def lost_annotations(ctx: StepContext) -> frozenset[str]:
@@ -68,12 +88,8 @@ def notify_state_lost(ctx: StepContext, action: str, nodes: Iterable[str]) -> No
     over = [remedy for remedy in remedies if _is_over(ctx, remedy)]
     made_again = any(map(partial(_has_incarnation, ctx), remedies))
     text = (
-        f"{_names(remedies)} {'was' if len(remedies) == 1 else 'were'} deleted and made again in "
-        f"{action}, and {_are(remedies)} open to jobs"
-        if made_again
-        else f"{action} has lost its state: {_names(remedies)} {_are(remedies)} open to jobs again"
+        f"{_what_was_lost(ctx, action, remedies, made_again)}, but accelwatch did not release them."
     )
-    text += ", but accelwatch did not release them."
     if by_itself:
         text += (
             f" Taken out again, as the fault is still seen and its rule acts without asking, or as a "
@@ -89,6 +105,25 @@ def notify_state_lost(ctx: StepContext, action: str, nodes: Iterable[str]) -> No
         text += f" Nothing is wrong any more with {_names(over)}, which stays open."
     lost_too = "Taints, cordons and labels" if made_again else "Drains and reservations"
     ctx.call(f"{text} {lost_too} that people had set there are lost, too: check them.")
+
+
+def _what_was_lost(
+    ctx: StepContext, action: str, remedies: Sequence[Remedy], made_again: bool
+) -> str:
+    names, are = _names(remedies), _are(remedies)
+    half = next(filter(None, (_undone(ctx, remedy) for remedy in remedies)), "")
+    if half:
+        return f"{names} {are} open to jobs, made again or added since: {half}"
+    if made_again:
+        was = "was" if len(remedies) == 1 else "were"
+        return f"{names} {was} deleted and made again in {action}, and {are} open to jobs"
+    return f"{action} has lost its state: {names} {are} open to jobs again"
+
+
+def _undone(ctx: StepContext, remedy: Remedy) -> str:
+    """What one of two schedulers does not show; empty where the node is open altogether."""
+    observation = ctx.world.scheduler_nodes.get(ctx.target(remedy))
+    return "" if observation is None else observation.undone
 
 
 def _has_incarnation(ctx: StepContext, remedy: Remedy) -> bool:

@@ -28,6 +28,7 @@ from accelwatch.remediation.policy.plan.state_loss import (
     controller_boot,
     lost_annotations,
     notify_state_lost,
+    remains_ours,
 )
 from accelwatch.remediation.policy.state.clocks import FRESH_S, GAP_S
 from accelwatch.remediation.policy.state.model import Remedy
@@ -220,6 +221,8 @@ def _stand(ctx: StepContext, node: str, observation: NodeObservation, time: floa
         and is_taken_over(remedy, observation)
     ):
         happen(ctx, node, Happening(Trigger.OBSERVED_FOREIGN, observation=observation))
+    elif observation.undone and remedy is not None and remains_ours(ctx, remedy, observation):
+        return
     elif observation.undone and _is_quarantined(remedy):
         # As if it were open: a person wants it back. What is left of our mark is removed at the next
         # look, which finds a mark on a node that was given back.
