@@ -308,3 +308,23 @@ def test_a_scheduler_that_takes_out_whole_nodes_only_is_never_asked_for_a_device
     denial = remedy(ground).denial
     assert denial is not None
     assert denial.text == "slurm takes out whole nodes only; have rule device say level: node"
+
+
+def test_a_device_that_is_covered_under_another_name_is_asked_for_once() -> None:
+    """As a MIG device of a GPU that is out, or a GPU that another rule knows by its PCI address."""
+    ground, _ = faulty(device_jobs=(JOB,))
+    second(ground, DEVICE, "MIG-0")
+    ground.apply = lambda intent: None  # type: ignore[method-assign]
+    ground.end(NODE)
+    assert ground.nodes[NODE].quarantined_devices == (GPU_0.id,)
+    ground.wait(300)
+    assert ground.stage(NODE) is not Stage.QUARANTINING
+    assert ground.kinds(NODE).count(Kind.QUARANTINE) == 2
+
+
+def test_a_device_whose_widening_is_cancelled_counts_as_in() -> None:
+    ground, _ = faulty(device_jobs=(JOB,))
+    second(ground, DEVICE, GPU_1.id)
+    ground.say(Verb.STOP)
+    ground.end(NODE, PursuitResult.CANCELLED)
+    assert quarantine(ground).devices == (GPU_0.id,)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.alerting.rules.document import QuarantineLevel
@@ -20,7 +21,7 @@ from accelwatch.remediation.policy.guards.ownership import Imprint, Ownership, o
 from accelwatch.remediation.policy.jobs.unfinished import with_unfinished
 from accelwatch.remediation.policy.plan.state_loss import controller_boot
 from accelwatch.remediation.policy.state.model import NodeQuarantine, Remedy
-from accelwatch.remediation.policy.state.pursued import Pursued
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 
 replace = msgspec.structs.replace
@@ -54,6 +55,9 @@ def record_quarantine(at: Scene) -> Remedy:
     observation = at.happening.observation
     if pursued is not None and pursued.observed is not None:
         observation = pursued.observed.node
+    is_achieved = pursued is not None and pursued.result is PursuitResult.ACHIEVED
+    if observation is not None and pursued is not None and is_achieved:
+        observation = _with_covered(observation, pursued.intent)
     if text := _change_text(at.remedy, observation):
         at.ctx.note(at.remedy, text, Loudness.NOTIFY)
     original = {} if pursued is None else dict(pursued.original)
@@ -62,6 +66,19 @@ def record_quarantine(at: Scene) -> Remedy:
     return replace(
         at.remedy, hold=_build_quarantine(at.ctx, at.remedy, observation, original), mark_lost=False
     )
+
+
+def _with_covered(observation: NodeObservation, intent: Intent) -> NodeObservation:
+    """With all devices that were asked for, where single ones are out.
+
+    One mark may cover several names, as a GPU's does its MIG devices, and shows one of them: what it
+    covers would be asked for again at every look.
+    """
+    shown = observation.quarantined_devices
+    if not shown:
+        return observation
+    covered = {*shown, *(device.id for device in intent.devices if device.id)}
+    return replace(observation, quarantined_devices=tuple(sorted(covered)))
 
 
 def _change_text(remedy: Remedy, observation: NodeObservation | None) -> str:
