@@ -10,6 +10,8 @@ from accelwatch.base.untrusted_text import printable
 
 # The cause of a 429 that a PodDisruptionBudget has given; flow control gives none (policy/v1 Eviction).
 DISRUPTION_BUDGET = "DisruptionBudget"
+# The reason of a 404 that the server itself has given about an object.
+NOT_FOUND = "NotFound"
 # Of a message of the server: an admission webhook may write as much as it likes.
 _MAX_MESSAGE = 500
 _UNAVAILABLE = frozenset({500, 502, 503, 504})

@@ -224,6 +224,22 @@ def test_answers_that_are_no_node_are_no_knowledge(stand_in: StandInCluster) -> 
     asyncio.run(run())
 
 
+def test_a_404_of_what_is_between_us_and_the_server_does_not_end_a_release(
+    stand_in: StandInCluster,
+) -> None:
+    """The page of a load balancer is no word of the server: our taint is there still."""
+
+    async def run() -> None:
+        await quarantined(stand_in)
+        page = Fault(method="GET", path="/nodes/n1", status=404, reason="NoRoute", times=None)
+        async with action_on(stand_in) as action:
+            stand_in.server.faults.add(page)
+            with pytest.raises(ActionUnavailableError):
+                await action.observe(intent(RELEASE))
+
+    asyncio.run(run())
+
+
 def test_a_dry_run_sends_nothing(stand_in: StandInCluster) -> None:
     async def run() -> None:
         await make_node(stand_in)
