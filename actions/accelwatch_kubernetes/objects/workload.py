@@ -47,6 +47,11 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         """API group; empty for the core one."""
         return group_of(self.api_version)
 
+    @property
+    def was_read(self) -> bool:
+        """Whether it is as the server sent it; else only its name is known, from who refers to it."""
+        return bool(self.metadata.resource_version)
+
     def value(self, path: str) -> object:
         """What is at `spec.runPolicy.suspend`; None where nothing is."""
         first, _, rest = path.partition(".")

@@ -45,8 +45,11 @@ async def _job(access: Access, intent: Intent) -> tuple[Reading, list[Pod]]:
     if intent.job is None:
         return Reading(), []
     pods = await pods_of_job(access, intent.job)
-    # Those that have to leave first: what becomes of them decides.
-    first = sorted(pods, key=lambda pod: (pod.is_over, pod.node not in intent.avoided))
+    # Those that have to leave first: what becomes of them decides. One that is terminating may be of an
+    # earlier job of the same name.
+    first = sorted(
+        pods, key=lambda pod: (pod.is_over, pod.is_terminating, pod.node not in intent.avoided)
+    )
     lineage = await lineage_of_job(access, intent.job, first)
     job = observed_job(intent.job, lineage_of(lineage), pods)
     if intent.kind in _WITH_CHECKPOINTS:

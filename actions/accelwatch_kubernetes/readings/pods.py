@@ -16,7 +16,12 @@ from accelwatch_kubernetes.rows import Access
 from accelwatch_kubernetes.workloads.kinds.batch_kinds import KUEUE_WORKLOAD
 from accelwatch_kubernetes.workloads.kinds.table import kind_named, kind_of
 from accelwatch_kubernetes.workloads.lineage import QUEUE, JobName, lineage_text, name_of, stub_of
-from accelwatch_kubernetes.workloads.owner_index import MOST_STEPS, controller_of, first_reference
+from accelwatch_kubernetes.workloads.owner_index import (
+    MOST_STEPS,
+    controller_of,
+    first_reference,
+    is_owner,
+)
 
 _PAGE = "500"
 # Owners that are read together, the first time that a namespace is read.
@@ -141,8 +146,13 @@ async def _chain(access: Access, name: JobName, pods: Sequence[Pod]) -> list[byt
         if body is None:
             chain.append(stub_of(reference, name.namespace))
             break
+        metadata = msgspec.json.decode(body, type=_AnyObject).metadata
+        if not is_owner(reference, name.namespace, metadata):
+            # One that was made later under its name is another job.
+            chain.append(stub_of(reference, name.namespace))
+            break
         chain.append(body)
-        reference = controller_of(msgspec.json.decode(body, type=_AnyObject).metadata)
+        reference = controller_of(metadata)
     if chain:
         return chain
     kind = kind_named(name.kind)

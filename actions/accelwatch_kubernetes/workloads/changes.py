@@ -80,7 +80,8 @@ def _target(lineage: Lineage) -> tuple[Workload, Kind] | None:
     Workload was not read, nothing is right.
     """
     workload = lineage.queued if lineage.queue else lineage.job
-    if workload is None:
+    # One that was not read has no version: the patch would change whatever has its name by then.
+    if workload is None or not workload.was_read:
         return None
     kind = kind_of_workload(workload)
     return (workload, kind) if kind.suspend else None

@@ -6,7 +6,9 @@ from itertools import takewhile
 import msgspec
 
 from accelwatch_kubernetes.objects.pod import Pod
+from accelwatch_kubernetes.objects.workload import Workload
 from accelwatch_kubernetes.workloads.changes import suspend_patch
+from accelwatch_kubernetes.workloads.kinds.kind import Kind
 from accelwatch_kubernetes.workloads.kinds.outcome import (
     NO_CONTROLLER,
     Cause,
@@ -71,10 +73,22 @@ def outcome_of(lineage: Lineage, departure: Departure) -> Outcome:
         return Outcome(fate=Fate.UNCHANGED, text="it has ended already")
     outcome = Outcome(fate=Fate.LOST, text=NO_CONTROLLER)
     for workload in lineage.chain:
-        outcome = kind_of_workload(workload).evaluate(workload, departure, outcome)
+        kind = kind_of_workload(workload)
+        if kind.can_fail and not workload.was_read:
+            return _unread(workload, kind)
+        outcome = kind.evaluate(workload, departure, outcome)
     if _has_slurmd(departure) and lineage.job is not None:
         return evaluate_slurmd(lineage.job, departure, outcome)
     return outcome
+
+
+def _unread(workload: Workload, kind: Kind) -> Outcome:
+    """Its limits are not known: those of the default would be invented."""
+    text = (
+        f"{kind.name} {workload.metadata.name} could not be read (RBAC: get {kind.resource}), so "
+        "nobody knows whether that fails it for good"
+    )
+    return Outcome(fate=Fate.ENDANGERED, text=text)
 
 
 def _has_slurmd(departure: Departure) -> bool:

@@ -70,7 +70,7 @@ class OwnerIndex:
     def add(self, reference: OwnerReference, namespace: str, metadata: Metadata | None) -> None:
         """What was read of an owner; None where it is gone, or may not be read: kept by its name."""
         kind = kind_of(reference.api_version, reference.kind)
-        if metadata is None or not _is_of(reference, namespace, metadata):
+        if metadata is None or not is_owner(reference, namespace, metadata):
             owner = Owner(kind=kind, namespace=namespace, name=reference.name)
         else:
             owner = Owner(
@@ -210,7 +210,7 @@ def _group_uid(namespace: str, kind: str, name: str) -> str:
     return f"{namespace}/{kind}/{name}"
 
 
-def _is_of(reference: OwnerReference, namespace: str, metadata: Metadata) -> bool:
+def is_owner(reference: OwnerReference, namespace: str, metadata: Metadata) -> bool:
     """Whether what was read is what was meant, and no namesake; a group is known by its name alone."""
     named = _group_uid(namespace, reference.kind, reference.name)
     return reference.uid in (metadata.uid, named)

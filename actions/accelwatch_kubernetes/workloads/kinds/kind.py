@@ -68,6 +68,11 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.versions)
 
     @property
+    def can_fail(self) -> bool:
+        """Whether it may be failed for good."""
+        return bool(self.failed or self.failed_phases)
+
+    @property
     def resource(self) -> str:
         """As in a rule of RBAC, and as kubectl has it: `jobsets.jobset.x-k8s.io`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from accelwatch.action.intent import OwnerAnnotation
+from accelwatch_kubernetes.objects.metadata import OwnerReference
 from accelwatch_kubernetes.workloads.changes import (
     is_suspended,
     restart_patch,
@@ -13,6 +14,7 @@ from accelwatch_kubernetes.workloads.changes import (
 )
 from accelwatch_kubernetes.workloads.consequences import consequences
 from accelwatch_kubernetes.workloads.kinds.outcome import Cause, Fate
+from accelwatch_kubernetes.workloads.lineage import stub_of
 from support.kubernetes.pods import Object, pod, pod_of
 from support.kubernetes.workloads import (
     IGNORES,
@@ -39,6 +41,20 @@ def test_trap_18_an_eviction_fails_a_job_with_backoff_limit_0_and_is_refused() -
         "4 pods, which counts as no failure"
     )
     assert result.prefers_restart
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"), [("batch/v1", "Job"), ("batch.volcano.sh/v1alpha1", "Job")]
+)
+def test_what_may_not_be_read_is_neither_evicted_nor_changed(version: str, kind: str) -> None:
+    """With the limits of the default a Job with backoffLimit 0 would be failed by the eviction."""
+    reference = OwnerReference(api_version=version, kind=kind, name="trainer", uid="u")
+    unread = lineage(json.loads(stub_of(reference, "ml")))
+    result = consequences(unread, leaving(), pods())
+    assert result.fate is Fate.ENDANGERED
+    assert "could not be read (RBAC: get jobs.batch" in result.refusal
+    assert not result.prefers_restart
+    assert suspend_patch(unread, OURS) is None
 
 
 def test_trap_18_the_replacement_stands_beside_the_old_pod() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from accelwatch.action.intent import IntentKind, JobKey
 from accelwatch.action.observed import JobState
+from accelwatch.action.step import Refusal, RefusalKind
 from support.kubernetes.action_on_cluster import action_on, intent, make_node
 from support.kubernetes.pods import Object
 from support.kubernetes.served import ServedCluster
@@ -67,5 +68,23 @@ def test_a_job_that_is_followed_has_its_newest_checkpoint(
         assert observed.job is not None
         assert observed.job.step == 40
         assert observed.job.checkpoint.endswith("/step-40")
+
+    asyncio.run(run())
+
+
+def test_a_later_job_of_the_name_is_not_suspended_for_the_pods_of_an_earlier_one(
+    served: ServedCluster,
+) -> None:
+    async def run() -> None:
+        await _pod(served, "batch/v1", "Job")
+        template = {"spec": {"containers": [{"name": "main", "image": "x"}]}}
+        body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "llm"}}
+        jobs = "/apis/batch/v1/namespaces/default/jobs"
+        await served.ask("POST", jobs, {**body, "spec": {"template": template}})
+        async with action_on(served) as action:
+            wanted = intent(IntentKind.CANCEL_JOB, job=JobKey("cluster", "default/Job/llm", 0.0))
+            proposal = action.propose(wanted, await action.observe(wanted))
+        assert isinstance(proposal, Refusal)
+        assert proposal.kind is RefusalKind.IMPOSSIBLE
 
     asyncio.run(run())
