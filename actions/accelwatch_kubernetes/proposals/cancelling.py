@@ -6,12 +6,15 @@ from accelwatch.action.observed import JobState
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Wait
 from accelwatch_kubernetes.drain import steps
 from accelwatch_kubernetes.drain.job_steps import change
-from accelwatch_kubernetes.drain.job_view import job_view
+from accelwatch_kubernetes.drain.job_view import job_view, stay_text
+from accelwatch_kubernetes.drain.leaving import Stay, leaving
 from accelwatch_kubernetes.proposals.moving import is_suspended_for, start_again
 from accelwatch_kubernetes.scene import Scene
 from accelwatch_kubernetes.workloads.changes import is_suspended, suspend_patch
 
 _POLL_S = 1.0
+# A group of pods without a controller ends with its group: nobody wants them made again.
+_SUSPENDED_TOO = (None, Stay.UNOWNED)
 
 
 def propose_cancel(intent: Intent, scene: Scene) -> Proposal:
@@ -26,6 +29,10 @@ def propose_cancel(intent: Intent, scene: Scene) -> Proposal:
         return Achieved(f"job {intent.job} has left {intent.node}")
     if is_suspended(view.lineage) or all(pod.is_terminating for pod in here):
         return Wait(_POLL_S, f"{here[0].path} is terminating on {intent.node}")
+    entries = [leaving(pod, scene.options, intent.device, view.claims) for pod in here]
+    if all(entry.stay not in _SUSPENDED_TOO for entry in entries):
+        texts = "; ".join(stay_text(entry, intent.device) for entry in entries)
+        return Refusal(RefusalKind.NOT_ALLOWED, texts)
     changed = suspend_patch(view.lineage, intent.mark)
     if changed is None:
         text = f"job {intent.job} cannot be suspended: scale it down or delete it by hand"

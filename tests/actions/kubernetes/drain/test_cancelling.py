@@ -7,6 +7,8 @@ import pytest
 
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.step import Achieved, Refusal, RefusalKind, Step, Wait
+from accelwatch.plugins.options import checked
+from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.proposals.cancelling import propose_cancel, propose_restore
 from accelwatch_kubernetes.workloads.changes import SUSPENDED
 from support.kubernetes.moving import KEY, job_scene
@@ -43,6 +45,29 @@ def test_a_kind_that_cannot_be_suspended_is_left_to_a_person() -> None:
     assert isinstance(refusal, Refusal)
     assert refusal.kind is RefusalKind.IMPOSSIBLE
     assert "scale it down or delete it by hand" in refusal.text
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"protected_namespaces": ["ml"]},
+        {"drain": [{"leave": "after_completion"}]},
+    ],
+)
+def test_what_a_drain_leaves_alone_is_not_suspended_either(rules: dict[str, Any]) -> None:
+    options = checked(rules, KubernetesOptions)
+    refusal = propose_cancel(CANCEL, job_scene([pod("a")], [plain_job()], options=options))
+    assert isinstance(refusal, Refusal)
+    assert refusal.kind is RefusalKind.NOT_ALLOWED
+    assert refusal.text.startswith("ml/a stays on n1: ")
+
+
+def test_a_job_of_which_one_pod_leaves_is_suspended() -> None:
+    options = checked(
+        {"drain": [{"labels": {"keep": "true"}, "leave": "after_completion"}]}, KubernetesOptions
+    )
+    both = [pod("a", labels={"keep": "true"}), pod("b")]
+    assert isinstance(propose_cancel(CANCEL, job_scene(both, [plain_job()], options=options)), Step)
 
 
 @pytest.mark.parametrize(
