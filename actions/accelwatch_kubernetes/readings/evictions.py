@@ -20,6 +20,7 @@ from accelwatch_kubernetes.rows import Access
 async def verdicts(access: Access, pods: Sequence[Pod], *, all_of_them: bool) -> list[Verdict]:
     """What the server says to the eviction of each pod, until one is allowed where not all are wanted.
 
+    Where it does not answer at all, no other is asked: each would wait its whole time.
     Raises ActionUnavailableError.
     """
     budgets: dict[str, Sequence[Budget]] = {}
@@ -28,23 +29,26 @@ async def verdicts(access: Access, pods: Sequence[Pod], *, all_of_them: bool) ->
         namespace = pod.metadata.namespace
         if namespace not in budgets:
             budgets[namespace] = await budgets_in(access, namespace)
-        verdict = await _verdict(access, pod, budgets[namespace])
+        verdict, answered = await _verdict(access, pod, budgets[namespace])
         results.append(verdict)
+        if not answered:
+            break
         if verdict.answer is Answer.ALLOWED and not all_of_them:
             break
     return results
 
 
-async def _verdict(access: Access, pod: Pod, budgets: Sequence[Budget]) -> Verdict:
+async def _verdict(access: Access, pod: Pod, budgets: Sequence[Budget]) -> tuple[Verdict, bool]:
+    """And whether the server has answered."""
     if (verdict := before_request(pod, budgets)) is not None:
-        return verdict
+        return verdict, True
     try:
         await access.client.evict(
             pod.metadata.namespace, pod.metadata.name, uid=pod.uid, dry_run=True
         )
     except KubernetesError as error:
-        return verdict_of(pod, error, budgets)
-    return allowed(pod)
+        return verdict_of(pod, error, budgets), error.status != 0
+    return allowed(pod), True
 
 
 async def budgets_in(access: Access, namespace: str) -> Sequence[Budget]:

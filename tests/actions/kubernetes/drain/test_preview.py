@@ -2,17 +2,20 @@
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from accelwatch_kubernetes.drain.leaving import leaving
 from accelwatch_kubernetes.drain.preview import preview_texts
 from accelwatch_kubernetes.drain.verdicts import Answer, Verdict
-from support.kubernetes.action_on_cluster import action_on
+from accelwatch_lab.cluster.kubernetes.api_server.faults import Fault
+from support.kubernetes.action_on_cluster import action_on, make_node
 from support.kubernetes.nodes import OPTIONS
 from support.kubernetes.pods import pod, pod_of
 from support.kubernetes.running_pods import kubelets, make_budget, make_job, pods_of, settled_pods
 from support.kubernetes.served import ServedCluster
+from support.kubernetes.stand_in import StandInCluster, stand_in_cluster
 
 
 @pytest.fixture
@@ -69,3 +72,26 @@ def test_the_server_is_asked_and_spends_nothing(cluster: ServedCluster) -> None:
             assert "deletionTimestamp" not in after["metadata"]
 
     asyncio.run(run())
+
+
+def test_a_server_that_does_not_answer_is_asked_about_one_pod(tmp_path: Path) -> None:
+    """Of a hundred pods each would wait its whole time."""
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "s", "uid": "u"}
+    pods = "/api/v1/namespaces/default/pods"
+
+    async def run(cluster: StandInCluster) -> None:
+        await make_node(cluster, "n1")
+        for name in ("a", "b", "c"):
+            metadata = {"name": name, "ownerReferences": [{**owner, "controller": True}]}
+            spec = {"nodeName": "n1", "containers": [{"name": "main", "image": "x"}]}
+            body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+            await cluster.ask("POST", pods, body)
+        cluster.server.faults.add(Fault(method="POST", path="/eviction", effect="drop", times=None))
+        async with action_on(cluster) as action:
+            count, refused = await action.preview("n1", "")
+        assert count == "3 pods would be evicted"
+        assert refused.startswith("refused now: default/a: ")
+
+    # Without controllers: the garbage collector would remove pods whose owner it cannot find.
+    with stand_in_cluster(tmp_path, ()) as cluster:
+        asyncio.run(run(cluster))
