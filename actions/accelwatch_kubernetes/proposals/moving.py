@@ -99,9 +99,11 @@ def start_again(intent: Intent, view: JobView) -> Step | Wait:
 
 
 def _departure(intent: Intent, scene: Scene, view: JobView, departing: list[Leaving]) -> Proposal:
-    live = [entry for entry in departing if not entry.pod.is_terminating]
+    live = [
+        entry for entry in departing if not entry.pod.is_terminating and entry.pod.node in view.bad
+    ]
     if not live:
-        return _terminating(departing[0].pod)
+        return _left_behind(departing[0].pod)
     departure = Departure(cause=Cause.EVICTION, pods=tuple(entry.pod for entry in live))
     effect = consequences(view.lineage, departure, view.pods)
     if effect.prefers_restart:
@@ -111,6 +113,14 @@ def _departure(intent: Intent, scene: Scene, view: JobView, departing: list[Leav
     if effect.refusal:
         return Refusal(RefusalKind.NOT_ALLOWED, effect.refusal)
     return _next_pod(intent, scene, view, live)
+
+
+def _left_behind(pod: Pod) -> Wait:
+    """A node object that is gone proves nothing of its machine: nothing is evicted from there."""
+    if pod.is_terminating:
+        return _terminating(pod)
+    text = f"{pod.path} was on {pod.node}, which the cluster has no more: the cluster removes it"
+    return Wait(BUDGET_S, text)
 
 
 def _terminating(pod: Pod) -> Wait:

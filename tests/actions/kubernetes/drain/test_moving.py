@@ -282,6 +282,18 @@ def test_trap_26_pods_of_a_node_that_is_gone_are_the_clusters_to_remove() -> Non
     assert isinstance(propose_move(move(), moved), Achieved)
 
 
+def test_trap_26_nothing_is_evicted_from_a_node_that_is_gone() -> None:
+    """Its machine may run on: the replacement would stand beside the old copy, and unfenced."""
+    gone = propose_move(move(), job_scene([pod("a", node="n1")], [JOB], nodes=[node("n9")]))
+    assert isinstance(gone, Wait)
+    assert gone.text == ("ml/a was on n1, which the cluster has no more: the cluster removes it")
+    both = [pod("a", node="n1"), pod("b", node="n2")]
+    scene = job_scene(both, [JOB], nodes=[node("n2")])
+    step = propose_move(move(bad_nodes=("n1", "n2")), scene)
+    assert isinstance(step, Step)
+    assert step.arguments["pod"] == "b"
+
+
 @pytest.mark.parametrize(
     "chain",
     [
