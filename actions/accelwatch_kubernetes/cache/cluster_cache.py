@@ -92,9 +92,15 @@ class ClusterCache:
         return changed
 
     def put_node(self, node: Node) -> None:
-        """A node as it was read, or as a write has left it: no older version replaces it."""
-        if self._nodes.confirmed_at is not None:
-            self._nodes.put(node_row(node, self._options))
+        """A node as it was read, or as a write has left it: no older version replaces it.
+
+        Whether it is there at all the watch alone says: the answer to a read may come after the news
+        that the node was deleted, or made again under its name, and nothing would ever remove it.
+        """
+        there = self._nodes.objects.get(node.name)
+        if self._nodes.confirmed_at is None or there is None or there.uid != node.metadata.uid:
+            return
+        self._nodes.put(node_row(node, self._options))
 
     async def _ready(self) -> None:
         """Wait for the first lists; later only check them. Raises ActionUnavailableError."""

@@ -239,6 +239,33 @@ def test_what_was_read_beside_it_is_not_replaced_by_what_was_before(tmp_path: Pa
     asyncio.run(main())
 
 
+def test_an_answer_that_comes_late_brings_no_deleted_node_back(tmp_path: Path) -> None:
+    async def main() -> None:
+        cluster = Cluster()
+        first = {**node("n1"), "metadata": {"name": "n1", "uid": "u"}}
+        await cluster.put("nodes", first, node("n2"))
+        async with following(cluster, tmp_path) as cache:
+            await cache.nodes()
+            await cluster.delete("nodes", "n1", "")
+
+            async def deleted() -> bool:
+                return "n1" not in await _states(cache)
+
+            await _until(deleted)
+            cache.put_node(_node(_tainted("n1"), 5000))
+            assert await _states(cache) == {"n2": HoldState.OPEN}
+            await cluster.put("nodes", {**first, "metadata": {"name": "n1", "uid": "another"}})
+
+            async def made_again() -> bool:
+                return "n1" in await _states(cache)
+
+            await _until(made_again)
+            cache.put_node(_node(_tainted("n1"), 5000))
+            assert await _states(cache) == {"n1": HoldState.OPEN, "n2": HoldState.OPEN}
+
+    asyncio.run(main())
+
+
 def test_what_is_read_before_the_first_list_makes_no_cluster_of_one_node(tmp_path: Path) -> None:
     async def main() -> None:
         cluster = Cluster()
