@@ -15,7 +15,8 @@ async def read_fence(access: Access, intent: Intent, own: Mapping[str, str]) -> 
     node = node_of(own.get(NODE, ""))
     pods = await pods_of_node(access, intent.node)
     off, answers_s = False, 0.0
-    if node is None or node.ready is False:
+    # Also of a node that its kubelet has never reported of: it is switched off like a silent one.
+    if node is None or node.ready is not True:
         off = await access.power.is_off(intent.node)
     if node is not None:
         answers_s = access.answering.seconds(

@@ -1,5 +1,9 @@
 """What proves that nothing runs on a node any more; time that has passed does not."""
 
+import asyncio
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from accelwatch.action.intent import IntentKind
@@ -16,9 +20,12 @@ from accelwatch_kubernetes.marks.out_of_service import (
 from accelwatch_kubernetes.marks.patches import release_patch
 from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.proposals.fencing import ANSWERS_S, propose_fence
+from support.kubernetes.action_on_cluster import action_on, make_node
+from support.kubernetes.action_on_cluster import intent as wanted
 from support.kubernetes.moving import fence_scene, held_node
 from support.kubernetes.nodes import GPU, OPTIONS, Object, intent, node, parsed, stored
 from support.kubernetes.pods import pod
+from support.kubernetes.stand_in import StandInCluster, stand_in_cluster
 
 SWITCH = checked({"power_off": ["/bmc", "off"], "power_state": ["/bmc", "off?"]}, KubernetesOptions)
 WANTED = intent(IntentKind.FENCE, boot_id="boot-of-n1")
@@ -137,3 +144,16 @@ def test_trap_24_a_node_object_that_is_gone_proves_nothing(off: bool, kind: type
 def test_where_the_job_keeps_a_second_copy_off_no_proof_is_needed() -> None:
     by_job = intent(IntentKind.FENCE, fenced_by_job=True)
     assert isinstance(propose_fence(by_job, fence_scene(held_node(ready="Unknown"))), Achieved)
+
+
+def test_the_switch_is_asked_of_a_node_that_no_kubelet_has_reported_of(tmp_path: Path) -> None:
+    """It is switched off like a silent one: unasked, that would never be seen and be done for ever."""
+
+    async def run(cluster: StandInCluster) -> None:
+        await make_node(cluster)
+        switch: Any = {"power_off": ["/bin/true"], "power_state": ["/bin/true"]}
+        async with action_on(cluster, **switch) as action:
+            assert (await action.observe(wanted(IntentKind.FENCE))).proven_dead
+
+    with stand_in_cluster(tmp_path, ()) as cluster:
+        asyncio.run(run(cluster))
