@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.intent import Intent, JobKey
 from accelwatch.kubernetes.errors import ApiError
 from accelwatch_kubernetes.answers import unavailable_if_unread
@@ -101,7 +102,8 @@ async def rules_by_node(access: Access) -> dict[str, tuple[TaintRule, ...]]:
     _, text = await read_rules(access)
     try:
         rules = rules_of(text)
-    except msgspec.DecodeError:
-        return {}
+    except msgspec.DecodeError as error:
+        # None would be taken for devices that a person has freed.
+        raise ActionUnavailableError(f"no list of DeviceTaintRules: {error}") from error
     nodes = {rule.hold.node for rule in rules if rule.hold is not None}
     return {node: rules_on(rules, node, access.options.hub) for node in nodes}
