@@ -118,7 +118,11 @@ remedy:
 - **A node that is new in one of them** (added or made again since, or the pair was configured while the
   node was out) shows no mark of ours there, and nobody has given it back: it is taken out there too.
 - **While the second does not answer**, the first is marked at once and the second as soon as it
-  answers; a release waits for both. While the first does not answer, nothing is done.
+  answers; a release waits for both. The jobs that the second has shown last count as still there, and a
+  node is not rebooted, for more may have come. The hub's log says that it does not answer. While the
+  first does not answer, nothing is done.
+- **A pair takes out whole nodes**: `quarantine: {level: device}` needs an action `kubernetes` that is in
+  none.
 """
 
 _STAGES = {

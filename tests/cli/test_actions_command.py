@@ -38,6 +38,21 @@ def test_all_is_well(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().out == "site: ok; supports quarantine, release\n"
 
 
+def test_the_second_of_a_pair_that_does_not_answer_is_named(
+    file: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    broken = program(file.parent, "echo no route to host >&2; exit 3", "broken")
+    first = file.read_text()
+    second = first.partition("  actions:\n")[2].replace("name: site", "name: other")
+    survey = f"        survey: {{argv: [{broken}]}}\n        hooks:"
+    second = second.replace("        hooks:", survey)
+    file.write_text(first.replace("name: site", "name: site\n      also: other") + second)
+    assert invoke(["actions", "check", "-c", str(file)]) == 0
+    shown = capfd.readouterr()
+    assert shown.out == "site: ok; supports quarantine, release\n"
+    assert "site: other does not answer" in shown.err
+
+
 def test_a_program_that_others_can_change(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (file.parent / "act").chmod(0o777)
     assert invoke(["actions", "check", "-c", str(file)]) == 1

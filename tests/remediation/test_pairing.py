@@ -1,6 +1,6 @@
 """Two schedulers over the same machines: one incident, both holds in step, each read back."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import pytest
@@ -349,16 +349,70 @@ def test_what_only_the_second_may_have_waits_for_its_first_answer(bench: PairBen
     bench.end_all()
 
 
+@pytest.mark.parametrize("was_there", [True, False])
 def test_a_node_that_is_new_in_one_is_told_from_one_that_a_person_gave_back(
-    bench: PairBench,
+    bench: PairBench, was_there: bool
 ) -> None:
     """By its incarnation: of which nodes it is the pair."""
+    if was_there:
+        bench.poll()
     there = bench.cluster.nodes.pop("n1")
-    bench.pursue(QUARANTINE)
-    alone = bench.poll()
+    end = bench.pursue(QUARANTINE)
+    assert end is not None
+    assert end.observed is not None
+    alone = end.observed.node
+    assert alone is not None
     bench.cluster.nodes["n1"] = there
     shown = bench.poll()
     assert shown.undone.endswith("shows no hold of ours any more")
     assert set(shown.incarnation.split()) - set(alone.incarnation.split())
     bench.cluster.unavailable = "connection refused"
     assert not set(bench.poll().incarnation.split()) - set(shown.incarnation.split())
+
+
+def test_jobs_of_a_second_that_does_not_answer_have_not_left(bench: PairBench) -> None:
+    pods = bench.cluster.add_job("ml/Job/trainer", "n1")
+    assert (bench.poll().jobs, bench.poll().jobs_missing) == ((pods.key,), "")
+    bench.cluster.unavailable = "connection refused"
+    assert (bench.poll().jobs, bench.poll().jobs_missing) == ((pods.key,), "cluster")
+    assert bench.poll("s1").jobs_missing == ""
+    _restart_without_second(bench)
+    assert (bench.poll().jobs, bench.poll().jobs_missing) == ((), "cluster")
+    bench.cluster.unavailable = ""
+    assert bench.poll().jobs_missing == ""
+
+
+def test_people_are_told_of_a_second_that_does_not_answer(
+    bench: PairBench, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.poll()
+    assert bench.pair.complaints() == []
+    bench.cluster.unavailable = "the API server answered 401 Unauthorized"
+    bench.poll()
+    bench.poll()
+    text = "cluster does not answer: the API server answered 401 Unauthorized"
+    assert bench.pair.complaints() == [text]
+    assert len([record for record in caplog.records if text in record.getMessage()]) == 1
+    bench.cluster.unavailable = ""
+    bench.poll()
+    assert bench.pair.complaints() == []
+
+
+class _Previewing(FakeAction):
+    """Says what it was asked."""
+
+    async def preview(self, node: str, device: str) -> Sequence[str]:
+        return [f"{node} {device}"]
+
+
+def test_a_drain_is_previewed_by_whoever_can_under_its_own_name(bench: PairBench) -> None:
+    bench.second = _Previewing(bench.cluster)
+    bench.restart()
+    _rename(bench)
+    see = bench.cluster.see
+    bench.cluster.see = lambda name: msgspec.structs.replace(  # type: ignore[method-assign]
+        see(name), address="n1" if name == "kube-1" else name
+    )
+    bench.poll()
+    for node, texts in (("n1", ["kube-1 GPU-0"]), ("k1", ["k1 GPU-0"]), ("s1", [])):
+        assert bench.loop.run_until_complete(bench.pair.preview(node, "GPU-0")) == texts

@@ -41,6 +41,8 @@ class NodeObservation(msgspec.Struct, frozen=True, kw_only=True):
     # Of the machine's firmware.
     system_uuid: str = ""
     jobs: tuple[JobKey, ...] = ()
+    # Whose jobs may lack in `jobs`, as it does not answer; the node is not known to be empty then.
+    jobs_missing: str = ""
     # What alone our mark takes out, by `DeviceKey.id`; empty where it takes out the whole node.
     quarantined_devices: tuple[str, ...] = ()
     # Those of its jobs that use a device of `quarantined_devices`; None where nobody can tell.

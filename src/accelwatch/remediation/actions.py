@@ -95,7 +95,8 @@ def check_devices(rules: Iterable[Rule], actions: Iterable[Action]) -> None:
         if rule.action is not None and rule.action.quarantine is QuarantineLevel.DEVICE:
             raise ConfigError(
                 f"{rule.origin}: {rule.id}: action.quarantine.level device needs a scheduler that "
-                "takes out single devices, as Kubernetes does (action of type kubernetes); write node"
+                "takes out single devices: an action of type kubernetes with the option devices, and "
+                "in no pair; or write node"
             )
 
 

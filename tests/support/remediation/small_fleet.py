@@ -70,6 +70,7 @@ class Node:
     serial: str = ""
     ceiling: str = "resume"
     jobs: tuple[JobKey, ...] = ()
+    jobs_missing: str = ""
     # Of all jobs that ever were there.
     begin_again: frozenset[JobKey] = frozenset()
     maintenance: bool = False
@@ -93,6 +94,7 @@ class Node:
             self.answering,
             self.boot,
             self.jobs,
+            self.jobs_missing,
             self.begin_again,
             self.maintenance,
             self.incarnation,
@@ -114,6 +116,7 @@ class Node:
             address=self.name,
             boot_id=self.boot_id,
             jobs=self.jobs,
+            jobs_missing=self.jobs_missing,
             restartable=self.begin_again.intersection(self.jobs),
             pools=("train",),
             maintenance=self.maintenance,

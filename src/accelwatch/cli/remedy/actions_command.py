@@ -56,7 +56,13 @@ def _check(file: _File) -> None:
 
 async def _refused(name: str, action: "Action") -> "dict[IntentKind, str]":
     """What an action lacks an option for, or its scheduler would refuse, and why."""
-    from accelwatch.action.contract import ActionUnavailableError, FindsLimits, NeedsOptions
+    from accelwatch.action.contract import (
+        ActionUnavailableError,
+        FindsLimits,
+        HasComplaints,
+        NeedsOptions,
+    )
+    from accelwatch.base.untrusted_text import printable
 
     lacking: dict[IntentKind, str] = {}
     if isinstance(action, NeedsOptions):
@@ -72,6 +78,9 @@ async def _refused(name: str, action: "Action") -> "dict[IntentKind, str]":
         return lacking
     finally:
         await action.close()
+    # Some are known after a look only, such as that the second of a pair does not answer.
+    for text in action.complaints() if isinstance(action, HasComplaints) else ():
+        complain(f"{name}: {printable(text)}")
     return {**action.impossible, **lacking}
 
 

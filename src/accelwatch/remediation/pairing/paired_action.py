@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from accelwatch.action.contract import Action, ActionUnavailableError
+from accelwatch.action.contract import Action, ActionUnavailableError, PreviewsDrains
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import HoldState, NodeObservation, Observed
 from accelwatch.action.step import (
@@ -35,8 +35,8 @@ from accelwatch.remediation.pairing.prefixes import (
 from accelwatch.remediation.pairing.shared_nodes import (
     SharedNodes,
     merged,
-    shared_nodes,
 )
+from accelwatch.remediation.pairing.shared_polls import SharedPolls
 
 replace = msgspec.structs.replace
 
@@ -47,10 +47,7 @@ class PairedAction(PairedAbilities):
     def __init__(self, first: tuple[str, Action], second: tuple[str, Action]) -> None:
         """Each with its name."""
         super().__init__(first, second)
-        self._shared: SharedNodes | None = None
-        # What the second has shown last: its nodes stay known while it does not answer. None before its
-        # first answer, when any node may be its own, too.
-        self._latest: Sequence[NodeObservation] | None = None
+        self._polls = SharedPolls(first, second)
 
     @property
     def intents(self) -> frozenset[IntentKind]:
@@ -63,45 +60,40 @@ class PairedAction(PairedAbilities):
         return {**self.first.steps, **prefixed(self.second_name, self.second.steps)}
 
     async def observe_all(self) -> Sequence[NodeObservation]:
-        """All nodes of both, each machine once. Raises ActionUnavailableError where the first does.
+        """All nodes of both, each machine once. Raises ActionUnavailableError where the first does."""
+        return await self._polls.observe_all()
 
-        While the second does not answer, shared nodes are as the first shows them, and those that only
-        the second has are as it has shown them last.
-        """
-        first, second = await asyncio.gather(
-            self.first.observe_all(), self.second.observe_all(), return_exceptions=True
+    def complaints(self) -> Sequence[str]:
+        """Those of both, and that the second has not answered the latest poll."""
+        silence = self._polls.silence
+        silent = [f"{self.second_name} does not answer: {silence}"] if silence else []
+        return [*super().complaints(), *silent]
+
+    async def preview(self, node: str, device: str) -> Sequence[str]:
+        """What either scheduler says to a drain, by its own name of the node."""
+        shared = self._polls.shared or SharedNodes()
+        is_seconds = node in shared.others
+        named = (
+            (self.first, "" if is_seconds else node),
+            (self.second, node if is_seconds else shared.names.get(node, "")),
         )
-        # Both are waited for: what the first raises must leave no call of the second behind.
-        if isinstance(first, BaseException):
-            raise first
-        if isinstance(second, ActionUnavailableError):
-            latest = {node.name: node for node in self._latest or ()}
-            shared = self._shared = shared_nodes(first, self._latest or ())
-            return [*first, *(latest[name] for name in sorted(shared.others))]
-        if isinstance(second, BaseException):
-            raise second
-        self._latest = second
-        shared = self._shared = shared_nodes(first, second)
-        by_name = {node.name: node for node in second}
-        return [
-            *(self._merged(node, by_name.get(shared.names.get(node.name, ""))) for node in first),
-            *(by_name[name] for name in sorted(shared.others)),
-        ]
-
-    def _merged(self, first: NodeObservation, second: NodeObservation | None) -> NodeObservation:
-        return first if second is None else merged(first, second, self.second_name)
+        texts: list[str] = []
+        for action, name in named:
+            if name and isinstance(action, PreviewsDrains):
+                texts += await action.preview(name, device)
+        return texts
 
     async def observe(self, intent: Intent) -> Observed:
         """How things stand for an intent, read now. Raises ActionUnavailableError."""
-        if self._shared is None:
+        if self._polls.shared is None:
             await self.observe_all()
-        shared = self._shared or SharedNodes()
+        shared = self._polls.shared or SharedNodes()
         if self._is_of_second(intent) or intent.node in shared.others:
             return await self._observe_second(intent, shared)
         if intent.kind in BOTH and intent.node in shared.names:
             return await self._observe_both(intent, shared)
         observed = await self.first.observe(sides.intent_for_first(intent, self.second_name))
-        return observed if self._latest is not None else self._before_answer(intent, observed)
+        return observed if self._polls.latest is not None else self._before_answer(intent, observed)
 
     def _before_answer(self, intent: Intent, observed: Observed) -> Observed:
         """What the first shows while it is not known yet which nodes the second has.
@@ -151,7 +143,9 @@ class PairedAction(PairedAbilities):
         if isinstance(second, BaseException):
             raise second
         own |= sides.own_of_second(second, names, self.second_name)
-        node = None if first.node is None else self._merged(first.node, second.node)
+        node = first.node
+        if node is not None and second.node is not None:
+            node = merged(node, second.node, self.second_name)
         return replace(first, own=own, node=node)
 
     def propose(self, intent: Intent, observed: Observed) -> Proposal:
@@ -210,7 +204,7 @@ class PairedAction(PairedAbilities):
 
     def release_command(self, node: str) -> str:
         """The commands that give a node back on both, as a person types them. Asks nothing."""
-        shared = self._shared or SharedNodes()
+        shared = self._polls.shared or SharedNodes()
         if node in shared.others:
             return self.commands_of("", node)
         return self.commands_of(node, shared.names.get(node, ""))

@@ -74,6 +74,8 @@ def merged(first: NodeObservation, second: NodeObservation, second_name: str) ->
     shown = first if first.hold_state is state or second.hold_state is not state else second
     is_half = {first.hold_state, second.hold_state} == {HoldState.OURS, HoldState.OPEN}
     gone = second_name if second.hold_state is HoldState.OPEN else "the other scheduler"
+    is_there = second.hold_state is not HoldState.MISSING
+    incarnation = f"{second_name}/{second.incarnation}" if is_there else ""
     return msgspec.structs.replace(
         first,
         hold_state=state,
@@ -82,12 +84,30 @@ def merged(first: NodeObservation, second: NodeObservation, second_name: str) ->
         set_by=shown.set_by,
         set_at=shown.set_at,
         undone=f"{gone} shows no hold of ours any more" if is_half else shown.undone,
-        incarnation=f"{first.incarnation} {second_name}/{second.incarnation}".strip(),
+        incarnation=f"{first.incarnation} {incarnation}".strip(),
         boot_id=first.boot_id or second.boot_id,
         system_uuid=first.system_uuid or second.system_uuid,
         jobs=(*first.jobs, *second.jobs),
         restartable=first.restartable | second.restartable,
         owners={**second.owners, **first.owners},
+    )
+
+
+def without_answer(
+    first: NodeObservation, latest: NodeObservation | None, second_name: str
+) -> NodeObservation:
+    """A machine while the second does not answer; `latest` is what it has shown last, if anything.
+
+    Its jobs have not left because it is silent, and more may have come.
+    """
+    if latest is None:
+        return msgspec.structs.replace(first, jobs_missing=second_name)
+    return msgspec.structs.replace(
+        first,
+        jobs=(*first.jobs, *latest.jobs),
+        restartable=first.restartable | latest.restartable,
+        owners={**latest.owners, **first.owners},
+        jobs_missing=second_name,
     )
 
 

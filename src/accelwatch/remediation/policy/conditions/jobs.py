@@ -34,7 +34,7 @@ def drained(at: Situation) -> bool:
 
 def empty(at: Situation) -> bool:
     """No job is on the node, as was seen just now."""
-    return jobs.jobs_of(at.ctx, at.remedy) == ()
+    return jobs.is_empty(at.ctx, at.remedy)
 
 
 def check_next(at: Situation) -> bool:

@@ -115,8 +115,16 @@ def _stranded(remedy: Remedy) -> list[JobKey]:
 
 def is_drained(ctx: NodeView, remedy: Remedy) -> bool:
     """Whether it is known that no job of the node is to be looked after any more."""
+    return is_empty(ctx, remedy) and not (_stranded(remedy) or lost_jobs(ctx, remedy))
+
+
+def is_empty(ctx: NodeView, remedy: Remedy) -> bool:
+    """Whether it is known that no job is on a node."""
+    observation = ctx.scheduler_node(remedy)
+    if observation is None or observation.jobs_missing:
+        return False
     # `== ()`, for None means that nobody knows, and a node may be rebooted on this.
-    return jobs_of(ctx, remedy) == () and not (_stranded(remedy) or lost_jobs(ctx, remedy))
+    return jobs_of(ctx, remedy) == ()
 
 
 def must_fence(ctx: NodeView, remedy: Remedy) -> bool:
