@@ -5,7 +5,9 @@ from msgspec.structs import replace
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import HoldState
+from accelwatch.action.step import RefusalKind
 from accelwatch.remediation.policy.context.outcome import Loudness
+from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from remediation.test_adopted_nodes import quarantined, released
 from remediation.test_state_loss import APPROVE, OUT, approve
@@ -102,3 +104,22 @@ def test_a_mark_whose_node_was_never_looked_at_is_undone_as_before() -> None:
     ground.nodes["n03"].standing, ground.nodes["n03"].mark = HoldState.OPEN, None
     ground.wait(60)
     assert ground.stage("n03") is Stage.OVERRIDDEN
+
+
+@pytest.mark.parametrize("healthy", [True, False])
+def test_a_mark_that_could_be_set_in_one_only_is_undone_by_nobody(healthy: bool) -> None:
+    """The second refuses, as an admission webhook does: the node stays out in the first."""
+    ground = Ground()
+    case = ground.fault("n03", policy=OUT)
+    node = ground.nodes["n03"]
+    node.standing, node.mark, node.undone = HoldState.OURS, None, UNDONE
+    ground.end("n03", PursuitResult.REFUSED, RefusalKind.NOT_ALLOWED)
+    assert ground.stage("n03") is Stage.FAILED
+    ground.wait(120)
+    assert ground.stage("n03") is Stage.FAILED
+    if healthy:
+        ground.clear("n03", case)
+    ground.wait(7200)
+    assert ground.state.overrides == {}
+    assert IntentKind.RELEASE not in ground.kinds("n03")
+    assert ground.stage("n03") is (Stage.UNKNOWN if healthy else Stage.QUARANTINING)

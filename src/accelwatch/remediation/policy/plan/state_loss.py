@@ -64,9 +64,11 @@ def _is_new_anywhere(quarantine: NodeQuarantine, observation: NodeObservation) -
 def remains_ours(ctx: StepContext, remedy: Remedy, observation: NodeObservation) -> bool:
     """Whether what is left of our mark stands for all of it: nobody has undone the rest.
 
-    The node is new where the rest would be. A quarantine sets that too, unless nothing is wrong now.
+    The node is new where the rest would be, or the rest could not be set yet. A quarantine sets that
+    too, unless nothing is wrong now.
     """
-    if remedy.mark_lost:
+    is_incomplete = remedy.hold is None and remedy.stage in WAITS_FOR_ANNOTATION - {Stage.UNKNOWN}
+    if remedy.mark_lost or is_incomplete:
         return True
     return is_lost(ctx, remedy, observation) and _is_over(ctx, remedy)
 
