@@ -93,6 +93,19 @@ def test_a_reservation_needs_the_names_of_its_spares(files: Files) -> None:
     assert "remedy.spares.nodes names none; write them there" in line
 
 
+@pytest.mark.parametrize(("options", "mistakes"), [("", 0), ("spare_taint: site.org/spare, ", 1)])
+def test_a_cluster_needs_no_spares(files: Files, options: str, mistakes: int) -> None:
+    """It can draw them without an option; one that is there says that they are meant."""
+    lines = files.check(
+        ('  spares: {nodes: ["n[061-063]"]}\n', ""),
+        ("    spare: {draw: true}\n", ""),
+        ("type: slurm", "type: kubernetes"),
+        ("spares: spare-nodes", f"{options}server: {{api_server: 'https://k8s.example:6443'}}"),
+        ("    remedy: [{reboot: {max: 2}}, service]\n", ""),
+    )
+    assert len(lines) == mistakes, lines
+
+
 def test_a_rule_that_asks_for_a_spare_needs_one(files: Files) -> None:
     lines = files.check(
         ('  spares: {nodes: ["n[061-063]"]}\n', ""), ("    options: {spares: spare-nodes}\n", "")

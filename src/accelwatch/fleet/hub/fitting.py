@@ -18,11 +18,12 @@ from accelwatch.files.file_rights import unsafe_for_state
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.target import targets_of
 from accelwatch.located_yaml.complaint import Complaint
+from accelwatch.remediation.actions import name_of
 from accelwatch.remediation.policy.plan.escalation import INTENTS
 
 _SPARES = "remedy.spares.nodes"
 _MOST_NAMED = 5
-_DOCUMENT = "docs/actions/slurm.md, Spares"
+_DOCUMENT = "docs/actions/slurm.md and docs/actions/kubernetes.md, Spares"
 
 
 def misfits(
@@ -47,11 +48,10 @@ def _of_spares(settings: HubSettings, actions: Mapping[str, Action]) -> Iterator
     unable = _unable(actions.values(), IntentKind.DRAW_SPARE)
     if spares and actions and unable:
         yield _SPARES, f"nothing can draw them: {unable} ({_DOCUMENT})"
-    for at, (name, action) in enumerate(actions.items()):
-        draws = IntentKind.DRAW_SPARE in action.intents and not _lacks(
-            action, IntentKind.DRAW_SPARE
-        )
-        if draws and not spares:
+    for at, entry in enumerate(settings.remedy.actions):
+        # An action that draws spares without any option for it, as Kubernetes does, asks for none.
+        if not spares and _mentions_spares(entry.options):
+            name = name_of(entry)
             text = (
                 f"{name} says how spares are drawn, and {_SPARES} names none; "
                 f"write them there by the scheduler's names, such as [n061, n062] ({_DOCUMENT})"
@@ -66,6 +66,13 @@ def _of_spares(settings: HubSettings, actions: Mapping[str, Action]) -> Iterator
             f"no target is called {named}{more}, and without an agent of ours no spare is drawn; "
             "add it under targets, or write `HUB_NAME: SPARE` under remedy.nodes",
         )
+
+
+def _mentions_spares(options: Mapping[str, object]) -> bool:
+    """Whether the options of an action say how spares are drawn."""
+    hooks = options.get("hooks")
+    keys = {*options, *(hooks if isinstance(hooks, dict) else ())}
+    return not keys.isdisjoint({"spares", "spare_taint", IntentKind.DRAW_SPARE.value})
 
 
 def _strangers(settings: HubSettings, spares: Sequence[str]) -> list[str]:
