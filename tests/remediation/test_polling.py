@@ -57,3 +57,24 @@ def test_between_two_looks_a_scheduler_has_time_for_what_is_done(
     run(loop, story())
     pauses = [after.time - before.time for before, after in itertools.pairwise(heard)]
     assert pauses == pytest.approx([every_s] * 3, abs=0.02)
+
+
+def test_a_scheduler_that_does_not_answer_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    loop = VirtualLoop()
+    clock = LoopClock(loop)
+    world = FakeScheduler(clock, ["n1"])
+    polls: list[Poll] = []
+    poller = Poller({"a": FakeAction(world)}, clock, polls.append)
+
+    async def story() -> None:
+        task = asyncio.create_task(poller.run())
+        for unavailable in ("starting", "", "401 Unauthorized", ""):
+            world.unavailable = unavailable
+            seconds = 1.0 if unavailable == "starting" else 60.0
+            await asyncio.sleep(seconds)
+        task.cancel()
+
+    run(loop, story())
+    texts = [record.getMessage() for record in caplog.records]
+    assert texts == ["a does not answer: 401 Unauthorized", "a answers again"]

@@ -24,6 +24,8 @@ POLL_EVERY_S = 5.0
 # Between two looks, however much is done.
 LEAST_PAUSE_S = 0.25
 MOST_PAUSE_S = 2.0
+# The first is often too early: a cluster is being listed, a controller starts.
+_OUTAGE_POLLS = 2
 # A poll that takes longer is none.
 _WITHIN_S = 60.0
 
@@ -80,6 +82,8 @@ class Poller:
         self._clock = clock
         self._on_poll = on_poll
         self._requested = {name: asyncio.Event() for name in actions}
+        # By action: polls in a row that its scheduler has not answered.
+        self._unanswered = dict.fromkeys(actions, 0)
 
     def refresh(self) -> None:
         """Look again at once: something was done, and what was seen before is out of date."""
@@ -92,12 +96,23 @@ class Poller:
             for name in self._actions:
                 group.create_task(self._follow(name))
 
+    def _log_outage(self, poll: Poll) -> None:
+        """Once for an outage: nothing is done about its nodes, and maybe no incident says so."""
+        before = self._unanswered[poll.action]
+        count = self._unanswered[poll.action] = before + 1 if poll.unavailable else 0
+        if count == _OUTAGE_POLLS:
+            logger.warning("%s does not answer: %s", poll.action, poll.unavailable)
+        elif not count and before >= _OUTAGE_POLLS:
+            logger.info("%s answers again", poll.action)
+
     async def _follow(self, name: str) -> None:
         requested = self._requested[name]
         while True:
             requested.clear()
             started_at = self._clock.monotonic()
-            self._on_poll(await polled(name, self._actions[name], self._clock))
+            poll = await polled(name, self._actions[name], self._clock)
+            self._log_outage(poll)
+            self._on_poll(poll)
             # Ends that come together are looked at together; a scheduler that takes long to show all
             # has at least as much time for what is done to its nodes.
             duration_s = self._clock.monotonic() - started_at
