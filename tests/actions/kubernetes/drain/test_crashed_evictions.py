@@ -1,7 +1,6 @@
 """What becomes of an eviction whose end nobody has seen: it is never sent twice."""
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,13 +21,6 @@ from support.kubernetes.served import ServedCluster
 STEP = evict(pod_of(pod("a")))
 SETTLE_S = POD_EFFECTS["evict"].kind.settle_s
 THERE = [pod("a")]
-
-
-@pytest.fixture
-def cluster(real_servers: ServedCluster) -> Iterator[ServedCluster]:
-    """Servers with the controllers of Jobs and of budgets."""
-    yield real_servers
-    asyncio.run(real_servers.clear())
 
 
 def recovered(

@@ -1,11 +1,9 @@
 """Jobs that leave a node of a cluster: what the server refuses, what people do, what a crash leaves."""
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-import pytest
 
 from accelwatch.action.intent import Intent, IntentKind, JobKey
 from accelwatch.action.step import Wait
@@ -22,13 +20,6 @@ from support.kubernetes.running_pods import (
 from support.kubernetes.served import ServedCluster
 
 IGNORES = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}
-
-
-@pytest.fixture
-def cluster(real_servers: ServedCluster) -> Iterator[ServedCluster]:
-    """Servers with the controllers of Jobs and of budgets."""
-    yield real_servers
-    asyncio.run(real_servers.clear())
 
 
 def move(job: dict[str, Any], **more: Any) -> Intent:

@@ -1,10 +1,7 @@
 """What a person reads of a drain before it is done."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from accelwatch_kubernetes.drain.leaving import leaving
 from accelwatch_kubernetes.drain.preview import preview_texts
@@ -16,13 +13,6 @@ from support.kubernetes.pods import pod, pod_of
 from support.kubernetes.running_pods import kubelets, make_budget, make_job, pods_of, settled_pods
 from support.kubernetes.served import ServedCluster
 from support.kubernetes.stand_in import StandInCluster, stand_in_cluster
-
-
-@pytest.fixture
-def cluster(real_servers: ServedCluster) -> Iterator[ServedCluster]:
-    """Servers with the controllers of Jobs and of budgets."""
-    yield real_servers
-    asyncio.run(real_servers.clear())
 
 
 def test_the_pods_are_counted_and_each_refusal_names_its_pods() -> None:

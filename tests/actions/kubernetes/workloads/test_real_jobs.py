@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -31,12 +31,6 @@ OURS = OwnerAnnotation("inc-1", 3)
 MERGE = "merge-patch+json"
 # The controllers share a busy machine with other tests.
 _PATIENCE_S = 60.0
-
-
-@pytest.fixture
-def cluster(real_servers: ServedCluster) -> Iterator[ServedCluster]:
-    yield real_servers
-    asyncio.run(real_servers.clear())
 
 
 class RunningJob:

@@ -1,9 +1,14 @@
 """The Job controller: pods of a Job are created, counted and replaced until it is complete or failed."""
 
+from collections import Counter
 from typing import Any
 
 from accelwatch_lab.cluster.kubernetes.api_server.cluster import Cluster
 from accelwatch_lab.cluster.kubernetes.api_server.controllers.deletion import delete_pod
+from accelwatch_lab.cluster.kubernetes.api_server.controllers.job_conditions import (
+    add_condition,
+    suspend_or_start,
+)
 from accelwatch_lab.cluster.kubernetes.api_server.controllers.job_indexes import (
     indexes_of,
     with_index,
@@ -36,6 +41,8 @@ class JobController:
         self._store = cluster.store
         # Failures since the last success, and when the last one was, by uid of the Job.
         self._failures: dict[str, tuple[int, float]] = {}
+        # Failures of each index, by uid of a Job that limits them.
+        self._of_index: dict[str, Counter[int | None]] = {}
 
     def round(self) -> None:
         """Bring every Job and its pods up to date."""
@@ -61,8 +68,8 @@ class JobController:
         status: Object = dict(job["status"])
         conditions = {each["type"]: each for each in status.get("conditions", ())}
         over = "Complete" in conditions or "Failed" in conditions
-        if not over and not job["spec"].get("suspend"):
-            status.setdefault("startTime", self._cluster.clock.text())
+        if not over:
+            suspend_or_start(job, status, conditions, self._cluster.clock.text())
         for pod in self._pods(job):
             self._count(job, pod, status, conditions)
         if not over:
@@ -86,9 +93,11 @@ class JobController:
         """Count a pod that has finished, once: its finalizer says that it was not."""
         metadata = pod["metadata"]
         succeeded = pod["status"].get("phase") == "Succeeded"
-        if TRACKING not in metadata.get("finalizers", ()) or not (
-            succeeded or has_failed(pod, job)
-        ):
+        tracked = TRACKING in metadata.get("finalizers", ())
+        if tracked and job["spec"].get("suspend") and is_terminating(pod):
+            self._release(pod)  # what a suspension ends is no failure
+            return
+        if not tracked or not (succeeded or has_failed(pod, job)):
             return
         uid = job["metadata"]["uid"]
         if succeeded:
@@ -102,10 +111,22 @@ class JobController:
             count = self._failures.get(uid, (0, 0.0))[0]
             self._failures[uid] = count + 1, self._cluster.clock.now()
             status["failed"] = status.get("failed", 0) + (action != "Ignore")
+            if action == "Count":
+                self._count_of_index(job, pod, status)
             if action == "FailJob":
+                now = self._cluster.clock.text()
                 message = "A rule of the pod failure policy matches"
-                self._add(conditions, "FailureTarget", "PodFailurePolicy", message)
+                add_condition(conditions, now, "FailureTarget", "PodFailurePolicy", message)
         self._release(pod)
+
+    def _count_of_index(self, job: Object, pod: Object, status: Object) -> None:
+        limit, index = job["spec"].get("backoffLimitPerIndex"), index_of(pod)
+        if limit is None:
+            return
+        failures = self._of_index.setdefault(job["metadata"]["uid"], Counter())
+        failures[index] += 1
+        if failures[index] > limit:
+            status["failedIndexes"] = with_index(status.get("failedIndexes", ""), index)
 
     def _release(self, pod: Object) -> None:
         """Let go of a pod that has been counted, or that nobody will count."""
@@ -118,22 +139,28 @@ class JobController:
 
     def _conclude(self, job: Object, status: Object, conditions: Object) -> None:
         """Begin and finish the Job's end; it has failed only when its last pod is gone."""
-        spec, pods = job["spec"], self._pods(job)
+        spec, pods, now = job["spec"], self._pods(job), self._cluster.clock.text()
         limit, completions = spec["backoffLimit"], spec.get("completions")
         if status.get("failed", 0) > limit and "FailureTarget" not in conditions:
             message = "Job has reached the specified backoff limit"
-            self._add(conditions, "FailureTarget", "BackoffLimitExceeded", message)
+            add_condition(conditions, now, "FailureTarget", "BackoffLimitExceeded", message)
+        failed = indexes_of(status.get("failedIndexes", ""))
+        ended = failed | indexes_of(status.get("completedIndexes", ""))
+        if failed and len(ended) == completions:
+            add_condition(
+                conditions, now, "FailureTarget", "FailedIndexes", "Job has failed indexes"
+            )
         if "FailureTarget" in conditions:
             for pod in filter(is_active, pods):
                 delete_pod(self._cluster, pod, None)
             if not any(is_active(pod) or is_terminating(pod) for pod in self._pods(job)):
                 target = conditions["FailureTarget"]
-                self._add(conditions, "Failed", target["reason"], target["message"])
+                add_condition(conditions, now, "Failed", target["reason"], target["message"])
         elif completions is not None and status.get("succeeded", 0) >= completions:
             message = "Reached expected number of succeeded pods"
-            self._add(conditions, "SuccessCriteriaMet", "CompletionsReached", message)
-            self._add(conditions, "Complete", "CompletionsReached", message)
-            status["completionTime"] = self._cluster.clock.text()
+            add_condition(conditions, now, "SuccessCriteriaMet", "CompletionsReached", message)
+            add_condition(conditions, now, "Complete", "CompletionsReached", message)
+            status["completionTime"] = now
 
     def _scale(self, job: Object, status: Object, conditions: Object) -> None:
         """Delete pods that are too many, create those that are missing."""
@@ -147,7 +174,9 @@ class JobController:
             return
         desired = spec["parallelism"]
         if spec.get("completions") is not None:
-            desired = min(desired, spec["completions"] - status.get("succeeded", 0))
+            failed = len(indexes_of(status.get("failedIndexes", "")))
+            left = spec["completions"] - status.get("succeeded", 0) - failed
+            desired = min(desired, left)
         present = len(active)
         if replaces_failed_alone(job):
             present += sum(map(is_terminating, pods))
@@ -171,14 +200,9 @@ class JobController:
         waits = replaces_failed_alone(job)
         used = {index_of(pod) for pod in pods if is_active(pod) or (waits and is_terminating(pod))}
         used |= indexes_of(status.get("completedIndexes", ""))
+        used |= indexes_of(status.get("failedIndexes", ""))
         free = [index for index in range(job["spec"]["completions"]) if index not in used]
         return list(free[:count])
 
     def _create(self, pod: Object) -> None:
         self._cluster.writer.create_pod(pod)
-
-    def _add(self, conditions: Object, kind: str, reason: str, message: str) -> None:
-        if kind not in conditions:
-            now = self._cluster.clock.text()
-            condition = {"type": kind, "status": "True", "reason": reason, "message": message}
-            conditions[kind] = condition | {"lastProbeTime": now, "lastTransitionTime": now}

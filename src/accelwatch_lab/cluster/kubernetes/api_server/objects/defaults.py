@@ -113,7 +113,8 @@ def _job(job: Object, _now: str) -> Object:
     completions = {} if "parallelism" in spec and "completions" not in spec else {"completions": 1}
     filled = {
         **completions,
-        "backoffLimit": 6,
+        # A Job that limits the failures of each index has no other limit.
+        "backoffLimit": 2**31 - 1 if "backoffLimitPerIndex" in spec else 6,
         "completionMode": "NonIndexed",
         "suspend": False,
         "manualSelector": False,
