@@ -145,8 +145,8 @@ class JobController:
             message = "Job has reached the specified backoff limit"
             add_condition(conditions, now, "FailureTarget", "BackoffLimitExceeded", message)
         failed = indexes_of(status.get("failedIndexes", ""))
-        ended = failed | indexes_of(status.get("completedIndexes", ""))
-        if failed and len(ended) == completions:
+        finished = failed | indexes_of(status.get("completedIndexes", ""))
+        if failed and len(finished) == completions:
             add_condition(
                 conditions, now, "FailureTarget", "FailedIndexes", "Job has failed indexes"
             )
