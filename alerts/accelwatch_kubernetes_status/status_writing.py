@@ -55,9 +55,12 @@ class StatusWriter:
         previous = self._written.get(name)
         desired = open_incident(notice, self._least, self._ignored)
         if previous is None:
-            # Of what was never written only an end has to be looked for: an earlier process wrote it.
-            return desired is not None or notice.closed is not None
+            # An earlier process may have written it, and by other options.
+            return True
         incidents, at = previous
+        if not incidents:
+            # Nor is it known who wrote what since: an end is looked for.
+            return desired is not None or notice.closed is not None
         if incidents.get(notice.key) != desired:
             return True
         return desired is not None and self._clock.monotonic() - at >= _HEARTBEAT_S
@@ -81,10 +84,7 @@ class StatusWriter:
                     raise
             body = await self._client.get(path_of(node.metadata.name))
             node = msgspec.json.decode(body, type=Node)
-        if incidents:
-            self._written[name] = (incidents, self._clock.monotonic())
-        else:
-            self._written.pop(name, None)
+        self._written[name] = (incidents, self._clock.monotonic())
 
     async def try_write(self, node: Node) -> None:
         """Ask whether the condition may be written, and write nothing. Raises KubernetesError."""

@@ -99,6 +99,22 @@ def test_a_hub_that_was_started_anew_forgets_no_other_incident(cluster: ServedCl
     asyncio.run(scenario())
 
 
+def test_a_hub_with_other_options_ends_what_counts_no_more(cluster: ServedCluster) -> None:
+    async def scenario() -> None:
+        await ready_node(cluster)
+        first = made(cluster, "condition", min_severity="warning")
+        mild = notice(severity=Severity.WARNING)
+        await told(first, mild)
+        assert (await conditions(cluster))["AcceleratorHealthy"]["status"] == "False"
+        await first.close()
+        second = made(cluster, "condition")
+        await told(second, mild)
+        assert (await conditions(cluster))["AcceleratorHealthy"]["status"] == "True"
+        await second.close()
+
+    asyncio.run(scenario())
+
+
 def test_an_incident_is_one_event_with_a_count(cluster: ServedCluster) -> None:
     async def scenario() -> None:
         await ready_node(cluster)
