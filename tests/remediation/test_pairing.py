@@ -279,6 +279,12 @@ def test_one_machine_is_known_by_firmware_name_or_address(
 def test_a_serial_that_two_have_tells_nothing() -> None:
     second = [_node("k1", uuid="0"), _node("k2", uuid="0")]
     assert shared_nodes([_node("n1", uuid="0")], second).names == {}
+    assert shared_nodes(second, [_node("n1", uuid="0")]).names == {}
+
+
+def test_a_serial_that_two_have_leaves_them_their_names() -> None:
+    first = [_node("n1", uuid="0"), _node("n2", uuid="0")]
+    assert shared_nodes(first, [_node("n2", uuid="0")]).names == {"n2": "n2"}
 
 
 def test_the_firmware_comes_before_the_name() -> None:

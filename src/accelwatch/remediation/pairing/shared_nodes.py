@@ -36,10 +36,11 @@ def shared_nodes(
     left = {node.name: node for node in second}
     for key in (_uuid, _name, _address):
         by_key = _unique(list(left.values()), key)
-        for node in first:
-            partner = by_key.get(key(node)) if node.name not in names and key(node) else None
-            if partner is not None and left.pop(partner, None) is not None:
-                names[node.name] = partner
+        own = _unique([node for node in first if node.name not in names], key)
+        for value, name in own.items():
+            if value in by_key:
+                names[name] = by_key[value]
+                del left[by_key[value]]
     return SharedNodes(names=names, others=frozenset(left))
 
 
