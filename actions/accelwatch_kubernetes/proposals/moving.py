@@ -50,7 +50,8 @@ def propose_move(intent: Intent, scene: Scene) -> Proposal:
     departing = [entry for entry in entries if entry.stay is None]
     if silent := _unsafe(intent, scene, view, departing):
         return silent
-    if is_suspended_for(intent, view):
+    # Somebody may have started it before us; our annotation stays there then, and means nothing.
+    if is_suspended_for(intent, view) and is_suspended(view.lineage):
         return start_again(intent, view)
     if departing:
         return _node_freed(intent, scene) or _departure(intent, scene, view, departing)

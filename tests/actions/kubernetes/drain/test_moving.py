@@ -12,6 +12,7 @@ from accelwatch_kubernetes.drain.job_view import VERDICTS
 from accelwatch_kubernetes.drain.verdicts import Answer, Verdict, encoded
 from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.proposals.moving import propose_move
+from accelwatch_kubernetes.workloads.changes import SUSPENDED
 from support.kubernetes.moving import KEY, held_node, job_scene
 from support.kubernetes.nodes import NOW, intent, node, parsed
 from support.kubernetes.pods import pod
@@ -197,6 +198,17 @@ def test_trap_18_what_an_eviction_would_fail_for_good_is_suspended_and_started_a
     assert isinstance(again, Step)
     assert again.kind == "start_again"
     assert msgspec.json.decode(again.arguments["body"])["spec"] == {"suspend": False}
+
+
+def test_a_job_that_its_user_starts_before_us_is_moved_once_it_runs() -> None:
+    """Our annotation stays behind: its new pods would be waited for as old ones until the deadline."""
+    started = plain_job(parallelism=1, completions=1, backoffLimit=0, suspend=False)
+    note = msgspec.json.encode({"incident": "inc-1", "token": 3, "by": "accelwatch"}).decode()
+    started["metadata"]["annotations"] = {SUSPENDED: note}
+    assert isinstance(propose_move(move(), job_scene([], [started])), Wait)
+    moved = propose_move(move(), job_scene([pod("b", node="n2")], [started]))
+    assert isinstance(moved, Achieved)
+    assert moved.moved_to == ("n2",)
 
 
 def test_trap_18_what_cannot_be_started_again_is_left_and_told() -> None:
