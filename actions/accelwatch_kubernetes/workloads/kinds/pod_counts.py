@@ -13,19 +13,26 @@ def pods_of_job(job: Workload) -> int | None:
 
 
 def pods_of_jobset(jobset: Workload) -> int | None:
-    """Of all its Jobs."""
-    return sum(_of_template(jobset, entry) for entry in jobset.items("spec.replicatedJobs"))
+    """Of all its Jobs that have not succeeded: those that initialize a training end before it begins."""
+    succeeded = {
+        entry.get("name"): _integer(entry.get("succeeded"), 0)
+        for entry in jobset.items("status.replicatedJobsStatus")
+    }
+    return sum(
+        _of_template(jobset, entry, succeeded.get(entry.get("name"), 0))
+        for entry in jobset.items("spec.replicatedJobs")
+    )
 
 
-def _of_template(jobset: Workload, entry: Fields) -> int:
-    replicas = entry.get("replicas", 1)
+def _of_template(jobset: Workload, entry: Fields, succeeded: int) -> int:
     count = pods_of_job(jobset.within(entry.get("template"))) or 0
-    return count * replicas if isinstance(replicas, int) else count
+    return count * max(0, _integer(entry.get("replicas"), 1) - succeeded)
 
 
 def pods_of_volcano(job: Workload) -> int | None:
-    """Of all its tasks."""
-    return sum(_integer(task.get("replicas"), 1) for task in job.items("spec.tasks"))
+    """Of all its tasks, without those that have succeeded."""
+    count = sum(_integer(task.get("replicas"), 1) for task in job.items("spec.tasks"))
+    return max(0, count - (job.number("status.succeeded") or 0))
 
 
 def pods_of_groups(lws: Workload) -> int | None:
@@ -42,15 +49,22 @@ def pods_of_replicas(workload: Workload) -> int | None:
 
 
 def pods_of_kubeflow(job: Workload) -> int | None:
-    """Of all replica types of Kubeflow's older jobs."""
-    types = (
-        replica
+    """Of all replica types of Kubeflow's older jobs, without those that have succeeded."""
+    types = {
+        type_: replica
         for name, specs in (job.spec or {}).items()
         if name.endswith("ReplicaSpecs") and isinstance(specs, dict)
-        for replica in specs.values()
+        for type_, replica in specs.items()
         if isinstance(replica, dict)
+    }
+    return sum(
+        max(
+            0,
+            _integer(replica.get("replicas"), 1)
+            - (job.number(f"status.replicaStatuses.{type_}.succeeded") or 0),
+        )
+        for type_, replica in types.items()
     )
-    return sum(_integer(replica.get("replicas"), 1) for replica in types)
 
 
 def pods_of_pod_sets(workload: Workload) -> int | None:

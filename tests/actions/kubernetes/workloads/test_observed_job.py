@@ -158,6 +158,46 @@ def test_a_volcano_job_that_says_that_it_runs_is_believed_when_all_its_pods_do()
     assert _observed(lineage(job), pods(1), VOLCANO).state is JobState.WAITING
 
 
+def test_a_training_runs_without_the_jobs_that_have_initialized_it() -> None:
+    """Else a TrainJob whose dataset was fetched would never be seen to run, nor to have moved."""
+    jobs = [
+        {"name": "dataset", "replicas": 1, "template": {"spec": {}}},
+        {"name": "node", "replicas": 1, "template": {"spec": {"parallelism": 2}}},
+    ]
+    status: Object = {"replicatedJobsStatus": [{"name": "dataset", "succeeded": 1}]}
+    train = workload("trainer.kubeflow.org/v1alpha1", "TrainJob", "t")
+    key = JobKey("k", "ml/TrainJob/t", CREATED_S)
+
+    def state(status: Object, count: int) -> JobState:
+        jobset = workload(
+            "jobset.x-k8s.io/v1alpha2", "JobSet", "t", spec={"replicatedJobs": jobs}, status=status
+        )
+        return _observed(lineage(plain_job(), jobset, train), pods(count), key).state
+
+    assert state(status, 2) is JobState.RUNNING
+    assert state(status, 1) is JobState.WAITING
+    assert state({}, 2) is JobState.WAITING
+
+
+def test_a_gang_runs_without_its_pods_that_have_succeeded() -> None:
+    volcano = workload(
+        "batch.volcano.sh/v1alpha1",
+        "Job",
+        spec={"tasks": [{"replicas": 2}]},
+        status={"state": {"phase": "Running"}, "succeeded": 1},
+    )
+    assert _observed(lineage(volcano), pods(1), VOLCANO).state is JobState.RUNNING
+    torch = workload(
+        "kubeflow.org/v1",
+        "PyTorchJob",
+        spec={"pytorchReplicaSpecs": {"Master": {"replicas": 1}, "Worker": {"replicas": 3}}},
+        status={"replicaStatuses": {"Worker": {"succeeded": 2}}},
+    )
+    key = JobKey("k", "ml/PyTorchJob/trainer", CREATED_S)
+    assert _observed(lineage(torch), pods(2), key).state is JobState.RUNNING
+    assert _observed(lineage(torch), pods(1), key).state is JobState.WAITING
+
+
 def test_the_topmost_that_counts_restarts_says_how_many() -> None:
     status = {"restarts": 2, "replicatedJobsStatus": [{"jobRestarts": [1, 0]}]}
     jobset = workload("jobset.x-k8s.io/v1alpha2", "JobSet", "s", status=status)
