@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from accelwatch.kubernetes.limiter import Limiter
+from accelwatch.kubernetes.limiter import MAX_PAUSE_S, Limiter
 from support.processes.idle_loop import IdleLoop
 
 FOREVER = float("inf")
@@ -107,5 +107,15 @@ def test_a_shorter_pause_does_not_end_a_longer() -> None:
         limiter.pause(0.1)
         (turn,) = await _turns(limiter, 1)
         assert turn >= 0.29
+
+    _run(main())
+
+
+def test_no_pause_is_longer_than_a_cluster_may_go_unwatched() -> None:
+    async def main() -> None:
+        clock = LoopClock()
+        limiter, now = Limiter(20, 2, clock), clock.monotonic()
+        limiter.pause(3600.0)
+        assert limiter.opens_at == pytest.approx(now + MAX_PAUSE_S, abs=5.0)
 
     _run(main())

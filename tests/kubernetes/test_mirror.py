@@ -12,6 +12,7 @@ import pytest
 from accelwatch.kubernetes import mirror as mirror_module
 from accelwatch.kubernetes.client import KubernetesClient
 from accelwatch.kubernetes.collection import Collection
+from accelwatch.kubernetes.errors import ApiUnavailableError
 from accelwatch.kubernetes.mirror import Mirror, unchanged
 from accelwatch.kubernetes.server import Server
 from support.servers.fake_kubernetes import Cluster, pod, served
@@ -259,5 +260,40 @@ def test_more_objects_than_can_be_kept_are_refused(monkeypatch: pytest.MonkeyPat
             await copy.until(lambda: bool(copy.complaints))
             assert copy.complaints[0] == "more than 1 objects"
             assert not copy.mirror.listed
+
+    asyncio.run(main())
+
+
+def test_a_server_that_asks_for_an_hour_is_asked_again_sooner(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mirror_module, "MAX_PAUSE_S", 0.01)
+
+    class Busy:
+        """Has too much to do once."""
+
+        def __init__(self) -> None:
+            self.lists = 0
+
+        async def list(self, _query: Any, _accept: str) -> bytes:
+            self.lists += 1
+            if self.lists == 1:
+                raise ApiUnavailableError("busy", sent=True, status=503, retry_after_s=3600.0)
+            return b'{"metadata": {"resourceVersion": "1"}, "items": []}'
+
+        async def watch(self, *_: Any) -> None:
+            await asyncio.sleep(3600)
+
+        def close(self) -> None:
+            pass
+
+    async def main() -> None:
+        mirror = Mirror(Busy(), {}, NamedPod, compact=unchanged, changed=lambda _: None)
+        task = asyncio.create_task(mirror.run())
+        async with asyncio.timeout(20):
+            while not mirror.listed:
+                await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
     asyncio.run(main())

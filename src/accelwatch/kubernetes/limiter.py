@@ -15,6 +15,9 @@ REQUESTS_PER_S = 500.0
 BURST = 500
 # Where a 429 does not say for how long: what the API server itself asks for.
 _PAUSE_S = 1.0
+# However long it asks for: what is between us and the server may ask for an hour, in which no fault
+# would be acted upon. One request in so long is no load.
+MAX_PAUSE_S = 30.0
 
 
 class Limiter:
@@ -47,6 +50,7 @@ class Limiter:
                 return True
 
     def pause(self, seconds: float | None) -> None:
-        """The server has too much to do; nothing is sent for so long."""
-        until = self._clock.monotonic() + (_PAUSE_S if seconds is None else seconds)
+        """The server has too much to do; nothing is sent for so long, or for `MAX_PAUSE_S`."""
+        pause_s = _PAUSE_S if seconds is None else min(seconds, MAX_PAUSE_S)
+        until = self._clock.monotonic() + pause_s
         self.opens_at = max(self.opens_at, until)

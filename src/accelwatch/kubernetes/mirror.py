@@ -13,6 +13,7 @@ import msgspec
 
 from accelwatch.base.backoff import SpreadBackoff
 from accelwatch.kubernetes.errors import ApiError, ApiUnavailableError, KubernetesError, Status
+from accelwatch.kubernetes.limiter import MAX_PAUSE_S
 from accelwatch.kubernetes.lines import Lines
 from accelwatch.kubernetes.objects import ListMeta, Versioned, WatchEvent
 
@@ -141,7 +142,8 @@ class Mirror(Generic[T]):
                     self._changed("")
                 await self._watch(backoff)
             except KubernetesError as error:
-                retry_after_s = error.retry_after_s
+                if error.retry_after_s is not None:
+                    retry_after_s = min(error.retry_after_s, MAX_PAUSE_S)
                 if error.status == _GONE:
                     self._version = ""
                 else:
