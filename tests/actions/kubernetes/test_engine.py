@@ -32,9 +32,9 @@ BAD_W, WELL_W = 100.0, 400.0
 
 @asynccontextmanager
 async def hub_on(
-    cluster: ServedCluster, folder: Path, **options: Any
+    cluster: ServedCluster, folder: Path, *, spacing_s: float = 120.0, **options: Any
 ) -> AsyncIterator[tuple[HubSite, RemedyRunner]]:
-    """A hub whose node `a` is `n1` in the cluster."""
+    """A hub whose node `a` is `n1` in the cluster; `spacing_s` between two quarantines."""
     await allow_actions(cluster)
     access = cluster.access(Account.HUB)
     server = {
@@ -44,7 +44,8 @@ async def hub_on(
     }
     site = HubSite(folder)
     action = ActionSettings(type="kubernetes", options={"server": server, **options})
-    site.settings = msgspec.structs.replace(site.settings, actions=(action,))
+    budget = msgspec.structs.replace(site.settings.budget, spacing_s=spacing_s)
+    site.settings = msgspec.structs.replace(site.settings, actions=(action,), budget=budget)
     async with site.running() as (_, remedies):
         yield site, remedies
 
@@ -109,6 +110,27 @@ def test_a_hub_that_starts_anew_releases_what_it_held(
         async with hub_on(cluster, tmp_path) as (_, remedies):
             await until(cluster, is_clean)
             await stage(remedies, None)
+
+    asyncio.run(run())
+
+
+def test_trap_08_a_fault_that_comes_back_right_after_its_end_takes_the_node_out_again(
+    cluster: ServedCluster, tmp_path: Path
+) -> None:
+    """It is not stranded between the end of one remedy and the next."""
+
+    async def run() -> None:
+        await make_node(cluster)
+        async with hub_on(cluster, tmp_path, spacing_s=0.0) as (site, remedies):
+            site.watts = BAD_W
+            first = await until(cluster, is_tainted)
+            site.watts = WELL_W
+            await until(cluster, is_clean)
+            site.watts = BAD_W
+            again = await until(cluster, is_tainted)
+            await stage(remedies, Stage.QUARANTINED)
+        holds = [document["metadata"]["annotations"][HOLD] for document in (first, again)]
+        assert holds[0] != holds[1]
 
     asyncio.run(run())
 
