@@ -113,7 +113,7 @@ def without_answer(
 
 
 def _merged_state(first: HoldState, second: HoldState) -> HoldState:
-    """Ours while either is; of somebody else where that keeps work away that we do not."""
+    """What the first shows, unless it is open there and the second keeps work away."""
     if first is not HoldState.OPEN or second in _GONE:
         return first
     return second
