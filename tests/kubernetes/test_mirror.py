@@ -297,3 +297,45 @@ def test_a_server_that_asks_for_an_hour_is_asked_again_sooner(
         await asyncio.gather(task, return_exceptions=True)
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        b'{"type": "MODIFIED", "object": {"metadata": {"resourceVersion": "2", "name": 5}}}\n',
+        b'{"type": "ERROR", "object": {"code": 500, "message": "etcdserver: too slow"}}\n',
+    ],
+)
+def test_after_an_event_that_says_nothing_all_is_listed_anew(event: bytes) -> None:
+    """Watched again from the same version it comes again, and the copy would stand still for ever."""
+
+    class Puzzling:
+        """Shows an object only in a list, and something else in its watch."""
+
+        def __init__(self) -> None:
+            self.lists = 0
+
+        async def list(self, _query: Any, _accept: str) -> bytes:
+            self.lists += 1
+            items = [{"metadata": {"name": f"p{self.lists}"}}]
+            return msgspec.json.encode({"metadata": {"resourceVersion": "1"}, "items": items})
+
+        async def watch(
+            self, _query: Any, _accept: str, opened: Any, feed: Callable[[bytes], None]
+        ) -> None:
+            opened()
+            feed(event)
+
+        def close(self) -> None:
+            pass
+
+    async def main() -> None:
+        mirror = Mirror(Puzzling(), {}, NamedPod, compact=unchanged, changed=lambda _: None)
+        task = asyncio.create_task(mirror.run())
+        async with asyncio.timeout(20):
+            while "/p2" not in mirror.objects:
+                await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(main())

@@ -123,6 +123,8 @@ class Mirror(Generic[T]):
         self._only_metadata = only_metadata
         self._paged = True
         self._version = ""
+        # Whether all is listed anew for an event that said nothing: then the pauses go on growing.
+        self._misread = False
 
     async def run(self) -> None:
         """Keep the copy until cancelled."""
@@ -138,7 +140,9 @@ class Mirror(Generic[T]):
             try:
                 if not self._version:
                     await self._list()
-                    backoff.succeeded()
+                    if not self._misread:
+                        backoff.succeeded()
+                    self._misread = False
                     self._changed("")
                 await self._watch(backoff)
             except KubernetesError as error:
@@ -228,7 +232,13 @@ class Mirror(Generic[T]):
 
     def _received(self, lines: Sequence[bytes], backoff: SpreadBackoff) -> None:
         """Apply events that came together. Raises KubernetesError."""
-        changes = [self._handle(line) for line in lines]
+        try:
+            changes = [self._handle(line) for line in lines]
+        except KubernetesError:
+            # Watched again from there the same would come: each time a watch is granted, and a copy
+            # that never changes would be taken for how things stand.
+            self._version, self._misread = "", True
+            raise
         self._confirm()
         backoff.succeeded()
         if any(changes):
