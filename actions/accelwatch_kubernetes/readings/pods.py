@@ -28,6 +28,8 @@ _PAGE = "500"
 _AT_ONCE = 16
 # What is refused so is not there for us: it is gone, its version is not served, or we may not read it.
 _UNREAD = frozenset({403, 404})
+# Of a job without pods only this says that it is gone: one that we have suspended has none.
+_GONE = frozenset({404})
 # Label of Kueue's Workload of a job: the uid of that.
 _JOB_UID = "kueue.x-k8s.io/job-uid"
 
@@ -111,12 +113,18 @@ async def _object(access: Access, namespace: str, reference: OwnerReference) -> 
     )
 
 
-async def _read(access: Access, path: str, query: Mapping[str, str] | None = None) -> bytes | None:
+async def _read(
+    access: Access,
+    path: str,
+    query: Mapping[str, str] | None = None,
+    *,
+    absent: frozenset[int] = _UNREAD,
+) -> bytes | None:
     with unavailable_if_unread():
         try:
             return await access.client.get(path, query)
         except ApiError as error:
-            if error.status in _UNREAD:
+            if error.status in absent:
                 return None
             raise
 
@@ -159,7 +167,8 @@ async def _chain(access: Access, name: JobName, pods: Sequence[Pod]) -> list[byt
     if kind is None or not kind.versions:
         return []
     for version in kind.versions:
-        body = await _read(access, kind.path(name.namespace, name.name, version))
+        path = kind.path(name.namespace, name.name, version)
+        body = await _read(access, path, absent=_GONE)
         if body is not None:
             return [body]
     return []

@@ -6,13 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.intent import IntentKind, JobKey
 from accelwatch.action.observed import JobState
-from accelwatch.action.step import Refusal, RefusalKind
+from accelwatch.action.step import Refusal, RefusalKind, Step
+from accelwatch_kubernetes.workloads.changes import SUSPENDED
+from accelwatch_lab.cluster.kubernetes.api_server.faults import Fault
 from support.kubernetes.action_on_cluster import action_on, intent, make_node
 from support.kubernetes.pods import Object
 from support.kubernetes.served import ServedCluster
-from support.kubernetes.stand_in import stand_in_cluster
+from support.kubernetes.stand_in import StandInCluster, stand_in_cluster
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -88,3 +91,28 @@ def test_a_later_job_of_the_name_is_not_suspended_for_the_pods_of_an_earlier_one
         assert proposal.kind is RefusalKind.IMPOSSIBLE
 
     asyncio.run(run())
+
+
+def test_a_job_without_pods_that_may_not_be_read_is_not_taken_for_gone(tmp_path: Path) -> None:
+    """It may be one that we have suspended: taken for gone, it would never start again."""
+    jobs = "/apis/batch/v1/namespaces/default/jobs"
+    note = '{"incident": "inc-1", "token": 3, "by": "accelwatch"}'
+
+    async def run(cluster: StandInCluster) -> None:
+        await make_node(cluster, "n1")
+        template = {"spec": {"containers": [{"name": "main", "image": "x"}]}}
+        metadata = {"name": "llm", "annotations": {SUSPENDED: note}}
+        spec = {"suspend": True, "template": template}
+        job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+        await cluster.ask("POST", jobs, job)
+        wanted = intent(
+            IntentKind.RESTORE_JOB, job=JobKey("cluster", "default/Job/llm", 0.0), incident="inc-1"
+        )
+        async with action_on(cluster) as action:
+            assert isinstance(action.propose(wanted, await action.observe(wanted)), Step)
+            cluster.server.faults.add(Fault(method="GET", path="/jobs/llm", status=403, times=None))
+            with pytest.raises(ActionUnavailableError):
+                await action.observe(wanted)
+
+    with stand_in_cluster(tmp_path, ()) as cluster:
+        asyncio.run(run(cluster))
