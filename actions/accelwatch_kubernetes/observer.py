@@ -7,12 +7,13 @@ import msgspec
 from accelwatch.action.intent import Intent, IntentKind, JobKey
 from accelwatch.action.observed import HoldState, NodeObservation, Observed
 from accelwatch_kubernetes.cache.cluster_cache import ClusterCache
+from accelwatch_kubernetes.devices.claims import ResourceClaim
 from accelwatch_kubernetes.devices.observed import with_quarantined_devices
 from accelwatch_kubernetes.devices.own_keys import RULES
 from accelwatch_kubernetes.devices.taint_rule import TaintRule, rules_of, rules_on
 from accelwatch_kubernetes.marks.hold_state import observed_node
 from accelwatch_kubernetes.objects.node import Node, node_of
-from accelwatch_kubernetes.readings.devices import device_jobs, rules_by_node
+from accelwatch_kubernetes.readings.devices import device_jobs, read_claims, rules_by_node
 from accelwatch_kubernetes.readings.node_jobs import JobsOfNodes
 from accelwatch_kubernetes.rows import Access, Read
 from accelwatch_kubernetes.scene import NODE, SLURM
@@ -38,20 +39,21 @@ class Observer:
         rules = await rules_by_node(self._access)
         nodes = await self._cache.nodes()
         jobs = await self._jobs.by_node()
+        claims = await read_claims(self._access) if rules else ()
         return [
             await self._with_devices(
-                _with_jobs(node, jobs.get(node.name, _NO_JOBS)), rules.get(node.name, ())
+                _with_jobs(node, jobs.get(node.name, _NO_JOBS)), rules.get(node.name, ()), claims
             )
             for node in nodes
         ]
 
     async def _with_devices(
-        self, node: NodeObservation, rules: Sequence[TaintRule]
+        self, node: NodeObservation, rules: Sequence[TaintRule], claims: Sequence[ResourceClaim]
     ) -> NodeObservation:
         if not rules:
             return node
         return with_quarantined_devices(
-            node, rules, await device_jobs(self._access, node.name, rules)
+            node, rules, await device_jobs(self._access, node.name, rules, claims)
         )
 
     async def observe(self, intent: Intent) -> Observed:
@@ -69,9 +71,10 @@ class Observer:
         rules = rules_on(
             rules_of(reading.own.get(RULES, "")), intent.node, self._access.options.hub
         )
+        claims = await read_claims(self._access) if rules else ()
         return Observed(
             time=self._access.clock.wall(),
-            node=await self._with_devices(node, rules),
+            node=await self._with_devices(node, rules, claims),
             job=reading.job,
             proven_dead=reading.proven_dead,
             own={**own, **reading.own},

@@ -8,7 +8,7 @@ from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.intent import Intent, JobKey
 from accelwatch.kubernetes.errors import ApiError
 from accelwatch_kubernetes.answers import unavailable_if_unread
-from accelwatch_kubernetes.devices.claims import claims_of, users
+from accelwatch_kubernetes.devices.claims import ResourceClaim, claims_of, users
 from accelwatch_kubernetes.devices.own_keys import RULES, SLICES, VERSION
 from accelwatch_kubernetes.devices.taint_rule import (
     GROUP,
@@ -48,14 +48,18 @@ async def read_rules(access: Access) -> tuple[str, str]:
     return version, await _listed(access, RESOURCE, (version,), query) if version else _EMPTY
 
 
+async def read_claims(access: Access) -> tuple[ResourceClaim, ...]:
+    """Those of the whole cluster: once for all nodes. Raises ActionUnavailableError."""
+    return claims_of(await _listed(access, "resourceclaims", SLICE_VERSIONS, {}))
+
+
 async def device_jobs(
-    access: Access, node: str, rules: Sequence[TaintRule]
+    access: Access, node: str, rules: Sequence[TaintRule], claims: Sequence[ResourceClaim]
 ) -> tuple[JobKey, ...] | None:
     """Jobs that use the devices of some rules of a node; None where nobody can tell which they are.
 
     Raises ActionUnavailableError.
     """
-    claims = claims_of(await _listed(access, "resourceclaims", SLICE_VERSIONS, {}))
     reserved = users(claims, {rule.device for rule in rules if rule.device is not None})
     if not reserved:
         return ()

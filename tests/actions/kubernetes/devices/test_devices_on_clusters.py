@@ -126,6 +126,30 @@ def test_a_second_device_and_then_the_whole_node(cluster: ServedCluster) -> None
     run(cluster, scenario)
 
 
+def test_the_claims_of_a_cluster_are_read_once_for_all_its_nodes(
+    cluster: ServedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    get = KubernetesClient.get
+    paths: list[str] = []
+
+    async def counting(client: KubernetesClient, path: str, *more: Any, **named: Any) -> bytes:
+        paths.append(path)
+        return await get(client, path, *more, **named)
+
+    async def scenario(action: KubernetesAction) -> None:
+        await make_node(cluster, "n2")
+        await cluster.ask("POST", SLICES, resource_slice(node_name="n2"))
+        await Pursuits(action).pursue(out())
+        ended = await Pursuits(action).pursue(intent(IntentKind.QUARANTINE, "n2", devices=(GPU_0,)))
+        assert ended.result is PursuitResult.ACHIEVED, ended.text
+        monkeypatch.setattr(KubernetesClient, "get", counting)
+        nodes = await action.observe_all()
+        assert len([node for node in nodes if node.quarantined_devices]) == 2
+        assert len([path for path in paths if path.endswith("/resourceclaims")]) == 1
+
+    run(cluster, scenario)
+
+
 def test_who_deletes_our_rule_gives_the_device_back(cluster: ServedCluster) -> None:
     async def scenario(action: KubernetesAction) -> None:
         await Pursuits(action).pursue(out())
