@@ -114,13 +114,28 @@ async def _as_admitted(access: Access, after: Node, hold: Hold, operation: Commi
         text = f"an admission webhook of the cluster has changed our patch: {changed}"
         return Report(status=ReportStatus.DONE, text=text if changed else "")
     # Half of it would be taken for a node that a person has freed, or that somebody else holds.
-    with not_done():
-        await access.client.patch(
-            node_path(after.name), release_patch(after, hold), withdrawn=operation.withdrawn
-        )
+    await _undo(access, after, hold, operation)
     what = "annotation" if there else "taint"
     text = f"an admission webhook of the cluster has changed the {what} in our patch"
     return Report(status=ReportStatus.REFUSED, text=f"{text}; {after.name} is as it was before")
+
+
+async def _undo(access: Access, after: Node, hold: Hold, operation: Committed) -> None:
+    """Undo our patch, also where somebody has written since: nobody would know half a mark again.
+
+    The node controller writes at once to a node that was cordoned.
+    """
+
+    def decide(node: Node) -> Patch | None:
+        there = hold_of(node)
+        if there is not None and there.incident != hold.incident:
+            raise ChangedError(f"{node.name} is held for {there.incident} by now")
+        return release_patch(node, hold)
+
+    access.nodes.keep(after)
+    arguments, precondition = {"node": after.name}, {"uid": after.metadata.uid}
+    untaint = Step(kind=UNTAINT, arguments=arguments, precondition=precondition)
+    await patched(access, untaint, operation, decide)
 
 
 def _changed_by_webhook(access: Access, after: Node, hold: Hold) -> str:

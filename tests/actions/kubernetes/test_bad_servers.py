@@ -175,6 +175,22 @@ def test_a_webhook_that_takes_our_annotation_out_leaves_no_taint_that_nobody_kno
     asyncio.run(run())
 
 
+def test_what_a_webhook_makes_of_our_mark_is_undone_whoever_writes_in_between(
+    stand_in: StandInCluster,
+) -> None:
+    """As the node controller does at once to a node that is cordoned."""
+
+    async def run() -> None:
+        half = rewritten(metadata={"annotations": {HOLD: None}})
+        ended, _ = await quarantined(stand_in, half, Fault(**PATCH, status=409))
+        assert ended.result is PursuitResult.REFUSED
+        assert patches(stand_in) == [200, 409, 200]
+        taints = (await node_of(stand_in))["spec"].get("taints", [])
+        assert OURS not in [taint["key"] for taint in taints]
+
+    asyncio.run(run())
+
+
 def test_a_webhook_that_changes_our_taint_is_told_and_the_node_is_released_all_the_same(
     stand_in: StandInCluster,
 ) -> None:
