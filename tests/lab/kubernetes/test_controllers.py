@@ -104,7 +104,7 @@ def test_trap_15_no_execute_ignores_a_budget(cluster: ServedCluster) -> None:
 
     async def is_processed() -> bool:
         status = (await cluster.ask("GET", f"{BUDGETS_PATH}/b"))["status"]
-        return bool(status.get("observedGeneration") == 1 and status["expectedPods"] == 1)
+        return bool(status.get("observedGeneration") == 1 and status["currentHealthy"] == 1)
 
     async def is_ending() -> bool:
         return "deletionTimestamp" in (await cluster.ask("GET", f"{PODS}/p1"))["metadata"]
