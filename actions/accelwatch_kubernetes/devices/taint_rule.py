@@ -5,15 +5,13 @@ that uses one. So a selector has driver, pool and device, or there is no rule.
 """
 
 import hashlib
-import json
 from collections.abc import Iterable
 from functools import lru_cache
 
 import msgspec
 
-from accelwatch.action.intent import OwnerAnnotation
 from accelwatch_kubernetes.devices.drivers import PublishedDevice
-from accelwatch_kubernetes.marks.hold import HOLD, label_value
+from accelwatch_kubernetes.marks.hold import HOLD, AnnotationValue, label_value
 from accelwatch_kubernetes.objects.metadata import Metadata
 from accelwatch_kubernetes.options import DeviceEffect, KubernetesOptions
 
@@ -26,29 +24,14 @@ OURS = "accelwatch"
 _EVICTION = "EvictionInProgress"
 
 
-class DeviceHold(msgspec.Struct, frozen=True, kw_only=True):
-    """What the annotation of a rule says: of which node, for what, by whom, since when."""
+class DeviceHold(AnnotationValue, frozen=True, kw_only=True):
+    """What the annotation of a rule says, and of which device of which node."""
 
     node: str
     # As the incident names the device.
     device: str
-    incident: str
-    # Of the engine that wrote it; one with a greater one is never changed.
-    token: int
-    by: str
-    # Unix seconds, by our clock.
-    since: float
     rule: str = ""
     reason: str = ""
-
-    @property
-    def owner(self) -> OwnerAnnotation:
-        """In the words of the contract."""
-        return OwnerAnnotation(self.incident, self.token, self.by)
-
-    def text(self) -> str:
-        """As it stands in the annotation."""
-        return json.dumps(msgspec.to_builtins(self), separators=(",", ":"))
 
 
 class RuleSelector(msgspec.Struct, frozen=True, kw_only=True):

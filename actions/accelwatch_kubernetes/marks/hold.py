@@ -22,15 +22,8 @@ _MOST_VALUE = 63
 _KEPT = re.compile(r"[^A-Za-z0-9_.\-]+")
 
 
-class Before(msgspec.Struct, frozen=True, kw_only=True):
-    """How the node was before we held it; for people, and for who repairs by hand."""
-
-    unschedulable: bool = False
-    taints: tuple[Taint, ...] = ()
-
-
-class Hold(msgspec.Struct, frozen=True, kw_only=True):
-    """What the annotation says."""
+class AnnotationValue(msgspec.Struct, frozen=True, kw_only=True):
+    """What each annotation of ours says: for what, by whom, since when."""
 
     incident: str
     # Of the engine that wrote it; one with a greater one is never changed.
@@ -38,6 +31,27 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     by: str
     # Unix seconds, by our clock.
     since: float
+
+    @property
+    def owner(self) -> OwnerAnnotation:
+        """In the words of the contract."""
+        return OwnerAnnotation(self.incident, self.token, self.by)
+
+    def text(self) -> str:
+        """As it stands in the annotation."""
+        return json.dumps(msgspec.to_builtins(self), separators=(",", ":"))
+
+
+class Before(msgspec.Struct, frozen=True, kw_only=True):
+    """How the node was before we held it; for people, and for who repairs by hand."""
+
+    unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
+
+
+class Hold(AnnotationValue, frozen=True, kw_only=True):
+    """What the annotation of a node that we hold says."""
+
     rule: str = ""
     reason: str = ""
     # Of the node object.
@@ -50,34 +64,16 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     before: Before = Before()
 
     @property
-    def owner(self) -> OwnerAnnotation:
-        """In the words of the contract."""
-        return OwnerAnnotation(self.incident, self.token, self.by)
-
-    @property
     def taint_keys(self) -> frozenset[str]:
         """Keys of the taints that are ours by this annotation."""
         return frozenset({self.taint, *([OUT_OF_SERVICE] if self.out_of_service else [])})
 
-    def text(self) -> str:
-        """As it stands in the annotation."""
-        return json.dumps(msgspec.to_builtins(self), separators=(",", ":"))
 
-
-class Drawn(msgspec.Struct, frozen=True, kw_only=True):
+class Drawn(AnnotationValue, frozen=True, kw_only=True):
     """What the annotation of a spare in use says."""
 
-    incident: str
-    token: int
-    by: str
     job: str = ""
-    # Unix seconds, by our clock.
-    since: float
     uid: str = ""
-
-    def text(self) -> str:
-        """As it stands in the annotation."""
-        return json.dumps(msgspec.to_builtins(self), separators=(",", ":"))
 
 
 def hold_of(node: Node) -> Hold | None:
