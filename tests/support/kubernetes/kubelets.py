@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
+from accelwatch_lab.cluster.kubernetes.api import pod_path
 from support.kubernetes.objects import MERGE, NODES, STRATEGIC, node
 from support.kubernetes.served import ServedCluster
 
@@ -78,7 +79,7 @@ class Kubelets:
                     "metadata": metadata,
                     "target": target,
                 }
-                await self._cluster.request("POST", f"{_path(pod)}/binding", binding)
+                await self._cluster.request("POST", f"{pod_path(pod)}/binding", binding)
                 return
 
     async def _update(self, pod: Object) -> None:
@@ -89,7 +90,7 @@ class Kubelets:
                 await self.finish(pod, 137)
             uid = {"uid": pod["metadata"]["uid"]}
             body = {"gracePeriodSeconds": 0, "preconditions": uid}
-            await self._cluster.request("DELETE", _path(pod), body)
+            await self._cluster.request("DELETE", pod_path(pod), body)
         elif phase == "Pending":
             now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             state = {"running": {"startedAt": now}}
@@ -116,9 +117,4 @@ class Kubelets:
                 **more,
             },
         }
-        await self._cluster.request("PATCH", f"{_path(pod)}/status", patch, kind=MERGE)
-
-
-def _path(pod: Object) -> str:
-    metadata = pod["metadata"]
-    return f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
+        await self._cluster.request("PATCH", f"{pod_path(pod)}/status", patch, kind=MERGE)

@@ -122,3 +122,9 @@ def _connection(access: Access) -> http.client.HTTPConnection:
     context = ssl.create_default_context(cafile=access.ca_file)
     host = urlsplit(access.url).netloc
     return http.client.HTTPSConnection(host, timeout=_TIMEOUT_S, context=context)
+
+
+def pod_path(pod: Object) -> str:
+    """Where a pod is."""
+    metadata = pod["metadata"]
+    return f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"

@@ -2,20 +2,18 @@
 
 import argparse
 import logging
-import time
 from pathlib import Path
 
-from accelwatch_lab.cluster.http_client import NoAnswerError
 from accelwatch_lab.cluster.kubernetes.access import Account, access_of
-from accelwatch_lab.cluster.kubernetes.api import Api, ApiRefusalError, Object
+from accelwatch_lab.cluster.kubernetes.api import Api, ApiRefusalError, Object, pod_path
 from accelwatch_lab.cluster.kubernetes.nodes import pod_status
 from accelwatch_lab.cluster.kubernetes.nodes.events import now, write_event
 from accelwatch_lab.cluster.kubernetes.nodes.heartbeat import Heartbeat
 from accelwatch_lab.cluster.kubernetes.nodes.pod_process import PodProcess
+from accelwatch_lab.cluster.kubernetes.nodes.rounds import run_rounds
 from accelwatch_lab.cluster.slurm.controller import NODE
 
 _LOG = logging.getLogger(__name__)
-_ROUND_S = 0.2
 _FINISHED = ("Succeeded", "Failed")
 _KILLED = 137
 
@@ -76,7 +74,7 @@ class Kubelet:
     def _write(self, pod: Object, status: Object) -> None:
         """Only onto what was read: a condition that came since then would be lost."""
         version = {"resourceVersion": pod["metadata"]["resourceVersion"]}
-        self._api.merge(f"{_path(pod)}/status", {"metadata": version, "status": status})
+        self._api.merge(f"{pod_path(pod)}/status", {"metadata": version, "status": status})
 
     def _remove(self, pod: Object) -> None:
         """Nothing of the pod is left here; finalizers of others may keep its object."""
@@ -84,12 +82,7 @@ class Kubelet:
         if pod["metadata"].get("deletionGracePeriodSeconds") == 0:
             return
         uid = {"uid": pod["metadata"]["uid"]}
-        self._api.delete(_path(pod), {"gracePeriodSeconds": 0, "preconditions": uid})
-
-
-def _path(pod: Object) -> str:
-    metadata = pod["metadata"]
-    return f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
+        self._api.delete(pod_path(pod), {"gracePeriodSeconds": 0, "preconditions": uid})
 
 
 def main() -> None:
@@ -104,12 +97,7 @@ def main() -> None:
     logging.basicConfig()
     api = Api(access_of(options.folder, Account.CONTROLLERS), lasting=True)
     kubelet = Kubelet(api, options.node, options.address, options.output)
-    while True:
-        try:
-            kubelet.round()
-        except (ApiRefusalError, NoAnswerError) as error:
-            _LOG.warning("round not finished: %s", error)
-        time.sleep(_ROUND_S)
+    run_rounds(kubelet.round)
 
 
 if __name__ == "__main__":

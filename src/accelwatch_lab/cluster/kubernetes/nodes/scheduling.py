@@ -2,13 +2,11 @@
 
 import argparse
 import logging
-import time
 from collections import Counter
 from pathlib import Path
 
-from accelwatch_lab.cluster.http_client import NoAnswerError
 from accelwatch_lab.cluster.kubernetes.access import Account, access_of
-from accelwatch_lab.cluster.kubernetes.api import Api, ApiRefusalError, Object
+from accelwatch_lab.cluster.kubernetes.api import Api, Object, pod_path
 from accelwatch_lab.cluster.kubernetes.nodes.events import write_event
 from accelwatch_lab.cluster.kubernetes.nodes.fitting import (
     gpus_of,
@@ -16,9 +14,8 @@ from accelwatch_lab.cluster.kubernetes.nodes.fitting import (
     obstacle,
     used_gpus,
 )
+from accelwatch_lab.cluster.kubernetes.nodes.rounds import run_rounds
 
-_LOG = logging.getLogger(__name__)
-_ROUND_S = 0.2
 _NAME = "default-scheduler"
 
 
@@ -51,7 +48,7 @@ class PodScheduler:
         target = {"apiVersion": "v1", "kind": "Node", "name": node}
         named = {"name": metadata["name"], "namespace": metadata["namespace"]}
         body = {"apiVersion": "v1", "kind": "Binding", "metadata": named, "target": target}
-        self._api.create(f"{_path(pod)}/binding", body)
+        self._api.create(f"{pod_path(pod)}/binding", body)
         text = f"Successfully assigned {named['namespace']}/{named['name']} to {node}"
         write_event(self._api, _NAME, pod, "Scheduled", text)
 
@@ -79,11 +76,6 @@ def _age(pod: Object) -> tuple[str, str]:
     return pod["metadata"]["creationTimestamp"], pod["metadata"]["name"]
 
 
-def _path(pod: Object) -> str:
-    metadata = pod["metadata"]
-    return f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
-
-
 def main() -> None:
     """Schedule until ended."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -92,13 +84,7 @@ def main() -> None:
     scheduler = PodScheduler(
         Api(access_of(parser.parse_args().folder, Account.CONTROLLERS), lasting=True)
     )
-    while True:
-        try:
-            scheduler.round()
-        except (ApiRefusalError, NoAnswerError) as error:
-            # Another round sees what is left.
-            _LOG.warning("round not finished: %s", error)
-        time.sleep(_ROUND_S)
+    run_rounds(scheduler.round)
 
 
 if __name__ == "__main__":
