@@ -60,6 +60,18 @@ def kill_at(bench: Bench, point: Point, number: int) -> None:
         bench.action.before_effect = _counted(number, lambda _: True, bench.apply_later)
 
 
+def run_until_killed(bench: Bench, run: Callable[[], None], when: str, number: int) -> None:
+    """Run, and kill `before` or `after` the commit of the journal with that number, from 0."""
+    setattr(bench.journal, when, _counted(number, lambda _: True))
+    try:
+        run()
+    except KilledError:
+        pass
+    finally:
+        bench.journal.before = bench.journal.after = lambda _: None
+        bench.end_all()
+
+
 def spare(bench: Bench) -> None:
     """Nobody is killed any more."""
     bench.journal.before = bench.journal.after = lambda _: None

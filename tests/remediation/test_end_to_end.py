@@ -13,7 +13,7 @@ from accelwatch.alerting.incidents.journal.records import Batch
 from accelwatch.remediation.execution.journaling import restored
 from accelwatch.remediation.policy.state.changes import Command, Verb
 from accelwatch.remediation.policy.state.world import World
-from remediation.crash import KilledError
+from remediation.crash import run_until_killed
 from remediation.fake_scheduler import IRREVERSIBLE
 from remediation.fleet_watch import FleetWatch
 from remediation.virtual_time import START
@@ -84,22 +84,7 @@ def test_the_journal_of_the_whole_way_is_well_and_can_be_made_again(
 @pytest.mark.parametrize("number", range(0, 44, 3))
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_kill_at_any_commit_does_no_harm(watch: FleetWatch, when: str, number: int) -> None:
-    left = number
-
-    def kill(_: object) -> None:
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise KilledError
-
-    setattr(watch.bench.journal, when, kill)
-    try:
-        watch.run(FAULT_S + 30.0)
-    except KilledError:
-        pass
-    finally:
-        watch.bench.journal.before = watch.bench.journal.after = lambda _: None
-        watch.bench.end_all()
+    run_until_killed(watch.bench, lambda: watch.run(FAULT_S + 30.0), when, number)
     watch.engine = watch.new()
     watch.run(900.0)
     done = Counter((one.kind, one.target) for one in watch.bench.world.effects if one.operation)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from accelwatch.action.step import Report, ReportStatus
 from accelwatch.remediation.pairing.paired_action import PairedAction
-from remediation.crash import KilledError
+from remediation.crash import run_until_killed
 from remediation.fake_scheduler import FakeAction, FakeScheduler
 from remediation.fleet_watch import NODES, FleetWatch
 
@@ -124,22 +124,7 @@ def test_a_cluster_that_refuses_leaves_the_node_out_in_the_first(watch: PairWatc
 @pytest.mark.parametrize("number", range(0, 50, 7))
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_kill_at_any_commit_forgets_no_mark(watch: PairWatch, when: str, number: int) -> None:
-    left = number
-
-    def kill(_: object) -> None:
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise KilledError
-
-    setattr(watch.bench.journal, when, kill)
-    try:
-        watch.run(FAULT_S + 30.0)
-    except KilledError:
-        pass
-    finally:
-        watch.bench.journal.before = watch.bench.journal.after = lambda _: None
-        watch.bench.end_all()
+    run_until_killed(watch.bench, lambda: watch.run(FAULT_S + 30.0), when, number)
     watch.restart()
     watch.run(900.0)
     assert over(watch)
