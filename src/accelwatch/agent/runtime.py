@@ -77,6 +77,7 @@ def workload_settings(settings: Settings) -> WorkloadSettings:
         pod_logs=Path(workloads.pod_logs),
         job_dirs=tuple(map(Path, workloads.job_dirs)),
         gpu_order=workloads.gpu_order,
+        scratch_root=None if workloads.scratch_root is None else Path(workloads.scratch_root),
     )
 
 

@@ -77,13 +77,14 @@ class Log(msgspec.Struct, frozen=True, kw_only=True):
 class Workloads(msgspec.Struct, frozen=True, kw_only=True):
     """Where it is looked up to whom a device is allocated."""
 
-    sources: frozenset[Literal["cgroup", "podresources", "slurm"]] = frozenset(
-        {"cgroup", "podresources", "slurm"}
+    sources: frozenset[Literal["backendai", "cgroup", "podresources", "slurm"]] = frozenset(
+        {"backendai", "cgroup", "podresources", "slurm"}
     )
     kubelet_socket: Path = "/var/lib/kubelet/pod-resources/kubelet.sock"
     pod_logs: Path = "/var/log/pods"
     job_dirs: tuple[Path, ...] = ()
     gpu_order: dict[str, str] = {}
+    scratch_root: Path | None = None
 
 
 class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):

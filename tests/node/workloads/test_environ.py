@@ -62,6 +62,32 @@ SLURM = {
             {"_CONDOR_AssignedGPUs": "GPU-0a1b2c3d", "_CONDOR_SLOT": "slot1_2"},
             Job(scheduler="htcondor", job_id=""),
         ),
+        (
+            {
+                "BACKENDAI_SESSION_ID": "5a0e0000-0000-4000-8000-000000000007",
+                "BACKENDAI_KERNEL_ID": "5a0e0000-0000-4000-8000-000000000008",
+                "BACKENDAI_USER_NAME": "ada",
+                "BACKENDAI_USER_UUID": "5a0e0000-0000-4000-8000-000000000009",
+            },
+            Job(
+                scheduler="backendai",
+                job_id="5a0e0000-0000-4000-8000-000000000007",
+                kernel="5a0e0000-0000-4000-8000-000000000008",
+                user="ada",
+            ),
+        ),
+        (
+            {
+                "BACKENDAI_SESSION_ID": "7",
+                "BACKENDAI_USER_NAME": "ada@example.com",
+                "BACKENDAI_USER_UUID": "9",
+            },
+            Job(scheduler="backendai", job_id="7", user="9"),
+        ),
+        (
+            {"BACKENDAI_SESSION_ID": "7", "SLURM_JOB_ID": "771"},
+            Job(scheduler="slurm", job_id="771"),
+        ),
         ({"HOME": "/root"}, None),
         ({"SLURM_JOB_ID": ""}, None),
     ],
@@ -72,7 +98,13 @@ def test_schedulers(node: FakeNode, variables: dict[str, str], expected: Job | N
 
 
 def test_only_named_variables_are_kept(node: FakeNode) -> None:
-    secrets = {"AWS_SECRET_ACCESS_KEY": "hush", "SLURM_JWT": "hush", "PATH": "/bin"}
+    secrets = {
+        "AWS_SECRET_ACCESS_KEY": "hush",
+        "SLURM_JWT": "hush",
+        "BACKENDAI_ACCESS_KEY": "hush",
+        "BACKENDAI_USER_EMAIL": "ada@example.com",
+        "PATH": "/bin",
+    }
     node.process(5, environ=SLURM | secrets)
     assert environ.read(node.root, 5) == SLURM
 

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from accelwatch.node.workloads import sessions
 from accelwatch.node.workloads.device_ids import DeviceIndex
 from accelwatch.node.workloads.facts import WorkloadFacts
-from accelwatch.node.workloads.settings import CGROUP, SLURM
+from accelwatch.node.workloads.settings import BACKENDAI, CGROUP, SLURM, source_of
+from accelwatch.node.workloads.sources.docker import NOBODY
 from accelwatch.node.workloads.sources.environ import Job
 from accelwatch.node.workloads.sources.members import Member, is_pod_uid
 from accelwatch.node.workloads.sources.slurm import joined
@@ -17,15 +19,15 @@ from accelwatch.schema.snapshot import Owner
 # Per device; time-slicing allows more, an exposition should not.
 MAX_OWNERS = 32
 
-_NOBODY = Member()
+_NO_MEMBER = Member()
 Owned = dict[str, tuple[Owner, ...]]
 
 
 def member_of(process: Process, facts: WorkloadFacts) -> Member:
     """What is known of a process: its backend's word first, then ours."""
-    ours = _NOBODY
+    ours = _NO_MEMBER
     if process.pid_namespace == "same" and process.start_time is not None:
-        ours = facts.members.get((process.pid, process.start_time), _NOBODY)
+        ours = facts.members.get((process.pid, process.start_time), _NO_MEMBER)
     return Member(
         container=process.container or ours.container,
         pod_uid=process.pod or ours.pod_uid,
@@ -54,7 +56,10 @@ def static_owners(index: DeviceIndex, facts: WorkloadFacts, order: Mapping[str, 
         )
         for device_id in index.resolve_names(allocation.resource, allocation.names):
             by_device.setdefault(device_id, []).append(owner)
-    for device_id, job in _listed_jobs(index, facts, order):
+    for device_id, job in (
+        *_listed_jobs(index, facts, order),
+        *sessions.listed(index, facts.kernels, order),
+    ):
         by_device.setdefault(device_id, []).append(job_owner(job))
     return {device_id: merged(owners) for device_id, owners in by_device.items()}
 
@@ -100,8 +105,7 @@ def owners(
         member = member_of(process, facts)
         if CGROUP in sources and not {here, parents.get(here)} & allocated and here not in divided:
             by_device.setdefault(here, []).extend(_container_owner(member, facts))
-        if SLURM in sources:
-            by_device.setdefault(here, []).extend(_job_owner(process, member, facts))
+        by_device.setdefault(here, []).extend(_job_owner(process, member, facts, sources))
     partitioned = {
         parents[partition]
         for partition, users in by_device.items()
@@ -126,7 +130,8 @@ def _container_owner(member: Member, facts: WorkloadFacts) -> Iterator[Owner]:
             container=container or facts.pods.only_container.get(uid, ""),
         )
     elif member.container:
-        name = facts.containers.get(member.container) or member.container[:12]
+        detail = facts.containers.get(member.container, NOBODY)
+        name = detail.name or member.container[:12]
         yield Owner(kind="container", container=name)
 
 
@@ -138,22 +143,36 @@ def _pod(text: str, facts: WorkloadFacts) -> tuple[tuple[str, str], str]:
     return (namespace, pod), facts.pods.uids.get((namespace, pod), "")
 
 
-def _job_owner(process: Process, member: Member, facts: WorkloadFacts) -> Iterator[Owner]:
-    """By the cgroup; else by the environment. What a process says of another job is not believed."""
+def job_of(member: Member, facts: WorkloadFacts, sources: frozenset[str]) -> Job | None:
+    """By Slurm's cgroup; else by the labels of the container; else by the environment.
+
+    What a process says of another job than these is not believed.
+    """
     declared = member.job
-    if member.slurm_job:
+    if declared is not None and source_of(declared.scheduler) not in sources:
+        declared = None
+    if member.slurm_job and SLURM in sources:
         job = facts.jobs.get(member.slurm_job) or Job(scheduler="slurm", job_id=member.slurm_job)
         if declared is not None and (declared.scheduler, declared.job_id) == (
             "slurm",
             member.slurm_job,
         ):
             job = joined(job, declared)
-    elif declared is not None:
-        job = declared
-    else:
+        return job
+    if BACKENDAI in sources:
+        container = facts.containers.get(member.container or "", NOBODY)
+        return sessions.of_process(container.session, declared, facts.kernels)
+    return declared
+
+
+def _job_owner(
+    process: Process, member: Member, facts: WorkloadFacts, sources: frozenset[str]
+) -> Iterator[Owner]:
+    job = job_of(member, facts, sources)
+    if job is None:
         return
     owner = job_owner(job)
-    if not owner.user:
+    if not owner.user and job.scheduler != BACKENDAI:  # in a container everybody is `work`
         owner = msgspec.structs.replace(owner, user=process.user or "")
     yield owner
 

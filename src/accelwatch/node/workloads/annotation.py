@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.node.workloads.allocation import Owned, member_of, owners
+from accelwatch.node.workloads.allocation import Owned, job_of, member_of, owners
 from accelwatch.node.workloads.facts import WorkloadFacts
-from accelwatch.node.workloads.settings import CGROUP, SLURM
+from accelwatch.node.workloads.settings import BACKENDAI, CGROUP, SLURM
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process
 
@@ -84,8 +84,9 @@ def placement_of(
         container, pod = member.container, member.pod_uid
         if pod is not None and pod in facts.pods.by_uid:
             pod = "/".join(facts.pods.by_uid[pod])
-    if SLURM in sources:
-        job = member.slurm_job or (member.job.job_id if member.job else None) or job
+    if sources & {SLURM, BACKENDAI}:
+        owner = job_of(member, facts, sources)
+        job = (owner.job_id if owner else None) or job
     placement = Placement(container, pod, job)
     return None if placement == reported else placement
 

@@ -225,6 +225,15 @@ class DeviceIndex:
             return ()
         return (ids[0],)
 
+    def indexed(self, vendors: Iterable[str], index: int) -> tuple[str, ...]:
+        """Id of the accelerator of one vendor with an index; none where it is divided: who counts
+        devices then counts its partitions."""
+        for vendor in vendors:
+            device_id = self._order.get(vendor, {}).get(index)
+            if device_id is not None and device_id not in self._partitions:
+                return (device_id,)
+        return ()
+
     def partitions_of(self, device_id: str, name: str) -> tuple[str, ...]:
         """Ids of a device's partitions with this name, or whose name begins with it (`gi1/ci0`)."""
         return tuple(

@@ -5,6 +5,8 @@ from enum import StrEnum
 
 import msgspec
 
+from accelwatch.node.workloads.sources.backendai import Kernel
+from accelwatch.node.workloads.sources.docker import Container
 from accelwatch.node.workloads.sources.environ import Job
 from accelwatch.node.workloads.sources.job_files import JobFile
 from accelwatch.node.workloads.sources.members import Key, Member
@@ -20,8 +22,10 @@ class WorkloadFacts(msgspec.Struct, frozen=True, kw_only=True):
     # Uids of pods that have a cgroup; empty when that cannot be seen.
     live_pods: frozenset[str] = frozenset()
     members: Mapping[Key, Member] = {}
-    # Container id to Docker's name for it.
-    containers: Mapping[str, str] = {}
+    # Container id to what Docker says of it.
+    containers: Mapping[str, Container] = {}
+    # Kernels of Backend.AI's sessions that are running, by their scratch folders.
+    kernels: tuple[Kernel, ...] = ()
     # Slurm job id to the job; its `indices` are this node's.
     jobs: Mapping[str, Job] = {}
     files: tuple[JobFile, ...] = ()

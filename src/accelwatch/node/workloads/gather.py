@@ -9,9 +9,17 @@ from accelwatch.backend_kit.grpc.failure import SourceError
 from accelwatch.base.clock import Clock
 from accelwatch.kernel import sysfs
 from accelwatch.node.workloads.facts import SourceState, SourceStatus, WorkloadFacts
-from accelwatch.node.workloads.settings import CGROUP, PODRESOURCES, SLURM, WorkloadSettings
+from accelwatch.node.workloads.settings import (
+    BACKENDAI,
+    CGROUP,
+    PODRESOURCES,
+    SLURM,
+    WorkloadSettings,
+)
 from accelwatch.node.workloads.source import PolledSource, off
 from accelwatch.node.workloads.sources import (
+    backendai,
+    container_cgroups,
     docker,
     job_cgroups,
     job_files,
@@ -19,6 +27,8 @@ from accelwatch.node.workloads.sources import (
     pod_names,
     podresources,
 )
+from accelwatch.node.workloads.sources.backendai import Kernel
+from accelwatch.node.workloads.sources.docker import Container
 from accelwatch.node.workloads.sources.job_files import JobFile
 from accelwatch.node.workloads.sources.members import Key, Members
 from accelwatch.node.workloads.sources.pod_names import PodNames
@@ -41,8 +51,12 @@ class Gatherer:
         self._folders = [
             (folder, self._source("job_dir", folder, no_files)) for folder in settings.job_dirs
         ]
-        self._members = Members(settings.root, environments=SLURM in settings.sources)
-        self._containers: dict[str, str] = {}
+        no_kernels: tuple[Kernel, ...] = ()
+        scratch = settings.scratch_root or Path(backendai.AGENT_CONFIG)
+        self._scratch = self._source(BACKENDAI, scratch, no_kernels)
+        environments = bool(settings.sources & {SLURM, BACKENDAI})
+        self._members = Members(settings.root, environments=environments)
+        self._containers: dict[str, Container] = {}
         self._slurm = SlurmJobs(settings.root)
         self._slurm_here: bool | None = None
         self.facts = WorkloadFacts()
@@ -77,6 +91,11 @@ class Gatherer:
             jobs = self._slurm.of(cgroups)
             live = frozenset(jobs) if cgroups.slurm else None
             facts = msgspec.structs.replace(facts, jobs=jobs, files=self._job_files(live))
+        if BACKENDAI in settings.sources:
+            self._scratch.poll(self._kernels)
+            running = container_cgroups.read(settings.root)
+            kernels = without_stopped(self._scratch.value, running)
+            facts = msgspec.structs.replace(facts, kernels=kernels)
         self.facts = facts
         self.resolve_processes(requested)
 
@@ -86,19 +105,18 @@ class Gatherer:
         members = {
             key: member for key in requested if (member := self._members.of(key)) is not None
         }
-        containers = {container.container for container in members.values() if container.container}
         plain = {
             container.container
             for container in members.values()
             if container.container and not container.pod_uid
         }
-        names = {
+        details = {
             container: self._containers.get(container)
-            or docker.name(self._settings.root, container)
+            or docker.container(self._settings.root, container)
             for container in plain
         }
         self._containers = {
-            container: name for container, name in names.items() if container in containers and name
+            container: detail for container, detail in details.items() if detail != docker.NOBODY
         }
         self.facts = msgspec.structs.replace(
             self.facts, members=members, containers=self._containers
@@ -110,6 +128,10 @@ class Gatherer:
             timeout_s=self._settings.kubelet_timeout_s,
             clock=self._clock,
         )
+
+    def _kernels(self) -> tuple[Kernel, ...]:
+        root = backendai.scratch_root(self._settings.root, self._settings.scratch_root)
+        return backendai.read(root)
 
     def _pod_names(self) -> PodNames:
         return pod_names.read(self._settings.pod_logs, self._settings.root / "var/log/containers")
@@ -133,6 +155,9 @@ class Gatherer:
         if sources & {PODRESOURCES, CGROUP}:
             statuses.append(self._pods.status(len(facts.pods.by_uid)))
         statuses.append(self._processes() if CGROUP in sources else off(CGROUP))
+        statuses.append(
+            self._scratch.status(len(facts.kernels)) if BACKENDAI in sources else off(BACKENDAI)
+        )
         statuses.append(self._slurm_status() if SLURM in sources else off(SLURM))
         statuses += [source.status(len(source.value)) for _, source in self._folders]
         return tuple(statuses)
@@ -182,6 +207,18 @@ def without_finished(file: JobFile, live: frozenset[str] | None) -> JobFile:
         return file
     jobs = tuple(job for job in file.jobs if job.job_id in live or not job.job_id.isdigit())
     return msgspec.structs.replace(file, jobs=jobs)
+
+
+def without_stopped(
+    kernels: tuple[Kernel, ...], running: frozenset[str] | None
+) -> tuple[Kernel, ...]:
+    """The kernels without those whose container is over, as a folder outlives a crash of the node or of
+    Backend.AI's agent; `running` None: nobody knows."""
+    return tuple(
+        kernel
+        for kernel in kernels
+        if running is None or not kernel.container or kernel.container in running
+    )
 
 
 def partition_nodes(root: Path) -> dict[str, str]:

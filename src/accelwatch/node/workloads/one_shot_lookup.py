@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from accelwatch.node.workloads.settings import CGROUP, SLURM, WorkloadSettings
+from accelwatch.node.workloads.settings import BACKENDAI, CGROUP, SLURM, WorkloadSettings
 from accelwatch.node.workloads.workloads import Workloads
 from accelwatch.schema.snapshot import Snapshot
 
@@ -22,7 +22,9 @@ class OneShotLookup:
     def __init__(self, root: str = "/", patience_s: float = _PATIENCE_S) -> None:
         settings = WorkloadSettings()
         if root != "/":  # the kubelet of this machine knows nothing of another one's files
-            settings = WorkloadSettings(root=Path(root), sources=frozenset({CGROUP, SLURM}))
+            settings = WorkloadSettings(
+                root=Path(root), sources=frozenset({CGROUP, SLURM, BACKENDAI})
+            )
         self._workloads = Workloads(settings)
         self._patience_s = patience_s
         self._thread = _started(self._workloads.refresh)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import msgspec
 
+from accelwatch.node.workloads.settings import BACKENDAI
+
 # The kernel lets arguments and environment together be larger only with a larger stack limit.
 MAX_ENVIRON_BYTES = 2 << 20
 _MAX_VALUE = 128
@@ -25,6 +27,8 @@ class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
     # Place within a job array, where the id is the same for all of it.
     task: str = ""
     user: tuple[str, ...] = ()
+    # Whether a user may be called by an e-mail address, which is nobody's to read: the next name counts.
+    mailed: bool = False
     account: tuple[str, ...] = ()
     queue: tuple[str, ...] = ()
     # A list of the node's own device indices.
@@ -32,6 +36,8 @@ class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
     step_indices: str = ""
     # Number of nodes of the job.
     nodes: str = ""
+    # The part of the job that is one container.
+    kernel: str = ""
 
 
 # From each scheduler's manual, chapter on the job environment; the first that fits counts.
@@ -77,6 +83,16 @@ SCHEDULERS: tuple[Scheduler, ...] = (
         queue=("QUEUE",),
     ),
     Scheduler(name="htcondor", variables=("_CONDOR_AssignedGPUs",)),
+    # A session is known by its id: names are used again. BACKENDAI_ACCESS_KEY and BACKENDAI_USER_EMAIL
+    # stand beside these and are never kept. Project and resource group are in no variable.
+    Scheduler(
+        name=BACKENDAI,
+        variables=("BACKENDAI_SESSION_ID",),
+        job_id=("BACKENDAI_SESSION_ID",),
+        user=("BACKENDAI_USER_NAME", "BACKENDAI_USER_UUID"),
+        mailed=True,
+        kernel="BACKENDAI_KERNEL_ID",
+    ),
 )
 
 _KEPT = frozenset(
@@ -92,6 +108,7 @@ _KEPT = frozenset(
         row.indices,
         row.step_indices,
         row.nodes,
+        row.kernel,
     )
     if name
 )
@@ -105,6 +122,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     user: str = ""
     account: str = ""
     queue: str = ""
+    # Of a Backend.AI session: the container of it that is meant.
+    kernel: str = ""
     # Node-wide device indices of the whole job.
     indices: tuple[str, ...] = ()
     step_indices: tuple[str, ...] = ()
@@ -136,10 +155,12 @@ def label(value: str) -> str:
     return _UNFIT.sub("?", value.strip()[:_MAX_VALUE])
 
 
-def job(variables: Mapping[str, str]) -> Job | None:
-    """The batch job these variables are of, if any."""
+def job(variables: Mapping[str, str], only: str = "") -> Job | None:
+    """The batch job these variables are of, if any; of one scheduler `only` where that is known."""
     for row in SCHEDULERS:
-        if all(variables.get(variable) for variable in row.variables):
+        if (not only or row.name == only) and all(
+            variables.get(variable) for variable in row.variables
+        ):
             return _job(row, variables)
     return None
 
@@ -148,14 +169,18 @@ def _job(row: Scheduler, variables: Mapping[str, str]) -> Job:
     def first(names: tuple[str, ...]) -> str:
         return next((variables[name] for name in names if variables.get(name)), "")
 
+    users = [variables[name] for name in row.user if variables.get(name)]
+    if row.mailed:
+        users = [user for user in users if "@" not in user]
     job_id, task = first(row.job_id), variables.get(row.task, "")
     nodes = variables.get(row.nodes, "")
     return Job(
         scheduler=row.name,
         job_id=f"{job_id}[{task}]" if task.isdigit() and task != "0" else job_id,
-        user=first(row.user),
+        user=next(iter(users), ""),
         account=first(row.account),
         queue=first(row.queue),
+        kernel=variables.get(row.kernel, ""),
         indices=index_list(variables.get(row.indices, "")),
         step_indices=index_list(variables.get(row.step_indices, "")),
         nodes=int(nodes) if nodes.isascii() and nodes.isdigit() and len(nodes) < 8 else 1,

@@ -7,14 +7,13 @@ device-metrics-exporter, `/var/run/exporter`).
 
 import os
 import re
-import stat
 from itertools import islice
 from pathlib import Path
 
 import msgspec
 
 from accelwatch.backend_kit.grpc.failure import SourceError
-from accelwatch.node.workloads.sources import environ
+from accelwatch.node.workloads.sources import environ, regular_file
 from accelwatch.node.workloads.sources.environ import Job
 
 _NAME = re.compile(r"(\d{1,4})(?:\.(\d{1,4}))?", re.ASCII)
@@ -66,24 +65,8 @@ def read(folder: Path) -> tuple[tuple[JobFile, ...], int]:
 
 
 def _jobs_in(path: Path) -> tuple[Job, ...] | None:
-    content = _regular(path)
+    content = regular_file.content(path, _MAX_BYTES)
     return None if content is None else parse(content)
-
-
-def _regular(path: Path) -> bytes | None:
-    """Content of a regular file; opening a pipe or device of that name must not block."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return None
-        return os.read(handle, _MAX_BYTES)
-    except OSError:
-        return None
-    finally:
-        os.close(handle)
 
 
 def parse(content: bytes) -> tuple[Job, ...] | None:
