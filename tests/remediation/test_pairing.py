@@ -9,12 +9,18 @@ from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.intent import IntentKind, JobKey
 from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.action.step import RefusalKind, Report, ReportStatus, Step
+from accelwatch.remediation.execution.operations.journal_quarantines import JournalQuarantines
 from accelwatch.remediation.execution.operations.operation import OperationState
 from accelwatch.remediation.pairing.paired_action import PairedAction
 from accelwatch.remediation.pairing.shared_nodes import shared_nodes
+from accelwatch.remediation.policy.state.model import Clocks, Remedy, RemedyState
 from accelwatch.remediation.policy.state.pursued import PursuitResult
+from accelwatch.remediation.policy.state.stage import Stage
 from remediation.bench import MARK, Bench, intent
+from remediation.crash import KilledError as KilledAtError
+from remediation.crash import Point, kill_at, spare
 from remediation.fake_scheduler import FakeAction, FakeScheduler
+from remediation.markless import MarklessAction
 
 QUARANTINE, RELEASE = intent(IntentKind.QUARANTINE), intent(IntentKind.RELEASE)
 
@@ -422,3 +428,83 @@ def test_a_drain_is_previewed_by_whoever_can_under_its_own_name(bench: PairBench
     bench.poll()
     for node, texts in (("n1", ["kube-1 GPU-0"]), ("k1", ["k1 GPU-0"]), ("s1", [])):
         assert bench.loop.run_until_complete(bench.pair.preview(node, "GPU-0")) == texts
+
+
+class MarklessPair(PairBench):
+    """The cluster keeps no mark of ours, and calls n1 `gpu-1`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        nodes = self.cluster.nodes
+        nodes["gpu-1"] = nodes.pop("n1")
+        nodes["gpu-1"].name = "gpu-1"
+        self.second = MarklessAction(self.cluster)
+        self.second.addresses = {"gpu-1": "n1"}
+        self.restart()
+
+    def restart(self) -> None:
+        super().restart()
+        if hasattr(self, "second"):
+            clocks = Clocks(since=0.0, begun=0.0)
+            remedy = Remedy(node="n1", stage=Stage.QUARANTINING, clocks=clocks, pursuing=QUARANTINE)
+            state = RemedyState(remedies={"n1": remedy})
+            self.pair.set_quarantines(JournalQuarantines("fake", self.ledger, lambda: state))
+
+    def is_out(self) -> bool:
+        return self.cluster.see("gpu-1").hold_state is not HoldState.OPEN
+
+
+@pytest.fixture
+def markless() -> Iterator[MarklessPair]:
+    bench = MarklessPair()
+    yield bench
+    bench.loop.close()
+
+
+@pytest.mark.parametrize("hook", ["before_effect", "after_effect"])
+def test_the_second_knows_our_hold_by_its_own_name_of_the_node(
+    markless: MarklessPair, hook: str
+) -> None:
+    """Killed at its mark."""
+    setattr(markless.second, hook, _killed)
+    with pytest.raises(KilledError):
+        markless.pursue(QUARANTINE)
+    setattr(markless.second, hook, lambda _: None)
+    markless.end_all()
+    markless.restart()
+    assert markless.poll().hold_state is HoldState.OURS
+    end = markless.pursue(QUARANTINE)
+    assert end is not None
+    assert markless.cluster.count("drain", "gpu-1") == 1
+    assert markless.is_out()
+
+
+def test_the_first_poll_shows_which_nodes_of_the_second_are_ours(markless: MarklessPair) -> None:
+    """The holds have the first's names, which the second learns by that poll."""
+    markless.pursue(QUARANTINE)
+    markless.world.admin_resumes("n1")
+    markless.restart()
+    shown = markless.poll()
+    assert shown.hold_state is HoldState.OURS
+    assert shown.undone
+
+
+def test_a_person_has_what_only_the_first_holds_for_us(markless: MarklessPair) -> None:
+    """Killed between the two marks; meanwhile a person takes the node out of the second."""
+    kill_at(markless, Point.BEFORE_RESERVE, 1)
+    with pytest.raises(KilledAtError):
+        markless.pursue(QUARANTINE)
+    spare(markless)
+    markless.end_all()
+    markless.cluster.admin_drains("gpu-1")
+    markless.restart()
+    end = markless.pursue(QUARANTINE)
+    assert end is not None
+    assert end.result is PursuitResult.ACHIEVED, "it is out of both"
+    seconds = markless.loop.run_until_complete(markless.second.observe_all())
+    states = {node.name: node.hold_state for node in seconds}
+    assert states["gpu-1"] is HoldState.FOREIGN
+    markless.pursue(RELEASE)
+    assert markless.world.nodes["n1"].mark is None
+    assert markless.cluster.nodes["gpu-1"].reason == "swap the riser"
+    assert markless.cluster.count("undrain", "gpu-1") == 0

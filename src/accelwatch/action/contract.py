@@ -5,7 +5,7 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from accelwatch.action.intent import Intent, IntentKind
+from accelwatch.action.intent import Intent, IntentKind, OwnerAnnotation
 from accelwatch.action.observed import NodeObservation, Observed, ReservationObservation
 from accelwatch.action.step import (
     Committed,
@@ -159,6 +159,25 @@ class ResumesOperations(Protocol):
 
 
 @runtime_checkable
+class ReceivesQuarantines(Protocol):
+    """An action whose scheduler keeps no mark of ours on a node: the journal alone knows our holds.
+
+    Each of its QUARANTINE steps has in `original` what it replaces; of a hold without it nothing is
+    known later.
+    """
+
+    def set_quarantines(self, quarantines: Mapping[str, OwnerAnnotation]) -> None:
+        """Our holds by the scheduler's name of the node. Called before the first poll; asks nothing.
+
+        The mapping is live: each question is answered from the journal as it is by then. A hold counts
+        from the moment at which its step may have been sent until its release is known to be done.
+        Whoever reads the scheduler asks before and after, and a node that was ours at either moment is
+        ours: the step may have been done while the answer was on its way.
+        """
+        ...
+
+
+@runtime_checkable
 class QuarantinesDevices(Protocol):
     """An action that can take single devices out of a node: it heeds `Intent.devices`."""
 
@@ -203,6 +222,7 @@ OPTIONAL: tuple[type, ...] = (
     ReleasesByHand,
     HasController,
     ResumesOperations,
+    ReceivesQuarantines,
     QuarantinesDevices,
     Corrects,
     PreviewsDrains,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.action.contract import Action
+from accelwatch.action.contract import Action, ReceivesQuarantines
 from accelwatch.action.intent import Intent
 from accelwatch.alerting.incidents.journal.file import JournalError
 from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
@@ -23,6 +23,7 @@ from accelwatch.remediation.execution.fresh_poll import FreshPolls
 from accelwatch.remediation.execution.inbox import CommandRequest, Inbox
 from accelwatch.remediation.execution.journaling import journal_records, restored
 from accelwatch.remediation.execution.operations.effect import Site
+from accelwatch.remediation.execution.operations.journal_quarantines import JournalQuarantines
 from accelwatch.remediation.execution.operations.lanes import Lanes
 from accelwatch.remediation.execution.operations.ledger import Commit, Ledger
 from accelwatch.remediation.execution.operations.operation import Operation, OperationState, Witness
@@ -131,6 +132,7 @@ class Engine:
             )
             for name, action in self._actions.items()
         }
+        self._set_quarantines()
         poller = Poller(
             self._actions, self._clock, lambda poll: self._inbox.add_observations([poll])
         )
@@ -288,6 +290,12 @@ class Engine:
                         person=command.by,
                         address=address,
                     )
+
+    def _set_quarantines(self) -> None:
+        """What the journal knows of our holds, for actions whose schedulers keep no mark of ours."""
+        for name, action in self._actions.items():
+            if isinstance(action, ReceivesQuarantines):
+                action.set_quarantines(JournalQuarantines(name, self._ledger, lambda: self.state))
 
     def _as_of_now(self, intent: Intent) -> Intent:
         return as_of_now(self.state, intent, self._clock.wall())

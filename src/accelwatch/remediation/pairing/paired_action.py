@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from accelwatch.action.contract import Action, ActionUnavailableError, PreviewsDrains
-from accelwatch.action.intent import Intent, IntentKind
+from accelwatch.action.intent import Intent, IntentKind, OwnerAnnotation
 from accelwatch.action.observed import HoldState, NodeObservation, Observed
 from accelwatch.action.step import (
     Achieved,
@@ -26,6 +26,7 @@ from accelwatch.action.step import (
 )
 from accelwatch.remediation.pairing import both_sides as sides
 from accelwatch.remediation.pairing.abilities import BOTH, PairedAbilities
+from accelwatch.remediation.pairing.divided_quarantines import divide
 from accelwatch.remediation.pairing.prefixes import (
     is_of,
     prefixed,
@@ -68,6 +69,11 @@ class PairedAction(PairedAbilities):
         silence = self._polls.silence
         silent = [f"{self.second_name} does not answer: {silence}"] if silence else []
         return [*super().complaints(), *silent]
+
+    def set_quarantines(self, quarantines: Mapping[str, OwnerAnnotation]) -> None:
+        """Told to each whose scheduler keeps no mark of ours: what its own steps have set."""
+        second = self.second_name, self.second
+        divide(quarantines, self.first, second, lambda: self._polls.shared or SharedNodes())
 
     async def preview(self, node: str, device: str) -> Sequence[str]:
         """What either scheduler says to a drain, by its own name of the node."""

@@ -31,9 +31,14 @@ def others_of(name: str, values: Mapping[str, Value]) -> dict[str, Value]:
     return {key: value for key, value in values.items() if not key.startswith(prefix)}
 
 
+def has_prefix(name: str, key: str) -> bool:
+    """Whether the name stands before a key."""
+    return key.startswith(f"{name}{_SEPARATOR}")
+
+
 def is_of(name: str, step: Step) -> bool:
     """Whether a step is the second scheduler's."""
-    return step.kind.startswith(f"{name}{_SEPARATOR}")
+    return has_prefix(name, step.kind)
 
 
 def step_with_prefix(name: str, step: Step) -> Step:

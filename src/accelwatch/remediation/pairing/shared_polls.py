@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from accelwatch.action.contract import Action, ActionUnavailableError
+from accelwatch.action.contract import Action, ActionUnavailableError, ReceivesQuarantines
 from accelwatch.action.observed import NodeObservation
 from accelwatch.remediation.pairing.shared_nodes import (
     SharedNodes,
@@ -43,6 +43,9 @@ class SharedPolls:
         # Both are waited for: what the first raises must leave no call of the second behind.
         if isinstance(first, BaseException):
             raise first
+        if not isinstance(second, BaseException) and self._finds_other_names(first, second):
+            # It was told of our holds by names that were not known to be its nodes' yet.
+            (second,) = await asyncio.gather(self._second.observe_all(), return_exceptions=True)
         if isinstance(second, ActionUnavailableError):
             return self._without_answer(first, str(second))
         if isinstance(second, BaseException):
@@ -54,6 +57,16 @@ class SharedPolls:
             *(self._merged(node, by_name.get(shared.names.get(node.name, ""))) for node in first),
             *(by_name[name] for name in sorted(shared.others)),
         ]
+
+    def _finds_other_names(
+        self, first: Sequence[NodeObservation], second: Sequence[NodeObservation]
+    ) -> bool:
+        """Whether a machine has by now another name of the first's, for a second that goes by those."""
+        if not isinstance(self._second, ReceivesQuarantines):
+            return False
+        before = (self.shared or SharedNodes()).first_names
+        self.shared = shared_nodes(first, second)
+        return any(before.get(node, node) != name for node, name in self.shared.first_names.items())
 
     def _merged(self, first: NodeObservation, second: NodeObservation | None) -> NodeObservation:
         return first if second is None else merged(first, second, self._second_name)

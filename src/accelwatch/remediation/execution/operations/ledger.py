@@ -5,7 +5,7 @@ step needs the `Committed` that `start` gives when the journal's disk has it.
 """
 
 import secrets
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.step import Committed, Report, Step, StepKind
@@ -88,6 +88,14 @@ class Ledger:
             (operation for operation in on if operation.intent == intent),
             key=lambda operation: operation.reserved,
         )
+
+    def on_node(self, action: str, node: str) -> list[Operation]:
+        """What was begun on a node, for whatever intent, oldest first."""
+        return sorted(self._on(action, node).values(), key=lambda operation: operation.reserved)
+
+    def nodes_of(self, action: str) -> Iterator[str]:
+        """The nodes on which an action has begun anything."""
+        return (node for name, node in self._operations if name == action)
 
     def action_of(self, intent: Intent) -> str:
         """The action by which something was begun for an intent; empty when nothing was."""
