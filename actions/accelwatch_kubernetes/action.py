@@ -18,6 +18,7 @@ from accelwatch.action.step import (
     Step,
     StepKind,
 )
+from accelwatch.action_kit.power import PowerSwitch
 from accelwatch.kubernetes.client import KubernetesClient
 from accelwatch.kubernetes.server import server_of
 from accelwatch.kubernetes.versions import ServedVersions
@@ -30,7 +31,6 @@ from accelwatch_kubernetes.observer import Observer
 from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.performing import Performer
 from accelwatch_kubernetes.permissions import Permissions
-from accelwatch_kubernetes.power import PowerSwitch
 from accelwatch_kubernetes.reader import NodeReader
 from accelwatch_kubernetes.readings.previews import drain_preview
 from accelwatch_kubernetes.recovering import recovered
@@ -56,7 +56,9 @@ class KubernetesAction:
             clock=context.clock,
             client=client,
             nodes=NodeReader(client, self._cache.put_node),
-            power=PowerSwitch(options, context.clock),
+            power=PowerSwitch(
+                options.power_off, options.power_state, options.power_timeout_s, context.clock
+            ),
             checkpoints=Checkpoints(options.checkpoints),
             owners=OwnerIndex(context.name),
             answering=AnswerTimes(context.clock),

@@ -15,12 +15,12 @@ from accelwatch.action.step import (
     Step,
     StepKind,
 )
+from accelwatch.action_kit.power import PowerSwitch
 from accelwatch.base.clock import Clock
 from accelwatch.kubernetes.client import KubernetesClient
 from accelwatch.kubernetes.versions import ServedVersions
 from accelwatch_kubernetes.answering import AnswerTimes
 from accelwatch_kubernetes.options import KubernetesOptions
-from accelwatch_kubernetes.power import PowerSwitch
 from accelwatch_kubernetes.reader import NodeReader
 from accelwatch_kubernetes.scene import Scene
 from accelwatch_kubernetes.workloads.checkpoints import Checkpoints

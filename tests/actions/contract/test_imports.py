@@ -9,6 +9,7 @@ _ROOT = Path(__file__).parents[3] / "actions"
 _MODULES = sorted(_ROOT.glob("accelwatch_*/*.py"))
 _ALLOWED = (
     "accelwatch.action",
+    "accelwatch.action_kit",
     "accelwatch.processes.child_process",
     "accelwatch.base.clock",
     "accelwatch.processes.command",

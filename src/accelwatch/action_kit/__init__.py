@@ -1,0 +1,1 @@
+"""What several actions share: commands for the power of nodes, and searches for checkpoints."""
