@@ -106,6 +106,14 @@ kubernetes: $(STAMP)
 	@folder=$$($(BIN)/python tests/support/kubernetes/build.py $(VERSION)) \
 		&& ACCELWATCH_KUBERNETES_VERSION=$$(basename "$$folder") PYTHONDONTWRITEBYTECODE= $(BIN)/pytest $(KUBERNETES_TESTS)
 
+# The Backend.AI tests on real servers: manager and agents in a Debian 13 tree that is built once in the user's cache (root,
+# debootstrap, four minutes, 2 GB); the newest release that we know, or VERSION=26.1.0.
+.PHONY: backendai
+BACKENDAI_TESTS ?= $(wildcard tests/actions/backendai tests/backendai tests/lab/backendai tests/lab/test_backendai_*.py)
+backendai: $(STAMP)
+	@version=$$($(BIN)/python tests/support/backendai/build.py $(VERSION)) \
+		&& ACCELWATCH_BACKENDAI_VERSION="$$version" PYTHONDONTWRITEBYTECODE= $(BIN)/pytest $(BACKENDAI_TESTS)
+
 # The Helm chart's tests with helm, built once from its Go module into the user's cache: two minutes of CPU.
 .PHONY: helm
 HELM_VERSION := $(shell sed -n 's/^VERSION = "\(.*\)"/\1/p' tests/examples/test_helm_chart.py)
