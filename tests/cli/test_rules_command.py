@@ -118,6 +118,21 @@ def test_a_number_that_a_quantity_never_reaches_is_doubted(
     assert doubt in told
 
 
+def test_an_event_of_a_test_that_matches_nothing_is_doubted(file: Path) -> None:
+    file.write_text(
+        "version: 1\nrules:\n- id: a\n  title: A\n"
+        '  when: \'event("kernel", category == "bus")\'\n  tests:\n  - name: case\n'
+        "    given: [{device: a, events: [{at: 3s, code: edac}]}]\n    expect: {fires: {a: 3s}}\n"
+    )
+    doubt = f"is this meant? {file}:3: a: tests['case'].given[0].events[0]: edac matches nothing"
+    code, _, stderr = run("check", file)
+    assert code == 0
+    assert doubt in stderr
+    code, _, stderr = run("test", file)
+    assert code == 1
+    assert doubt in stderr
+
+
 @pytest.mark.parametrize(
     "when",
     [

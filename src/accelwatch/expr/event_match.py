@@ -1,9 +1,9 @@
 """Which error events are meant by the pattern of a rule."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 
-from accelwatch.expr.checking.tree import EventPattern
+from accelwatch.expr.checking.tree import EventPattern, Reading, walk
 from accelwatch.expr.codegen import generate
 from accelwatch.expr.vocabulary.events import EVENT_KINDS, EventKind
 from accelwatch.expr.vocabulary.kleene import MISSING, Key, Missing, Value
@@ -41,6 +41,34 @@ def is_listed(event: ErrorEvent) -> bool:
     """
     named = bool(event.subject) and not event.device_id
     return not (named and any(_is(event.code, prefix) for prefix in _OF_DEVICES))
+
+
+def kind_of(code: str) -> EventKind | None:
+    """The kind that a code belongs to; None for one that only `any` matches."""
+    kinds = (kind for kind in EVENT_KINDS.values() if any(_is(code, p) for p in kind.codes))
+    return next(kinds, None)
+
+
+def depends_on(
+    pattern: EventPattern, event: ErrorEvent, left_out: Collection[str]
+) -> tuple[str, ...]:
+    """Which fields that an event leaves out decide whether the pattern matches it; mostly none."""
+    kind = EVENT_KINDS[pattern.kind]
+    of_kind = not kind.codes or any(_is(event.code, prefix) for prefix in kind.codes)
+    if pattern.predicate is None or not of_kind or not (event.trusted or pattern.untrusted):
+        return ()
+    # The severity of an event follows from its category.
+    hidden = {*left_out, *(["severity"] if "category" in left_out else [])}
+
+    def lookup(key: Key) -> Value | Missing:
+        return MISSING if key in hidden else _field(event, kind, key)
+
+    if generate(pattern.predicate)(lookup) is not None:
+        return ()
+    readings = [node for node in walk(pattern.predicate) if isinstance(node, Reading)]
+    read = {str(key) for reading in readings for key in reading.keys}
+    named = {"category" if key == "severity" else key for key in read}
+    return tuple(sorted(named & set(left_out)))
 
 
 def _is(code: str, prefix: str) -> bool:

@@ -115,14 +115,6 @@ def test_events_are_part_of_a_world(tmp_path: Path) -> None:
         ),
         ("given: [{device: a}, {device: a}]\nexpect: {fires: {}}", "given[1]: n1/a is given twice"),
         ("given: [{device: a, job: true}]\nexpect: {fires: {}}", "given[0]: job: text or a number"),
-        (
-            "given: [{device: a, events: [{at: 3s}]}]\nexpect: {fires: {}}",
-            "given[0]: events: {at: 30s, code: xid_79}; there are age, category",
-        ),
-        (
-            "given: [{device: a, events: [{at: 3s, code: x, category: y}]}]\nexpect: {fires: {}}",
-            "given[0]: events: category is one of application",
-        ),
     ],
 )
 def test_what_is_no_test_fails_and_says_why(tmp_path: Path, case: str, said: str) -> None:

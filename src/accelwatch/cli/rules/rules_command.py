@@ -87,6 +87,7 @@ def rules_check(
 
 def rules_test(files: list[Path] | None, packs: list[str] | None, as_json: bool = False) -> int:
     """Run all tests; exit code 1 when one fails. Raises ConfigError."""
+    from accelwatch.alerting.rules.loading.case_events import incomplete_events
     from accelwatch.alerting.rules.testing.rule_tests import run
     from accelwatch.cli.progress import counting, progress
     from accelwatch.exposition.display import counted, stdout_is_terminal
@@ -107,6 +108,8 @@ def rules_test(files: list[Path] | None, packs: list[str] | None, as_json: bool 
                 for failure in result.failures:
                     complain(f"{rule.origin}: {rule.id}: {result.test}: {failure}")
                 bar.at(passed + len(failures))
+            for doubt in incomplete_events(rule):
+                complain(f"is this meant? {rule.origin}: {rule.id}: {doubt}")
     if not as_json and stdout_is_terminal():
         write_stdout(_tested(loaded.rules.values(), failures).encode())
     if as_json:

@@ -1,8 +1,10 @@
-"""What can be written and is hardly meant: a number that is never reached, an `auto` that asks."""
+"""What can be written and is hardly meant: a number that is never reached, an `auto` that asks, an event
+of a test that matches nothing."""
 
 from collections.abc import Iterator
 
 from accelwatch.alerting.rules.document import Mode
+from accelwatch.alerting.rules.loading.case_events import incomplete_events
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.expr.checking.tree import Comparison, Constant, Node, Peers, Reading, Window, walk
 from accelwatch.expr.vocabulary.windows import WindowKind
@@ -16,7 +18,9 @@ _MOST_PERCENT = 100.0
 
 
 def doubts(rule: Rule) -> list[str]:
-    """A line for each comparison with what a quantity cannot be, and for a mode that does not hold."""
+    """A line for each comparison with what a quantity cannot be, for a mode that does not hold, and for
+    an event of a test that matches nothing for want of a field.
+    """
     expressions = {
         "select": rule.select,
         "when": rule.when,
@@ -36,6 +40,7 @@ def doubts(rule: Rule) -> list[str]:
             "`confidence: high` into the rule itself, to have it act without"
         )
         lines.append(f"{rule.origin}: {rule.id}: {doubt}")
+    lines += [f"{rule.origin}: {rule.id}: {doubt}" for doubt in incomplete_events(rule)]
     return lines
 
 

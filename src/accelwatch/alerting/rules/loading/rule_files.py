@@ -19,6 +19,7 @@ from accelwatch.alerting.rules.document import (
     RuleDocument,
     Scope,
 )
+from accelwatch.alerting.rules.loading.case_events import check_events
 from accelwatch.alerting.rules.loading.checks import (
     Section,
     action_of,
@@ -236,6 +237,9 @@ class _FileLoader:
             if existing is not None:
                 message = f"{rule.id} is given twice; the other is in {existing.origin}"
                 self._document.complain((*path, "id"), message)
+            # What an event has to match is known once the expressions are.
+            if not self._document.is_wrong(path):
+                check_events(rule.tests, rule.expressions, Section(self._document, path))
             rules[rule.id] = rule
         return rules
 
