@@ -80,7 +80,8 @@ lacks, and nothing is added to a device that is not up. The order can be configu
 
 A card has the same vendor, id, name and model in every dialect: a node can change from an exporter to
 the accelwatch agent. Exporters of Neuron and TPU report only the number of a device on its node, so
-their ids are made of it and differ from the agent's; the same number is the same device. Archives and
+their ids are made of it and differ from the agent's; the same number is the same device. So it is with
+Backend.AI's open CUDA plug-in, which names a device by NVML's index. Archives and
 journals with the old vendor names `huawei`, `aws` and `google` of Ascend, Neuron and TPU are read as if
 they had today's
 names.
@@ -93,7 +94,12 @@ Families whose unit no source documents are omitted: Gaudi's `energy`, AMD's `pc
 `gpu_violation_*_accumulated`. `DCGM_FI_DEV_XID_ERRORS` never clears and has no time: it becomes a note
 on the device and no event. neuron-monitor names cores: they are counted into devices by
 `neuron_hardware_info`, and where a page lacks that, a row is a core. Its ECC counts are not read: it
-adds up numbers that may be totals already."""
+adds up numbers that may be totals already.
+
+Backend.AI's `backendai_container_utilization` and `backendai_process_utilization` name a session, but
+none of its devices, and stay for ten minutes after its end: sessions come from our own agent on the node
+([workloads](../workloads.md)). The capacity of a temperature or power is not read, as nothing says which
+limit it is. The page has no health (ECC, Xid, links, throttling), so it does not replace the agent."""
 
 
 def _how(row: Row) -> str:

@@ -45,6 +45,8 @@ _FACTS = (
 )
 # Vendors whose driver numbers the devices of a node, and whose exporters tell nothing but that number.
 _NUMBERED = frozenset({"neuron", "tpu"})
+# Beginning of the names of dialects whose open CUDA plug-in tells nothing but NVML's number of a device.
+_BY_NUMBER = "backendai-"
 _BADNESS: dict[str, int] = {Health.UNKNOWN: 0, Health.OK: 1, Health.DEGRADED: 2, Health.FAILED: 3}
 
 
@@ -75,6 +77,29 @@ def names_of(device: Device) -> Iterator[str]:
     yield f"id:{device.id}"
 
 
+def lookups(device: Device) -> Iterator[str]:
+    """The names under which a device may have been met: also its number, where only that is told of
+    one of the two."""
+    yield from names_of(device)
+    if device.parent_id is None:
+        yield f"{'any' if _is_numbered(device) else 'numbered'}:{device.vendor}{device.index}"
+
+
+def entries(device: Device) -> Iterator[str]:
+    """The names under which a device can be met from now on."""
+    yield from names_of(device)
+    if device.parent_id is None:
+        yield f"any:{device.vendor}{device.index}"
+        if _is_numbered(device):
+            yield f"numbered:{device.vendor}{device.index}"
+
+
+def _is_numbered(device: Device) -> bool:
+    """Whether an exporter tells nothing of a device but the number that our own agent has, too."""
+    nameless = not (device.uuid or device.serial or device.pci_bus_id)
+    return nameless and device.backend.startswith(_BY_NUMBER)
+
+
 def same_devices(sources: Sequence[Sequence[Device]]) -> list[Same]:
     """Each device of a node once, in the order in which it is first told of."""
     same: list[Same] = []
@@ -88,7 +113,7 @@ def same_devices(sources: Sequence[Sequence[Device]]) -> list[Same]:
             range(len(devices)), key=lambda at: devices[at].parent_id is not None
         ):
             device = _under(devices[position], ids)
-            at = next((by_name[name] for name in names_of(device) if name in by_name), None)
+            at = next((by_name[name] for name in lookups(device) if name in by_name), None)
             # One source never tells of a device twice: two boards behind one address stay two.
             if at is None or same[at].positions[-1][0] == number:
                 at = len(same)
@@ -98,7 +123,7 @@ def same_devices(sources: Sequence[Sequence[Device]]) -> list[Same]:
                 facts = with_facts(before.device, device)
                 same[at] = Same(facts, (*before.positions, (number, position)))
             ids[devices[position].id] = same[at].device.id
-            for name in names_of(device):
+            for name in entries(device):
                 met.setdefault(name, at)
         # Only from here on can its names be met, so that no device joins another of the same source; a
         # name keeps meaning whom it meant first.

@@ -59,7 +59,7 @@ def prefix_of(dialect: Dialect, by_name: Families) -> str | None:
     """What stands before the dialect's names (mostly nothing); None when it does not speak here."""
     for name, pairs in by_name.items():
         prefix = _match(dialect, name)
-        if prefix is not None and _carries(dialect.required, pairs):
+        if prefix is not None and _carries(dialect, pairs):
             return prefix
     return None
 
@@ -75,5 +75,10 @@ def _match(dialect: Dialect, name: str) -> str | None:
     return None
 
 
-def _carries(required: Mapping[str, str], pairs: Collection[str]) -> bool:
-    return all(f"{label}={value}" in pairs for label, value in required.items())
+def _carries(dialect: Dialect, pairs: Collection[str]) -> bool:
+    if not all(f"{label}={value}" in pairs for label, value in dialect.required.items()):
+        return False
+    return not dialect.shares_families or all(
+        any(f"{label}={value}" in pairs for value in values)
+        for label, values in dialect.where.items()
+    )

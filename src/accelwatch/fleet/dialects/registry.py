@@ -4,6 +4,7 @@ from accelwatch.fleet.dialects.base.table import Dialect
 from accelwatch.fleet.dialects.exporters import dcgm
 from accelwatch.fleet.dialects.exporters.all_smi import ALL_SMI
 from accelwatch.fleet.dialects.exporters.amd import AMD
+from accelwatch.fleet.dialects.exporters.backendai import BACKENDAI, BACKENDAI_DEVICES
 from accelwatch.fleet.dialects.exporters.generic import RED_HAT
 from accelwatch.fleet.dialects.exporters.intel import XPUM, XPUMD
 from accelwatch.fleet.dialects.exporters.macmon import MACMON
@@ -39,6 +40,8 @@ DIALECTS: tuple[Dialect, ...] = (
     NVITOP,
     MACMON,
     ALL_SMI,
+    *BACKENDAI_DEVICES,
+    BACKENDAI,
     NODE_EXPORTER,
     RED_HAT,
 )

@@ -216,6 +216,9 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     identity: tuple[str, ...] = ()
     # By family.
     facts: Mapping[str, Fact] = {}
+    # Whether several dialects have the same families, `where` saying whose a sample is: a page without
+    # a sample of its own is none of its, and it counts no sample of another as left out.
+    shares_families: bool = False
     # Values a label must have for a sample to be read; an empty string allows its absence.
     where: Mapping[str, tuple[str, ...]] = {}
     processes: Processes | None = None

@@ -143,8 +143,11 @@ class Planner:
         return self.device_index.number(key)
 
     def _map_sample(self, slot: int, key: Key) -> None:
+        ours = fits(self.dialect.where, key)
+        if not ours and self.dialect.shares_families:
+            return
         self.mapped.add(slot)
-        if not fits(self.dialect.where, key):
+        if not ours:
             self.rejected["partition"] += 1
             return
         number, names = self.number(key), self._names

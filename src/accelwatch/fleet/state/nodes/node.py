@@ -6,7 +6,7 @@ import msgspec
 
 from accelwatch.alerting.rules.timing import silence_s
 from accelwatch.fleet.listing import Listing, unlisted_devices, unlisted_views
-from accelwatch.fleet.merge import identity, names_of
+from accelwatch.fleet.merge import entries, identity, lookups
 from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.state.inventory.file import Expected
 from accelwatch.fleet.state.nodes.claims import claimed
@@ -192,14 +192,14 @@ class Node:
         # Another source, another version, or a round in which a command failed may give a device
         # another id, or a uuid more or less: it is missing only when none of its names is there.
         present = [view.device for view in self.devices.values()]
-        here = {name for device in present for name in names_of(device)}
+        here = {name for device in present for name in entries(device)}
         # A place counts unless both have a uuid: with another uuid it is another card.
         uuids = {f"uuid:{normal_uuid(device.uuid)}" for device in present if device.uuid}
-        without = {name for device in present if not device.uuid for name in names_of(device)}
+        without = {name for device in present if not device.uuid for name in entries(device)}
         for device in absent:
             if identity(device) in here:
                 continue
-            if (uuids | without if device.uuid else here).isdisjoint(names_of(device)):
+            if (uuids | without if device.uuid else here).isdisjoint(lookups(device)):
                 yield device
 
     def without_row(self) -> list[Device]:
