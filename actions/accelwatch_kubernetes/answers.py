@@ -5,11 +5,11 @@ from contextlib import contextmanager
 
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.step import Report, ReportStatus
+from accelwatch.api_client.errors import WithdrawnError
 from accelwatch.kubernetes.errors import (
     ApiError,
     ApiUnavailableError,
     KubernetesError,
-    WithdrawnError,
 )
 
 DONE = Report(status=ReportStatus.DONE)

@@ -9,16 +9,16 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from accelwatch.kubernetes import session
+from accelwatch.api_client import session
+from accelwatch.api_client.errors import WithdrawnError
+from accelwatch.api_client.session import Session
 from accelwatch.kubernetes.client import KubernetesClient
 from accelwatch.kubernetes.errors import (
     ApiError,
     ApiUnavailableError,
     KubernetesError,
-    WithdrawnError,
 )
 from accelwatch.kubernetes.server import Server
-from accelwatch.kubernetes.session import Session
 from support.servers.scripted_api import (
     Answering,
     ScriptedApi,

@@ -5,11 +5,15 @@ Every write says who writes (fieldManager) and is refused where the server does 
 everything.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from urllib.parse import urlencode
 
 import msgspec
 
+from accelwatch.api_client.errors import NoAnswerError, WithdrawnError, never_withdrawn
+from accelwatch.api_client.limiter import Limiter
+from accelwatch.api_client.session import Answer, Session
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import ConfigError
 from accelwatch.kubernetes.credentials import Credentials, Ticket
@@ -17,12 +21,9 @@ from accelwatch.kubernetes.errors import (
     DISRUPTION_BUDGET,
     ApiUnavailableError,
     KubernetesError,
-    WithdrawnError,
     error_of,
 )
-from accelwatch.kubernetes.limiter import Limiter
 from accelwatch.kubernetes.server import Server
-from accelwatch.kubernetes.session import Answer, Session
 
 FIELD_MANAGER = "accelwatch"
 TIMEOUT_S = 10.0
@@ -32,11 +33,6 @@ _JSON = "application/json"
 _MERGE_PATCH = "application/merge-patch+json"
 
 Body = bytes | Mapping[str, object]
-
-
-def stands() -> str:
-    """Of a permission that nobody withdraws."""
-    return ""
 
 
 class KubernetesClient:
@@ -75,7 +71,7 @@ class KubernetesClient:
         body: Body,
         *,
         dry_run: bool = False,
-        withdrawn: Callable[[], str] = stands,
+        withdrawn: Callable[[], str] = never_withdrawn,
     ) -> bytes:
         """An object in a collection, or of a subresource. A 409 AlreadyExists is an ApiError."""
         return await self._write("POST", path, body, dry_run, withdrawn)
@@ -87,7 +83,7 @@ class KubernetesClient:
         *,
         subresource: str = "",
         dry_run: bool = False,
-        withdrawn: Callable[[], str] = stands,
+        withdrawn: Callable[[], str] = never_withdrawn,
     ) -> bytes:
         """A JSON merge patch (RFC 7386): lists are replaced, null takes away.
 
@@ -103,7 +99,7 @@ class KubernetesClient:
         uid: str = "",
         resource_version: str = "",
         dry_run: bool = False,
-        withdrawn: Callable[[], str] = stands,
+        withdrawn: Callable[[], str] = never_withdrawn,
     ) -> bytes:
         """Delete an object, if it is still the one with that uid and version."""
         options = _delete_options(uid, resource_version)
@@ -121,7 +117,7 @@ class KubernetesClient:
         uid: str,
         resource_version: str = "",
         dry_run: bool = False,
-        withdrawn: Callable[[], str] = stands,
+        withdrawn: Callable[[], str] = never_withdrawn,
     ) -> bytes:
         """Evict a pod, if it is still the one with that uid.
 
@@ -157,9 +153,15 @@ class KubernetesClient:
         target = f"{_checked(path)}?{urlencode(query)}"
         await self._turn(self._clock.monotonic() + self._timeout_s)
         ticket = await self._ticket()
-        answer = await self._session.stream(
-            target, ticket=ticket, timeout_s=timeout_s, headers=headers, opened=opened, feed=feed
-        )
+        with _unavailable():
+            answer = await self._session.stream(
+                target,
+                tls=ticket.tls,
+                timeout_s=timeout_s,
+                headers={**headers, **ticket.headers},
+                opened=opened,
+                feed=feed,
+            )
         if answer.status == 401:
             await self._ticket(ticket)  # whoever watches again does it with what is there now
         if not answer.well:
@@ -193,7 +195,7 @@ class KubernetesClient:
         *,
         headers: Mapping[str, str],
         body: bytes | None = None,
-        withdrawn: Callable[[], str] = stands,
+        withdrawn: Callable[[], str] = never_withdrawn,
     ) -> bytes:
         """The body of the answer; what has changed nothing (401, flow control) is sent again in time."""
         target = f"{_checked(path)}?{urlencode(query)}" if query else _checked(path)
@@ -205,14 +207,15 @@ class KubernetesClient:
             # A STOP may have come while this request waited for its turn.
             if why := withdrawn():
                 raise WithdrawnError(why)
-            answer = await self._session.request(
-                method,
-                target,
-                ticket=ticket,
-                timeout_s=max(deadline - self._clock.monotonic(), 0.001),
-                headers=headers,
-                body=body,
-            )
+            with _unavailable():
+                answer = await self._session.request(
+                    method,
+                    target,
+                    tls=ticket.tls,
+                    timeout_s=max(deadline - self._clock.monotonic(), 0.001),
+                    headers={**headers, **ticket.headers},
+                    body=body,
+                )
             if answer.well:
                 return answer.body
             error = self._error(answer, ticket.token)
@@ -248,6 +251,15 @@ class KubernetesClient:
             # A proxy's page may repeat the headers that it was sent.
             body = body.replace(token.encode(), b"(token)")
         return error_of(answer.status, body, answer.retry_after_s)
+
+
+@contextmanager
+def _unavailable() -> Iterator[None]:
+    """Raise ApiUnavailableError where there is no answer."""
+    try:
+        yield
+    except NoAnswerError as error:
+        raise ApiUnavailableError(str(error), sent=error.sent) from error
 
 
 def _delete_options(uid: str, resource_version: str) -> dict[str, object]:

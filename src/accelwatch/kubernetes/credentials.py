@@ -10,16 +10,15 @@ from pathlib import Path
 
 import msgspec
 
+from accelwatch.api_client.stamps import Stamps, file_stamps
+from accelwatch.api_client.tls import tls_context
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import ConfigError
-from accelwatch.files.file_rights import check_not_open
 from accelwatch.kubernetes.server import Server
 from accelwatch.located_yaml.nodes import read_file
 
 # The kubelet replaces a token when a fifth of its life is left: 12 minutes before the end of an hour.
 _CHECK_EVERY_S = 10.0
-
-_Stamps = tuple[tuple[int, int, int], ...]
 
 
 class Ticket(msgspec.Struct, frozen=True):
@@ -28,6 +27,11 @@ class Ticket(msgspec.Struct, frozen=True):
     token: str
     # None for plain http.
     tls: ssl.SSLContext | None
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What says who sends a request."""
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
     def __repr__(self) -> str:
         """Without the token."""
@@ -41,8 +45,8 @@ class Credentials:
         self._server = server
         self._clock = clock or SystemClock()
         self._ticket: Ticket | None = None
-        self._stamps: _Stamps = ()
-        self._tls_stamps: _Stamps = ()
+        self._stamps: Stamps = ()
+        self._tls_stamps: Stamps = ()
         self._checked_at = 0.0
         # One request reads the files, the others wait for it.
         self._lock = asyncio.Lock()
@@ -70,52 +74,20 @@ class Credentials:
     def _load(self, before: Ticket | None) -> Ticket:
         """The ticket before, where no file has changed since it was made."""
         server = self._server
-        tls_stamps = _stamps(server.ca_file, server.cert_file, server.key_file)
-        stamps = (*tls_stamps, *_stamps(server.token_file))
+        tls_stamps = file_stamps(server.ca_file, server.cert_file, server.key_file)
+        stamps = (*tls_stamps, *file_stamps(server.token_file))
         if before is not None and stamps == self._stamps:
             return before
         # Connections belong to a context: a new token alone is sent on those that are open.
         same_tls = before is not None and tls_stamps == self._tls_stamps
-        tls = before.tls if before is not None and same_tls else tls_context(server)
+        tls = before.tls if before is not None and same_tls else _tls_of(server)
         ticket = Ticket(_secret(server.token_file), tls)
         self._stamps, self._tls_stamps = stamps, tls_stamps
         return ticket
 
 
-def tls_context(server: Server) -> ssl.SSLContext | None:
-    """How the server is checked and what it is shown; None for plain http. Raises ConfigError."""
-    if not server.base.startswith("https:"):
-        return None
-    check_not_open(server.ca_file, server.cert_file, server.key_file)
-    try:
-        context = ssl.create_default_context(cafile=server.ca_file or None)
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigError(
-            f"ca_file: {server.ca_file}: no certificates can be read from it"
-        ) from error
-    if server.cert_file:
-        try:
-            context.load_cert_chain(server.cert_file, server.key_file, password=_no_password)
-        except (OSError, ssl.SSLError, ValueError) as error:
-            raise ConfigError(
-                f"cert_file: {server.cert_file}: not a certificate with the key of {server.key_file}"
-            ) from error
-    return context
-
-
-def _no_password() -> str:
-    raise ValueError("the key is encrypted, which is not supported")
-
-
-def _stamps(*names: str) -> _Stamps:
-    stamps = []
-    for name in filter(None, names):
-        try:
-            status = Path(name).stat()
-        except OSError as error:
-            raise ConfigError(f"{name}: cannot be read: {error.strerror}") from error
-        stamps.append((status.st_ino, status.st_size, status.st_mtime_ns))
-    return tuple(stamps)
+def _tls_of(server: Server) -> ssl.SSLContext | None:
+    return tls_context(server.base, server.ca_file, server.cert_file, server.key_file)
 
 
 def _secret(name: str) -> str:

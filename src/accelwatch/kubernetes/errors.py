@@ -74,10 +74,6 @@ class ApiUnavailableError(KubernetesError):
         self.sent = sent
 
 
-class WithdrawnError(AccelwatchError):
-    """A write was not sent, because its permission was withdrawn; the text says why."""
-
-
 class _Cause(msgspec.Struct, frozen=True):
     reason: str = ""
 

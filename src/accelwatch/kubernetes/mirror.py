@@ -11,9 +11,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from accelwatch.api_client.limiter import MAX_PAUSE_S
 from accelwatch.base.backoff import SpreadBackoff
 from accelwatch.kubernetes.errors import ApiError, ApiUnavailableError, KubernetesError, Status
-from accelwatch.kubernetes.limiter import MAX_PAUSE_S
 from accelwatch.kubernetes.lines import Lines
 from accelwatch.kubernetes.objects import ListMeta, Versioned, WatchEvent
 

@@ -1,12 +1,11 @@
 """Where the API server of a cluster is, and by which files we are known to it."""
 
-import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import msgspec
 
+from accelwatch.api_client.urls import check_url
 from accelwatch.base.errors import ConfigError
 
 # Where a pod finds the token of its service account, and the cluster's authority.
@@ -52,7 +51,13 @@ def server_of(
         ca_file = ca_file or str(account / "ca.crt")
     if bool(options.cert_file) != bool(options.key_file):
         raise ConfigError("cert_file and key_file are both needed")
-    _check_url(base, secret=bool(token_file))
+    check_url(
+        "api_server",
+        base,
+        example="https://k8s.example:6443",
+        credentials="token_file",
+        secret="a token" if token_file else "",
+    )
     return Server(
         base=base.rstrip("/"),
         token_file=token_file,
@@ -68,28 +73,3 @@ def within_cluster(environ: Mapping[str, str]) -> str:
     if not host or not port:
         return ""
     return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-
-
-def _check_url(text: str, *, secret: bool) -> None:
-    try:
-        url = urlsplit(text)
-        port = url.port  # raises for one that is no number
-    except ValueError:
-        raise ConfigError("api_server: expected a URL such as https://k8s.example:6443") from None
-    if url.scheme not in ("http", "https") or not url.hostname or port == 0:
-        raise ConfigError("api_server: expected a URL such as https://k8s.example:6443")
-    if url.username is not None or url.password is not None:
-        raise ConfigError("api_server: no user or password in the URL; use token_file")
-    if url.query or url.fragment:
-        raise ConfigError("api_server: expected a URL without query and fragment")
-    if secret and url.scheme == "http" and not _is_loopback(url.hostname):
-        raise ConfigError("api_server: a token is sent over https only; use https")
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

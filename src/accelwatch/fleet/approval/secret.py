@@ -2,15 +2,14 @@
 
 import os
 import secrets
-import stat
 from pathlib import Path
 
 from accelwatch.base.errors import ConfigError
+from accelwatch.files.secret_file import read_secret
 
 # In the hub's state folder.
 FILE = "links.key"
 _BYTES = 32
-_MOST_BYTES = 4096
 
 
 def signing_key(file: Path | None, folder: Path | None) -> bytes:
@@ -39,22 +38,7 @@ def signing_key(file: Path | None, folder: Path | None) -> bytes:
 
 
 def _read(path: Path) -> bytes:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError as error:
-        raise ConfigError(f"{path}: the key of links cannot be read: {error.strerror}") from error
-    try:
-        mode = os.fstat(descriptor).st_mode
-        key = os.read(descriptor, _MOST_BYTES).strip() if stat.S_ISREG(mode) else b""
-    except OSError as error:
-        raise ConfigError(f"{path}: the key of links cannot be read: {error.strerror}") from error
-    finally:
-        os.close(descriptor)
-    if not stat.S_ISREG(mode):
-        raise ConfigError(f"{path}: the key of links is not a file")
-    if mode & 0o077:
-        text = f"others can read or write the key of links; chmod 600 {path}"
-        raise ConfigError(f"{path}: {text}")
+    key = read_secret(path, "the key of links")
     if len(key) < _BYTES:
         raise ConfigError(
             f"{path}: the key of links has {len(key)} bytes, at least {_BYTES} are needed; "

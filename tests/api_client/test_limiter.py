@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from accelwatch.kubernetes.limiter import MAX_PAUSE_S, Limiter
+from accelwatch.api_client.limiter import MAX_PAUSE_S, Limiter
 from support.processes.idle_loop import IdleLoop
 
 FOREVER = float("inf")

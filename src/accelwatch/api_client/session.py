@@ -13,14 +13,13 @@ import aiohttp
 import msgspec
 from yarl import URL
 
+from accelwatch.api_client.errors import NoAnswerError
 from accelwatch.base.backoff import retry_after
 from accelwatch.base.version import __version__
-from accelwatch.kubernetes.credentials import Ticket
-from accelwatch.kubernetes.errors import ApiUnavailableError
 
 # A page of 500 pods is 5 MB, and a single object at most 1.5 MiB (etcd's --max-request-bytes).
 MAX_BODY_BYTES = 64 << 20
-# Of an answer that is an error: its `Status`.
+# Of an answer that is an error: its reason.
 _MAX_ERROR_BYTES = 64 << 10
 # For name, TCP and TLS together: a server that does not answer these has got nothing.
 _CONNECT_S = 5.0
@@ -43,6 +42,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     status: int
     body: bytes
     retry_after_s: float | None = None
+    # What the answer's Date says; empty without one.
+    date: str = ""
 
     @property
     def well(self) -> bool:
@@ -64,16 +65,16 @@ class Session:
         method: str,
         path: str,
         *,
-        ticket: Ticket,
+        tls: ssl.SSLContext | None,
         timeout_s: float,
         headers: Headers,
         body: bytes | None = None,
     ) -> Answer:
-        """The answer, whatever its status. Raises ApiUnavailableError."""
+        """The answer, whatever its status. Raises NoAnswerError."""
         with _explained():
             async with (
                 asyncio.timeout(timeout_s),
-                self._open(method, path, ticket, headers, body) as response,
+                self._open(method, path, tls, headers, body) as response,
             ):
                 return await self._answer(response)
 
@@ -81,7 +82,7 @@ class Session:
         self,
         path: str,
         *,
-        ticket: Ticket,
+        tls: ssl.SSLContext | None,
         timeout_s: float,
         headers: Headers,
         opened: Callable[[], None],
@@ -89,12 +90,12 @@ class Session:
     ) -> Answer:
         """The answer when the server ends it; of one that is granted `feed` gets the body in pieces.
 
-        Raises ApiUnavailableError, and what `feed` raises.
+        Raises NoAnswerError, and what `feed` raises.
         """
         with _explained():
             async with (
                 asyncio.timeout(timeout_s),
-                self._open("GET", path, ticket, headers, None) as response,
+                self._open("GET", path, tls, headers, None) as response,
             ):
                 if response.status != 200:
                     return await self._answer(response)
@@ -109,7 +110,7 @@ class Session:
             async with asyncio.timeout(_SILENCE_S):
                 return await stream.readany()
         except TimeoutError:
-            raise ApiUnavailableError(f"nothing came for {_SILENCE_S:g} s", sent=True) from None
+            raise NoAnswerError(f"nothing came for {_SILENCE_S:g} s", sent=True) from None
 
     async def _answer(self, response: aiohttp.ClientResponse) -> Answer:
         well = 200 <= response.status < 300
@@ -118,18 +119,24 @@ class Session:
         while chunk := await response.content.readany():
             body += chunk
             if len(body) > limit and well:
-                raise ApiUnavailableError(f"a body of more than {limit} bytes", sent=True)
+                raise NoAnswerError(f"a body of more than {limit} bytes", sent=True)
             if len(body) > limit:
                 break  # its status is an answer, however long the page is that came with it
         return Answer(
             status=response.status,
             body=bytes(body),
             retry_after_s=retry_after(response.headers.get("Retry-After"), time.time()),
+            date=response.headers.get("Date", ""),
         )
 
     @asynccontextmanager
     async def _open(
-        self, method: str, path: str, ticket: Ticket, headers: Headers, body: bytes | None
+        self,
+        method: str,
+        path: str,
+        tls: ssl.SSLContext | None,
+        headers: Headers,
+        body: bytes | None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         if self._opened is None:
             self._opened = aiohttp.ClientSession(
@@ -141,14 +148,13 @@ class Session:
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
                 headers={"User-Agent": f"accelwatch/{__version__}"},
             )
-        shown = {"Authorization": f"Bearer {ticket.token}"} if ticket.token else {}
         async with self._opened.request(
             method,
             URL(self._base + path, encoded=True),
             data=body,
-            headers={**headers, **shown},
+            headers=headers,
             allow_redirects=False,
-            ssl=True if ticket.tls is None else ticket.tls,
+            ssl=True if tls is None else tls,
         ) as response:
             try:
                 yield response
@@ -193,26 +199,26 @@ class Session:
 
 @contextmanager
 def _explained() -> Iterator[None]:
-    """Raise ApiUnavailableError for what aiohttp raises; its texts have the URL, these have none."""
+    """Raise NoAnswerError for what aiohttp raises; its texts have the URL, these have none."""
     try:
         yield
     except aiohttp.ConnectionTimeoutError:
-        raise ApiUnavailableError("cannot be reached: timed out", sent=False) from None
+        raise NoAnswerError("cannot be reached: timed out", sent=False) from None
     except TimeoutError:
-        raise ApiUnavailableError("no answer in time", sent=True) from None
+        raise NoAnswerError("no answer in time", sent=True) from None
     except aiohttp.ClientConnectorDNSError:
-        raise ApiUnavailableError("the name does not resolve", sent=False) from None
+        raise NoAnswerError("the name does not resolve", sent=False) from None
     except aiohttp.ClientSSLError as error:
         inner = getattr(error, "certificate_error", None) or error.os_error
         reason = getattr(inner, "verify_message", "") or getattr(inner, "reason", "") or "refused"
-        raise ApiUnavailableError(f"TLS failed: {reason}", sent=False) from None
+        raise NoAnswerError(f"TLS failed: {reason}", sent=False) from None
     except ssl.SSLError as error:
         # A server that wants another certificate of ours says so after the handshake (TLS 1.3).
-        raise ApiUnavailableError(f"TLS failed: {error.reason}", sent=True) from None
+        raise NoAnswerError(f"TLS failed: {error.reason}", sent=True) from None
     except aiohttp.ClientOSError as error:
         text = os.strerror(error.errno) if error.errno else "connection lost"
         sent = not isinstance(error, aiohttp.ClientConnectorError)
-        raise ApiUnavailableError(f"cannot be reached: {text}", sent=sent) from None
+        raise NoAnswerError(f"cannot be reached: {text}", sent=sent) from None
     except (aiohttp.ClientError, OSError, ValueError) as error:
         text = f"no HTTP answer: {type(error).__name__}"
-        raise ApiUnavailableError(text, sent=True) from None
+        raise NoAnswerError(text, sent=True) from None
