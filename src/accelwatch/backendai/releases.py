@@ -1,0 +1,109 @@
+"""Which release a manager is, and what its API can by it.
+
+An answer of 404 or an unknown field would say the same later, in the middle of a step; the release
+says it before.
+"""
+
+import re
+from enum import StrEnum
+from typing import Self
+
+import msgspec
+
+from accelwatch.backendai.client import BackendAiClient, decoded
+from accelwatch.backendai.errors import BackendAiUnavailableError
+from accelwatch.base.clock import Clock, SystemClock
+from accelwatch.base.untrusted_text import printable
+
+# A manager is restarted for an upgrade; what it could before, it can until it is asked again.
+_KEEP_S = 300.0
+_NUMBERS = re.compile(r"(\d{2})\.(\d{1,2})(?:\.(\d{1,4}))?")
+
+
+class Ability(StrEnum):
+    """What some releases can and others cannot."""
+
+    # `agent_ids` of a session, and `priority`.
+    AGENT_IDS = "agent_ids"
+    # `batch_timeout` of POST /session.
+    BATCH_TIMEOUT = "batch_timeout"
+    # /v2/sessions and /v2/agents, with a session's whole specification.
+    V2 = "v2"
+    # An agent's resource group is the manager's row: a busy agent is refused, a lost one answers.
+    GROUP_IN_ROW = "group_in_row"
+    # `agent_selection_policy: strict` of /v2/sessions/enqueue.
+    STRICT_AGENTS = "strict_agents"
+
+
+# The first release of each, by year and month.
+_SINCE: dict[Ability, tuple[int, int]] = {
+    Ability.AGENT_IDS: (24, 9),
+    Ability.BATCH_TIMEOUT: (25, 1),
+    Ability.V2: (26, 4),
+    Ability.GROUP_IN_ROW: (26, 8),
+    Ability.STRICT_AGENTS: (26, 8),
+}
+# The oldest whose API has been read; what is older may understand something else by the same words.
+OLDEST = (23, 3)
+
+
+class Release(msgspec.Struct, frozen=True, order=True):
+    """Year, month and patch, such as 26.9.6."""
+
+    year: int
+    month: int
+    patch: int = 0
+
+    @classmethod
+    def parsed(cls, text: str) -> Self | None:
+        """From a manager's own words, such as 26.9.6 or 24.09.0rc1; None for what is none."""
+        numbers = _NUMBERS.match(text)
+        return cls(*(int(number or 0) for number in numbers.groups())) if numbers else None
+
+    def can(self, ability: Ability) -> bool:
+        """Whether its API can that."""
+        return (self.year, self.month) >= _SINCE[ability]
+
+    @property
+    def supported(self) -> bool:
+        """Whether its API is known at all."""
+        return (self.year, self.month) >= OLDEST
+
+    def __str__(self) -> str:
+        """As the manager writes it from 25.1 on."""
+        return f"{self.year}.{self.month}.{self.patch}"
+
+
+class _Root(msgspec.Struct, frozen=True):
+    manager: str
+
+
+class ManagerRelease:
+    """Of one manager; what was read is kept for five minutes."""
+
+    def __init__(self, client: BackendAiClient, clock: Clock | None = None) -> None:
+        self._client = client
+        self._clock = clock or SystemClock()
+        self._read_at = float("-inf")
+        self._release: Release | None = None
+
+    async def current(self) -> Release:
+        """Raises BackendAiError, BackendAiUnavailableError."""
+        now = self._clock.monotonic()
+        if self._release is not None and now - self._read_at < _KEEP_S:
+            return self._release
+        text = decoded(await self._client.get("/"), _Root).manager
+        release = Release.parsed(text)
+        if release is None or not release.supported:
+            oldest = f"{OLDEST[0]}.{OLDEST[1]:02}"
+            raise BackendAiUnavailableError(
+                f"release {printable(text)[:40]!r} of the manager is not known; {oldest} or newer "
+                "is needed",
+                sent=False,
+            )
+        self._release, self._read_at = release, now
+        return release
+
+    def forget(self) -> None:
+        """Read it again: something that this release can was refused as unknown."""
+        self._release = None
