@@ -4,16 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from support.backendai.signed_api import SECRET_KEY
+from support.backendai.fixtures import secret_key_file
 from support.servers.certificate_authority import Authority
 
-
-@pytest.fixture
-def secret_key_file(tmp_path: Path) -> Path:
-    file = tmp_path / "secret"
-    file.write_text(SECRET_KEY + "\n")
-    file.chmod(0o600)
-    return file
+__all__ = ["secret_key_file"]
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ _MAX_MESSAGE = 500
 _MAX_TITLE = 100
 # The manager answers 500 for whatever it has not foreseen, and where an agent did not answer it.
 _UNAVAILABLE = frozenset({500, 502, 503, 504})
+# The kind of problem that an error of GraphQL is.
+GRAPHQL_ERROR = "graphql"
 _PROBLEMS = "https://api.backend.ai/probs/"
 
 
@@ -127,7 +129,7 @@ def graphql_error(messages: tuple[str, ...], *, private: bool = False) -> Backen
     return BackendAiError(
         f"{text}: {message}" if message else text,
         status=200,
-        problem=Problem(kind="graphql", message=message),
+        problem=Problem(kind=GRAPHQL_ERROR, message=message),
     )
 
 

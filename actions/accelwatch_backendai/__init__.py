@@ -1,0 +1,1 @@
+"""Backend.AI: agents are nodes, sessions are jobs, resource groups are pools."""

@@ -1,0 +1,104 @@
+"""Lists in pages, while rows come and go; and values of filters."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from accelwatch.backendai.errors import BackendAiUnavailableError
+from accelwatch_backendai.api.paging import PAGE, all_rows, quoted, slots_in
+
+
+class _Changing:
+    """A list that is another one for each page that is read."""
+
+    def __init__(self, *lists: list[int]) -> None:
+        self._lists = list(lists)
+        self.offsets: list[int] = []
+
+    async def read(self, offset: int) -> Sequence[int]:
+        self.offsets.append(offset)
+        rows = self._lists.pop(0) if len(self._lists) > 1 else self._lists[0]
+        return rows[offset : offset + PAGE]
+
+
+def _read(listed: _Changing, most: int | None = None) -> list[int]:
+    return asyncio.run(all_rows(listed.read, lambda row: row, most))
+
+
+@pytest.mark.parametrize("count", [0, 1, PAGE - 1, PAGE, PAGE + 1, 3 * PAGE, 1000])
+def test_every_row_is_read_once(count: int) -> None:
+    assert _read(_Changing(list(range(count)))) == list(range(count))
+
+
+def test_a_short_list_is_one_request() -> None:
+    listed = _Changing(list(range(PAGE - 1)))
+    _read(listed)
+    assert listed.offsets == [0]
+
+
+def test_no_row_is_left_out_when_rows_before_it_go() -> None:
+    before, after = list(range(250)), list(range(40, 250))
+    assert _read(_Changing(before, after)) == before
+
+
+def test_no_row_is_left_out_when_most_of_the_list_goes() -> None:
+    before, after = list(range(250)), list(range(230, 250))
+    assert set(_read(_Changing(before, before, after))) >= set(after)
+
+
+def test_a_row_that_comes_first_is_not_counted_twice() -> None:
+    before = list(range(250))
+    assert sorted(_read(_Changing(before, [-1, *before]))) == before
+
+
+def test_a_list_that_never_has_what_it_had_is_not_believed() -> None:
+    class Renewed:
+        def __init__(self) -> None:
+            self.next = 0
+
+        async def read(self, offset: int) -> Sequence[int]:
+            self.next += PAGE
+            return range(self.next, self.next + PAGE) if offset else range(PAGE)
+
+    with pytest.raises(BackendAiUnavailableError, match="faster than it can be read"):
+        asyncio.run(all_rows(Renewed().read, lambda row: row))
+
+
+def test_no_more_is_read_than_is_needed() -> None:
+    listed = _Changing(list(range(1000)))
+    rows = _read(listed, most=150)
+    assert rows[:150] == list(range(150))
+    assert len(listed.offsets) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted_text"),
+    [("i-gpu1", '"i-gpu1"'), ('a" | (id', r'"a\" | (id"'), ("학습", '"학습"')],
+)
+def test_a_value_cannot_leave_its_quotes(text: str, quoted_text: str) -> None:
+    assert quoted(text) == quoted_text
+
+
+@pytest.mark.parametrize("text", ["a\\", 'a\\"', "a\nb", "a\x1b"])
+def test_a_value_that_the_filters_cannot_have_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not a name"):
+        quoted(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "slots"),
+    [
+        (
+            '{"cpu": "8", "mem": "1024", "cuda.device": 2}',
+            {"cpu": 8, "mem": 1024, "cuda.device": 2},
+        ),
+        ('{"cuda.shares": "0.5", "cpu": "Infinity"}', {"cuda.shares": 0.5}),
+        ('{"cpu": "8"', {}),
+        ('{"cpu": "many"}', {}),
+        ("[]", {}),
+        (None, {}),
+    ],
+)
+def test_amounts_of_resources_are_read(text: str | None, slots: dict[str, float]) -> None:
+    assert slots_in(text) == slots
