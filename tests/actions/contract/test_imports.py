@@ -10,6 +10,8 @@ _MODULES = sorted(_ROOT.glob("accelwatch_*/*.py"))
 _ALLOWED = (
     "accelwatch.action",
     "accelwatch.action_kit",
+    "accelwatch.api_client",
+    "accelwatch.backendai",
     "accelwatch.processes.child_process",
     "accelwatch.base.clock",
     "accelwatch.processes.command",

@@ -1,0 +1,115 @@
+"""The action: reads, proposes, performs, recovers; each by the rows of its tables."""
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+
+from accelwatch.action.contract import ActionContext
+from accelwatch.action.intent import Intent, IntentKind, OwnerAnnotation
+from accelwatch.action.observed import NodeObservation, Observed
+from accelwatch.action.step import (
+    Committed,
+    Proposal,
+    Recovery,
+    Refusal,
+    RefusalKind,
+    Report,
+    StartedStep,
+    Step,
+    StepKind,
+)
+from accelwatch.action_kit.checkpoint_search import CheckpointSearch
+from accelwatch.action_kit.power import PowerSwitch
+from accelwatch.backendai.client import BackendAiClient
+from accelwatch.backendai.releases import ManagerRelease
+from accelwatch.backendai.server import server_of
+from accelwatch.plugins.options import checked
+from accelwatch_backendai.observer import Observer
+from accelwatch_backendai.options import BackendAiOptions
+from accelwatch_backendai.performing import Performer
+from accelwatch_backendai.quarantines import Quarantines
+from accelwatch_backendai.recovering import recovered
+from accelwatch_backendai.rows import Access
+from accelwatch_backendai.scene import scene_of
+from accelwatch_backendai.tables import EFFECTS, PROPOSALS, READINGS
+
+
+class BackendAiAction:
+    """One manager."""
+
+    def __init__(self, context: ActionContext) -> None:
+        """Raises ConfigError."""
+        self._options = options = checked(context.options, BackendAiOptions)
+        self._client = client = BackendAiClient(server_of(options.server), clock=context.clock)
+        self._access = access = Access(
+            name=context.name,
+            options=options,
+            clock=context.clock,
+            client=client,
+            release=ManagerRelease(client, context.clock),
+            quarantines=Quarantines(),
+            power=PowerSwitch(
+                options.power_off, options.power_state, options.power_timeout_s, context.clock
+            ),
+            checkpoints=CheckpointSearch(),
+        )
+        self._observer = Observer(access, READINGS)
+        self._performer = Performer(access, EFFECTS)
+
+    @property
+    def intents(self) -> frozenset[IntentKind]:
+        """What it can be asked for."""
+        return frozenset(PROPOSALS)
+
+    @property
+    def steps(self) -> Mapping[str, StepKind]:
+        """What its steps are like."""
+        return {name: effect.kind for name, effect in EFFECTS.items()}
+
+    @property
+    def corrects(self) -> frozenset[IntentKind]:
+        """A session waits, maybe for hours, for agents that are not bad."""
+        return frozenset({IntentKind.MOVE_JOB})
+
+    def set_quarantines(self, quarantines: Mapping[str, OwnerAnnotation]) -> None:
+        """Our holds by the journal: an agent's row has no field for that."""
+        self._access.quarantines.follow(quarantines)
+
+    async def observe_all(self) -> Sequence[NodeObservation]:
+        """All agents at once. Raises ActionUnavailableError."""
+        return await self._observer.observe_all()
+
+    async def observe(self, intent: Intent) -> Observed:
+        """How things stand for an intent, read now. Raises ActionUnavailableError."""
+        return await self._observer.observe(intent)
+
+    def propose(self, intent: Intent, observed: Observed) -> Proposal:
+        """The next step towards it, or why there is none. Pure."""
+        propose = PROPOSALS.get(intent.kind)
+        if propose is None:
+            text = f"Backend.AI cannot do that: {intent.kind.value}"
+            return Refusal(RefusalKind.IMPOSSIBLE, text)
+        return propose(intent, scene_of(observed, self._options))
+
+    async def perform(self, step: Step, operation: Committed) -> Report:
+        """Do one step. Raises nothing: what goes wrong is told."""
+        return await self._performer.perform(step, operation)
+
+    def recover(self, started_step: StartedStep, observed: Observed) -> Recovery:
+        """What has become of a step whose end nobody saw. Pure."""
+        effect = EFFECTS.get(started_step.step.kind)
+        return recovered(started_step, effect, scene_of(observed, self._options))
+
+    def release_command(self, node: str) -> str:
+        """The command that gives an agent back, as a superadmin types it."""
+        mutation = (
+            f"mutation {{ modify_agent(id: {json.dumps(node)}, props: {{schedulable: true}}) "
+            "{ ok msg } }"
+        )
+        return f"backend.ai v2 gql {shlex.quote(mutation)}"
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        self._access.power.close()
+        self._access.checkpoints.close()
+        await self._client.close()

@@ -1,0 +1,34 @@
+"""What the client's errors mean in the words of the contract."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from accelwatch.action.contract import ActionUnavailableError
+from accelwatch.action.step import Report, ReportStatus
+from accelwatch.backendai.errors import BackendAiError, BackendAiUnavailableError
+
+DONE = Report(status=ReportStatus.DONE)
+# Nothing has happened, and the same request may be granted later: a clock that is off, a rate limit.
+_LATER = frozenset({401, 429})
+
+
+class ChangedError(Exception):
+    """It is not any more as it was seen; nothing was done."""
+
+
+@contextmanager
+def unavailable_if_unread() -> Iterator[None]:
+    """For reads: whatever is not answered is not known. Raises ActionUnavailableError."""
+    try:
+        yield
+    except (BackendAiError, BackendAiUnavailableError) as error:
+        raise ActionUnavailableError(str(error)) from error
+
+
+def report_of(error: BackendAiError | BackendAiUnavailableError) -> Report:
+    """What a write has come to that was not granted."""
+    if isinstance(error, BackendAiUnavailableError):
+        status = ReportStatus.UNKNOWN if error.sent else ReportStatus.RETRY
+    else:
+        status = ReportStatus.RETRY if error.status in _LATER else ReportStatus.REFUSED
+    return Report(status=status, text=str(error), again_after_s=error.retry_after_s)

@@ -1,0 +1,1 @@
+"""Steps that change something, each in one request."""

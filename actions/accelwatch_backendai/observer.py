@@ -1,0 +1,74 @@
+"""How things stand for an intent: its agent, and what its kind needs besides."""
+
+from collections.abc import Mapping, Sequence
+
+from accelwatch.action.intent import Intent, IntentKind, OwnerAnnotation
+from accelwatch.action.observed import HoldState, NodeObservation, Observed
+from accelwatch_backendai.answers import unavailable_if_unread
+from accelwatch_backendai.api.agents import Agent, all_agents
+from accelwatch_backendai.quarantines import hold_state
+from accelwatch_backendai.reader import read_agent
+from accelwatch_backendai.rows import Access, Read
+from accelwatch_backendai.scene import AGENT, ANNOTATION, text_of
+
+# Whether the agent's daemon answers the manager; of one that restarts it does not say.
+_ANSWERING: Mapping[str, bool] = {"ALIVE": True, "LOST": False, "TERMINATED": False}
+UNSCHEDULABLE = "unschedulable"
+
+
+class Observer:
+    """The read side; for one event loop."""
+
+    def __init__(self, access: Access, readings: Mapping[IntentKind, Read]) -> None:
+        self._access = access
+        self._readings = readings
+
+    async def observe_all(self) -> Sequence[NodeObservation]:
+        """All agents. Raises ActionUnavailableError."""
+        before = self._access.quarantines.all()
+        with unavailable_if_unread():
+            agents = await all_agents(self._access.client)
+        return [
+            observed_node(agent, self._annotation(agent.id, before.get(agent.id)))
+            for agent in agents
+        ]
+
+    async def observe(self, intent: Intent) -> Observed:
+        """How things stand for an intent, read now. Raises ActionUnavailableError."""
+        access = self._access
+        before = access.quarantines.get(intent.node)
+        agent = await read_agent(access, intent.node)
+        annotation = self._annotation(intent.node, before)
+        own = {AGENT: text_of(agent), ANNOTATION: text_of(annotation)}
+        node = NodeObservation(name=intent.node, hold_state=HoldState.MISSING)
+        if agent is not None:
+            node = observed_node(agent, annotation)
+        read = self._readings.get(intent.kind)
+        if read is None:
+            return Observed(time=access.clock.wall(), node=node, own=own)
+        reading = await read(access, intent, own)
+        return Observed(
+            time=access.clock.wall(),
+            node=node,
+            job=reading.job,
+            proven_dead=reading.proven_dead,
+            own={**own, **reading.own},
+        )
+
+    def _annotation(self, agent: str, before: OwnerAnnotation | None) -> OwnerAnnotation | None:
+        """Our hold on an agent whose row was read since `before`: it may be set or given back since."""
+        return self._access.quarantines.get(agent) or before
+
+
+def observed_node(agent: Agent, annotation: OwnerAnnotation | None) -> NodeObservation:
+    """An agent, in the words of the contract."""
+    state = hold_state(agent, annotation)
+    return NodeObservation(
+        name=agent.id,
+        hold_state=state,
+        answering=_ANSWERING.get(agent.status),
+        annotation=annotation if state is HoldState.OURS else None,
+        reason="" if agent.schedulable else UNSCHEDULABLE,
+        address=agent.address,
+        pools=(agent.resource_group,) if agent.resource_group else (),
+    )

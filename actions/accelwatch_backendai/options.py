@@ -1,0 +1,58 @@
+"""Options of the action."""
+
+from pathlib import PurePosixPath
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from accelwatch.action import checkpoint_options
+from accelwatch.action.checkpoint_options import CheckpointOptions
+from accelwatch.action.power_switch import check_power
+from accelwatch.backendai.server import ServerOptions
+from accelwatch.base.errors import ConfigError
+
+_Argv = Annotated[list[str], Meta(max_length=64)]
+# Names of resource groups: VARCHAR(64) of the manager's table.
+_Group = Annotated[str, Meta(min_length=1, max_length=64)]
+
+
+class GroupOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A resource group whose sessions are looked after."""
+
+    # The resource group in which its idle spares are.
+    spares: _Group
+
+
+class BackendAiOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One manager, and where its spares are."""
+
+    # Where the manager is, and by which key we are known to it.
+    server: ServerOptions
+    # By the name of a resource group.
+    groups: dict[_Group, GroupOptions] = {}
+    # Where the newest checkpoint of a session is looked for.
+    checkpoints: CheckpointOptions | None = None
+    # Command that powers a node off; `{node}` stands for the id of its agent.
+    power_off: _Argv = []
+    # Command that ends with 0 when a node has no power, and with 1 when it has.
+    power_state: _Argv = []
+    power_timeout_s: Annotated[float, Meta(gt=0.0, le=600.0)] = 60.0
+
+    def __post_init__(self) -> None:
+        checkpoint_options.check(self.checkpoints)
+        for name, group in self.groups.items():
+            if group.spares in self.groups:
+                raise ConfigError(
+                    f"groups.{name}.spares: {group.spares} is a group with spares of its own; expected "
+                    "one in which no sessions run"
+                )
+        for key, argv in (("power_off", self.power_off), ("power_state", self.power_state)):
+            if argv and not PurePosixPath(argv[0]).is_absolute():
+                raise ConfigError(f"{key}: expected a list that begins with an absolute path")
+        check_power(self.power_off, self.power_state)
+
+    @property
+    def spare_groups(self) -> frozenset[str]:
+        """The resource groups in which spares are idle."""
+        return frozenset(group.spares for group in self.groups.values())

@@ -1,0 +1,1 @@
+"""Which step is next for an intent. Pure."""

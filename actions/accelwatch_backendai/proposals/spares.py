@@ -1,0 +1,94 @@
+"""Which step draws a spare into the resource group of a bad agent, or returns it. Pure."""
+
+from collections.abc import Mapping
+
+from accelwatch.action.intent import Intent
+from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
+from accelwatch_backendai.api.agents import Agent
+from accelwatch_backendai.proposals.quarantine import foreign_text, missing
+from accelwatch_backendai.scene import Scene
+from accelwatch_backendai.steps import DRAW, RETURN
+
+# Between looks at a spare whose sessions run on, maybe for days.
+_BUSY_POLL_S = 30.0
+# Of two machines of one type these differ by some MiB, and the agent reserves some of them for itself.
+_OF_THE_HOST = frozenset({"cpu", "mem"})
+
+
+def propose_draw(intent: Intent, scene: Scene) -> Proposal:
+    """Move the spare into the group of the agent that it stands in for."""
+    name, spare, bad = intent.spare, scene.spare, scene.agent
+    if spare is None:
+        return missing(name)
+    if bad is None:
+        return missing(intent.node)
+    group = scene.options.groups.get(bad.resource_group)
+    if group is None:
+        text = f"groups has no {bad.resource_group}, so it has no spares"
+        return Refusal(RefusalKind.IMPOSSIBLE, text)
+    if spare.resource_group == bad.resource_group:
+        return Achieved(f"{name} is in the resource group {bad.resource_group}")
+    if spare.resource_group != group.spares:
+        text = f"{name} is in the resource group {spare.resource_group}, not in {group.spares}"
+        return Refusal(RefusalKind.FOREIGN, text)
+    if why_not := _why_unfit(spare, bad):
+        return why_not
+    return _step(DRAW, spare, bad.resource_group, f"move the spare {name} to {bad.resource_group}")
+
+
+def propose_return(intent: Intent, scene: Scene) -> Proposal:
+    """Move it back among the spares, as soon as no session runs on it."""
+    name = intent.spare or intent.node
+    spare = scene.spare if intent.spare else scene.agent
+    if spare is None:
+        return Achieved(f"the manager has no agent {name} any more")
+    if spare.resource_group in scene.options.spare_groups:
+        return Achieved(f"{name} is in the resource group {spare.resource_group} again")
+    group = scene.options.groups.get(spare.resource_group)
+    if group is None:
+        text = f"another person or tool moved {name} to {spare.resource_group}"
+        return Refusal(RefusalKind.FOREIGN, text)
+    if not spare.idle:
+        return Wait(_BUSY_POLL_S, f"{name} is returned when its sessions have ended")
+    if not spare.alive:
+        return Wait(_BUSY_POLL_S, f"{name} is {spare.status}; it is returned when it is ALIVE")
+    return _step(RETURN, spare, group.spares, f"move the spare {name} back to {group.spares}")
+
+
+def _why_unfit(spare: Agent, bad: Agent) -> Refusal | None:
+    if not spare.alive:
+        # The manager would ask the agent, and before 26.8 keep the request for more than a minute.
+        return Refusal(RefusalKind.IMPOSSIBLE, f"{spare.id} is {spare.status}, not ALIVE")
+    if not spare.schedulable:
+        return Refusal(RefusalKind.FOREIGN, foreign_text(spare))
+    if not spare.idle:
+        return Refusal(RefusalKind.FOREIGN, f"{spare.id} is no idle spare: sessions run on it")
+    if lacks := lacking(spare, bad):
+        return Refusal(RefusalKind.IMPOSSIBLE, f"{spare.id} is smaller than {bad.id}: {lacks}")
+    return None
+
+
+def lacking(spare: Agent, bad: Agent) -> str:
+    """What a spare has less of than is needed in the place of a bad agent; empty where it will do.
+
+    All devices of the bad agent, and as much of the host as is in use there now.
+    """
+    need: Mapping[str, float] = {
+        slot: bad.occupied.get(slot, 0.0) if slot in _OF_THE_HOST else amount
+        for slot, amount in bad.capacity.items()
+    }
+    return ", ".join(
+        f"{slot} {spare.capacity.get(slot, 0.0):g} of {amount:g}"
+        for slot, amount in sorted(need.items())
+        if spare.capacity.get(slot, 0.0) < amount
+    )
+
+
+def _step(kind: str, spare: Agent, group: str, text: str) -> Step:
+    return Step(
+        kind=kind,
+        arguments={"agent": spare.id, "group": group},
+        precondition={"group": spare.resource_group},
+        original={"group": spare.resource_group},
+        text=text,
+    )

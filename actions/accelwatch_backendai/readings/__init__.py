@@ -1,0 +1,1 @@
+"""What an intent needs besides its agent."""
