@@ -1,0 +1,1 @@
+"""The old API, /admin/gql: what is asked of it here, in its schema's words."""

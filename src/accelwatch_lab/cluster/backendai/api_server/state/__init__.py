@@ -1,0 +1,1 @@
+"""What the manager keeps: agents, sessions, and how they go on with time."""
