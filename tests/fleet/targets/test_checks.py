@@ -34,6 +34,10 @@ targets:
     service: agents
     node_labels: {topology.kubernetes.io/zone: zone}
   slurm: {partitions: train, switch_label: rack}
+  backendai:
+    - http://manager:18080
+    - url: https://manager.example/discovery
+      agent_port: null
   rename_labels: {__meta_rack: rack}
 merge: {precedence: [all_smi, dcgm]}
 """
@@ -51,7 +55,11 @@ def test_every_discovery_is_configured(tmp_path: Path) -> None:
     assert cluster.node_labels == {"topology.kubernetes.io/zone": "zone"}
     assert settings.targets.slurm[0].partitions == ("train",)
     kinds = [name.partition(" ")[0] for name in discoverers(settings.targets, settings.scrape)]
-    assert kinds == ["http", "http", "dns", "dns", "kubernetes", "slurm"]
+    assert kinds[:6] == ["http", "http", "dns", "dns", "kubernetes", "slurm"]
+    assert kinds[6:] == ["backendai", "backendai"]
+    here, proxied = settings.targets.backendai
+    assert (here.url, here.agent_port, here.platform) == ("http://manager:18080", 9877, True)
+    assert (proxied.url, proxied.agent_port) == ("https://manager.example/discovery", None)
 
 
 @pytest.mark.parametrize(
@@ -86,6 +94,12 @@ def test_every_discovery_is_configured(tmp_path: Path) -> None:
             r"kubernetes\[0\].service.*endpointslice",
         ),
         ("targets:\n  kubernetes:\n    node_labels: {a: 'b c'}", 3, "not a valid label name"),
+        ("targets:\n  backendai: {timeout: 5s}", 2, r"backendai\[0\].url.*expected a URL"),
+        (
+            "targets:\n  backendai: {url: 'http://m', agent_port: null, platform: false}",
+            2,
+            r"backendai\[0\].*nothing is followed",
+        ),
         ("targets:\n  slurm:\n    port: 0", 3, r"slurm\[0\].port.*from 1 to 65535"),
         ("targets:\n  rename_labels: {instance: node}", 2, "instance never names a node"),
         ("targets:\n  keep_labels: ['a-b']", 2, "not a valid label name"),

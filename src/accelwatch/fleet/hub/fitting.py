@@ -85,6 +85,7 @@ def _strangers(settings: HubSettings, spares: Sequence[str]) -> list[str]:
         targets.dns,
         targets.kubernetes,
         targets.slurm,
+        targets.backendai,
     )
     if not targets.static or any(discovered):
         return []

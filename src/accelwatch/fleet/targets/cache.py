@@ -13,6 +13,8 @@ class TargetCache:
 
     def __init__(self) -> None:
         self.complaints: dict[str, str] = {}
+        # By place why its answer, which is good, lacks some targets.
+        self.notes: dict[str, str] = {}
         self._targets: dict[str, list[Target]] = {}
 
     def update(self, location: str, targets: list[Target]) -> None:
@@ -30,6 +32,15 @@ class TargetCache:
                 error,
             )
         self.complaints[location] = str(error)
+
+    def note(self, location: str, text: str) -> None:
+        """A place has answered, but some of what it names cannot be followed; logged when it changes."""
+        if text and self.notes.get(location) != text:
+            logger.warning("targets are lacking place=%s: %s", location, text)
+        if text:
+            self.notes[location] = text
+        else:
+            self.notes.pop(location, None)
 
     def retain(self, locations: set[str]) -> None:
         """Forget all places but these."""

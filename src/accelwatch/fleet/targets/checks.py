@@ -10,7 +10,15 @@ from accelwatch.fleet.scrape_settings import REFUSED, Credentials, Scrape
 from accelwatch.fleet.ssh.destination import ssh_targets
 from accelwatch.fleet.target import NODE_LABEL, checked_labels
 from accelwatch.fleet.targets.discovery import SECTIONS, static_targets
-from accelwatch.fleet.targets.settings import DnsSd, HttpSd, KubernetesSd, Targets, scrape_for
+from accelwatch.fleet.targets.settings import (
+    BackendAiSd,
+    DnsSd,
+    HttpSd,
+    KubernetesSd,
+    SlurmSd,
+    Targets,
+    scrape_for,
+)
 
 # Dotted key and what is wrong.
 Mistake = tuple[str, str]
@@ -35,15 +43,13 @@ def mistakes(targets: Targets, scrape: Scrape, section: str = "targets") -> Iter
         yield from _of_dns(f"{section}.dns[{number}]", dns)
     for number, kubernetes in enumerate(targets.kubernetes):
         yield from _of_kubernetes(f"{section}.kubernetes[{number}]", kubernetes)
+    for number, backendai in enumerate(targets.backendai):
+        yield from _of_backendai(f"{section}.backendai[{number}]", backendai)
     for number, slurm in enumerate(targets.slurm):
-        key = f"{section}.slurm[{number}]"
-        yield from _labels(f"{key}.labels", slurm.labels)
-        yield from _labels(f"{key}.feature_labels", slurm.feature_labels)
-        if slurm.switch_label:
-            yield from _labels(f"{key}.switch_label", {slurm.switch_label: ""})
+        yield from _of_slurm(f"{section}.slurm[{number}]", slurm)
 
 
-def _of_http(key: str, settings: HttpSd) -> Iterator[Mistake]:
+def _of_http(key: str, settings: HttpSd | BackendAiSd) -> Iterator[Mistake]:
     from accelwatch.fleet.targets.http import endpoint
 
     yield from _refused(f"{key}.url", lambda: endpoint(settings.url, settings.tls_config))
@@ -77,7 +83,20 @@ def _of_kubernetes(key: str, settings: KubernetesSd) -> Iterator[Mistake]:
     yield from _of_access(key, settings)
 
 
-def _of_access(key: str, settings: HttpSd | KubernetesSd) -> Iterator[Mistake]:
+def _of_backendai(key: str, settings: BackendAiSd) -> Iterator[Mistake]:
+    yield from _of_http(key, settings)
+    if settings.agent_port is None and not settings.platform:
+        yield key, "nothing is followed: set agent_port or platform"
+
+
+def _of_slurm(key: str, settings: SlurmSd) -> Iterator[Mistake]:
+    yield from _labels(f"{key}.labels", settings.labels)
+    yield from _labels(f"{key}.feature_labels", settings.feature_labels)
+    if settings.switch_label:
+        yield from _labels(f"{key}.switch_label", {settings.switch_label: ""})
+
+
+def _of_access(key: str, settings: HttpSd | BackendAiSd | KubernetesSd) -> Iterator[Mistake]:
     yield from _fitting(scrape_for(settings), key)
 
 
@@ -110,6 +129,6 @@ def refused_keys() -> dict[str, str]:
     bound = tuple(f"targets.{kind}.scrape" for kind in SECTIONS)
     return {
         key.replace("scrape", section, 1): why
-        for section in ("targets.http", "targets.kubernetes", *bound)
+        for section in ("targets.http", "targets.kubernetes", "targets.backendai", *bound)
         for key, why in REFUSED.items()
     }

@@ -10,15 +10,22 @@ from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.ssh.destination import ssh_targets
 from accelwatch.fleet.target import Target, targets_of
 from accelwatch.fleet.targets.rules import Rules
-from accelwatch.fleet.targets.settings import DnsSd, HttpSd, KubernetesSd, SlurmSd, Targets
+from accelwatch.fleet.targets.settings import (
+    BackendAiSd,
+    DnsSd,
+    HttpSd,
+    KubernetesSd,
+    SlurmSd,
+    Targets,
+)
 from accelwatch.fleet.targets.watch import Discoverer, in_thread
 
 MakeDiscoverer = Callable[[], Discoverer]
-S = TypeVar("S", HttpSd, DnsSd, KubernetesSd, SlurmSd)
+S = TypeVar("S", HttpSd, DnsSd, KubernetesSd, SlurmSd, BackendAiSd)
 
 
 # Sections whose targets somebody else names; each has credentials of its own.
-SECTIONS = ("http", "dns", "kubernetes", "slurm")
+SECTIONS = ("http", "dns", "kubernetes", "slurm", "backendai")
 
 
 def static_targets(targets: Targets, scrape: Scrape) -> list[Target]:
@@ -51,6 +58,7 @@ def discoverers(targets: Targets, scrape: Scrape) -> dict[str, MakeDiscoverer]:
     by_name.update(_each("dns", targets.dns, _dns, rules))
     by_name.update(_each("kubernetes", targets.kubernetes, _kubernetes, rules))
     by_name.update(_each("slurm", targets.slurm, _slurm, rules))
+    by_name.update(_each("backendai", targets.backendai, _backendai, rules))
     return by_name
 
 
@@ -94,3 +102,9 @@ def _slurm(settings: SlurmSd, rules: Rules) -> Discoverer:
     from accelwatch.fleet.targets.slurm import SlurmTargets
 
     return in_thread(SlurmTargets(settings, rules), settings.refresh_s)
+
+
+def _backendai(settings: BackendAiSd, rules: Rules) -> Discoverer:
+    from accelwatch.fleet.targets.backendai import BackendAiTargets
+
+    return BackendAiTargets(settings, rules)

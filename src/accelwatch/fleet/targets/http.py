@@ -6,7 +6,7 @@ UTF-8, the whole list each time; an answer that is anything else leaves the targ
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -38,10 +38,16 @@ def endpoint(url: str, tls: TlsConfig | None = None) -> Target:
 class HttpTargets:
     """Asks one URL."""
 
-    def __init__(self, settings: HttpSd, rules: Rules) -> None:
-        """Raises UsageError for a URL that makes no sense, ConfigError for access that does not fit."""
+    def __init__(
+        self, settings: HttpSd, rules: Rules, read: Callable[[object], list[Target]] | None = None
+    ) -> None:
+        """`read`: from the parsed document to targets, where it is not a plain list of them.
+
+        Raises UsageError for a URL that makes no sense, ConfigError for access that does not fit.
+        """
         self._settings = settings
         self._rules = rules
+        self._read = read or self._listed
         self._server = endpoint(settings.url, settings.tls_config)
         self._scrape = scrape_for(settings)
         self._access = Access(self._scrape)
@@ -89,4 +95,7 @@ class HttpTargets:
             document = msgspec.json.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UsageError(f"bad JSON: {error}") from error
+        return self._read(document)
+
+    def _listed(self, document: object) -> list[Target]:
         return targets_in(document, self._rules, self._settings.labels)

@@ -34,6 +34,27 @@ class HttpSd(msgspec.Struct, frozen=True, kw_only=True):
     tls_config: TlsConfig = TlsConfig()
 
 
+class BackendAiSd(msgspec.Struct, frozen=True, kw_only=True):
+    """The agents of a Backend.AI cluster, as its manager lists them for Prometheus."""
+
+    # Of the manager's internal address; the page is its own where the URL names none.
+    url: Annotated[str, Meta(extra={"alone": True})] = ""
+    # Port of accelwatch's agent on each of the nodes; null where there is none.
+    agent_port: Port | None = AGENT_PORT
+    # Whether the pages of Backend.AI's own agents are followed, and how.
+    platform: bool = True
+    platform_scheme: Literal["http", "https"] = "http"
+    refresh_s: Long = field(default=60.0, name="refresh_interval")
+    timeout_s: Short = field(default=10.0, name="timeout")
+    body_size_limit_bytes: Bytes = field(default=32 << 20, name="body_size_limit")
+    # What accelwatch's agents that are found here are shown, and no others.
+    scrape: Credentials = Credentials()
+    labels: dict[str, str] = {}
+    basic_auth: BasicAuth = BasicAuth()
+    authorization: Authorization = Authorization()
+    tls_config: TlsConfig = TlsConfig()
+
+
 class DnsSd(msgspec.Struct, frozen=True, kw_only=True):
     """Names whose records are targets, as Prometheus' `dns_sd_configs`."""
 
@@ -77,7 +98,7 @@ class KubernetesSd(msgspec.Struct, frozen=True, kw_only=True):
     tls_config: TlsConfig = TlsConfig()
 
 
-def scrape_for(settings: HttpSd | KubernetesSd) -> Scrape:
+def scrape_for(settings: HttpSd | BackendAiSd | KubernetesSd) -> Scrape:
     """How a server that knows targets is asked."""
     return Scrape(
         timeout_s=settings.timeout_s,
@@ -132,6 +153,7 @@ class Targets(msgspec.Struct, frozen=True, kw_only=True):
     dns: tuple[DnsSd, ...] = ()
     kubernetes: tuple[KubernetesSd, ...] = ()
     slurm: tuple[SlurmSd, ...] = ()
+    backendai: tuple[BackendAiSd, ...] = ()
     # Label to the name it gets, for all targets but static ones.
     rename_labels: dict[str, str] = {}
     # The labels that stay, by their new names; empty for all.

@@ -187,8 +187,10 @@ class TargetWatch:
         problems = [*self._unbegun.values(), *self._broken.values()]
         for discoverer in self._discoverers.values():
             if discoverer is not None:
+                kept = discoverer.kept
                 problems += [
-                    _at(location, text) for location, text in discoverer.kept.complaints.items()
+                    _at(location, text)
+                    for location, text in (*kept.complaints.items(), *kept.notes.items())
                 ]
         more = (
             [f"{len(problems) - _MAX_REPORTED} more discoveries fail"]
