@@ -68,8 +68,12 @@ class BackendAiAction:
 
     @property
     def corrects(self) -> frozenset[IntentKind]:
-        """A session waits, maybe for hours, for agents that are not bad."""
-        return frozenset({IntentKind.MOVE_JOB})
+        """A session waits, maybe for hours, for agents that are not bad.
+
+        The draw of a spare needs no bad agents but its own `original`: only by that is a spare in the
+        job's group ours, and not put there by a person.
+        """
+        return frozenset({IntentKind.MOVE_JOB, IntentKind.DRAW_SPARE})
 
     def set_quarantines(self, quarantines: Mapping[str, OwnerAnnotation]) -> None:
         """Our holds by the journal: an agent's row has no field for that."""

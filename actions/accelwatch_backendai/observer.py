@@ -71,4 +71,5 @@ def observed_node(agent: Agent, annotation: OwnerAnnotation | None) -> NodeObser
         reason="" if agent.schedulable else UNSCHEDULABLE,
         address=agent.address,
         pools=(agent.resource_group,) if agent.resource_group else (),
+        incarnation=agent.first_contact,
     )

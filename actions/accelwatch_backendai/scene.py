@@ -20,6 +20,8 @@ AGENT = "agent"
 ANNOTATION = "annotation"
 # The spare of the intent, likewise; for what draws and returns it.
 SPARE = "spare"
+# The resource group of the intent's job; empty where it has none, or none is known.
+GROUP = "group"
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):

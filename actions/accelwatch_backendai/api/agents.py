@@ -31,6 +31,8 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     address: str = ""
     # Release of the agent.
     version: str = ""
+    # When its row was made, as the manager writes it: by it another row of that id is told apart.
+    first_contact: str = ""
     # When its heartbeats stopped; None where they have not.
     lost: float | None = None
     # What it has, and what of it sessions have.
@@ -86,6 +88,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
     scaling_group: str | None = None
     addr: str | None = None
     version: str | None = None
+    first_contact: str | None = None
     lost_at: datetime | None = None
     # JSON in strings.
     available_slots: str | None = None
@@ -108,6 +111,7 @@ def _agent(row: _Row) -> Agent:
         resource_group=row.scaling_group or "",
         address=_host(row.addr or ""),
         version=row.version or "",
+        first_contact=row.first_contact or "",
         lost=None if row.lost_at is None else row.lost_at.timestamp(),
         capacity=slots_in(row.available_slots),
         occupied=slots_in(row.occupied_slots),

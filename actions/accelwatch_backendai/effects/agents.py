@@ -6,6 +6,7 @@ import msgspec
 
 from accelwatch.action.step import Committed, Report, ReportStatus, Step, StepKind
 from accelwatch.backendai.client import decoded
+from accelwatch.backendai.errors import BackendAiError
 from accelwatch.base.untrusted_text import printable
 from accelwatch_backendai.answers import DONE, ChangedError
 from accelwatch_backendai.api.agents import Agent
@@ -18,6 +19,9 @@ _MODIFY = """mutation($id: String!, $props: ModifyAgentInput!) {
   modify_agent(id: $id, props: $props) { ok msg }
 }"""
 _MAX_TEXT = 300
+# In what 26.8 and later answer where sessions run on an agent that is to leave their group. Never with
+# `force`: that would end them.
+_IN_USE = "conflicting with its resource group"
 # One row of the manager's database: a read shows what was written before it. What was not answered is
 # waited for as long again as for its answer, before it counts as not done.
 _ROW = StepKind(
@@ -70,7 +74,13 @@ async def _move(access: Access, step: Step, operation: Committed) -> Report:
         raise ChangedError(f"{agent.id} is {agent.status} by now")
     if not agent.idle:
         raise ChangedError(f"sessions run on {agent.id} by now")
-    return await _modify(access, step, operation, {"scaling_group": group})
+    try:
+        return await _modify(access, step, operation, {"scaling_group": group})
+    except BackendAiError as error:
+        if _IN_USE not in error.problem.message:
+            raise
+        # A session was placed there since it was read.
+        raise ChangedError(str(error)) from error
 
 
 async def _agent(access: Access, step: Step) -> Agent:

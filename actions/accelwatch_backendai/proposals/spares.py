@@ -6,9 +6,11 @@ from accelwatch.action.intent import Intent
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
 from accelwatch_backendai.api.agents import Agent
 from accelwatch_backendai.proposals.quarantine import foreign_text, missing
-from accelwatch_backendai.scene import Scene
+from accelwatch_backendai.scene import GROUP, Scene
 from accelwatch_backendai.steps import DRAW, RETURN
 
+# In an intent's `original`, once we have moved its spare: the group in which that was.
+REPLACED = "group"
 # Between looks at a spare whose sessions run on, maybe for days.
 _BUSY_POLL_S = 30.0
 # Of two machines of one type these differ by some MiB, and the agent reserves some of them for itself.
@@ -16,24 +18,25 @@ _OF_THE_HOST = frozenset({"cpu", "mem"})
 
 
 def propose_draw(intent: Intent, scene: Scene) -> Proposal:
-    """Move the spare into the group of the agent that it stands in for."""
+    """Move the spare into the group of the job that needs it."""
     name, spare, bad = intent.spare, scene.spare, scene.agent
     if spare is None:
         return missing(name)
     if bad is None:
         return missing(intent.node)
-    group = scene.options.groups.get(bad.resource_group)
+    target = scene.own.get(GROUP) or bad.resource_group
+    group = scene.options.groups.get(target)
     if group is None:
-        text = f"groups has no {bad.resource_group}, so it has no spares"
+        text = f"groups has no {target}, so it has no spares"
         return Refusal(RefusalKind.IMPOSSIBLE, text)
-    if spare.resource_group == bad.resource_group:
-        return Achieved(f"{name} is in the resource group {bad.resource_group}")
+    if spare.resource_group == target and REPLACED in intent.original:
+        return Achieved(f"{name} is in the resource group {target}")
     if spare.resource_group != group.spares:
         text = f"{name} is in the resource group {spare.resource_group}, not in {group.spares}"
-        return Refusal(RefusalKind.FOREIGN, text)
+        return Refusal(RefusalKind.FOREIGN, f"{text}: another person or tool put it there")
     if why_not := _why_unfit(spare, bad):
         return why_not
-    return _step(DRAW, spare, bad.resource_group, f"move the spare {name} to {bad.resource_group}")
+    return _step(DRAW, spare, target, f"move the spare {name} to {target}")
 
 
 def propose_return(intent: Intent, scene: Scene) -> Proposal:
@@ -89,6 +92,6 @@ def _step(kind: str, spare: Agent, group: str, text: str) -> Step:
         kind=kind,
         arguments={"agent": spare.id, "group": group},
         precondition={"group": spare.resource_group},
-        original={"group": spare.resource_group},
+        original={REPLACED: spare.resource_group},
         text=text,
     )

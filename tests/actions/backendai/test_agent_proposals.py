@@ -21,7 +21,7 @@ from accelwatch_backendai.api.agents import Agent
 from accelwatch_backendai.observer import observed_node
 from accelwatch_backendai.options import BackendAiOptions, GroupOptions
 from accelwatch_backendai.recovering import recovered
-from accelwatch_backendai.scene import AGENT, ANNOTATION, SPARE, scene_of, text_of
+from accelwatch_backendai.scene import AGENT, ANNOTATION, GROUP, SPARE, scene_of, text_of
 from accelwatch_backendai.tables import EFFECTS, PROPOSALS
 
 SERVER = {"url": "http://m:8080", "access_key": "AK", "secret_key_file": "/k"}
@@ -139,8 +139,10 @@ def test_whether_an_agent_answers(status: str, answers: bool | None) -> None:
     assert observed_node(replace(BAD, status=status), None).answering is answers
 
 
-def drawn(spare: Agent | None, bad: Agent | None = BAD) -> object:
-    return proposed(IntentKind.DRAW_SPARE, observed(bad, spare=spare), spare="i-spare")
+def drawn(spare: Agent | None, bad: Agent | None = BAD, group: str = "", **more: object) -> object:
+    seen = observed(bad, spare=spare)
+    seen = replace(seen, own={**seen.own, GROUP: group})
+    return proposed(IntentKind.DRAW_SPARE, seen, spare="i-spare", **more)
 
 
 def test_a_spare_is_moved_into_the_group_of_the_bad_agent() -> None:
@@ -148,7 +150,21 @@ def test_a_spare_is_moved_into_the_group_of_the_bad_agent() -> None:
     assert isinstance(step, Step)
     assert step.arguments == {"agent": "i-spare", "group": "default"}
     assert step.original == {"group": "spare"}
-    assert isinstance(drawn(replace(FREE, resource_group="default")), Achieved)
+    moved = replace(FREE, resource_group="default")
+    assert isinstance(drawn(moved, original=step.original), Achieved)
+    refusal = drawn(moved)
+    assert isinstance(refusal, Refusal), "a person has put it there"
+    assert refusal.kind is RefusalKind.FOREIGN
+
+
+def test_a_spare_is_moved_into_the_group_of_the_job() -> None:
+    """A person may have moved the bad agent out of it meanwhile."""
+    step = drawn(FREE, replace(BAD, resource_group="workshop"), group="default")
+    assert isinstance(step, Step)
+    assert step.arguments["group"] == "default"
+    refusal = drawn(FREE, group="big")
+    assert isinstance(refusal, Refusal), "the spare of another group"
+    assert refusal.kind is RefusalKind.FOREIGN
 
 
 @pytest.mark.parametrize(

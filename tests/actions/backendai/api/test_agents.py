@@ -31,6 +31,7 @@ def test_an_agent_is_read_as_the_manager_shows_it(secret_key_file: Path) -> None
             resource_group="default",
             address="10.0.0.1",
             version="26.9.6",
+            first_contact="2026-11-29T00:42:22.832992+00:00",
             capacity=CAPACITY,
             occupied=dict.fromkeys(CAPACITY, 0.0),
         )
