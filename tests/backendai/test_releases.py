@@ -43,8 +43,9 @@ ALL = set(Ability)
     ("release", "able"),
     [
         (Release(23, 9, 10), set()),
-        (Release(24, 9, 0), {Ability.AGENT_IDS}),
-        (Release(26, 1, 0), {Ability.AGENT_IDS, Ability.BATCH_TIMEOUT}),
+        (Release(24, 3, 9), {Ability.REQUESTED_SLOTS}),
+        (Release(24, 9, 0), {Ability.REQUESTED_SLOTS, Ability.AGENT_IDS}),
+        (Release(26, 1, 0), {Ability.REQUESTED_SLOTS, Ability.AGENT_IDS, Ability.BATCH_TIMEOUT}),
         (Release(26, 4, 0), ALL - {Ability.GROUP_IN_ROW, Ability.STRICT_AGENTS}),
         (Release(26, 7, 9), ALL - {Ability.GROUP_IN_ROW, Ability.STRICT_AGENTS}),
         (Release(26, 8, 0), ALL),

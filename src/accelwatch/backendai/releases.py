@@ -23,6 +23,8 @@ _NUMBERS = re.compile(r"(\d{2})\.(\d{1,2})(?:\.(\d{1,4}))?")
 class Ability(StrEnum):
     """What some releases can and others cannot."""
 
+    # `requested_slots` of a session.
+    REQUESTED_SLOTS = "requested_slots"
     # `agent_ids` of a session, and `priority`.
     AGENT_IDS = "agent_ids"
     # `batch_timeout` of POST /session.
@@ -37,6 +39,7 @@ class Ability(StrEnum):
 
 # The first release of each, by year and month.
 _SINCE: dict[Ability, tuple[int, int]] = {
+    Ability.REQUESTED_SLOTS: (24, 3),
     Ability.AGENT_IDS: (24, 9),
     Ability.BATCH_TIMEOUT: (25, 1),
     Ability.V2: (26, 4),
