@@ -11,8 +11,9 @@ from accelwatch_lab.cluster.kubernetes.nodes import pod_status
 from accelwatch_lab.cluster.kubernetes.nodes.fitting import GPU, node_for, obstacle, used_gpus
 from accelwatch_lab.cluster.kubernetes.nodes.pod_process import PodProcess, variables_of
 from accelwatch_lab.cluster.kubernetes.showing import job_shown, node_shown
-from accelwatch_lab.cluster.kubernetes.worker import Counting, Member, Members, starts_of
+from accelwatch_lab.cluster.kubernetes.worker import Counting, Member, Members
 from accelwatch_lab.cluster.slurm.step_counter import lines_of
+from accelwatch_lab.cluster.starts import starts_of
 from accelwatch_lab.cluster.waiting import until
 
 TAINT = {"key": "accelwatch.io/quarantine", "value": "r", "effect": "NoSchedule"}

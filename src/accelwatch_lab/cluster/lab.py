@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.base.errors import AccelwatchError, UsageError
+from accelwatch_lab.cluster.backendai.scheduler import BackendAiScheduler
 from accelwatch_lab.cluster.configuration import write_configuration
 from accelwatch_lab.cluster.http_client import NoAnswerError, page
 from accelwatch_lab.cluster.kubernetes.scheduler import KubernetesScheduler
@@ -27,6 +28,7 @@ _SCHEDULERS: dict[SchedulerKind, Callable[[Path, Sequence[str]], LabScheduler]] 
     SchedulerKind.SLURM: SlurmScheduler,
     SchedulerKind.STAND_IN: StandIn,
     SchedulerKind.KUBERNETES: KubernetesScheduler,
+    SchedulerKind.BACKENDAI: BackendAiScheduler,
 }
 _RECORD = "lab.json"
 _READY_S = 60.0

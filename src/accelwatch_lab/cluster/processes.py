@@ -68,11 +68,15 @@ class Processes:
             raise AccelwatchError(f"{argv[0]} cannot be run: {error.strerror}") from error
         self._children.append(child)
         _wait_for_environ(child)
-        ticks = start_ticks(_ROOT, child.pid)
-        if ticks is not None:
-            record = ProcessRecord(name=name, pid=child.pid, ticks=ticks, boot_id=boot_id(_ROOT))
-            self._file(name).write_bytes(msgspec.json.encode(record))
+        self.adopt(name, child.pid)
         return child
+
+    def adopt(self, name: str, pid: int) -> None:
+        """Record a process under a name; nothing happens when it has ended."""
+        ticks = start_ticks(_ROOT, pid)
+        if ticks is not None:
+            record = ProcessRecord(name=name, pid=pid, ticks=ticks, boot_id=boot_id(_ROOT))
+            self._file(name).write_bytes(msgspec.json.encode(record))
 
     def records(self) -> list[ProcessRecord]:
         """What the files tell of, the youngest first. A file that cannot be read is left out."""

@@ -1,6 +1,6 @@
 """What a lab needs of a scheduler, whichever it is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -18,6 +18,7 @@ class SchedulerKind(StrEnum):
     SLURM = "slurm"
     STAND_IN = "stand-in"
     KUBERNETES = "kubernetes"
+    BACKENDAI = "backendai"
 
 
 class NodeNow(NamedTuple):
@@ -62,6 +63,8 @@ class LabScheduler(Protocol):
     names: Sequence[str]
     # Whether it shows of each node the boot id that the node's agent reports.
     shows_boots: bool
+    # Scenarios that mean nothing with it, and why.
+    unplayable: Mapping[str, str]
     processes: Processes
 
     @property

@@ -33,7 +33,7 @@ _Scheduler = Annotated[
     option(
         "--scheduler",
         metavar="NAME",
-        help="slurm, kubernetes, or stand-in. Default: Slurm where it is installed.",
+        help="slurm, kubernetes, backendai, or stand-in. Default: Slurm where it is installed.",
     ),
 ]
 _AsJson = Annotated[bool, option("--json", help="As JSON.")]
@@ -90,8 +90,9 @@ def _down(folder: _Folder = None) -> None:
 
 
 def _played(cluster: "Lab", scenario: str, as_json: bool) -> int:
-    from accelwatch_lab.cluster.stories.playing import play
+    from accelwatch_lab.cluster.stories.playing import check_playable, play
 
+    check_playable(cluster, scenario)
     existing = cluster.record()
     if existing is None:
         complain(f"starting a lab with {cluster.scheduler.title} ...")

@@ -6,6 +6,7 @@ from pathlib import Path
 from accelwatch_lab.cluster.backendai.configuration import AgentPorts, AgentSettings, write_agent
 from accelwatch_lab.cluster.backendai.inside import FOLDER, argv_inside
 from accelwatch_lab.cluster.backendai.installed import Tree
+from accelwatch_lab.cluster.backendai.workers import record_worker
 from accelwatch_lab.cluster.ports import free_ports
 from accelwatch_lab.cluster.processes import Processes
 from accelwatch_lab.cluster.slurm.controller import NODE
@@ -36,7 +37,7 @@ class Agents:
         write_agent(self._folder, self._tree, self._etcd, settings, ports)
 
     def start(self, agent: str) -> None:
-        """Start one that is configured and does not run; it is ALIVE some seconds later."""
+        """Start an agent that is configured and does not run; it is ALIVE some seconds later."""
         own = self._folder / "agents" / agent
         # One that was killed has left it, and another is not started beside it.
         (own / "agent.pid").unlink(missing_ok=True)
@@ -45,6 +46,10 @@ class Agents:
         command = (self._tree.python, start, "-f", f"{inside}/agent.toml")
         argv = argv_inside(self._tree, self._folder, command, inside)
         self._processes.start(self.daemon(agent), argv, {NODE: agent})
+
+    def wait(self, agent: str) -> None:
+        """Return when an agent that was started does its work. Raises WaitTimeoutError."""
+        record_worker(self._processes, self.daemon(agent))
 
     def kill(self, agent: str) -> None:
         """As a node that loses its power: the agent and all work on it at once."""

@@ -14,6 +14,7 @@ from accelwatch_lab.cluster.backendai.data import copy_data, keep_data, set_up
 from accelwatch_lab.cluster.backendai.inside import FOLDER, argv_inside
 from accelwatch_lab.cluster.backendai.installed import Tree
 from accelwatch_lab.cluster.backendai.services import Services
+from accelwatch_lab.cluster.backendai.workers import record_worker
 from accelwatch_lab.cluster.http_client import NoAnswerError, page
 from accelwatch_lab.cluster.ports import free_ports
 from accelwatch_lab.cluster.processes import Processes
@@ -92,6 +93,7 @@ class Servers:
         argv = argv_inside(self._tree, self.folder, command, f"{FOLDER}/{MANAGER}")
         self._processes.start(MANAGER, argv, {_COMPONENT: MANAGER})
         until(self._is_ready, "the manager answers", _READY_S)
+        record_worker(self._processes, MANAGER)
 
     def kill_manager(self) -> None:
         """End it at once, with its workers."""
@@ -102,10 +104,14 @@ class Servers:
         """What SQL gives, a line a row. Raises AccelwatchError."""
         return self._services.execute(sql)
 
-    def stop(self) -> None:
-        """End all of it at once: agents and what their sessions run, manager, services."""
+    def quit_database(self) -> None:
+        """Before it is killed with everything else, which leaves shared memory; raises nothing."""
         with contextlib.suppress(AccelwatchError):
             self._services.quit()
+
+    def stop(self) -> None:
+        """End all of it at once: agents and what their sessions run, manager, services."""
+        self.quit_database()
         self._processes.stop(grace_s=0)
 
     def _is_ready(self) -> bool:

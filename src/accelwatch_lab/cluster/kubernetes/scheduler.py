@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import yaml
 
@@ -25,12 +26,12 @@ from accelwatch_lab.cluster.kubernetes.manifests import (
 from accelwatch_lab.cluster.kubernetes.servers import Servers
 from accelwatch_lab.cluster.kubernetes.showing import QUARANTINE, REASON, job_shown, node_shown
 from accelwatch_lab.cluster.kubernetes.stand_in_server import StandInServer
-from accelwatch_lab.cluster.kubernetes.worker import starts_of
 from accelwatch_lab.cluster.processes import Processes
 from accelwatch_lab.cluster.scheduler import JobNow, NodeNow
 from accelwatch_lab.cluster.simulated import machines
 from accelwatch_lab.cluster.slurm.controller import NODE
 from accelwatch_lab.cluster.slurm.step_counter import job_folder
+from accelwatch_lab.cluster.starts import starts_of
 from accelwatch_lab.cluster.waiting import until
 
 # A kubelet of the lab says each second that its node lives.
@@ -45,6 +46,7 @@ class KubernetesScheduler:
     controller = API_SERVER
     shows_boots = True
     commands_wait_s = 3.0
+    unplayable: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, folder: Path, names: Sequence[str]) -> None:
         self._folder = folder

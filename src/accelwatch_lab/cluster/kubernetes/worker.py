@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch_lab.cluster.slurm.step_counter import job_folder
+from accelwatch_lab.cluster.starts import count_start
 
 _BEAT_S = 0.1
 # Ten beats, for a machine that is busy.
@@ -60,18 +61,6 @@ class Members:
         return self.folder / f"{index}.json"
 
 
-def starts_of(folder: Path, job: str) -> int:
-    """How often a job's counting has been begun."""
-    try:
-        return int(_starts_file(folder, job).read_text())
-    except (OSError, ValueError):
-        return 0
-
-
-def _starts_file(folder: Path, job: str) -> Path:
-    return job_folder(folder, job) / "starts"
-
-
 class Counting:
     """The counting process of the first worker."""
 
@@ -94,16 +83,9 @@ class Counting:
         nodes = ",".join(member.node for member in members)
         argv = [sys.executable, "-m", "accelwatch_lab.cluster.slurm.step_counter"]
         argv += [str(self._folder), "--job", self._job, "--nodes", nodes]
-        self._child = subprocess.Popen([*argv, "--restart", str(self._next_restart())])
-
-    def _next_restart(self) -> int:
-        """0 for the first."""
-        file = _starts_file(self._folder, self._job)
-        starts = starts_of(self._folder, self._job)
-        new = file.with_suffix(f".{os.getpid()}")
-        new.write_text(str(starts + 1))
-        new.replace(file)
-        return starts
+        self._child = subprocess.Popen(
+            [*argv, "--restart", str(count_start(self._folder, self._job))]
+        )
 
     def _end(self) -> None:
         if self._child is not None:

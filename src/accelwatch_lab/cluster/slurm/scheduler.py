@@ -4,8 +4,9 @@ import contextlib
 import getpass
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from accelwatch.action.scontrol_text import pairs_of, states_of
 from accelwatch.base.errors import AccelwatchError, UnmetError
@@ -38,6 +39,7 @@ class SlurmScheduler:
     # All its nodes are this machine.
     shows_boots = False
     commands_wait_s = 10.0
+    unplayable: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, folder: Path, names: Sequence[str]) -> None:
         self.slurm = Slurm(folder, names)

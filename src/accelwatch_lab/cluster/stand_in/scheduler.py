@@ -3,8 +3,9 @@
 import contextlib
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -43,6 +44,7 @@ class StandIn:
     # All its nodes are this machine.
     shows_boots = False
     commands_wait_s = 3.0
+    unplayable: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, folder: Path, names: Sequence[str]) -> None:
         self._folder = folder

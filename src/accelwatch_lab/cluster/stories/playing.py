@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from accelwatch.base.errors import AccelwatchError
+from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch_lab.cluster.http_client import page, post
 from accelwatch_lab.cluster.lab import Lab, Record, spare_is_ready
 from accelwatch_lab.cluster.slurm.step_counter import CHECKPOINT_EVERY, lines_of
@@ -162,8 +162,15 @@ class Play:
         self._on_entry(self.story, entry)
 
 
+def check_playable(lab: Lab, name: str) -> None:
+    """Raises UsageError for a scenario that means nothing with the lab's scheduler."""
+    if reason := lab.scheduler.unplayable.get(name):
+        raise UsageError(f"{name} is not played with {lab.scheduler.title}: {reason}")
+
+
 def play(lab: Lab, record: Record, name: str, on_entry: OnEntry) -> Story:
     """Play a scenario by its name in a lab that runs. Raises AccelwatchError."""
+    check_playable(lab, name)
     try:
         return Play(lab, record, name, on_entry).run()
     except AccelwatchError as error:
