@@ -4,7 +4,7 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 
-from accelwatch.action.contract import ActionContext
+from accelwatch.action.contract import ActionContext, ActionUnavailableError
 from accelwatch.action.intent import Intent, IntentKind, OwnerAnnotation
 from accelwatch.action.observed import NodeObservation, Observed
 from accelwatch.action.step import (
@@ -27,6 +27,7 @@ from accelwatch.plugins.options import checked
 from accelwatch_backendai.observer import Observer
 from accelwatch_backendai.options import BackendAiOptions
 from accelwatch_backendai.performing import Performer
+from accelwatch_backendai.permissions import Permissions, complaints_of
 from accelwatch_backendai.quarantines import Quarantines
 from accelwatch_backendai.recovering import recovered
 from accelwatch_backendai.rows import Access
@@ -55,6 +56,13 @@ class BackendAiAction:
         )
         self._observer = Observer(access, READINGS)
         self._performer = Performer(access, EFFECTS)
+        self._permissions = Permissions(
+            client,
+            access.release,
+            context.clock,
+            self.intents,
+            specified=False,
+        )
 
     @property
     def intents(self) -> frozenset[IntentKind]:
@@ -81,7 +89,24 @@ class BackendAiAction:
 
     async def observe_all(self) -> Sequence[NodeObservation]:
         """All agents at once. Raises ActionUnavailableError."""
+        await self._permissions.refresh()
+        if problem := self._permissions.problem:
+            raise ActionUnavailableError(problem)
         return await self._observer.observe_all()
+
+    @property
+    def impossible(self) -> Mapping[IntentKind, str]:
+        """What the key may not do, and what the manager's release cannot."""
+        return self._permissions.impossible
+
+    @property
+    def rights(self) -> str:
+        """What the key may do."""
+        return self._permissions.rights
+
+    def complaints(self) -> Sequence[str]:
+        """What keeps the key from being used; sends nothing."""
+        return complaints_of(self._options.server)
 
     async def observe(self, intent: Intent) -> Observed:
         """How things stand for an intent, read now. Raises ActionUnavailableError."""

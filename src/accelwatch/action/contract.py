@@ -125,6 +125,16 @@ class FindsLimits(Protocol):
 
 
 @runtime_checkable
+class ShowsRights(Protocol):
+    """An action that reads by which right it acts at its scheduler."""
+
+    @property
+    def rights(self) -> str:
+        """What that allows, in plain words, as of the latest poll; empty before the first."""
+        ...
+
+
+@runtime_checkable
 class ReleasesByHand(Protocol):
     """An action whose scheduler has a command by which a person gives a node back."""
 
@@ -219,6 +229,7 @@ OPTIONAL: tuple[type, ...] = (
     HasComplaints,
     NeedsOptions,
     FindsLimits,
+    ShowsRights,
     ReleasesByHand,
     HasController,
     ResumesOperations,

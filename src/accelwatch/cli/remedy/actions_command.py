@@ -48,6 +48,8 @@ def _check(file: _File) -> None:
             refused = asyncio.run(_refused(name, action))
             supported = ", ".join(sorted(action.intents - refused.keys()))
             write_stdout(f"{name}: ok; supports {supported}\n".encode())
+            if isinstance(action, contract.ShowsRights) and action.rights:
+                write_stdout(f"{name}: {printable(action.rights)}\n".encode())
             for kind, why in refused.items():
                 write_stdout(f"{name}: does not support {kind}: {printable(why)}\n".encode())
         failed = failed or bool(complaints)
@@ -72,10 +74,12 @@ async def _refused(name: str, action: "Action") -> "dict[IntentKind, str]":
     try:
         await action.observe_all()
     except ActionUnavailableError as error:
-        complain(
-            f"{name}: its scheduler does not answer, so what that refuses is not known: {error}"
-        )
-        return lacking
+        # A scheduler may answer, and refuse to show anything to us.
+        if not action.impossible:
+            complain(
+                f"{name}: its scheduler does not answer, so what that refuses is not known: {error}"
+            )
+            return lacking
     finally:
         await action.close()
     # Some are known after a look only, such as that the second of a pair does not answer.

@@ -14,6 +14,7 @@ from accelwatch.action.contract import (
     NeedsOptions,
     ReleasesByHand,
     ResumesOperations,
+    ShowsRights,
 )
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import ReservationObservation
@@ -72,6 +73,16 @@ class PairedAbilities:
                     if action is self.first or kind in BOTH
                 }
         return impossible
+
+    @property
+    def rights(self) -> str:
+        """Those of both, each with the name of its action."""
+        named = ((self.first_name, self.first), (self.second_name, self.second))
+        return "; ".join(
+            f"{name}: {action.rights}"
+            for name, action in named
+            if isinstance(action, ShowsRights) and action.rights
+        )
 
     @property
     def controller_boot(self) -> str:
