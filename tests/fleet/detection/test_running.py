@@ -7,6 +7,7 @@ from pathlib import Path
 from time import sleep
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -279,3 +280,60 @@ def test_findings_end_when_no_rule_asks_for_them() -> None:
         return before, while_paused, int(hub.columns.number("detector.alert")[0])
 
     assert asyncio.run(paused()) == (1, 0, 0)
+
+
+async def hub_with_findings(size: int = 2) -> Hub:
+    """A hub whose detector has found something of each row."""
+    hub = Hub()
+    await hub.tick()
+    await hub.columns.refresh(LongWork())
+    at = {subject: np.zeros(size, dtype=np.intp) for subject in SUBJECTS}
+    hub.running.facts.update([finding(Scope.DEVICE)], at, hub.own.generations)
+    return hub
+
+
+def alerts(hub: Hub) -> list[float]:
+    return [float(value) for value in hub.columns.number("detector.device.alert")[:2]]
+
+
+def families(hub: Hub) -> list[int]:
+    return [int(code) for code in hub.columns.text("detector.family").codes[:2]]
+
+
+def test_what_was_found_of_a_device_is_unknown_of_another_in_its_row() -> None:
+    async def exchanged() -> Hub:
+        hub = await hub_with_findings()
+        assert alerts(hub) == [1.0, 1.0]
+        now = hub.clock.wall()
+        other = msgspec.structs.replace(view(1).device, uuid="GPU-other", serial="other")
+        hub.tell("a", view(0, sample_time=now), view(1, sample_time=now, device=other))
+        await hub.columns.refresh(LongWork())
+        return hub
+
+    hub = asyncio.run(exchanged())
+    assert alerts(hub)[0] == 1.0
+    assert math.isnan(alerts(hub)[1])
+    assert families(hub) == [0, -1]
+    assert hub.columns.finding("device", 0) is not None
+    assert hub.columns.finding("device", 1) is None
+
+
+def test_findings_of_a_frame_are_not_of_who_came_while_it_was_looked_at() -> None:
+    async def exchanged() -> tuple[list[float], list[float]]:
+        hub = await hub_with_findings()
+        seen = hub.own.generations
+        other = msgspec.structs.replace(view(1).device, uuid="GPU-other", serial="other")
+        hub.tell("a", view(0), view(1, device=other))
+        await hub.columns.refresh(LongWork())
+        at = {subject: np.zeros(2, dtype=np.intp) for subject in SUBJECTS}
+        hub.running.facts.update([finding(Scope.NODE)], at, seen)
+        published = alerts(hub)
+        # The next frame has seen it.
+        await hub.tick()
+        await hub.columns.refresh(LongWork())
+        return published, alerts(hub)
+
+    published, later = asyncio.run(exchanged())
+    assert published[0] == 1.0
+    assert math.isnan(published[1])
+    assert later == [0.0, 0.0]

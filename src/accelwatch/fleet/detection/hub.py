@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.base.slices import LongWork
 from accelwatch.detection.detector import Detector
@@ -15,6 +17,7 @@ from accelwatch.fleet.detection.frames import Frames
 from accelwatch.fleet.detection.past_faults import identities_of, past_incidents
 from accelwatch.fleet.detection.running import FleetDetector
 from accelwatch.fleet.lemons.faults import Fault
+from accelwatch.fleet.rules.columns.detector_facts import Generations
 from accelwatch.fleet.rules.columns.event_history import FleetEventHistory
 from accelwatch.fleet.rules.columns.live import FleetColumns
 from accelwatch.fleet.state.fleet import Fleet
@@ -36,6 +39,8 @@ class HubColumns:
     def __init__(self, fleet: Fleet, frames: Frames) -> None:
         self._fleet, self._frames = fleet, frames
         self._columns: FleetColumns | None = None
+        # Who is in the rows of the newest `refresh`.
+        self.generations: Generations = np.zeros(0, dtype=np.uint32)
         self._checked_at = float("-inf")
         # That of the first columns: a clock that is set would boot every node.
         self._wall_offset = fleet.clock.wall() - fleet.clock.monotonic()
@@ -59,6 +64,7 @@ class HubColumns:
                 wall_offset=self._wall_offset,
             )
         await self._columns.refresh(work)
+        self.generations = self._columns.generations
         return self._columns
 
 

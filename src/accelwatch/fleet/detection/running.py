@@ -16,7 +16,7 @@ from accelwatch.detector_file.detector_memory import DetectorMemory
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.vocabulary.detector_names import SUBJECTS
 from accelwatch.fleet.detection.frames import Frames
-from accelwatch.fleet.rules.columns.detector_facts import DetectorFacts
+from accelwatch.fleet.rules.columns.detector_facts import DetectorFacts, Generations
 from accelwatch.fleet.rules.columns.rule_context import TableViews
 
 logger = logging.getLogger(__name__)
@@ -30,6 +30,9 @@ BeforeFrame = Callable[[Detector, Frame, LongWork], Awaitable[None]]
 
 class OwnColumns(Protocol):
     """Columns that the detector alone reads, at its own pace."""
+
+    # Who is in the rows of the newest `refresh`.
+    generations: Generations
 
     def monotonic(self) -> float:
         """Seconds that only grow, whoever sets the clock."""
@@ -91,24 +94,26 @@ class FleetDetector:
             self._publish(frame)
             return
         try:
-            frame = await self.frames.frame(await own.refresh(work), work)
+            own_views = await own.refresh(work)
+            observed = own.generations
+            frame = await self.frames.frame(own_views, work)
             if self._before_frame is not None:
                 await self._before_frame(self.detector, frame, work)
         except Exception:
             # Rules go on without it.
             logger.exception("the detector has no frame of this moment")
             return
-        self._running = asyncio.create_task(self._detect_in_thread(frame))
+        self._running = asyncio.create_task(self._detect_in_thread(frame, observed))
 
     def pause(self) -> None:
         """No rule asks for what it finds: nothing is known until it looks again."""
         self._is_paused = True
         self.facts.clear()
 
-    async def _detect_in_thread(self, frame: Frame) -> None:
+    async def _detect_in_thread(self, frame: Frame, observed: Generations) -> None:
         try:
             await asyncio.to_thread(self._next_frame, frame)
-            self._publish(frame)
+            self._publish(frame, observed)
         except Exception:
             # What it knows may be half written; rules go on, and it begins anew.
             logger.exception("the detector failed and starts anew without its baselines")
@@ -140,13 +145,13 @@ class FleetDetector:
         self._running = asyncio.create_task(self._save())
         await self._running
 
-    def _publish(self, frame: Frame) -> None:
+    def _publish(self, frame: Frame, observed: Generations | None = None) -> None:
         if self._is_paused:
             return
         findings = tuple(self.detector.findings.values())
         rows = FindingRows(frame)
         at = {subject: rows.of(findings, Scope(subject)) for subject in SUBJECTS}
-        self.facts.update(findings, at)
+        self.facts.update(findings, at, observed)
 
 
 class FindingRows:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from accelwatch.alerting.rules.finding_facts import number_of, text_of
 from accelwatch.detection.findings.finding import Finding
@@ -12,9 +13,18 @@ from accelwatch.fleet.rules.columns.columns import Indices, Texts, factored
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.rows import grown
 
+# Positions among findings: nothing was found of a row, and nothing is known of who is in it now.
+_NONE, _UNKNOWN = -1, -2
+# By row of the table, so that another number says that somebody else is in it (`fleet.table.rows`).
+Generations = npt.NDArray[np.uint32]
+
 
 class DetectorFacts:
-    """Columns of `DETECTOR_FIELDS`; nothing is known before `update`."""
+    """Columns of `DETECTOR_FIELDS`; nothing is known before `update`.
+
+    A row whose device has left since the frame, and that was given to another, is unknown until the
+    detector has observed the new one: `update` says whom it has observed, `refresh` who is there.
+    """
 
     def __init__(self) -> None:
         self.findings: tuple[Finding, ...] = ()
@@ -23,18 +33,52 @@ class DetectorFacts:
         # Of the present findings; columns of text stay the same object meanwhile.
         self._numbers: dict[str, Floats] = {}
         self._texts: dict[str, Texts] = {}
+        # Whom findings are about, and who is in the rows now; None where rows keep their devices.
+        self._observed: Generations | None = None
+        self._present: Generations | None = None
 
-    def update(self, findings: Sequence[Finding], at: Mapping[str, Indices]) -> None:
-        """What goes on now; `at` has by subject, intp[rows], the position of a finding or -1."""
+    def refresh(self, present: Generations) -> None:
+        """Who is in the rows now, before columns are read."""
+        self._present = present
+        at = {subject: self._of_present(rows) for subject, rows in self._at.items()}
+        if any(at[subject] is not rows for subject, rows in self._at.items()):
+            self._at, self._numbers, self._texts = at, {}, {}
+
+    def update(
+        self,
+        findings: Sequence[Finding],
+        at: Mapping[str, Indices],
+        observed: Generations | None = None,
+    ) -> None:
+        """What goes on now; `at` has by subject, intp[rows], the position of a finding or -1.
+
+        `observed` says who was in the rows of the frame that it was found in.
+        """
+        self._observed = observed
+        at = {subject: self._of_present(rows) for subject, rows in at.items()}
         if tuple(findings) == self.findings and all(
             np.array_equal(rows, self._at.get(subject, ())) for subject, rows in at.items()
         ):
             return
-        narrowest = np.full(max(map(len, at.values()), default=0), -1, dtype=np.intp)
+        narrowest = np.full(max(map(len, at.values()), default=0), _NONE, dtype=np.intp)
         for subject in reversed(SUBJECTS):
-            narrowest = np.where(at[subject] >= 0, at[subject], narrowest)
+            narrowest = np.where(at[subject] != _NONE, at[subject], narrowest)
         self.findings, self._at = tuple(findings), {**at, "": narrowest}
         self._numbers, self._texts = {}, {}
+
+    def _of_present(self, at: Indices) -> Indices:
+        """Positions without those of rows that are another's now; the same object where none is."""
+        if self._observed is None or self._present is None:
+            return at
+        count = min(len(at), len(self._observed), len(self._present))
+        reused = np.flatnonzero(
+            (self._observed[:count] != self._present[:count]) & (at[:count] != _UNKNOWN)
+        )
+        if not len(reused):
+            return at
+        at = at.copy()
+        at[reused] = _UNKNOWN
+        return at
 
     def clear(self) -> None:
         """Nothing is known any more."""
@@ -57,7 +101,7 @@ class DetectorFacts:
     def of_row(self, subject: str, row: int) -> Finding | None:
         """The finding that concerns a row as a `subject`."""
         positions = self._at.get(subject)
-        position = -1 if positions is None or row >= len(positions) else int(positions[row])
+        position = _NONE if positions is None or row >= len(positions) else int(positions[row])
         return None if position < 0 else self.findings[position]
 
     def of_job(self, job: str) -> Finding | None:
@@ -71,12 +115,14 @@ class DetectorFacts:
         if positions is None:
             return np.empty(0)
         values = [number_of(finding, field.field) for finding in self.findings]
-        # Nothing found is no alert; it has no onset.
-        values.append(0.0 if field.type is Type.FLAG else np.nan)
+        # At the end as `_UNKNOWN` and `_NONE`: nothing found is no alert, and it has no onset.
+        values += [np.nan, 0.0 if field.type is Type.FLAG else np.nan]
         column: Floats = np.array(values)[positions]
         return column
 
     def _text(self, field: DetectorField, size: int) -> Texts:
-        positions = grown(self._at.get(field.subject, np.empty(0, dtype=np.intp)), size, -1)[:size]
+        positions = grown(self._at.get(field.subject, np.empty(0, dtype=np.intp)), size, _NONE)[
+            :size
+        ]
         values = factored([text_of(finding, field.field) or None for finding in self.findings])
-        return Texts(np.append(values.codes, -1)[positions], values.values)
+        return Texts(np.append(values.codes, [-1, -1])[positions], values.values)

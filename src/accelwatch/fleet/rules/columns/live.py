@@ -16,7 +16,7 @@ from accelwatch.expr.vocabulary.kleene import Key
 from accelwatch.expr.vocabulary.rule_names import HEALTH_REASON, ODD, of_host
 from accelwatch.expr.vocabulary.windows import WindowKind
 from accelwatch.fleet.rules.columns.columns import Indices, Texts
-from accelwatch.fleet.rules.columns.detector_facts import DetectorFacts
+from accelwatch.fleet.rules.columns.detector_facts import DetectorFacts, Generations
 from accelwatch.fleet.rules.columns.event_columns import EventColumns, IsNew
 from accelwatch.fleet.rules.columns.event_history import FleetEventHistory
 from accelwatch.fleet.rules.columns.groups import Groups
@@ -92,6 +92,8 @@ class FleetColumns:
         self.detector_facts = DetectorFacts()
         # Which rows are devices, present or expected.
         self.here: Bools = np.zeros(0, dtype=np.bool_)
+        # By row, of the newest `refresh`: another number says that somebody else is in it.
+        self.generations: Generations = np.zeros(0, dtype=np.uint32)
         self._speaks: Bools = self.here
         # Whose last words are not older than two intervals.
         self._current: Bools = self.here
@@ -107,6 +109,9 @@ class FleetColumns:
         nodes = await refresh_nodes(fleet, needed, work.rest)
         if self._adds_samples:
             fleet.table.sample(fleet.clock.monotonic(), fleet.groups.jobs())
+        # Before anything is read of the rows: who comes meanwhile is unknown, and no other.
+        self.generations = fleet.table.rows.generation.copy()
+        self.detector_facts.refresh(self.generations)
         status = await full_status(fleet, nodes, work.rest)
         size = fleet.table.rows.size
         self._now = self._wall_offset + fleet.clock.monotonic()
