@@ -12,7 +12,7 @@ from accelwatch_kernel_log.patterns.amdxdna import AMDXDNA
 from accelwatch_kernel_log.patterns.gaudi import GAUDI
 from accelwatch_kernel_log.patterns.hardware import HARDWARE
 from accelwatch_kernel_log.patterns.host import HOST
-from accelwatch_kernel_log.patterns.intel import INTEL
+from accelwatch_kernel_log.patterns.intel import INITIALIZED, INTEL
 from accelwatch_kernel_log.patterns.neuron import NEURON
 from accelwatch_kernel_log.patterns.neuron_runtime import NEURON_RUNTIME
 from accelwatch_kernel_log.patterns.nvgpu import NVGPU
@@ -147,6 +147,9 @@ class Interpreter:
             match = self._correlator.relate(match, record.seconds)
             if not match.subject and self._firmware.try_start(match, record):
                 return None
+        elif match.code == INITIALIZED:
+            # What user space writes has given no device up, so that none can have come back.
+            return None
         if not self._fold.admit(match, record.seconds, trusted=trusted):
             return None
         when = min(boot_time + record.seconds, now)
