@@ -70,6 +70,26 @@ def test_a_board_that_has_not_failed_since_it_moved_marks_both(site: TwoNodes) -
     }
 
 
+def test_a_board_without_a_slot_that_has_left_marks_nobody_until_it_is_seen_again(
+    site: TwoNodes,
+) -> None:
+    faults = (of_a(1, 9.0, slot="", serial="C"), of_a(2, 5.0, slot="", serial="C"))
+    assert texts(site, *faults) == {}
+    site.tell("b", board_view("C"))
+    assert texts(site, *faults) == {"b": "2x nvidia0"}
+
+
+def test_a_slot_stays_in_its_node_whatever_is_in_it(site: TwoNodes) -> None:
+    empty = {"slot": "0000:99:00.0", "name": "nvidia5"}
+    faults = (of_a(1, 9.0, serial="C", **empty), of_a(2, 5.0, serial="D", **empty))
+    assert texts(site, *faults) == {"a": "2x nvidia5"}
+
+
+def test_a_device_without_serial_and_slot_marks_its_node(site: TwoNodes) -> None:
+    faults = (of_a(1, 9.0, slot="", serial=""), of_a(2, 5.0, slot="", serial=""))
+    assert texts(site, *faults) == {"a": "2x node"}
+
+
 def test_the_worst_of_a_node_is_shown(site: TwoNodes) -> None:
     site.tell("a", board_view("A"), board_view("C", 1))
     other = {"slot": machines.device(1).pci_bus_id or "", "serial": "C", "name": "nvidia1"}

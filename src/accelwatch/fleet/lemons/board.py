@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from accelwatch.base.hardware_keys import keys_of
+from accelwatch.base.hardware_keys import NODE, SLOT, keys_of
 from accelwatch.base.slices import LongWork
 from accelwatch.fleet.lemons.documents import (
     LEAST_FAULTS,
@@ -48,7 +48,11 @@ class LemonBoard:
         notes, records = {}, {}
         for node in list(self._nodes.values()) if of_key else []:
             names = _names_by_key(node)
-            matches = [(by_key[key], key) for key in names if key in by_key]
+            matches = [
+                (by_key[key], key)
+                for key in names
+                if key in by_key and _is_still_there(by_key[key], key)
+            ]
             if matches:
                 # The name of a device comes before that of its node.
                 lemon, key = max(matches, key=lambda match: (match[0].score, bool(names[match[1]])))
@@ -70,6 +74,15 @@ def _names_by_key(node: Node) -> dict[str, str]:
             for key in keys_of(node.name, slot=slot, serial=serial)[1:]:
                 names[key] = device.name
     return names
+
+
+def _is_still_there(lemon: Lemon, key: str) -> bool:
+    """Whether what is blamed is in the node of which a device or the node itself has this key.
+
+    The name of a node says so of the node and of its slots; a board is there by its serial number.
+    """
+    slots = any(other.startswith(SLOT) for other in lemon.keys)
+    return not key.startswith(NODE) or lemon.blamed is Blamed.NODE or slots
 
 
 def _note(lemon: Lemon, device: str) -> LemonNote:

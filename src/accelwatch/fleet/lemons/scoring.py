@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from accelwatch.base.hardware_keys import NODE, SERIAL, SLOT
 from accelwatch.detection.fading import PERIOD_S, faded
 from accelwatch.fleet.lemons.documents import LEAST_FAULTS, Blamed, FaultNote, Lemon
 from accelwatch.fleet.lemons.faults import Fault, distinct
@@ -15,9 +16,8 @@ from accelwatch.schema.timestamps import timestamp
 
 # Faults that a page names of one offender, the latest.
 MOST_EVIDENCE = 50
-_SERIAL, _SLOT, _NODE = "serial:", "slot:", "node:"
 # Of several identities with the same faults the first gives its name.
-_ORDER = (_SERIAL, _SLOT, _NODE)
+_ORDER = (SERIAL, SLOT, NODE)
 
 
 class _Offender(NamedTuple):
@@ -28,7 +28,7 @@ class _Offender(NamedTuple):
 
     @property
     def of_node(self) -> bool:
-        return self.keys[0].startswith(_NODE)
+        return self.keys[0].startswith(NODE)
 
 
 def score_of(faults: Iterable[Fault], now: float) -> float:
@@ -109,9 +109,9 @@ def _reason(keys: tuple[str, ...], faults: Sequence[Fault]) -> tuple[Blamed, str
     slots = list(dict.fromkeys(f"{fault.node} {fault.slot}" for fault in faults if fault.slot))
     nodes = list(dict.fromkeys(fault.node for fault in faults))
     serials = list(dict.fromkeys(fault.serial for fault in faults if fault.serial))
-    if keys[0].startswith(_NODE):
+    if keys[0].startswith(NODE):
         return Blamed.NODE, _reason_of_node(faults)
-    if keys[0].startswith(_SLOT):
+    if keys[0].startswith(SLOT):
         if len(serials) > 1:
             return Blamed.SLOT, f"{len(serials)} boards failed in this slot: {', '.join(serials)}"
         return Blamed.DEVICE_OR_SLOT, "always in this slot; not every fault has a serial number"
