@@ -2,18 +2,19 @@
 
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 
 from accelwatch.detection.evidence import Channel, Evidence, Subject
 from accelwatch.detection.findings.explaining import Tables, explained
-from accelwatch.detection.findings.finding import Level, Scope
-from accelwatch.detection.findings.reports import Report, channels_of, greatest_of, signals_of
+from accelwatch.detection.findings.finding import Finding, Level, Scope
+from accelwatch.detection.findings.reports import channels_of, greatest_of, signals_of
 from accelwatch.detection.findings.sentences import group_sentence, hang_sentence
 from accelwatch.detection.findings.suspects import Piece, Suspect
 from accelwatch.detection.tick import Tick
 
 
-def of_hang(tick: Tick, tables: Tables, job: int, pieces: Sequence[Piece], culprit: int) -> Report:
+def of_hang(tick: Tick, tables: Tables, job: int, pieces: Sequence[Piece], culprit: int) -> Finding:
     """Of a job that hangs; `culprit` is the row of the node that stopped first, -1 for unknown.
 
     The advice is the job's, and so for all of its nodes: `node` is whom to leave out of the restart.
@@ -25,27 +26,31 @@ def of_hang(tick: Tick, tables: Tables, job: int, pieces: Sequence[Piece], culpr
     nodes = tuple(dict.fromkeys([first, *(frame.names.nodes[row] for row in rows)]))
     onset = min((piece.since for piece in pieces), default=frame.now)
     advised = [piece.advice for piece in pieces if piece.advice]
-    return Report(
-        f"job/{name}",
-        Level.ALERT,
-        Scope.JOB,
-        first,
-        "",
-        name,
-        tuple(node for node in nodes if node),
-        greatest_of(pieces),
-        channels_of(pieces),
-        advised[0] if advised else "none",
-        max((piece.score for piece in pieces), default=0.0),
-        onset,
-        signals_of(explained(tick, tables, pieces)),
-        hang_sentence(name, first, len(devices), onset),
+    return Finding(
+        key=f"job/{name}",
+        level=Level.ALERT,
+        scope=Scope.JOB,
+        node=first,
+        device="",
+        job=name,
+        nodes=tuple(node for node in nodes if node),
+        family=greatest_of(pieces),
+        channels=channels_of(pieces),
+        advice=advised[0] if advised else "none",
+        score=max((piece.score for piece in pieces), default=0.0),
+        onset=onset,
+        opened=frame.now,
+        updated=frame.now,
+        cleared=None,
+        signals=signals_of(explained(tick, tables, pieces)),
+        sentence=hang_sentence(name, first, len(devices), onset),
     )
 
 
-def of_waiting(hang: Report, shared: str) -> Report:
+def of_waiting(hang: Finding, shared: str) -> Finding:
     """Of a job that hangs since it waits for what it shares: nobody is to blame."""
-    return hang._replace(
+    return msgspec.structs.replace(
+        hang,
         key=f"group/{shared}",
         scope=Scope.GROUP,
         node="",

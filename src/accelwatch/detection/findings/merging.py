@@ -22,7 +22,7 @@ from accelwatch.detection.findings.common_cause import (
 from accelwatch.detection.findings.explaining import Tables
 from accelwatch.detection.findings.finding import Finding
 from accelwatch.detection.findings.hang_reports import culprit_of, of_hang, of_waiting
-from accelwatch.detection.findings.reports import Report, of_common, of_node
+from accelwatch.detection.findings.reports import of_common, of_node
 from accelwatch.detection.findings.suspects import (
     Piece,
     Suspect,
@@ -31,7 +31,7 @@ from accelwatch.detection.findings.suspects import (
     suspects,
     without,
 )
-from accelwatch.detection.findings.updates import LEVELS, opened, updated
+from accelwatch.detection.findings.updates import LEVELS, updated
 from accelwatch.detection.fusion.fuse import Fused
 from accelwatch.detection.tick import Tick
 
@@ -117,7 +117,7 @@ def _hang_reports(
     hangs: Mapping[int, Sequence[Piece]],
     accused: Sequence[Suspect],
     evidence: Sequence[Evidence],
-) -> list[Report]:
+) -> list[Finding]:
     reports = []
     for job, pieces in hangs.items():
         if not pieces:
@@ -155,7 +155,7 @@ def _unexplained(
 
 
 def _apply(
-    state: MergingState, reports: Mapping[str, Report], lasting: Set[str], now: float
+    state: MergingState, reports: Mapping[str, Finding], lasting: Set[str], now: float
 ) -> tuple[tuple[Finding, ...], MergingState]:
     open_now = dict(state.open)
     recent = {
@@ -171,7 +171,7 @@ def _apply(
             if LEVELS[report.level] < LEVELS[before.level]:
                 continue
             del recent[key]
-        after = opened(report, now) if before is None else updated(before, report, now)
+        after = report if before is None else updated(before, report, now)
         open_now[key] = after
         if before is None or after.updated != before.updated or before.cleared is not None:
             changed.append(after)

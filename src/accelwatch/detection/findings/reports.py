@@ -1,14 +1,13 @@
-"""What a tick has to say about one node, one group or one job that hangs."""
+"""What a tick has to say about one node or several: a finding that would begin now."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from accelwatch.detection.evidence import Subject
 from accelwatch.detection.findings.common_cause import LEAST_NODES, Common
 from accelwatch.detection.findings.explaining import Explained, Tables, explained
-from accelwatch.detection.findings.finding import Level, Scope, Signal
+from accelwatch.detection.findings.finding import Finding, Level, Scope, Signal
 from accelwatch.detection.findings.sentences import group_sentence, sentence
 from accelwatch.detection.findings.suspects import Piece, Suspect, advice_of, contributes
 from accelwatch.detection.fusion.strength import ALONE, ALONE_S
@@ -18,27 +17,7 @@ from accelwatch.detection.tick import Tick
 _HARMFUL = frozenset({"storage", "fabric", "cooling"})
 
 
-class Report(NamedTuple):
-    """A finding without its past; fields are those of `Finding`."""
-
-    key: str
-    level: Level
-    scope: Scope
-    node: str
-    device: str
-    job: str
-    nodes: tuple[str, ...]
-    family: str
-    channels: tuple[str, ...]
-    advice: str
-    score: float
-    # Unix seconds.
-    onset: float
-    signals: tuple[Signal, ...]
-    sentence: str
-
-
-def of_node(tick: Tick, tables: Tables, suspect: Suspect) -> Report:
+def of_node(tick: Tick, tables: Tables, suspect: Suspect) -> Finding:
     """Of a node, or of the only device of it that is to blame."""
     names = tick.frame.names
     node, job = names.nodes[suspect.node], _job_of(tick, suspect)
@@ -46,25 +25,29 @@ def of_node(tick: Tick, tables: Tables, suspect: Suspect) -> Report:
     device = "" if only is None else names.devices[only]
     explanations = explained(tick, tables, suspect.pieces)
     who = node if only is None else f"{names.shown(only)} of {node}"
-    return Report(
-        f"node/{node}",
-        suspect.level,
-        Scope.NODE if only is None else Scope.DEVICE,
-        node,
-        device,
-        job,
-        (node,),
-        next(iter(suspect.families), ""),
-        channels_of(suspect.pieces),
-        advice_of(suspect),
-        suspect.score,
-        suspect.onset,
-        signals_of(explanations),
-        sentence(who, job, suspect.onset, explanations),
+    now = tick.frame.now
+    return Finding(
+        key=f"node/{node}",
+        level=suspect.level,
+        scope=Scope.NODE if only is None else Scope.DEVICE,
+        node=node,
+        device=device,
+        job=job,
+        nodes=(node,),
+        family=next(iter(suspect.families), ""),
+        channels=channels_of(suspect.pieces),
+        advice=advice_of(suspect),
+        score=suspect.score,
+        onset=suspect.onset,
+        opened=now,
+        updated=now,
+        cleared=None,
+        signals=signals_of(explanations),
+        sentence=sentence(who, job, suspect.onset, explanations),
     )
 
 
-def of_common(tick: Tick, tables: Tables, common: Common) -> Report:
+def of_common(tick: Tick, tables: Tables, common: Common) -> Finding:
     """Of nodes that suffer by one cause: nobody is to be taken out."""
     names, members = tick.frame.names, common.members
     nodes = tuple(names.nodes[member.node] for member in members)
@@ -78,21 +61,25 @@ def of_common(tick: Tick, tables: Tables, common: Common) -> Report:
     onset = members[0].onset
     alert = any(member.level is Level.ALERT for member in members)
     alert = alert or _harms_many(common, pieces, tick)
-    return Report(
-        common.key,
-        Level.ALERT if alert else Level.WATCH,
-        common.scope,
-        "",
-        "",
-        job,
-        nodes,
-        greatest_of(pieces),
-        channels_of(pieces),
-        _shared_advice(common, pieces),
-        max(member.score for member in members),
-        onset,
-        signals_of(explained(tick, tables, pieces)),
-        group_sentence(len(nodes), job, common.shared, onset),
+    now = tick.frame.now
+    return Finding(
+        key=common.key,
+        level=Level.ALERT if alert else Level.WATCH,
+        scope=common.scope,
+        node="",
+        device="",
+        job=job,
+        nodes=nodes,
+        family=greatest_of(pieces),
+        channels=channels_of(pieces),
+        advice=_shared_advice(common, pieces),
+        score=max(member.score for member in members),
+        onset=onset,
+        opened=now,
+        updated=now,
+        cleared=None,
+        signals=signals_of(explained(tick, tables, pieces)),
+        sentence=group_sentence(len(nodes), job, common.shared, onset),
     )
 
 

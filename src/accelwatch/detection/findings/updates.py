@@ -1,10 +1,9 @@
-"""A finding and what a tick says of it: how it begins, and what of it changes."""
+"""A finding that goes on, and what a tick says of it: what of it changes."""
 
 import msgspec
 
 from accelwatch.detection.evidence import Channel
 from accelwatch.detection.findings.finding import Finding, Level, Scope
-from accelwatch.detection.findings.reports import Report
 from accelwatch.detection.findings.suspects import worse
 
 # The greater the worse.
@@ -12,30 +11,7 @@ LEVELS = {Level.WATCH: 0, Level.ALERT: 1}
 _WIDTH = {Scope.DEVICE: 0, Scope.NODE: 1, Scope.JOB: 2, Scope.GROUP: 2}
 
 
-def opened(report: Report, now: float) -> Finding:
-    """A finding of now."""
-    return Finding(
-        key=report.key,
-        level=report.level,
-        scope=report.scope,
-        node=report.node,
-        device=report.device,
-        job=report.job,
-        nodes=report.nodes,
-        family=report.family,
-        channels=report.channels,
-        advice=report.advice,
-        score=report.score,
-        onset=report.onset,
-        opened=now,
-        updated=now,
-        cleared=None,
-        signals=report.signals,
-        sentence=report.sentence,
-    )
-
-
-def updated(before: Finding, report: Report, now: float) -> Finding:
+def updated(before: Finding, report: Finding, now: float) -> Finding:
     """The finding with what the tick says of it; `updated` is of now only where that is news.
 
     Level and scope only grow, and nobody who was concerned is dropped: people have acted on it. Nobody
