@@ -1,20 +1,18 @@
 """Which nodes have a repeat offender in them now: for lists of nodes and plans of remedies."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from accelwatch.base.hardware_keys import NODE, SLOT, keys_of
 from accelwatch.base.slices import LongWork
 from accelwatch.fleet.lemons.documents import (
-    LEAST_FAULTS,
-    PERIOD_DAYS,
     Blamed,
     Lemon,
     LemonNote,
 )
+from accelwatch.fleet.lemons.reasons import record_of
 from accelwatch.fleet.state.nodes.node import Node
-from accelwatch.schema.timestamps import timestamp
 
 if TYPE_CHECKING:
     from accelwatch.fleet.lemons.faults import Fault
@@ -57,7 +55,7 @@ class LemonBoard:
                 # The name of a device comes before that of its node.
                 lemon, key = max(matches, key=lambda match: (match[0].score, bool(names[match[1]])))
                 notes[node.name] = _note(lemon, names[key] or lemon.device)
-            record = _record(fault for key in names for fault in of_key.get(key, ()))
+            record = record_of(fault for key in names for fault in of_key.get(key, ()))
             if record:
                 records[node.name] = record
             await work.rest()
@@ -93,23 +91,3 @@ def _note(lemon: Lemon, device: str) -> LemonNote:
         score=lemon.score,
         last=lemon.last,
     )
-
-
-def _record(faults: "Iterable[Fault]") -> str:
-    """`3 confirmed faults in 28 days, the last on 2026-11-20; 2 of them on serial 1654922000111`."""
-    by_incident = {fault.incident: fault for fault in faults}
-    if len(by_incident) < LEAST_FAULTS:
-        return ""
-    last = max(fault.time for fault in by_incident.values())
-    text = f"{len(by_incident)} confirmed faults in {PERIOD_DAYS} days, the last on"
-    text = f"{text} {timestamp(last)[:10]}"
-    shares: dict[str, int] = defaultdict(int)
-    for fault in by_incident.values():
-        if fault.device:
-            shares[f"serial {fault.serial}" if fault.serial else fault.device_name] += 1
-    worst = max(shares, key=lambda name: shares[name], default="")
-    if not worst:
-        return text
-    count = shares[worst]
-    share = "all" if count == len(by_incident) else f"{count} of them"
-    return f"{text}; {share} on {worst}"

@@ -1,4 +1,4 @@
-"""Scores of devices, slots and nodes out of confirmed faults, and what the faults follow. Pure.
+"""Scores of devices, slots and nodes out of confirmed faults, and who has failed again and again. Pure.
 
 Each fault counts for a serial number, a slot and a node. A fault that comes back with the board in
 another slot blames the board, one that comes back with another board blames the slot.
@@ -12,6 +12,7 @@ from accelwatch.base.hardware_keys import NODE, SERIAL, SLOT
 from accelwatch.detection.fading import PERIOD_S, faded
 from accelwatch.fleet.lemons.documents import LEAST_FAULTS, Blamed, FaultNote, Lemon
 from accelwatch.fleet.lemons.faults import Fault, distinct
+from accelwatch.fleet.lemons.reasons import blamed_for
 from accelwatch.schema.timestamps import timestamp
 
 # Faults that a page names of one offender, the latest.
@@ -85,7 +86,7 @@ def _rank(key: str) -> tuple[int, str]:
 
 def _lemon(offender: _Offender, faults: Sequence[Fault], now: float) -> Lemon:
     last = faults[-1]
-    blamed, reason = _reason(offender.keys, faults)
+    blamed, reason = blamed_for(offender.keys, faults)
     is_node = blamed is Blamed.NODE
     return Lemon(
         blamed=blamed,
@@ -103,35 +104,6 @@ def _lemon(offender: _Offender, faults: Sequence[Fault], now: float) -> Lemon:
         evidence=tuple(map(_note, faults[: -MOST_EVIDENCE - 1 : -1])),
         keys=offender.keys,
     )
-
-
-def _reason(keys: tuple[str, ...], faults: Sequence[Fault]) -> tuple[Blamed, str]:
-    slots = list(dict.fromkeys(f"{fault.node} {fault.slot}" for fault in faults if fault.slot))
-    nodes = list(dict.fromkeys(fault.node for fault in faults))
-    serials = list(dict.fromkeys(fault.serial for fault in faults if fault.serial))
-    if keys[0].startswith(NODE):
-        return Blamed.NODE, _reason_of_node(faults)
-    if keys[0].startswith(SLOT):
-        if len(serials) > 1:
-            return Blamed.SLOT, f"{len(serials)} boards failed in this slot: {', '.join(serials)}"
-        return Blamed.DEVICE_OR_SLOT, "always in this slot; not every fault has a serial number"
-    if len(slots) > 1 or len(nodes) > 1:
-        path = " -> ".join(slots if len(slots) > 1 else nodes)
-        return Blamed.DEVICE, f"the faults followed the board: {path}"
-    if not slots:
-        return Blamed.DEVICE, "always this board; its slot is not known"
-    if not all(fault.slot for fault in faults):
-        return Blamed.DEVICE_OR_SLOT, "always this board; not every fault has a slot"
-    return Blamed.DEVICE_OR_SLOT, "always this board in this slot; try it in another one"
-
-
-def _reason_of_node(faults: Sequence[Fault]) -> str:
-    devices = {fault.device_name or fault.device for fault in faults if fault.device}
-    own = sum(not fault.device for fault in faults)
-    of_devices = f"faults of {len(devices)} devices" if len(devices) > 1 else "faults of a device"
-    if not devices:
-        return "faults of the node itself"
-    return f"{own} of the node itself, and {of_devices}" if own else of_devices
 
 
 def _note(fault: Fault) -> FaultNote:
