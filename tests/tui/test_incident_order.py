@@ -8,7 +8,15 @@ from accelwatch.base.errors import ExpressionError
 from accelwatch.fleet.picture.incidents import entity_of, listed, location_of, seconds_of
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.tui.incidents.filters import incident_filter, labels_of
-from accelwatch.tui.views.graphs.incident_graphs import IncidentPast, drawable, reasons
+from accelwatch.tui.state.board import Board
+from accelwatch.tui.theme.appearance import Appearance
+from accelwatch.tui.theme.preferences import Preferences
+from accelwatch.tui.views.graphs.incident_graphs import (
+    IncidentPast,
+    drawable,
+    incident_strip,
+    reasons,
+)
 from support.incidents.incident_documents import (
     everything,
     graphs,
@@ -23,6 +31,21 @@ from support.incidents.incident_documents import (
     storm,
 )
 from support.incidents.incident_samples import incident
+
+
+def title(found: IncidentNow) -> str:
+    """That of the graphs of an incident."""
+    board = Board(Preferences(), Appearance())
+    strip = incident_strip(board, found.incident, IncidentPast(graphs=graphs()), 120, 10)
+    return "".join(text for text, _ in strip[0])
+
+
+def test_graphs_of_an_incident_that_is_over_say_until_when() -> None:
+    closed = msgspec.structs.replace(low_power().incident, closed=over().incident.closed)
+    assert "last 15 min" in title(low_power())
+    text = title(msgspec.structs.replace(low_power(), incident=closed))
+    assert "15 min until 08:00" in text
+    assert "last" not in text
 
 
 def ids(*, sort: str = "worst", descending: bool = True, text: str = "") -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from accelwatch.exposition.display import printable
 from accelwatch.fleet.documents.graphs import IncidentGraphs, QuantityGraph
-from accelwatch.fleet.picture.graph_text import bounds, current, start_of, value_text
+from accelwatch.fleet.picture.graph_text import bounds, clock, current, start_of, value_text
 from accelwatch.schema.timestamps import unix_seconds
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.band_plot import BandPlot, band_rows
@@ -21,8 +21,13 @@ _GAP = 1
 _BETWEEN = 2
 
 
-def band_strip(board: Board, graphs: IncidentGraphs, width: int, height: int) -> list[Line]:
-    """A title, as many graphs as fit, those of the evidence first, and below each where it started."""
+def band_strip(
+    board: Board, graphs: IncidentGraphs, width: int, height: int, *, is_closed: bool = False
+) -> list[Line]:
+    """A title, as many graphs as fit, those of the evidence first, and below each where it started.
+
+    Graphs of an incident that `is_closed` need not end now: their title says when they do.
+    """
     shown = _arranged(graphs)[: min(max((width - 1) // LEAST, 1), len(_ROLES))]
     if not shown or height < 4:
         return []
@@ -31,7 +36,7 @@ def band_strip(board: Board, graphs: IncidentGraphs, width: int, height: int) ->
         _drawn(board, graphs, graph, (each, height - 1), role)
         for graph, role in zip(shown, _ROLES, strict=False)
     ]
-    lines = [_title(board, graphs, width)]
+    lines = [_title(board, graphs, width, is_closed=is_closed)]
     for rows in zip(*drawn, strict=True):
         line: Line = [(" ", "text")]
         for row in rows:
@@ -45,10 +50,12 @@ def _arranged(graphs: IncidentGraphs) -> Sequence[QuantityGraph]:
     return [*main, *(graph for graph in graphs.graphs if graph not in main)]
 
 
-def _title(board: Board, graphs: IncidentGraphs, width: int) -> Line:
+def _title(board: Board, graphs: IncidentGraphs, width: int, *, is_closed: bool) -> Line:
     glyphs = board.paint.glyphs
     band = ":" if glyphs.ascii_only else "░"
-    span = f" last {_span(unix_seconds(graphs.end) - start_of(graphs))} "
+    end = unix_seconds(graphs.end)
+    length = _span(end - start_of(graphs))
+    span = f" {length} until {clock(end)} " if is_closed else f" last {length} "
     name = printable(graphs.line, ascii_only=glyphs.ascii_only)
     left: Line = [(f"{glyphs.rule} ", "rule"), (name, "strong"), (" ", "text")]
     if any(graph.peers for graph in graphs.graphs):

@@ -133,7 +133,8 @@ def incident_strip(
 ) -> list[Line]:
     """A title, as many graphs as fit, and below each a mark where it began."""
     if incident_past.graphs is not None:
-        return band_strip(board, incident_past.graphs, width, height)
+        is_closed = incident.closed is not None
+        return band_strip(board, incident_past.graphs, width, height, is_closed=is_closed)
     paths = drawable(incident, incident_past)[: min(max((width - 1) // _LEAST, 1), len(_ROLES))]
     if not paths or incident_past.past is None or height < 4:
         return []
