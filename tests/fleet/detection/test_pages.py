@@ -151,6 +151,16 @@ def test_of_another_device_the_finding_is_not_shown() -> None:
     ("entity", "text"),
     [
         ("c", "no node 'c' is known here"),
+        (
+            "job:4711",
+            "the detector is explained for a node or a device of it, not for a job; "
+            "`accelwatch why job:4711` names its nodes",
+        ),
+        (
+            "rack:r7",
+            "the detector is explained for a node or a device of it, not for a rack; "
+            "name a node of it, such as n12 or n12/nvidia3",
+        ),
         ("aa", "no node 'aa' is known here; did you mean a?"),
         ("aa/gpu0", "no node 'aa' is known here; did you mean a?"),
         ("a/nvidia9", f"no device 'nvidia9' on 'a'; did you mean {machines.device(0).name}"),

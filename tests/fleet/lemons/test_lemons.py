@@ -166,6 +166,9 @@ def test_it_says_what_is_missing(tmp_path: Path) -> None:
             assert "no journal is kept here" in said
             assert "nothing failed once in 28 days (0 confirmed hardware faults)" in said
         async with agent() as well, hub(well.address) as running:
+            code, _, said = await typed("lemons", "--agent", well.address)
+            assert code != 0
+            assert "no such page: faults are counted by hubs; name one with --hub" in said
             assert (await running.get("/v1/lemons"))["rules"] == 0
             code, out, said = await typed("lemons", "--hub", running.base)
             assert (code, out) == (0, "")

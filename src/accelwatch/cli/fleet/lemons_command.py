@@ -5,7 +5,7 @@ from typing import Annotated
 
 import click
 
-from accelwatch.base.errors import UsageError
+from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.base.exit_codes import OK
 from accelwatch.base.untrusted_text import printable
 from accelwatch.cli.hub_requests import HubFlags, fetch_page
@@ -20,9 +20,18 @@ _HEADER = ["SCORE", "FAULTS", "BLAMED", "WHERE", "SERIAL", "SLOT", "LAST", "WHY"
 _RIGHT = ("SCORE", "FAULTS")
 
 
+class FaultHubFlags(HubFlags, frozen=True, kw_only=True):
+    """Which hub is asked; scripts pass the flags that all such commands have."""
+
+    agent: Annotated[
+        str | None,
+        option("--agent", metavar="URL", help="Refused: hubs count faults, agents do not."),
+    ] = None
+
+
 @command
 def lemons_command(
-    hub: HubFlags,
+    hub: FaultHubFlags,
     least: Annotated[
         int,
         option("--least", metavar="N", help="List what has failed at least N times."),
@@ -35,7 +44,7 @@ def lemons_command(
     """List the devices, slots and nodes with repeated hardware faults in 28 days, worst first."""
     if least < 1:
         raise UsageError("--least: a number of faults, at least 1")
-    document = fetch_page(hub, "/v1/lemons", {"least": str(least)})
+    document = _fetched(hub, least)
     if as_json:
         write_stdout(document)
         raise click.exceptions.Exit(OK)
@@ -43,6 +52,17 @@ def lemons_command(
     _warn(page, least)
     write_stdout("".join(f"{line}\n" for line in _lines(page.lemons, evidence)).encode())
     raise click.exceptions.Exit(OK)
+
+
+def _fetched(hub: HubFlags, least: int) -> bytes:
+    """`LemonsPage` as JSON. Raises AccelwatchError."""
+    try:
+        return fetch_page(hub, "/v1/lemons", {"least": str(least)})
+    except UnmetError as error:
+        if "no such page" not in str(error):
+            raise
+        text = f"{error}: faults are counted by hubs; name one with --hub, or update it"
+        raise UnmetError(text) from error
 
 
 def _warn(page: LemonsPage, least: int) -> None:

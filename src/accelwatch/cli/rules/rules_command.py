@@ -357,7 +357,8 @@ def _explain(
         ),
     ],
     entity: Annotated[
-        str, argument(metavar="ENTITY", help="n12/nvidia3, n12, job:4711 or rack:r7.")
+        str,
+        argument(metavar="ENTITY", help="n12/nvidia3 or n12; of a rule job:4711 or rack:r7 too."),
     ],
     as_json: _Json = False,
 ) -> None:

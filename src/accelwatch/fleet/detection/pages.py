@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from accelwatch.fleet.detection.running import FleetDetector
 
 _MOST_OF_NAME = 100
+# What rules alone are explained for, and what to ask for instead.
+_GROUPS = {
+    "job": "`accelwatch why {}` names its nodes",
+    "rack": "name a node of it, such as n12 or n12/nvidia3",
+}
 _REMEDY = "the pack `detector` does, unless detector.enabled is false"
 
 
@@ -93,6 +98,12 @@ class DetectorPages:
         nodes = self._fleet.nodes
         if entity in nodes:
             return entity, ""
+        kind, colon, _ = entity.partition(":")
+        if colon and kind in _GROUPS:
+            raise UnmetError(
+                f"the detector is explained for a node or a device of it, not for a {kind}; "
+                + _GROUPS[kind].format(entity[:_MOST_OF_NAME])
+            )
         node, slash, name = entity.rpartition("/")
         if not slash or node not in nodes:
             node = node if slash else entity
