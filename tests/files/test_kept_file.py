@@ -226,3 +226,25 @@ def test_a_file_of_more_than_is_ever_written_is_damaged(
     assert bool(damaged_files(tmp_path)) != kept
     told = f"fault=it has {len(WRITTEN)} bytes, more than {most}"
     assert [told in message for message in caplog.messages] == [True] * (not kept)
+
+
+def test_of_what_is_made_anew_the_newest_copies_are_kept(tmp_path: Path) -> None:
+    file = KeptFile(tmp_path / "sums.json", DECODE, LOSS, most_aside=2)
+    other = tmp_path / "sums.json.damaged.gz"
+    other.touch()
+    for number in range(5):
+        file.path.write_bytes(b"damage %d" % number)
+        # File systems may have the same time for all of them.
+        os.utime(file.path, (number, number))
+        assert file.load() is None
+        assert file.problem == ""
+    copies = {path.read_bytes() for path in damaged_files(tmp_path)}
+    assert copies == {b"damage 3", b"damage 4"}
+    assert other.exists()
+
+
+def test_of_all_else_every_copy_is_kept(tmp_path: Path) -> None:
+    for _ in range(5):
+        file_in(tmp_path).path.write_bytes(b"damage")
+        assert file_in(tmp_path).load() is None
+    assert len(damaged_files(tmp_path)) == 5

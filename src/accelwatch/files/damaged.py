@@ -1,6 +1,7 @@
 """State files that cannot be read are set aside beside their place and stay there until a person looks.
 
-An emptied file, one that holds something else and one of another version are lost alike.
+What is made anew anyway is set aside a few times only, so that its copies do not fill the disk. An
+emptied file, one that holds something else and one of another version are lost alike.
 """
 
 import contextlib
@@ -17,16 +18,27 @@ _SET_ASIDE = re.compile(r".+\.damaged(-\d+)?")
 _MOST = 1000
 
 
-def set_aside(path: Path, companions: Iterable[str] = ("",)) -> Path:
+def set_aside(path: Path, companions: Iterable[str] = ("",), *, most: int | None = None) -> Path:
     """Move a file out of the way of the one that is begun anew; where it is then. Raises OSError.
 
-    `companions` are endings of files that go with it, as SQLite's. What was set aside before stays.
+    `companions` are endings of files that go with it, as SQLite's. What was set aside before stays,
+    but for the oldest where there are `most` of them then.
     """
+    if most is not None:
+        for old in _newest_first(path)[most - 1 :]:
+            old.unlink(missing_ok=True)
     aside = _free_name(path)
     for suffix in companions:
         with contextlib.suppress(FileNotFoundError):
             Path(f"{path}{suffix}").replace(f"{aside}{suffix}")
     return aside
+
+
+def _newest_first(path: Path) -> list[Path]:
+    """The copies of a file that were set aside, by the time at which they were written."""
+    pattern = re.compile(re.escape(path.name + SUFFIX) + r"(-\d+)?")
+    copies = [other for other in path.parent.iterdir() if pattern.fullmatch(other.name)]
+    return sorted(copies, key=lambda copy: copy.lstat().st_mtime, reverse=True)
 
 
 def _free_name(path: Path) -> Path:

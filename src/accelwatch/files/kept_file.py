@@ -46,6 +46,7 @@ class KeptFile(Generic[T]):
         leave_damaged: bool = False,
         durable: bool = True,
         most_bytes: int | None = None,
+        most_aside: int | None = None,
         write: Write | None = None,
     ) -> None:
         """`decode` raises MsgspecError, WireError or ValueError for anything but a whole document.
@@ -53,7 +54,8 @@ class KeptFile(Generic[T]):
         `loss` is what a lost file means, as people read it: "event counters start at 0". With
         `leave_damaged` a person decides what becomes of a damaged file, else it is set aside.
         `durable`: what is written outlives a power cut. A file of more than `most_bytes` is a damaged
-        one. `write` takes the place of the disk in tests.
+        one. Of what is set aside the newest `most_aside` copies are kept, else all. `write` takes the
+        place of the disk in tests.
         """
         self.path = path
         self.problem = ""
@@ -62,6 +64,7 @@ class KeptFile(Generic[T]):
         self._leave_damaged = leave_damaged
         self._durable = durable
         self._most_bytes = most_bytes
+        self._most_aside = most_aside
         self._write = write or functools.partial(replace_file, mode=PRIVATE, durable=durable)
         self._complaint = ""
 
@@ -127,7 +130,7 @@ class KeptFile(Generic[T]):
             self._leave(fault)
             return
         try:
-            aside = set_aside(self.path)
+            aside = set_aside(self.path, most=self._most_aside)
         except OSError as error:
             self._leave(f"{fault}, and it cannot be set aside: {error.strerror or error}")
             return
