@@ -122,3 +122,14 @@ def test_a_silence_of_all_parts_takes_none_out() -> None:
         folded(made, [math.nan], [math.nan])
     assert math.isnan(folded(made, [11.0], [math.nan])[0])
     assert folded(made, [11.0], [21.0]) == [32.0]
+
+
+def test_a_sum_that_leaves_out_what_came_later_is_shifted() -> None:
+    made = counter()
+    assert made.shifted(2).tolist() == [False, False]
+    folded(made, [10.0, 10.0])
+    made.extend([("x", "a"), ("x", "b")])
+    folded(made, [10.0, 10.0], [math.nan, 20.0])
+    assert made.shifted(3).tolist() == [False, True, False]
+    made.forget(np.array([True, True]))
+    assert made.shifted(2).tolist() == [False, False]

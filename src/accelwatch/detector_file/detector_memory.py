@@ -25,7 +25,7 @@ import numpy as np
 from accelwatch.detection.arrays import Bools
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.frame import Frame, Names
-from accelwatch.detection.saving.past import Past, arrays_of, documents_of, named
+from accelwatch.detection.saving.past import Past, arrays_of, documents_of, named, without_counters
 from accelwatch.detection.saving.snapshot import (
     MOST_BYTES,
     Refusal,
@@ -52,6 +52,9 @@ AWAITED_S = 600.0
 OLDEST_S = 7 * 86400.0
 # A clock that is set is set by seconds; more says that times of the past cannot be compared with now.
 _AHEAD_S = 60.0
+# Snapshots that are set aside. Each upgrade that changes signals leaves one, of up to MOST_BYTES, whose
+# content is learned anew within days: one is to look at, the others say whether that goes on.
+MOST_ASIDE = 3
 _LOSS = "the detector learns anew what is usual"
 _IDENTITIES = "identities"
 
@@ -61,6 +64,10 @@ class HasRows(Protocol):
 
     def identities(self) -> RowIdentities:
         """Who stands in the rows of the newest frame."""
+        ...
+
+    def shifted(self) -> Bools:
+        """bool[signals, rows of nodes]: sums that only these frames can go on with."""
         ...
 
     def restore(self, saved: RowIdentities) -> None:
@@ -93,7 +100,9 @@ class DetectorMemory:
     def __init__(self, path: Path | None) -> None:
         self._file: KeptFile[_Saved] | None = None
         if path is not None:
-            self._file = KeptFile(path, _decoded, _LOSS, most_bytes=MOST_BYTES)
+            self._file = KeptFile(
+                path, _decoded, _LOSS, most_bytes=MOST_BYTES, most_aside=MOST_ASIDE
+            )
         self._has_loaded = False
         self._saved: _Saved | None = None
         self._pending: _Pending | None = None
@@ -160,7 +169,8 @@ class DetectorMemory:
             for name, document in documents_of(detector).items()
         }
         documents[_IDENTITIES] = frames.identities().to_bytes()
-        snapshot = Snapshot(detector.rows.now, documents, named(arrays_of(detector)))
+        arrays = without_counters(named(arrays_of(detector)), frames.shifted())
+        snapshot = Snapshot(detector.rows.now, documents, arrays)
         try:
             chunks = segments(snapshot, _digest())
         except ValueError as error:
@@ -192,7 +202,7 @@ class DetectorMemory:
         assert self._file is not None
         path = self._file.path
         try:
-            aside: Path | str = set_aside(path)
+            aside: Path | str = set_aside(path, most=MOST_ASIDE)
         except OSError as error:
             aside = f"not set aside: {error.strerror or error}"
         logger.warning("%s path=%s fault=%s kept=%s", _LOSS, path, fault, aside)

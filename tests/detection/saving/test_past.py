@@ -12,8 +12,9 @@ from accelwatch.detection.baselines.state_arrays import Moves
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.findings.finding import Finding
 from accelwatch.detection.frame import Frame
+from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from support.detection.restarts import Numbering, read, saved
-from support.detection.simulated import Fleet
+from support.detection.simulated import INTERRUPTS, Fleet, node_at
 
 # Baselines of 70 minutes.
 LEARNED = 140
@@ -268,3 +269,39 @@ def test_the_findings_of_a_node_that_does_not_come_end() -> None:
     read(saved(detector)).restore(after, frame, nobody, frozenset())
     (ended,) = after.detect(frame)
     assert (ended.node, ended.cleared) == ("node0", frame.now)
+
+
+def test_an_exporter_that_repeats_itself_is_noticed_by_the_next_process() -> None:
+    detector, fleet = learned()
+    last = fleet.frame()
+    detector.detect(last)
+    again = fleet.frame()
+    rows = again.node_of == 1
+    again.devices[:, rows] = last.devices[:, rows]
+    after = restarted(detector, again, straight())
+    after.detect(again)
+    assert after.tick is not None
+    assert after.tick.repeated is not None
+    assert after.tick.repeated.tolist() == [False, True, False, False]
+
+
+def test_a_counter_that_only_the_frames_of_before_can_go_on_with_begins_anew() -> None:
+    detector, fleet = learned()
+    counter = node_at(INTERRUPTS)
+    shifted = np.zeros((len(NODE_SIGNALS), NODES), dtype=np.bool_)
+    shifted[counter, 2] = True
+    past = read(saved(detector, shifted))
+    after = Detector()
+    unknown = []
+    for _ in range(2):
+        frame = fleet.frame()
+        # What was left out of the sum before is in it now: as many counts as in three years.
+        frame.nodes[counter, 2] += 1e12
+        if after.tick is None:
+            moves = straight().moves(past.devices, past.nodes)
+            past.restore(after, frame, moves, frozenset())
+        after.detect(frame)
+        assert after.tick is not None
+        unknown.append(np.isnan(after.tick.node_increase[counter]).tolist())
+    assert unknown == [[False, False, True, False], [False] * 4]
+    assert not after.findings

@@ -91,9 +91,9 @@ def test_other_signals_are_refused() -> None:
 
 
 def test_another_version_is_refused() -> None:
-    read = from_bytes(resealed(DATA[:8] + struct.pack("<I", 2) + DATA[12:-32]), DIGEST)
+    read = from_bytes(resealed(DATA[:8] + struct.pack("<I", 3) + DATA[12:-32]), DIGEST)
 
-    assert read == Refusal(RefusalReason.OTHER_VERSION, "it has version 2, not 1")
+    assert read == Refusal(RefusalReason.OTHER_VERSION, "it has version 3, not 2")
 
 
 @pytest.mark.parametrize(

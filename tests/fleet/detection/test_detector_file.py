@@ -74,7 +74,7 @@ def flipped(data: bytes, share: float) -> bytes:
         (lambda data: flipped(data, 0.2), "checksum does not fit"),
         (lambda data: flipped(data, 0.6), "checksum does not fit"),
         (lambda data: flipped(data, 1.0), "checksum does not fit"),
-        (lambda data: data[:8] + struct.pack("<I", 7) + data[12:], "it has version 7, not 1"),
+        (lambda data: data[:8] + struct.pack("<I", 7) + data[12:], "it has version 7, not 2"),
         (lambda data: to_bytes(parsed(data), "0" * 64), "written with other signals"),
         (lambda data: without(data, "rows"), "it has no 'rows'"),
         (lambda data: without(data, "findings"), "it has no 'findings'"),

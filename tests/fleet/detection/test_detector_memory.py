@@ -10,9 +10,11 @@ from accelwatch.detection.findings.finding import Finding
 from accelwatch.detector_file.detector_memory import (
     AWAITED_S,
     FILE,
+    MOST_ASIDE,
     SAVED_EVERY_S,
     DetectorMemory,
 )
+from accelwatch.files.damaged import damaged_files
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import DeviceView
 from support.fleet.detector_process import (
@@ -28,6 +30,13 @@ from support.fleet.detector_process import (
     written,
 )
 from support.machines import composed as machines
+
+
+def test_snapshots_that_cannot_be_used_do_not_pile_up(tmp_path: Path) -> None:
+    for number in range(MOST_ASIDE + 3):
+        (tmp_path / FILE).write_bytes(b"of another version %d" % number)
+        DetectorMemory(tmp_path / FILE).load()
+    assert len(damaged_files(tmp_path)) == MOST_ASIDE
 
 
 @pytest.mark.parametrize("gap_s", [0.0, 3600.0])

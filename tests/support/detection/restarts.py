@@ -5,13 +5,19 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from accelwatch.detection.arrays import Indices
+from accelwatch.detection.arrays import Bools, Indices
 from accelwatch.detection.baselines.state_arrays import Moves, StateArrays, move
 from accelwatch.detection.channels.channel_set import Channels
 from accelwatch.detection.channels.components.memory import ChannelState
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.frame import Frame, Names
-from accelwatch.detection.saving.past import Past, arrays_of, documents_of, named
+from accelwatch.detection.saving.past import (
+    Past,
+    arrays_of,
+    documents_of,
+    named,
+    without_counters,
+)
 from accelwatch.detection.saving.snapshot import Snapshot, digest_of, from_bytes, to_bytes
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
@@ -28,12 +34,15 @@ def restore(state: StateArrays, other: Channels | ChannelState, rows: tuple[int,
     other.restore(state.other, moves)
 
 
-def saved(detector: Detector) -> bytes:
-    """What a detector knows, as in a file."""
+def saved(detector: Detector, shifted: Bools | None = None) -> bytes:
+    """What a detector knows, as in a file; `shifted` sums begin anew."""
+    arrays = named(arrays_of(detector))
+    if shifted is not None:
+        arrays = without_counters(arrays, shifted)
     documents = {
         name: msgspec.msgpack.encode(document) for name, document in documents_of(detector).items()
     }
-    return to_bytes(Snapshot(detector.rows.now, documents, named(arrays_of(detector))), DIGEST)
+    return to_bytes(Snapshot(detector.rows.now, documents, arrays), DIGEST)
 
 
 def read(data: bytes) -> Past:

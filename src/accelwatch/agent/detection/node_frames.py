@@ -8,7 +8,7 @@ import numpy as np
 from accelwatch.agent.detection.device_rows import DeviceRows
 from accelwatch.agent.rules.new_events import NewEvents
 from accelwatch.agent.rules.snapshot_lookups import lookups_of, owner_names
-from accelwatch.detection.arrays import Codes, Floats, Indices
+from accelwatch.detection.arrays import Bools, Codes, Floats, Indices
 from accelwatch.detection.device_states import DEVICE_STATES
 from accelwatch.detection.frame import DeviceState, Frame, FrameEvent, Names, NodeState
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
@@ -100,6 +100,10 @@ class NodeFrames:
             np.array(uuid, dtype=object),
             np.array(serial, dtype=object),
         )
+
+    def shifted(self) -> Bools:
+        """bool[signals, 1]: sums that only these frames can go on with."""
+        return np.array([signal.shifted(1) for signal in self._nodes], dtype=np.bool_)
 
     def restore(self, saved: RowIdentities) -> None:
         """What devices in these rows said before a restart, as far as they are silent now."""

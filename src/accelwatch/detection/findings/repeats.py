@@ -59,13 +59,19 @@ def repeated(before: RepeatState, frame: Frame) -> tuple[RepeatState, Bools, Boo
     digest: Floats = np.array(
         [np.bincount(frame.node_of, each, minlength=count) for each in rows], dtype=np.float64
     )
-    devices, of_devices = _after(_fitted(before.devices, count), digest, sampled)
+    before = fitted(before, count)
+    devices, of_devices = _after(before.devices, digest, sampled)
     nodes, of_nodes = _after(
-        _fitted(before.nodes, count),
+        before.nodes,
         _digest(NODE_LAYOUT, frame.nodes, _WEIGHTS_OF_NODES),
         frame.node_sampled,
     )
     return RepeatState(devices, nodes), of_devices, of_nodes
+
+
+def fitted(state: RepeatState, nodes: int) -> RepeatState:
+    """With as many nodes."""
+    return RepeatState(_fitted(state.devices, nodes), _fitted(state.nodes, nodes))
 
 
 def _after(before: Pages, digest: Floats, sampled: Floats) -> tuple[Pages, Bools]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Set
 import msgspec
 import numpy as np
 
+from accelwatch.detection.arrays import Bools
 from accelwatch.detection.baselines.state_arrays import Array, Arrays, Moves, StateArrays, move
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.frame import Frame
@@ -18,12 +19,15 @@ from accelwatch.detection.saving import conclusions, row_past
 from accelwatch.detection.saving.conclusions import Findings
 from accelwatch.detection.saving.row_past import RowDocument
 from accelwatch.detection.saving.snapshot import Snapshot
+from accelwatch.detection.signals.layout import NODE_LAYOUT
 
 # The documents of a detector.
 ROWS, FINDINGS = "rows", "findings"
 # Since when something lasts, and for how many ticks. Over a time in which nobody looked it is not known
 # whether it has lasted.
 _LASTING = frozenset({"since", "calm_since", "ticks"})
+# What a counter of a node had counted, and when it was read.
+_OF_COUNTERS = ("nodes/passes.rows.raw", "nodes/passes.rows.read_at")
 # As long as a sample stands for what is now.
 _INTERVALS = 3.0
 
@@ -57,6 +61,23 @@ def named(state: StateArrays) -> Arrays:
         for kind, arrays in state._asdict().items()
         for name, array in arrays.items()
     }
+
+
+def without_counters(arrays: Arrays, nodes: Bools) -> Arrays:
+    """The arrays as a snapshot has them, without what some counters of nodes had counted.
+
+    `nodes` is bool[signals, M]. Such a counter begins anew after a restart, as one that was never read.
+    """
+    counters = nodes[NODE_LAYOUT.counters]
+    if not counters.any():
+        return arrays
+    without = {}
+    for name in _OF_COUNTERS:
+        saved = arrays[name]
+        width = min(saved.shape[1], counters.shape[1])
+        without[name] = saved.copy()
+        without[name][:, :width][counters[:, :width]] = np.nan
+    return {**arrays, **without}
 
 
 class Past:

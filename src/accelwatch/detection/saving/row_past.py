@@ -14,6 +14,7 @@ from accelwatch.detection.baselines.state import (
     StageState,
 )
 from accelwatch.detection.baselines.state_arrays import Array, Moves, StateArrays
+from accelwatch.detection.findings import repeats
 from accelwatch.detection.frame import Frame
 
 
@@ -33,7 +34,7 @@ def document_of(state: DetectorState) -> RowDocument:
 
 
 def arrays_of(state: DetectorState) -> StateArrays:
-    """The arrays of rows, groups and stages."""
+    """The arrays of rows, groups, stages and of pages that repeat."""
     stages = state.stages
     devices, nodes = (
         {f"rows.{name}": array for name, array in level.rows._asdict().items()}
@@ -45,6 +46,8 @@ def arrays_of(state: DetectorState) -> StateArrays:
         "stages.times": stages.times,
     }
     devices["stages.working"] = stages.working
+    for kind, pages in state.repeats._asdict().items():
+        nodes |= {f"repeats.{kind}.{name}": array for name, array in pages._asdict().items()}
     other: dict[str, Array] = {
         "now": np.array([state.now]),
         "stages.next_at": np.array([stages.next_at]),
@@ -56,9 +59,10 @@ def arrays_of(state: DetectorState) -> StateArrays:
 
 
 def fit(state: DetectorState, frame: Frame) -> None:
-    """Have the rows of a frame, also of stages."""
+    """Have the rows of a frame, also of stages and of pages that repeat."""
     state.fit(frame)
     _fit_stages(state.stages, len(frame.node_of), len(frame.node_state))
+    state.repeats = repeats.fitted(state.repeats, len(frame.node_state))
 
 
 def restore(

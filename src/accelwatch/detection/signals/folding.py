@@ -60,6 +60,16 @@ class FoldedSignal:
         self._missed[:, at[at < self._missed.shape[1]]] = 0
         self._before[at[at < len(self._before)]] = 0.0
 
+    def shifted(self, size: int) -> Bools:
+        """bool[size]: rows whose sum leaves out what a part had counted before it came.
+
+        Only this object knows how much that is: another one would see it as so many counts at once.
+        """
+        shifted = np.zeros(size, dtype=np.bool_)
+        width = min(size, len(self._before))
+        shifted[:width] = self._before[:width] != 0.0
+        return shifted
+
     def folded(self, values: Sequence[Floats], size: int) -> Floats:
         """Its value, float64[rows], of those of its sources; NaN where it is not known."""
         if not values:

@@ -130,6 +130,11 @@ class Frames:
             serial,
         )
 
+    def shifted(self) -> Bools:
+        """bool[signals, nodes]: sums that only these frames can go on with."""
+        count = len(self._names.nodes)
+        return np.array([signal.shifted(count) for signal in self._nodes], dtype=np.bool_)
+
     def restore(self, saved: RowIdentities) -> None:
         """What nodes and devices in these rows said before a restart, as far as they are silent now.
 
