@@ -180,7 +180,7 @@ def backtest_argv(replaying: Replaying, archive: "ReplayedArchive") -> list[str]
     """
     if replaying.no_backtest or replaying.incidents is not None:
         return []
-    from accelwatch.alerting.rules.loading.rule_files import pack_names
+    from accelwatch.alerting.rules.loading.pack_files import pack_names
     from accelwatch.cli.fleet.fleet_backtest import BacktestRequest
     from accelwatch.cli.rules.rules_command import load_rules
 

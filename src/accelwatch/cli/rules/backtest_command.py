@@ -296,7 +296,7 @@ def backtest_command(
     as_json: Annotated[bool, option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Evaluate rules over recorded time, by the same engine as live."""
-    from accelwatch.alerting.rules.loading.rule_files import pack_names
+    from accelwatch.alerting.rules.loading.pack_files import pack_names
 
     shipped = set(pack_names())
     names = [*(named or ()), *(files or ())]

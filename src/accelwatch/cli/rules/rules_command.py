@@ -30,12 +30,12 @@ _DETECTOR = "detector"
 
 def load_rules(files: list[Path] | None, packs: list[str] | None) -> Any:
     """The rules of files and packs; without either all packs. Raises ConfigError."""
-    from accelwatch.alerting.rules.loading.rule_files import (
-        load,
+    from accelwatch.alerting.rules.loading.pack_files import (
         pack_file,
         pack_names,
         refuse_empty_folders,
     )
+    from accelwatch.alerting.rules.loading.rule_files import load
 
     refuse_empty_folders(files or [])
     names = packs or ([] if files else pack_names())

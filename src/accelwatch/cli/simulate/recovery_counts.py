@@ -106,7 +106,7 @@ def _observed(incident: "IncidentDocument", by_id: "Mapping[str, IncidentDocumen
 def of_archive(folder: Path) -> Rates:
     """By what the shipped packs find in an archive."""
     from accelwatch.alerting.incidents.grouping.levels import ALERT
-    from accelwatch.alerting.rules.loading.rule_files import pack_names
+    from accelwatch.alerting.rules.loading.pack_files import pack_names
     from accelwatch.archive.history.reading.reader import Archive
     from accelwatch.archive.history.summary import summary
     from accelwatch.cli.past.history_command import need_pyarrow
