@@ -100,7 +100,7 @@ def _rules(chosen: Chosen) -> "tuple[dict[str, Rule], str]":
     Raises ConfigError, UnmetError for one that is not there.
     """
     from accelwatch.base.errors import UnmetError
-    from accelwatch.cli.rules.rules_command import load_rules
+    from accelwatch.cli.rules.rule_loading import load_rules
     from accelwatch.schema.metrics import nearest
 
     rules = load_rules(list(chosen.files), list(chosen.packs))

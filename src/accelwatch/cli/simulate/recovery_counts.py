@@ -111,7 +111,7 @@ def of_archive(folder: Path) -> Rates:
     from accelwatch.archive.history.summary import summary
     from accelwatch.cli.past.history_command import need_pyarrow
     from accelwatch.cli.progress import progress, recorded_time
-    from accelwatch.cli.rules.rules_command import load_rules
+    from accelwatch.cli.rules.rule_loading import load_rules
     from accelwatch.fleet.backtest.incidents import Backtest
     from accelwatch.fleet.backtest.run import final_lines
 
