@@ -24,11 +24,13 @@ from accelwatch.backendai.client import BackendAiClient
 from accelwatch.backendai.releases import ManagerRelease
 from accelwatch.backendai.server import server_of
 from accelwatch.plugins.options import checked
+from accelwatch_backendai.api.specifications import Specifications
 from accelwatch_backendai.observer import Observer
 from accelwatch_backendai.options import BackendAiOptions
 from accelwatch_backendai.performing import Performer
 from accelwatch_backendai.permissions import Permissions, complaints_of
 from accelwatch_backendai.quarantines import Quarantines
+from accelwatch_backendai.readings.previews import drain_preview
 from accelwatch_backendai.recovering import recovered
 from accelwatch_backendai.rows import Access
 from accelwatch_backendai.scene import scene_of
@@ -42,17 +44,19 @@ class BackendAiAction:
         """Raises ConfigError."""
         self._options = options = checked(context.options, BackendAiOptions)
         self._client = client = BackendAiClient(server_of(options.server), clock=context.clock)
+        release = ManagerRelease(client, context.clock)
         self._access = access = Access(
             name=context.name,
             options=options,
             clock=context.clock,
             client=client,
-            release=ManagerRelease(client, context.clock),
+            release=release,
             quarantines=Quarantines(),
             power=PowerSwitch(
                 options.power_off, options.power_state, options.power_timeout_s, context.clock
             ),
             checkpoints=CheckpointSearch(),
+            specifications=Specifications(client, release, options.specifications),
         )
         self._observer = Observer(access, READINGS)
         self._performer = Performer(access, EFFECTS)
@@ -128,6 +132,10 @@ class BackendAiAction:
         """What has become of a step whose end nobody saw. Pure."""
         effect = EFFECTS.get(started_step.step.kind)
         return recovered(started_step, effect, scene_of(observed, self._options))
+
+    async def preview(self, node: str, device: str) -> Sequence[str]:  # noqa: ARG002  agents are whole
+        """What would become of an agent's sessions. Raises ActionUnavailableError."""
+        return await drain_preview(self._access, node)
 
     def release_command(self, node: str) -> str:
         """The command that gives an agent back, as a superadmin types it."""

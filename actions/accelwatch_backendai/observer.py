@@ -6,13 +6,16 @@ from accelwatch.action.intent import Intent, IntentKind, OwnerAnnotation
 from accelwatch.action.observed import HoldState, NodeObservation, Observed
 from accelwatch_backendai.answers import unavailable_if_unread
 from accelwatch_backendai.api.agents import Agent, all_agents
+from accelwatch_backendai.api.sessions import live_sessions
 from accelwatch_backendai.quarantines import hold_state
 from accelwatch_backendai.reader import read_agent
 from accelwatch_backendai.rows import Access, Read
 from accelwatch_backendai.scene import AGENT, ANNOTATION, text_of
+from accelwatch_backendai.sessions.node_jobs import NodeJobs, jobs_by_agent
 
 # Whether the agent's daemon answers the manager; of one that restarts it does not say.
 _ANSWERING: Mapping[str, bool] = {"ALIVE": True, "LOST": False, "TERMINATED": False}
+_NO_JOBS = NodeJobs()
 UNSCHEDULABLE = "unschedulable"
 
 
@@ -24,12 +27,20 @@ class Observer:
         self._readings = readings
 
     async def observe_all(self) -> Sequence[NodeObservation]:
-        """All agents. Raises ActionUnavailableError."""
+        """All agents, and the jobs on them. Raises ActionUnavailableError."""
         before = self._access.quarantines.all()
         with unavailable_if_unread():
             agents = await all_agents(self._access.client)
+            sessions = await live_sessions(self._access.client)
+        jobs = jobs_by_agent(
+            self._access.name, [row.session for row in sessions], self._access.options.sessions
+        )
         return [
-            observed_node(agent, self._annotation(agent.id, before.get(agent.id)))
+            observed_node(
+                agent,
+                self._annotation(agent.id, before.get(agent.id)),
+                jobs.get(agent.id, _NO_JOBS),
+            )
             for agent in agents
         ]
 
@@ -60,7 +71,9 @@ class Observer:
         return self._access.quarantines.get(agent) or before
 
 
-def observed_node(agent: Agent, annotation: OwnerAnnotation | None) -> NodeObservation:
+def observed_node(
+    agent: Agent, annotation: OwnerAnnotation | None, jobs: NodeJobs = _NO_JOBS
+) -> NodeObservation:
     """An agent, in the words of the contract."""
     state = hold_state(agent, annotation)
     return NodeObservation(
@@ -70,6 +83,9 @@ def observed_node(agent: Agent, annotation: OwnerAnnotation | None) -> NodeObser
         annotation=annotation if state is HoldState.OURS else None,
         reason="" if agent.schedulable else UNSCHEDULABLE,
         address=agent.address,
+        jobs=jobs.jobs,
+        restartable=jobs.restartable,
+        owners=jobs.owners,
         pools=(agent.resource_group,) if agent.resource_group else (),
         incarnation=agent.first_contact,
     )

@@ -6,11 +6,13 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from accelwatch.action import checkpoint_options
 from accelwatch.action.checkpoint_options import CheckpointOptions
 from accelwatch.action.power_switch import check_power
 from accelwatch.backendai.server import ServerOptions
 from accelwatch.base.errors import ConfigError
+from accelwatch_backendai import checkpoint_patterns
+from accelwatch_backendai.session_rules import SessionRule
+from accelwatch_backendai.specification_rules import SpecificationRule
 
 _Argv = Annotated[list[str], Meta(max_length=64)]
 # Names of resource groups: VARCHAR(64) of the manager's table.
@@ -31,6 +33,13 @@ class BackendAiOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     server: ServerOptions
     # By the name of a resource group.
     groups: dict[_Group, GroupOptions] = {}
+    # What becomes of the sessions of an agent that is taken out; the first rule that one fits counts.
+    # Without one, batch sessions are moved and all others are left to their users.
+    sessions: list[SessionRule] = []
+    # How sessions are created anew, as far as the manager does not show it; the first that fits counts.
+    specifications: list[SpecificationRule] = []
+    # Seconds after which a session with a lost agent is ended by force, once its node is fenced.
+    force_after_s: Annotated[float, Meta(ge=0.0, le=86400.0)] = 60.0
     # Where the newest checkpoint of a session is looked for.
     checkpoints: CheckpointOptions | None = None
     # Command that powers a node off; `{node}` stands for the id of its agent.
@@ -40,7 +49,7 @@ class BackendAiOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     power_timeout_s: Annotated[float, Meta(gt=0.0, le=600.0)] = 60.0
 
     def __post_init__(self) -> None:
-        checkpoint_options.check(self.checkpoints)
+        checkpoint_patterns.check(self.checkpoints)
         for name, group in self.groups.items():
             if group.spares in self.groups:
                 raise ConfigError(

@@ -20,6 +20,7 @@ from accelwatch.action_kit.power import PowerSwitch
 from accelwatch.backendai.client import BackendAiClient
 from accelwatch.backendai.releases import ManagerRelease
 from accelwatch.base.clock import Clock
+from accelwatch_backendai.api.specifications import Specifications
 from accelwatch_backendai.options import BackendAiOptions
 from accelwatch_backendai.quarantines import Quarantines
 from accelwatch_backendai.scene import Scene
@@ -37,6 +38,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     quarantines: Quarantines
     power: PowerSwitch
     checkpoints: CheckpointSearch
+    specifications: Specifications
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):

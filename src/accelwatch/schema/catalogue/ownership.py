@@ -126,7 +126,6 @@ METRICS: tuple[Metric, ...] = (
             "user",
             "account",
             "queue",
-            "job_name",
         ),
         source=MetricSource.IDENTITY,
     ),

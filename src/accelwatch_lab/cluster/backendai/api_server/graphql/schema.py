@@ -87,12 +87,14 @@ type ComputeSession {
   group_name: String
   user_id: UUID
   user_email: String
+  full_name: String
   access_key: String
   agent_ids: [String]
   agents: [String]
   scaling_group: String
   status: String
   status_changed: DateTime
+  status_history: JSONString
   status_info: String
   status_data: JSONString
   created_at: DateTime
@@ -126,7 +128,10 @@ type ComputeContainer {
   cluster_hostname: String
   local_rank: Int
   image: String
+  architecture: String
   occupied_slots: JSONString
+  resource_opts: JSONString
+  preopen_ports: [Int]
   created_at: DateTime
   starts_at: DateTime
   terminated_at: DateTime

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from accelwatch_lab.cluster.backendai.api_server.accounts import Keypair
+from accelwatch_lab.cluster.backendai.api_server.clock import text_of
 
 CLOSED = frozenset({"TERMINATED", "CANCELLED", "ERROR"})
 # They hold their agents' slots.
@@ -69,6 +70,8 @@ class Session(msgspec.Struct, kw_only=True):
     status_info: str | None = None
     status_data: Any = None
     status_changed: float
+    # When it came to each of its statuses.
+    history: dict[str, str | None] = msgspec.field(default_factory=dict)
     result: str = "UNDEFINED"
     scheduled_at: float | None = None
     starts_at: float | None = None
@@ -89,6 +92,7 @@ class Session(msgspec.Struct, kw_only=True):
     def become(self, status: str, at: float, info: str | None = None) -> None:
         """Go to a status, with all kernels."""
         self.status, self.status_changed = status, at
+        self.history[status] = text_of(at)
         if info is not None:
             self.status_info = info
         for kernel in self.kernels:

@@ -1,0 +1,38 @@
+"""The step of a fence: the site's command takes a node's power."""
+
+from collections.abc import Mapping
+
+from accelwatch.action.observed import HoldState
+from accelwatch.action.step import Committed, Report, Step
+from accelwatch.api_client.errors import WithdrawnError
+from accelwatch_backendai.answers import ChangedError, unavailable_if_unread
+from accelwatch_backendai.api.agents import agent_by_id
+from accelwatch_backendai.quarantines import hold_state
+from accelwatch_backendai.rows import Access, Effect
+from accelwatch_backendai.scene import Scene
+from accelwatch_backendai.sessions import steps
+from accelwatch_backendai.sessions.job_view import is_off
+
+
+async def _power_off(access: Access, step: Step, operation: Committed) -> Report:
+    name = step.arguments["node"]
+    with unavailable_if_unread():
+        agent = await agent_by_id(access.client, name)
+    if agent is None or hold_state(agent, access.quarantines.get(name)) is not HoldState.OURS:
+        raise ChangedError(f"{name} is not held by us any more")
+    if agent.alive:
+        raise ChangedError(f"{name} answers again")
+    if why := operation.withdrawn():
+        raise WithdrawnError(why)
+    return await access.power.turn_off(name)
+
+
+def _is_off(step: Step, scene: Scene) -> bool | None:
+    return is_off(scene, step.arguments["node"])
+
+
+POWER_EFFECTS: Mapping[str, Effect] = {
+    steps.POWER_OFF: Effect(
+        kind=steps.KINDS[steps.POWER_OFF], perform=_power_off, is_observed=_is_off
+    ),
+}

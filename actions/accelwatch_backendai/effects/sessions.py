@@ -1,0 +1,184 @@
+"""Steps that end a session, and create one in its place.
+
+A session has one successor at most. Its tag, made of the ids of the first session and of the one before,
+is looked for before each try; its name, which stays its user's, lets no second one run beside it. What
+was sent and not answered is waited for; a manager refuses what arrives 15 minutes after it was signed.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from accelwatch.action.step import Committed, Recovery, Report, ReportStatus, StartedStep, Step
+from accelwatch.backendai.client import decoded
+from accelwatch.backendai.errors import BackendAiError
+from accelwatch_backendai.answers import DONE, ChangedError, unavailable_if_unread
+from accelwatch_backendai.api.sessions import OwnedSession, session_by_id, sessions_named
+from accelwatch_backendai.rows import Access, Effect
+from accelwatch_backendai.scene import Scene
+from accelwatch_backendai.sessions import steps
+from accelwatch_backendai.sessions.job_view import SESSIONS, sessions_in
+from accelwatch_backendai.sessions.states import is_finished
+
+_NOT_DONE = (ReportStatus.REFUSED, ReportStatus.RETRY, ReportStatus.NOT_STARTED)
+_TERMINATING = "TERMINATING"
+# Where two requests for one name race, the database lets one of them through (26.9; 500 in 26.1).
+_RACE = 409
+
+
+class _Terminated(msgspec.Struct, frozen=True):
+    stats: dict[str, object] = {}
+
+
+class _Created(msgspec.Struct, frozen=True):
+    session_id: str = msgspec.field(name="sessionId", default="")
+    # False where an older session of the name was given instead.
+    created: bool = False
+
+
+async def _session(access: Access, session: str) -> OwnedSession:
+    """Read now. Raises ChangedError, ActionUnavailableError."""
+    with unavailable_if_unread():
+        owned = await session_by_id(access.client, session)
+    if owned is None:
+        raise ChangedError(f"Backend.AI knows no session {session} any more")
+    return owned
+
+
+async def _end(access: Access, step: Step, operation: Committed) -> Report:
+    forced = step.arguments.get("forced", "")
+    for agent in filter(None, step.arguments.get("off", "").split(",")):
+        # The proof is read again: the node may have been powered on since it was proposed.
+        if not await access.power.is_off(agent):
+            raise ChangedError(f"{agent} is not known to be off any more")
+    owned = await _session(access, step.arguments["session"])
+    if is_finished(owned.session.status):
+        raise ChangedError(f"session {owned.session.id} has ended without us")
+    if owned.session.status == _TERMINATING and not forced:
+        raise ChangedError(f"session {owned.session.id} is terminating without us")
+    query = {"owner_access_key": owned.owner, **({"forced": "true"} if forced else {})}
+    path = f"/session/{owned.session.id}"
+    body = await access.client.delete(path, query, withdrawn=operation.withdrawn)
+    if decoded(body, _Terminated).stats or not forced:
+        return DONE
+    # 26.1 ends nothing by force that is TERMINATING already, and has no other way.
+    text = f"the manager keeps session {owned.session.id} TERMINATING until its agents answer"
+    return Report(status=ReportStatus.REFUSED, text=text)
+
+
+async def _create(access: Access, step: Step, operation: Committed) -> Report:
+    tag = step.arguments["tag"]
+    predecessor = await _session(access, step.arguments["session"])
+    if not is_finished(predecessor.session.status):
+        raise ChangedError(f"session {predecessor.session.id} has not ended")
+    if there := await _with_tag(access, predecessor, tag):
+        return Report(status=ReportStatus.DONE, text="it is there already", reference=there)
+    with unavailable_if_unread():
+        specification = await access.specifications.read(predecessor.session)
+    if specification is None:
+        text = f"nobody knows how session {predecessor.session.id} was made"
+        return Report(status=ReportStatus.REFUSED, text=text)
+    try:
+        body = await access.client.post(
+            "/session",
+            specification.body(tag=tag, owner_access_key=predecessor.owner),
+            private=True,
+            withdrawn=operation.withdrawn,
+        )
+    except BackendAiError as error:
+        return await _refused(access, error, tag)
+    answer = decoded(body, _Created)
+    if not answer.created:
+        text = f"the manager gave session {answer.session_id} instead of a new one"
+        return Report(status=ReportStatus.REFUSED, text=text)
+    return Report(status=ReportStatus.DONE, reference=answer.session_id)
+
+
+async def _with_tag(access: Access, predecessor: OwnedSession, tag: str) -> str:
+    """The id of the session that is there for a tag; empty without one."""
+    with unavailable_if_unread():
+        named = await sessions_named(access.client, predecessor.owner, predecessor.session.name)
+    return next((session.id for session in named if session.tag == tag), "")
+
+
+async def _refused(access: Access, error: BackendAiError, tag: str) -> Report:
+    """A name that is in use: by our own session, by one that is still ending, or by its user's."""
+    existing = error.problem.existing_session_id
+    if error.status == _RACE and not existing:
+        return Report(status=ReportStatus.RETRY, text=str(error))
+    if not existing:
+        raise error
+    owned = await _session(access, existing)
+    if owned.session.tag == tag:
+        return Report(status=ReportStatus.DONE, reference=existing)
+    if owned.session.status == _TERMINATING or is_finished(owned.session.status):
+        text = f"session {existing}, which has its name, is terminating"
+        return Report(status=ReportStatus.RETRY, text=text)
+    text = f"its user runs session {existing} under its name"
+    return Report(status=ReportStatus.REFUSED, text=text)
+
+
+def _was_not_sent(started_step: StartedStep) -> bool:
+    """Whether it is known that nothing has happened."""
+    report = started_step.report
+    return started_step.started is None or (report is not None and report.status in _NOT_DONE)
+
+
+def _is_terminating(step: Step, scene: Scene) -> bool | None:
+    """Whether the session ends, or has; None where it was not read, or is known no more."""
+    sessions = sessions_in(scene.own.get(SESSIONS, ""))
+    session = next((each for each in sessions if each.id == step.arguments["session"]), None)
+    if session is None:
+        return None
+    forced = "forced" in step.arguments
+    return is_finished(session.status) or (session.status == _TERMINATING and not forced)
+
+
+def _recovered_end(started_step: StartedStep, scene: Scene) -> Recovery:
+    """What ended without us is not ours: it is not created anew."""
+    if _was_not_sent(started_step):
+        return Recovery.REDO
+    is_terminating = _is_terminating(started_step.step, scene)
+    if is_terminating is None:
+        return Recovery.UNKNOWN
+    return Recovery.DONE if is_terminating else Recovery.REDO
+
+
+def _is_created(step: Step, scene: Scene) -> bool | None:
+    text = scene.own.get(SESSIONS)
+    if text is None:
+        return None
+    return any(session.tag == step.arguments["tag"] for session in sessions_in(text))
+
+
+def _recovered_creation(started_step: StartedStep, scene: Scene) -> Recovery:
+    """A request that got no answer may come as long as somebody holds it; then it never will."""
+    is_created = _is_created(started_step.step, scene)
+    if is_created is None:
+        return Recovery.UNKNOWN
+    if is_created:
+        return Recovery.DONE
+    if _was_not_sent(started_step):
+        return Recovery.REDO
+    report, started = started_step.report, started_step.started
+    if started is None or (report is not None and report.status is ReportStatus.DONE):
+        # The manager said so, and shows no such session: a person has to see why.
+        return Recovery.UNKNOWN
+    is_late = scene.time - started >= steps.KINDS[steps.CREATE_SESSION].settle_s
+    return Recovery.REDO if is_late else Recovery.UNKNOWN
+
+
+SESSION_EFFECTS: Mapping[str, Effect] = {
+    steps.END_SESSION: Effect(
+        kind=steps.KINDS[steps.END_SESSION],
+        perform=_end,
+        is_observed=_is_terminating,
+        recover=_recovered_end,
+    ),
+    steps.CREATE_SESSION: Effect(
+        kind=steps.KINDS[steps.CREATE_SESSION],
+        perform=_create,
+        is_observed=_is_created,
+        recover=_recovered_creation,
+    ),
+}

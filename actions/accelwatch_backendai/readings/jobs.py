@@ -1,0 +1,123 @@
+"""What is read of a job that is moved, cancelled, followed or restored."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from accelwatch.action.intent import Intent, IntentKind, JobKey
+from accelwatch.action.observed import JobState
+from accelwatch.backendai.errors import BackendAiError
+from accelwatch_backendai.answers import unavailable_if_unread
+from accelwatch_backendai.api.agents import Agent, agents_by_id
+from accelwatch_backendai.api.sessions import (
+    OwnedSession,
+    Session,
+    live_sessions,
+    session_by_id,
+    sessions_named,
+)
+from accelwatch_backendai.api.waiting import why_pending
+from accelwatch_backendai.readings.checkpoints import with_checkpoint
+from accelwatch_backendai.rows import Access, Reading
+from accelwatch_backendai.sessions.job_view import (
+    AGENTS,
+    OFF,
+    SESSIONS,
+    UNSPECIFIED,
+    WAITS,
+    agents_of,
+    unfinished,
+)
+from accelwatch_backendai.sessions.lineage import Lineage, first_of, lineage_of
+from accelwatch_backendai.sessions.observed_job import observed_job
+from accelwatch_backendai.sessions.states import state_of
+
+# Where the job may begin again from a checkpoint.
+_WITH_CHECKPOINTS = (IntentKind.MOVE_JOB, IntentKind.FOLLOW_JOB)
+# Where it may be created anew, so that somebody has to know how.
+_CREATES = (IntentKind.MOVE_JOB, IntentKind.RESTORE_JOB)
+
+
+async def read_job(access: Access, intent: Intent, _: Mapping[str, str]) -> Reading:
+    """The sessions of a job, their agents, and the power of those. Raises ActionUnavailableError."""
+    if intent.job is None:
+        return Reading()
+    with unavailable_if_unread():
+        lineage = await _lineage(access, intent, intent.job)
+        agents = await agents_by_id(access.client, _agents_of(lineage))
+        waits = await _waits(access, lineage.head)
+        unspecified = await _unspecified(access, intent, lineage.head)
+    off = await _without_power(access, lineage, agents)
+    job = observed_job(intent.job, lineage, waits, requeueable=not unspecified)
+    if intent.kind in _WITH_CHECKPOINTS:
+        job = await with_checkpoint(access, job, lineage.head)
+    return Reading(
+        own={
+            SESSIONS: msgspec.json.encode(lineage.sessions).decode(),
+            AGENTS: msgspec.json.encode(agents).decode(),
+            OFF: ",".join(sorted(off)),
+            UNSPECIFIED: unspecified,
+            WAITS: waits,
+        },
+        job=job,
+    )
+
+
+async def _lineage(access: Access, intent: Intent, key: JobKey) -> Lineage:
+    """By the name and the owner of the first session, or, where that was deleted, of one that runs."""
+    origin = await session_by_id(access.client, key.id) or await _descendant(access, intent, key)
+    if origin is None:
+        return Lineage()
+    named = await sessions_named(access.client, origin.owner, origin.session.name)
+    return lineage_of(key.id, (origin.session, *named))
+
+
+async def _descendant(access: Access, intent: Intent, key: JobKey) -> OwnedSession | None:
+    here = await live_sessions(access.client, intent.node)
+    return next((each for each in here if first_of(each.session) == key.id), None)
+
+
+def _agents_of(lineage: Lineage) -> list[str]:
+    """Where its newest two sessions are or were: the one that ends, and the one in its place."""
+    return sorted({agent for session in lineage.sessions[-2:] for agent in agents_of(session)})
+
+
+async def _waits(access: Access, head: Session | None) -> str:
+    if head is None or state_of(head.status) is not JobState.WAITING:
+        return ""
+    return await why_pending(access.client, await access.release.current(), head)
+
+
+async def _unspecified(access: Access, intent: Intent, head: Session | None) -> str:
+    """Why the newest session could not be created anew; empty where it could, or need not now."""
+    if head is None or intent.kind not in _CREATES or not _may_be_next(intent, head):
+        return ""
+    try:
+        return await access.specifications.missing(head)
+    except BackendAiError as error:
+        return str(error)
+
+
+def _may_be_next(intent: Intent, head: Session) -> bool:
+    """Whether it would be ended or created anew next: only then it is worth two requests."""
+    state = state_of(head.status)
+    leaves = state is JobState.RUNNING and not set(agents_of(head)).isdisjoint(intent.avoided)
+    return leaves or state is JobState.FINISHED
+
+
+async def _without_power(
+    access: Access, lineage: Lineage, agents: Sequence[Agent]
+) -> frozenset[str]:
+    """Agents that the site's command says to be off, of those on which something may still run."""
+    answering = {agent.id for agent in agents if agent.alive}
+    requested = sorted(
+        {
+            kernel.agent
+            for session in lineage.sessions[-2:]
+            for kernel in unfinished(session)
+            if kernel.agent not in answering
+        }
+    )
+    off = await asyncio.gather(*map(access.power.is_off, requested))
+    return frozenset(agent for agent, is_off in zip(requested, off, strict=True) if is_off)

@@ -1,1 +1,0 @@
-"""Scenarios that run on the cluster, and the observations that each phase waits for."""

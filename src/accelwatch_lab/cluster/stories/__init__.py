@@ -1,0 +1,1 @@
+"""Stories that are played on the cluster, and the signs by which their steps are seen."""
