@@ -35,6 +35,7 @@ from accelwatch_backendai.specification_rules import SpecificationRule
 _NO_TIMEOUT = "365d"
 # In the tag of a session that was created in the place of another: the id of the first one.
 _OUR_TAG = "accelwatch:"
+_BATCH = "batch"
 # Networks that somebody made for a session, which POST /session cannot name.
 _OWN_NETWORK = "persistent"
 
@@ -114,9 +115,12 @@ class Specifications:
             # What a session was made with counts before what its template has by now.
             written = WrittenSpecification(mounts=written.mounts, mount_map=written.mount_map)
         default_paths = rule is not None and rule.default_mount_paths
-        return _problem(row, detail, written, default_paths) or _specification(
-            session, row, detail, written or WrittenSpecification()
-        )
+        if problem := _problem(row, detail, written, default_paths):
+            return problem
+        specification = _specification(session, row, detail, written or WrittenSpecification())
+        if session.type == _BATCH and "startupCommand" not in specification.fields:
+            return "the manager does not say which command it runs"
+        return specification
 
     async def _rule(self, session: Session) -> SpecificationRule | None:
         tag = session.tag
@@ -200,7 +204,8 @@ def _specification(
             written.startup_command, runtime.startup_command, row.startup_command
         ),
         "bootstrap_script": runtime.bootstrap_script if script is None else encoded_script(script),
-        "batch_timeout": _timeout(detail, written),
+        # The manager refuses one for any other type.
+        "batch_timeout": _timeout(detail, written) if session.type == _BATCH else None,
         "callback_url": _first(written.callback_url, runtime.callback_url),
         "priority": _first(written.priority, row.priority),
         **_preemption(detail),

@@ -351,6 +351,23 @@ def test_a_session_without_a_timeout_gets_a_long_one(secret_key_file: Path) -> N
     assert body_of(secret_key_file, manager)["batch_timeout"] == "365d"
 
 
+def test_only_a_batch_session_has_a_time_limit(secret_key_file: Path) -> None:
+    interactive = Session(id=FIRST, name="train", type="interactive")
+    manager = Manager(startup_command=None)
+    manager.detail = detail(startup_command=None)
+    assert "batch_timeout" not in body_of(secret_key_file, manager, session=interactive)
+
+
+def test_a_batch_session_without_its_command_has_none(
+    secret_key_file: Path, tmp_path: Path
+) -> None:
+    manager = Manager(startup_command="")
+    manager.detail = detail(startup_command=None)
+    assert "which command" in missing_of(secret_key_file, manager)
+    rule = written(tmp_path, "startup_command: python train.py")
+    assert body_of(secret_key_file, manager, rule)["startupCommand"] == "python train.py"
+
+
 def test_a_template_says_environment_script_and_folders(secret_key_file: Path) -> None:
     manager = Manager("26.1.0", mounts=["data"])
     kernel = {"image": "other", "environ": {"A": "b"}, "run": {"bootstrap": "echo hi"}}
