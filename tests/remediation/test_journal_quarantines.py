@@ -175,7 +175,7 @@ def operation(
         state=state,
         reserved=START + at,
         started=START + at,
-        told=told,
+        report=told,
         ended=START + at,
     )
 

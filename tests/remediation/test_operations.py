@@ -2,8 +2,10 @@
 
 import ast
 import itertools
+import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind
@@ -85,7 +87,7 @@ def test_times_and_answers_are_kept() -> None:
     seen = advanced(told, OperationState.OBSERVED, now=START + 3, by=Witness.OBSERVATION)
     assert (started.started, started.ended) == (START + 1, None)
     assert (seen.started, seen.ended) == (START + 1, START + 3)
-    assert seen.told == Report(status=ReportStatus.DONE, text="ok")
+    assert seen.report == Report(status=ReportStatus.DONE, text="ok")
 
 
 @pytest.mark.parametrize("state", OperationState)
@@ -141,3 +143,11 @@ def test_only_a_release_is_permitted_without_the_journal(kind: IntentKind) -> No
     with pytest.raises(ValueError, match="has to be in the journal before it is done"):
         release_without_journal(intent(kind))
     assert release_without_journal(intent(IntentKind.RELEASE)).operation == "by-hand"
+
+
+def test_a_journal_has_the_report_under_the_key_of_before() -> None:
+    report = Report(status=ReportStatus.DONE, text="ok")
+    told = msgspec.structs.replace(operation(), report=report)
+    written = msgspec.json.encode(told)
+    assert json.loads(written)["told"]["text"] == "ok"
+    assert msgspec.json.decode(written, type=Operation) == told

@@ -63,8 +63,8 @@ def test_trap_14_a_conflict_is_read_anew_and_decided_anew(stand_in: StandInClust
         ended, (known,) = await quarantined(stand_in, Fault(**PATCH, status=409))
         assert ended.result is PursuitResult.ACHIEVED
         assert patches(stand_in) == [409, 200]
-        assert known.told is not None
-        assert known.told.status is ReportStatus.DONE
+        assert known.report is not None
+        assert known.report.status is ReportStatus.DONE
 
     asyncio.run(run())
 
@@ -75,8 +75,8 @@ def test_two_conflicts_are_tried_again_later(stand_in: StandInCluster) -> None:
         assert ended.result is PursuitResult.ACHIEVED
         assert patches(stand_in) == [409, 409, 200]
         assert len(known) == 2
-        assert known[0].told is not None
-        assert known[0].told.status is ReportStatus.RETRY
+        assert known[0].report is not None
+        assert known[0].report.status is ReportStatus.RETRY
 
     asyncio.run(run())
 
@@ -107,8 +107,8 @@ def test_a_patch_without_an_answer_is_known_by_the_node(
     async def run() -> None:
         ended, known = await quarantined(stand_in, Fault(**PATCH, effect=effect))
         assert ended.result is PursuitResult.ACHIEVED
-        assert known[0].told is not None
-        assert known[0].told.status is ReportStatus.UNKNOWN
+        assert known[0].report is not None
+        assert known[0].report.status is ReportStatus.UNKNOWN
         # What was stored is not sent again.
         assert patches(stand_in).count(200) <= 1
         assert len(known) == (2 if effect == "drop" else 1)
@@ -205,8 +205,8 @@ def test_a_webhook_that_changes_our_taint_is_told_and_the_node_is_released_all_t
             held = await pursuits.pursue(intent(QUARANTINE))
             assert held.result is PursuitResult.ACHIEVED
             (known,) = pursuits.operations()
-            assert known.told is not None
-            assert "the taint is accelwatch.io/quarantine=by-policy:NoSchedule" in known.told.text
+            assert known.report is not None
+            assert "the taint is accelwatch.io/quarantine=by-policy:NoSchedule" in known.report.text
             released = await pursuits.pursue(intent(RELEASE, original=dict(held.original)))
             assert released.result is PursuitResult.ACHIEVED
         assert what_counts(await node_of(stand_in)) == what_counts(before)

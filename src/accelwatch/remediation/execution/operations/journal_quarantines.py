@@ -109,10 +109,10 @@ def _may_have_happened(operation: Operation) -> bool:
     """A step that was written down and never begun has not; nor has one that was refused."""
     if operation.state not in _MAY_BE_SENT:
         return False
-    return operation.told is None or operation.told.status not in _NOTHING_HAPPENED
+    return operation.report is None or operation.report.status not in _NOTHING_HAPPENED
 
 
 def _is_done(operation: Operation) -> bool:
     if operation.state is OperationState.OBSERVED:
         return True
-    return operation.told is not None and operation.told.status is ReportStatus.DONE
+    return operation.report is not None and operation.report.status is ReportStatus.DONE

@@ -87,8 +87,9 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     state: OperationState = OperationState.RESERVED
     reserved: float
     started: float | None = None
-    told: Report | None = None
-    # When it was told.
+    # What its action has reported of it last. Journals call it so.
+    report: Report | None = msgspec.field(default=None, name="told")
+    # When it was reported.
     answered: float | None = None
     ended: float | None = None
     # For people: how it came to its state.
@@ -104,7 +105,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def started_step(self) -> StartedStep:
         """What its action judges it by."""
-        return StartedStep(step=self.step, started=self.started, report=self.told)
+        return StartedStep(step=self.step, started=self.started, report=self.report)
 
 
 class WrongOrderError(ValueError):
@@ -130,7 +131,7 @@ def advanced(
         operation,
         state=to,
         started=now if to is OperationState.STARTED else operation.started,
-        told=operation.told if report is None else report,
+        report=operation.report if report is None else report,
         answered=operation.answered if report is None else now,
         ended=None if to in OPEN else now,
         text=text,

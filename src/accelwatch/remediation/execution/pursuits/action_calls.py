@@ -36,7 +36,7 @@ def unavailable_if_it_fails(site: Site, what: str, short: str) -> Iterator[None]
 def resume_operation(site: Site, operation: Operation | None) -> None:
     """Have what was accepted asked for, which an action that has just started knows nothing of."""
     action = site.action
-    if operation is None or operation.told is None or not isinstance(action, ResumesOperations):
+    if operation is None or operation.report is None or not isinstance(action, ResumesOperations):
         return
     with unavailable_if_it_fails(site, "start a step", "taking it up"):
         action.resume_operation(operation.started_step, operation.id, operation.attempt)

@@ -45,8 +45,8 @@ def repeated(site: Site, intent: Intent, step: Step, observed: Observed) -> Atte
     failed = [operation for operation in before if operation.state is OperationState.FAILED]
     if failed:
         last = failed[-1]
-        if last.told is not None and last.told.status is ReportStatus.REFUSED:
-            return End(PursuitResult.REFUSED, last.told.text, RefusalKind.NOT_ALLOWED)
+        if last.report is not None and last.report.status is ReportStatus.REFUSED:
+            return End(PursuitResult.REFUSED, last.report.text, RefusalKind.NOT_ALLOWED)
         if len(failed) > len(RETRY_AFTER_S):
             return End(PursuitResult.FAILED, f"{step.text}: tried {len(failed)} times")
         wait_s = _retry_in(site, last, len(failed))
@@ -98,6 +98,6 @@ def _after_confirmed(
 
 def _retry_in(site: Site, last: Operation, failed: int) -> float:
     pause = RETRY_AFTER_S[failed - 1] * (1 + JITTER * site.jitter())
-    if last.told is not None and last.told.again_after_s is not None:
-        pause = max(pause, last.told.again_after_s)
+    if last.report is not None and last.report.again_after_s is not None:
+        pause = max(pause, last.report.again_after_s)
     return (last.ended or 0.0) + pause - site.clock.wall()

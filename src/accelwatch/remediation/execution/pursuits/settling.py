@@ -64,7 +64,7 @@ def _is_achieved(site: Site, operation: Operation, observed: Observed) -> bool:
 
 def _changed_since(site: Site, operation: Operation, observed: Observed) -> str | None:
     """Who has changed what a step had done that was answered with done; None where nobody has."""
-    if operation.told is None or operation.told.status is not ReportStatus.DONE:
+    if operation.report is None or operation.report.status is not ReportStatus.DONE:
         return None
     proposal = site.action.propose(operation.intent, observed)
     if isinstance(proposal, Refusal) and proposal.kind in _BY_OTHERS:
@@ -77,7 +77,7 @@ def _settles_for(site: Site, operation: Operation, first_observed_at: float | No
     started = operation.started or operation.reserved
     kind = site.kind(operation.step)
     lasts = kind.settle_s
-    done = operation.told is not None and operation.told.status is ReportStatus.DONE
+    done = operation.report is not None and operation.report.status is ReportStatus.DONE
     if done and operation.answered is not None and kind.observe_for_s is not None:
         started, lasts = operation.answered, kind.observe_for_s
     # An engine that was down gives the effect its time from its own first observation.
@@ -86,7 +86,7 @@ def _settles_for(site: Site, operation: Operation, first_observed_at: float | No
 
 
 def _was_accepted(operation: Operation) -> bool:
-    return operation.told is not None and operation.told.status in (
+    return operation.report is not None and operation.report.status in (
         ReportStatus.DONE,
         ReportStatus.ACCEPTED,
     )
