@@ -6,8 +6,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import pytest
-
 from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.journal.opening import LOCK, MARKER_FILE
 from fleet.misbehaving_targets.processes import hub_process
@@ -46,10 +44,13 @@ def _protect(folder: Path, what: str) -> None:
         folder.chmod(0o500)
 
 
-@pytest.mark.parametrize("what", ["folder", "file", "empty folder"])
-def test_a_journal_that_cannot_be_written_is_told_and_left(tmp_path: Path, what: str) -> None:
-    state = tmp_path / "state"
-    state.mkdir(mode=0o700)
+WAYS = ("folder", "file", "empty folder")
+
+
+def _state(folder: Path, what: str) -> Path:
+    """A folder for state whose journal, or place for one, cannot be written."""
+    state = folder / "state"
+    state.mkdir(mode=0o700, parents=True)
     if what == "empty folder":
         state.chmod(0o500)
     else:
@@ -57,17 +58,21 @@ def test_a_journal_that_cannot_be_written_is_told_and_left(tmp_path: Path, what:
         (state / LOCK).touch(mode=0o600)
         (state / MARKER_FILE).touch(mode=0o600)
         _protect(state, what)
-    before = {one.name: one.read_bytes() for one in state.iterdir()}
-    (tmp_path / "rules.yaml").write_text(RULE)
+    return state
+
+
+async def _check(folder: Path, what: str) -> None:
+    state = _state(folder, what)
+    before = {file.name: file.read_bytes() for file in state.iterdir()}
+    (folder / "rules.yaml").write_text(RULE)
     settings = {
         "targets": {"static": ["127.0.0.1:1"]},
-        "rules": {"files": [str(tmp_path / "rules.yaml")]},
+        "rules": {"files": [str(folder / "rules.yaml")]},
     }
-
-    async def story() -> None:
+    try:
         async with (
             receiver() as there,
-            hub_process(tmp_path, _with_alerts(settings, there), _BEFORE) as hub,
+            hub_process(folder, _with_alerts(settings, there), _BEFORE) as hub,
         ):
             page = await hub.until(lambda page: page["judged"], "/v1/incidents")
             (problem,) = page["problems"]
@@ -78,10 +83,7 @@ def test_a_journal_that_cannot_be_written_is_told_and_left(tmp_path: Path, what:
             notice = request.json()["data"]
             assert notice["title"] == "incidents are not kept in the journal"
             assert notice["evidence"] == [problem]
-
-    try:
-        asyncio.run(story())
-        after = {one.name: one.read_bytes() for one in state.iterdir()}
+        after = {file.name: file.read_bytes() for file in state.iterdir()}
         if what == "empty folder":
             assert FILE not in after
         else:
@@ -89,3 +91,13 @@ def test_a_journal_that_cannot_be_written_is_told_and_left(tmp_path: Path, what:
             assert os.stat(state / FILE).st_mode & 0o777 == 0o400  # noqa: PTH116
     finally:
         state.chmod(0o700)
+
+
+def test_a_journal_that_cannot_be_written_is_told_and_left(tmp_path: Path) -> None:
+    async def all_ways() -> None:
+        # Each hub waits for ten seconds before it notifies: they wait side by side.
+        async with asyncio.TaskGroup() as group:
+            for what in WAYS:
+                group.create_task(_check(tmp_path / what.replace(" ", "-"), what))
+
+    asyncio.run(all_ways())
