@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
+from accelwatch.alerting.rules.loading.pack_files import pack_file, pack_names
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.expr.syntax.duration import spoken
 

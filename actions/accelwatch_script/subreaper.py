@@ -27,9 +27,9 @@ from typing import NoReturn
 
 # linux/prctl.h
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-HANDS_ON = signal.SIGTERM
+FORWARDED = signal.SIGTERM
 KILL_ALL = signal.SIGUSR1
-_HEEDED = (signal.SIGCHLD, HANDS_ON, KILL_ALL)
+_HANDLED = (signal.SIGCHLD, FORWARDED, KILL_ALL)
 _NOT_STARTED = 127
 # How long what is killed may take to go; one that is stuck in the kernel goes when that lets it.
 _MOST_S = 2.0
@@ -41,7 +41,7 @@ def main(argv: list[str]) -> int:
     error_fd, environ_fd, umask, uid, gid = (int(number) for number in argv[:5])
     os.set_inheritable(error_fd, False)
     environ = _environ(environ_fd)
-    signal.pthread_sigmask(signal.SIG_BLOCK, _HEEDED)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     program = os.fork()
     if program == 0:
@@ -68,7 +68,7 @@ def _become(
     """Be the program, in a session of its own; why that cannot be goes to `error_fd`."""
     try:
         os.setsid()
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         os.umask(umask)
         if user[0] >= 0:
@@ -99,8 +99,8 @@ def _wait_for_exit(program: int, *, is_continued: bool = False) -> int:
     `is_continued` has it go on when it is stopped.
     """
     while True:
-        number = signal.sigwait(_HEEDED)
-        if number == HANDS_ON:
+        number = signal.sigwait(_HANDLED)
+        if number == FORWARDED:
             _kill(os.killpg, program, signal.SIGTERM)
         elif number == KILL_ALL:
             _kill(os.killpg, program, signal.SIGKILL)

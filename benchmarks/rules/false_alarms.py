@@ -19,7 +19,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from accelwatch.alerting.rules.document import Advice
-from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
+from accelwatch.alerting.rules.loading.pack_files import pack_file, pack_names
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.line import Line

@@ -6,7 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
+from accelwatch.alerting.rules.loading.pack_files import pack_file, pack_names
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.archive.recording import Recorder
 from accelwatch.fleet.backtest.incidents import Backtest

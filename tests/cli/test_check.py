@@ -13,7 +13,8 @@ import backends.cambricon.machines
 from accelwatch.agent.rules.counts import DeviceCounts
 from accelwatch.agent.rules.snapshot_check import Finding
 from accelwatch.alerting.rules.document import Severity
-from accelwatch.alerting.rules.loading.rule_files import RuleFiles, load, pack_file, pack_names
+from accelwatch.alerting.rules.loading.pack_files import pack_file, pack_names
+from accelwatch.alerting.rules.loading.rule_files import RuleFiles, load
 from accelwatch.archive.recording import Recorder
 from accelwatch.cli.check.check_command import check_command
 from accelwatch.cli.check.check_options import CheckOptions

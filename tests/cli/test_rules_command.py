@@ -8,7 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from accelwatch.alerting.rules.loading.rule_files import PACKS, pack_names
+from accelwatch.alerting.rules.loading.pack_files import PACKS, pack_names
 from accelwatch.cli.startup.app import build
 
 RULES = """\

@@ -16,7 +16,8 @@ from accelwatch.agent.rules.node_note import node_note
 from accelwatch.alerting.evaluation.describing import document_of
 from accelwatch.alerting.evaluation.documents import IncidentsPage, NodeNote
 from accelwatch.alerting.rules.document import Severity
-from accelwatch.alerting.rules.loading.rule_files import RuleFiles, pack_file, pack_names
+from accelwatch.alerting.rules.loading.pack_files import pack_file, pack_names
+from accelwatch.alerting.rules.loading.rule_files import RuleFiles
 from accelwatch.base.absence import Absence
 from accelwatch.cli.check.check_report import Report, Status, slurm
 from accelwatch.cli.check.check_sources import expecting, of_incidents, of_snapshot

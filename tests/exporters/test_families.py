@@ -158,7 +158,7 @@ POD = Owner(
 
 def test_owners_of_a_device_and_of_a_partition() -> None:
     whole = machines.view(0, owners=(JOB, POD))
-    job, pod = ("slurm", "7", "ann", "ml", "gpu"), ("ml", "p", "c", "u", "nvidia.com/gpu")
+    job, pod = ("slurm", "7", "ann", "ml", "gpu", ""), ("ml", "p", "c", "u", "nvidia.com/gpu")
     assert of("job_allocation_info", whole) == [(("", *job), 1)]
     assert of("kubernetes_allocation_info", whole) == [(("", *pod), 1)]
     part = msgspec.structs.replace(machines.mig_view(1, 0), owners=(JOB, POD))

@@ -7,7 +7,8 @@ import pytest
 
 from accelwatch.alerting.rules.document import Mode
 from accelwatch.alerting.rules.loading.lint import doubts
-from accelwatch.alerting.rules.loading.rule_files import load, pack_file
+from accelwatch.alerting.rules.loading.pack_files import pack_file
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.alerting.rules.rule import RuleSet
 from accelwatch.cli.servers.config_command import hub_config_check
 from accelwatch.fleet.hub.model import HubSettings, load_settings

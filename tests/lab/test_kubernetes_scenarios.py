@@ -13,9 +13,9 @@ import pytest
 from accelwatch_lab.cluster.kubernetes.installed import NAMES, programs
 from accelwatch_lab.cluster.lab import SPARE, Lab
 from accelwatch_lab.cluster.processes import lab_processes
+from accelwatch_lab.cluster.scenarios.report import Entry, ScenarioReport
+from accelwatch_lab.cluster.scenarios.runner import run_scenario
 from accelwatch_lab.cluster.scheduler import SchedulerKind
-from accelwatch_lab.cluster.stories.playing import play
-from accelwatch_lab.cluster.stories.story import Entry, Story
 
 needs_servers = pytest.mark.skipif(
     programs() is None, reason=f"not in the cache: {', '.join(NAMES)}"
@@ -45,9 +45,9 @@ class Played:
         self.printed: dict[str, str] = {}
         record = lab.record()
         assert record is not None
-        self.story = play(lab, record, name, self._note)
+        self.report = run_scenario(lab, record, name, self._note)
 
-    def _note(self, _: Story, entry: Entry) -> None:
+    def _note(self, _: ScenarioReport, entry: Entry) -> None:
         self.words.append(entry.what)
         if shutil.which("kubectl"):
             self.printed[entry.what] = kubectl(self._lab, "get", "nodes,pods,events")
@@ -71,10 +71,10 @@ def document(lab: Lab, *words: str) -> Any:
 
 def test_a_job_goes_on_after_a_gpu_is_lost(lab: Lab) -> None:
     played = Played(lab, "lost-gpu")
-    assert played.story.missing == []
+    assert played.report.missing == []
     order = ("job", "fault", "drained", "requeued", "running", "progress", "mended", "released")
     assert played.order(*order) == list(order)
-    texts = {entry.what: entry.text for entry in played.story.entries}
+    texts = {entry.what: entry.text for entry in played.report.entries}
     assert "accelwatch:" in texts["drained"]
     assert SPARE in texts["running"]
     assert "the first after the checkpoint" in texts["progress"]
@@ -99,14 +99,14 @@ def _check_what_kubectl_shows(lab: Lab, played: Played) -> None:
 
 def test_a_job_leaves_a_node_that_hangs_only_after_its_old_copy_is_dead(lab: Lab) -> None:
     played = Played(lab, "hung-node")
-    assert played.story.missing == []
+    assert played.report.missing == []
     order = ("drained", "fenced", "running", "mended", "released")
     assert played.order(*order) == list(order)
 
 
 def test_a_node_that_an_administrator_takes_over_is_left_alone(lab: Lab) -> None:
     played = Played(lab, "admin-in-between")
-    assert played.story.missing == []
+    assert played.report.missing == []
     words = played.words
     assert words.index("left alone") < words.index("quiet") < words.index("over")
     assert "released" not in words

@@ -10,11 +10,11 @@ from accelwatch.cli.startup.app import invoke
 from accelwatch_lab.cluster import lab as lab_module
 from accelwatch_lab.cluster.lab import Lab, Record
 from accelwatch_lab.cluster.processes import Processes
+from accelwatch_lab.cluster.scenarios import runner
+from accelwatch_lab.cluster.scenarios.catalogue import SCENARIOS
+from accelwatch_lab.cluster.scenarios.report import ScenarioReport
 from accelwatch_lab.cluster.scheduler import SchedulerKind
 from accelwatch_lab.cluster.slurm import scheduler as slurm_scheduler
-from accelwatch_lab.cluster.stories import playing
-from accelwatch_lab.cluster.stories.scenarios import SCENARIOS
-from accelwatch_lab.cluster.stories.story import Story
 
 
 def test_where_a_slurm_that_was_asked_for_is_missing_it_is_said_what_to_install(
@@ -86,10 +86,10 @@ def test_the_exit_code_says_whether_it_ended_as_it_should(
     missing: list[str],
     code: int,
 ) -> None:
-    story = Story(scenario="lost-gpu", title="x", missing=missing, recovered_s=4.25)
+    report = ScenarioReport(scenario="lost-gpu", title="x", missing=missing, recovered_s=4.25)
     record = Record(hub="h", simulator="s", alerts="a")
     monkeypatch.setattr(Lab, "record", lambda _: record)
-    monkeypatch.setattr(playing, "play", lambda *_: story)
+    monkeypatch.setattr(runner, "run_scenario", lambda *_: report)
     words = ["lab", "run", "lost-gpu", "--folder", str(tmp_path)]
     assert invoke(words) == code
     said = capfdbinary.readouterr()

@@ -8,20 +8,20 @@ import pytest
 
 from accelwatch_lab.cluster import snapshot as looking
 from accelwatch_lab.cluster.lab import Lab, Record
+from accelwatch_lab.cluster.scenarios.catalogue import SCENARIOS, Expectation
+from accelwatch_lab.cluster.scenarios.observations import PhaseContext, observed
 from accelwatch_lab.cluster.scheduler import JobNow, NodeNow
 from accelwatch_lab.cluster.slurm.step_counter import Line
-from accelwatch_lab.cluster.stories.scenarios import SCENARIOS, Observation
-from accelwatch_lab.cluster.stories.signs import PhaseContext, recognised
 
 # How a job leaves a node that hangs.
 _CHAIN = (
-    Observation.DRAINED,
-    Observation.REQUEUED,
-    Observation.FENCED,
-    Observation.RUNNING,
-    Observation.PROGRESS,
+    Expectation.DRAINED,
+    Expectation.REQUEUED,
+    Expectation.FENCED,
+    Expectation.RUNNING,
+    Expectation.PROGRESS,
 )
-_PLACE = PhaseContext(node="n001", sick=("n001",), since=0.0, restarts=0, written=0)
+_PLACE = PhaseContext(node="n001", faulty=("n001",), since=0.0, restarts=0, written=0)
 
 
 class Cluster:
@@ -33,26 +33,26 @@ class Cluster:
         self._happened = happened
         self._more = more
 
-    def _now(self) -> frozenset[Observation]:
+    def _now(self) -> frozenset[Expectation]:
         seen = frozenset(_CHAIN[: self._happened])
         self._happened += self._more
         return seen
 
     def nodes_now(self) -> dict[str, NodeNow]:
         seen = self._now()
-        fenced = ("DOWN",) if Observation.FENCED in seen else ()
-        states = ("DRAIN", *fenced) if Observation.DRAINED in seen else ("IDLE",)
+        fenced = ("DOWN",) if Expectation.FENCED in seen else ()
+        states = ("DRAIN", *fenced) if Expectation.DRAINED in seen else ("IDLE",)
         return {
-            "n001": NodeNow(states, "accelwatch: silent" if Observation.DRAINED in seen else "")
+            "n001": NodeNow(states, "accelwatch: silent" if Expectation.DRAINED in seen else "")
         }
 
     def job_now(self, _: str) -> JobNow:
         seen = self._now()
-        state = "RUNNING" if Observation.RUNNING in seen else "PENDING"
-        return JobNow(state, ("n002",), restarts=int(Observation.REQUEUED in seen))
+        state = "RUNNING" if Expectation.RUNNING in seen else "PENDING"
+        return JobNow(state, ("n002",), restarts=int(Expectation.REQUEUED in seen))
 
     def lines_of(self, *_: object) -> list[Line]:
-        stepped = Observation.PROGRESS in self._now()
+        stepped = Expectation.PROGRESS in self._now()
         step = Line(time=1.0, what="step", step=9, restart=1, pid=1, nodes=("n002",))
         return [step] if stepped else []
 
@@ -68,7 +68,7 @@ def test_nothing_is_seen_without_what_it_follows_from(
     monkeypatch.setattr(looking, "lines_of", cluster.lines_of)
     lab = SimpleNamespace(scheduler=cluster, folder=Path(), alerts_file=Path("/nowhere"))
     now = looking.read_snapshot(cast("Lab", lab), cast("Record", SimpleNamespace(hub="")), "1")
-    seen = [what for what in _CHAIN if recognised(what, now, _PLACE) is not None]
+    seen = [what for what in _CHAIN if observed(what, now, _PLACE) is not None]
     assert seen == list(_CHAIN[: len(seen)])
 
 

@@ -12,10 +12,10 @@ import pytest
 
 from accelwatch_lab.cluster.lab import SPARE, Lab
 from accelwatch_lab.cluster.processes import lab_processes
+from accelwatch_lab.cluster.scenarios.report import Entry, ScenarioReport
+from accelwatch_lab.cluster.scenarios.runner import run_scenario
 from accelwatch_lab.cluster.slurm.installed import missing
 from accelwatch_lab.cluster.slurm.step_counter import lines_of
-from accelwatch_lab.cluster.stories.playing import play
-from accelwatch_lab.cluster.stories.story import Entry, Story
 from support.slurm.lab_cluster import until
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"not installed: {', '.join(missing())}")
@@ -41,55 +41,55 @@ def lab(places: Lab) -> Lab:
     return places
 
 
-def played(lab: Lab, name: str) -> tuple[Story, list[str]]:
+def played(lab: Lab, name: str) -> tuple[ScenarioReport, list[str]]:
     """A scenario, and the words of its timeline in the order in which they were told."""
     words: list[str] = []
 
-    def told(_: Story, entry: Entry) -> None:
+    def told(_: ScenarioReport, entry: Entry) -> None:
         words.append(entry.what)
 
     record = lab.record()
     assert record is not None
-    return play(lab, record, name, told), words
+    return run_scenario(lab, record, name, told), words
 
 
 def test_a_job_goes_on_after_a_gpu_is_lost(lab: Lab) -> None:
-    story, words = played(lab, "lost-gpu")
-    assert story.missing == []
+    report, words = played(lab, "lost-gpu")
+    assert report.missing == []
     order = ["job", "fault", "drained", "requeued", "running", "progress", "mended", "released"]
     assert [word for word in words if word in order] == order
-    assert story.recovered_s is not None
-    texts = {entry.what: entry.text for entry in story.entries}
+    assert report.recovered_s is not None
+    texts = {entry.what: entry.text for entry in report.entries}
     assert SPARE in texts["running"]
     assert "the first after the checkpoint" in texts["progress"]
-    document = json.loads(json.dumps(story.document()))
+    document = json.loads(json.dumps(report.document()))
     times = [row["at_s"] for row in document["timeline"]]
     assert document["ended_well"]
     assert times == sorted(times)
 
 
 def test_a_job_leaves_a_node_that_hangs_only_after_its_old_copy_is_dead(lab: Lab) -> None:
-    story, words = played(lab, "hung-node")
-    assert story.missing == []
+    report, words = played(lab, "hung-node")
+    assert report.missing == []
     order = ["drained", "requeued", "fenced", "running", "mended", "released"]
     assert [word for word in words if word in order] == order
-    texts = {entry.what: entry.text for entry in story.entries}
+    texts = {entry.what: entry.text for entry in report.entries}
     assert " fenced A node is silent" in texts["fenced"]
     assert SPARE in texts["running"]
 
 
 def test_a_node_that_an_administrator_takes_over_is_left_alone(lab: Lab) -> None:
-    story, words = played(lab, "admin-in-between")
-    assert story.missing == []
+    report, words = played(lab, "admin-in-between")
+    assert report.missing == []
     assert words.index("left alone") < words.index("quiet") < words.index("over")
     assert "released" not in words
 
 
 def test_a_storm_takes_no_more_nodes_out_than_the_budget_allows(lab: Lab) -> None:
-    story, words = played(lab, "storm")
-    assert story.missing == []
+    report, words = played(lab, "storm")
+    assert report.missing == []
     assert words[-1] == "over"
-    (storm,) = (entry.text for entry in story.entries if entry.what == "storm")
+    (storm,) = (entry.text for entry in report.entries if entry.what == "storm")
     assert "nodes at once" in storm
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from accelwatch_lab.cluster.lab import SPARE, Lab
 from accelwatch_lab.cluster.processes import lab_processes
+from accelwatch_lab.cluster.scenarios.report import Entry, ScenarioReport
+from accelwatch_lab.cluster.scenarios.runner import run_scenario
 from accelwatch_lab.cluster.scheduler import SchedulerKind
-from accelwatch_lab.cluster.stories.playing import play
-from accelwatch_lab.cluster.stories.story import Entry, Story
 
 
 @pytest.fixture(scope="module")
@@ -28,30 +28,30 @@ def lab() -> Iterator[Lab]:
         assert list(lab_processes(one.folder, {})) == []
 
 
-def played(lab: Lab, name: str) -> tuple[Story, list[str]]:
+def played(lab: Lab, name: str) -> tuple[ScenarioReport, list[str]]:
     """A scenario, and the words of its timeline in the order in which they were told."""
     words: list[str] = []
 
-    def told(_: Story, entry: Entry) -> None:
+    def told(_: ScenarioReport, entry: Entry) -> None:
         words.append(entry.what)
 
     record = lab.record()
     assert record is not None
-    return play(lab, record, name, told), words
+    return run_scenario(lab, record, name, told), words
 
 
 def test_a_job_goes_on_while_the_scheduler_hangs_in_between(lab: Lab) -> None:
-    story, words = played(lab, "controller-away")
-    assert story.missing == []
+    report, words = played(lab, "controller-away")
+    assert report.missing == []
     order = ["hangs", "fault", "away", "back", "drained", "requeued", "running", "released"]
     assert [word for word in words if word in order] == order
-    assert story.recovered_s is not None
-    (runs,) = (entry.text for entry in story.entries if entry.what == "running")
+    assert report.recovered_s is not None
+    (runs,) = (entry.text for entry in report.entries if entry.what == "running")
     assert SPARE in runs
 
 
 def test_a_job_leaves_a_node_that_hangs_only_after_its_old_copy_is_dead(lab: Lab) -> None:
-    story, words = played(lab, "hung-node")
-    assert story.missing == []
+    report, words = played(lab, "hung-node")
+    assert report.missing == []
     order = ["drained", "fenced", "running", "mended", "released"]
     assert [word for word in words if word in order] == order

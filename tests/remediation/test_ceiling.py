@@ -7,7 +7,7 @@ import pytest
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.alerting.rules.document import Mode, Trust
-from accelwatch.alerting.rules.loading.rule_files import CEILINGS
+from accelwatch.alerting.rules.loading.file_loader import CEILINGS
 from accelwatch.alerting.rules.rule import Canary
 from accelwatch.remediation.policy.guards.denial import PERMIT, Denial, DenialKind, denials
 from accelwatch.remediation.policy.guards.limits.canary import (

@@ -9,7 +9,8 @@ import pytest
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState
 from accelwatch.alerting.rules.document import Mode, Severity, Trust, When
-from accelwatch.alerting.rules.loading.rule_files import load, pack_file
+from accelwatch.alerting.rules.loading.pack_files import pack_file
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.alerting.rules.rule import Canary
 from accelwatch.alerting.rules.verdict import Evidence
 from accelwatch.remediation.policy.guards.denial import DenialKind

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.alerting.rules.loading.rule_files import load, pack_file
+from accelwatch.alerting.rules.loading.pack_files import pack_file
+from accelwatch.alerting.rules.loading.rule_files import load
 from end_to_end.training import Training
 from support.slurm.lab_cluster import until, working_slurm
 from whole_site.week_four_site import WeekFour, blocks, spares, week_four

@@ -103,8 +103,8 @@ def _links(owner: str, view: DeviceView) -> Iterator[Sample]:
 def _owners(owner: str, partition: str, view: DeviceView) -> Iterator[Sample]:
     for user in view.owners:
         if user.kind == "job":
-            labels = (user.scheduler, user.job_id, user.user, user.account, user.queue)
-            yield owner, ("job_allocation_info", partition, *labels), 1
+            job = (user.scheduler, user.job_id, user.user, user.account, user.queue)
+            yield owner, ("job_allocation_info", partition, *job, user.job_name), 1
         else:
             labels = (user.namespace, user.pod, user.container, user.pod_uid, user.resource)
             yield owner, ("kubernetes_allocation_info", partition, *labels), 1

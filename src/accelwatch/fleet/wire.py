@@ -154,6 +154,8 @@ class DeviceIdentity(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str | None = None
     pod: str | None = None
     container: str | None = None
+    # What people call the job.
+    job_name: str | None = None
 
 
 class DeviceSlot(DeviceIdentity, frozen=True, kw_only=True, tag="device"):

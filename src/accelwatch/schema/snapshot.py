@@ -97,10 +97,15 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     user: str = ""
     account: str = ""
     queue: str = ""
+    # What people call the job, where the scheduler's ids say nothing to them; names are used again.
+    job_name: str = ""
 
 
 # What filters, rules, groups, rows and places call the parts of owners.
-OWNER_NAMES = ("job", "user", "account", "queue", "scheduler", "namespace", "pod", "container")
+OWNER_NAMES = (
+    *("job", "user", "account", "queue", "scheduler", "namespace", "pod", "container"),
+    "job_name",
+)
 
 
 class EventCount(msgspec.Struct, frozen=True, kw_only=True):

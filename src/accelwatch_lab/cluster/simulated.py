@@ -10,7 +10,7 @@ import msgspec
 
 from accelwatch_lab.cluster.http_client import NoAnswerError, page
 from accelwatch_lab.cluster.processes import Processes
-from accelwatch_lab.cluster.slurm.step_counter import sick_file
+from accelwatch_lab.cluster.slurm.step_counter import faulty_file
 from accelwatch_lab.cluster.waiting import until
 from accelwatch_lab.simulator.nodes import FleetSize, Node, build
 
@@ -44,13 +44,13 @@ class Simulated:
         self._processes.start(_NAME, argv)
         until(lambda: targets.exists() and self._seconds() is not None, "the simulator answers")
 
-    def befall(self, *faults: Fault) -> None:
+    def inject(self, *faults: Fault) -> None:
         """Have faults begin now; jobs on their nodes stand still. Raises AccelwatchError."""
         self._add(faults)
         for fault in faults:
-            sick = sick_file(self._folder, str(fault["nodes"]))
-            sick.parent.mkdir(exist_ok=True)
-            sick.touch()
+            marker = faulty_file(self._folder, str(fault["nodes"]))
+            marker.parent.mkdir(exist_ok=True)
+            marker.touch()
 
     def hang(self, node: str) -> None:
         """Have an agent answer nobody; what runs on its node goes on. Raises AccelwatchError."""
@@ -68,7 +68,7 @@ class Simulated:
             for fault in self._faults()
         ]
         for node in nodes:
-            sick_file(self._folder, node).unlink(missing_ok=True)
+            faulty_file(self._folder, node).unlink(missing_ok=True)
         self._change(repaired)
 
     def _change(self, faults: Sequence[Fault]) -> None:

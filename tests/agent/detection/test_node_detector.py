@@ -321,7 +321,8 @@ LOADED = """\
 import sys
 from pathlib import Path
 from accelwatch.agent.rules.evaluator import NodeEvaluator
-from accelwatch.alerting.rules.loading.rule_files import load, pack_file
+from accelwatch.alerting.rules.loading.pack_files import pack_file
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.base.clock import ManualClock
 evaluator = NodeEvaluator(None, ManualClock(), 1.0)
 evaluator.set_rules(load([{files}]), lambda _node, _event: True)

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from accelwatch.alerting.rules.document import Confidence, Mode, QuarantineLevel, Trust
-from accelwatch.alerting.rules.loading.rule_files import RuleFiles, load, pack_file
+from accelwatch.alerting.rules.loading.pack_files import pack_file
+from accelwatch.alerting.rules.loading.rule_files import RuleFiles, load
 from accelwatch.alerting.rules.rule import Canary, RuleSet
 from accelwatch.base.errors import ConfigError
 

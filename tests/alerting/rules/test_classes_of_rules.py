@@ -16,7 +16,8 @@ import msgspec
 import pytest
 
 from accelwatch.alerting.rules.document import Severity
-from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
+from accelwatch.alerting.rules.loading.pack_files import pack_file, pack_names
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.fleet.dialects import read_devices
 from accelwatch.schema.device import DeviceKind, DeviceState

@@ -10,7 +10,8 @@ from accelwatch.agent.rules.evaluator import NodeEvaluator
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.document import Confidence, Severity
-from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
+from accelwatch.alerting.rules.loading.pack_files import pack_file, pack_names
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
 from accelwatch.config.model import RuleSettings

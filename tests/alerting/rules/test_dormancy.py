@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from accelwatch.alerting.rules.dormancy import Dormancy, Observed
 from accelwatch.alerting.rules.engine import Engine
-from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
+from accelwatch.alerting.rules.loading.pack_files import pack_file, pack_names
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.alerting.rules.rule import Rule, needs_of
 from accelwatch.alerting.rules.testing.world import Member, World
 from accelwatch.alerting.rules.timing import Timing, Transition

@@ -14,7 +14,8 @@ from accelwatch.alerting.rules.document import (
     When,
 )
 from accelwatch.alerting.rules.loading.configured import loaded_rules
-from accelwatch.alerting.rules.loading.rule_files import RuleFiles, load, pack_file, pack_names
+from accelwatch.alerting.rules.loading.pack_files import pack_file, pack_names
+from accelwatch.alerting.rules.loading.rule_files import RuleFiles, load
 from accelwatch.alerting.rules.rule import Deadlines, EscalationStep, RuleSet
 from accelwatch.alerting.rules.testing.world import Member, World
 from accelwatch.base.errors import ConfigError

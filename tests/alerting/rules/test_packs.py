@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from accelwatch.alerting.rules.document import Mode, Severity
-from accelwatch.alerting.rules.loading.rule_files import PACKS, load, pack_file, pack_names
+from accelwatch.alerting.rules.loading.pack_files import PACKS, pack_file, pack_names
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.expr.event_history import EventHistory
 from accelwatch.expr.needs import Needs, window_bytes

@@ -11,7 +11,8 @@ import msgspec
 import pytest
 from hypothesis import Phase, given, settings
 
-from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
+from accelwatch.alerting.rules.loading.pack_files import pack_file, pack_names
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.alerting.rules.prometheus.alerting_rules import AlertingRule, Untranslated, exported
 from accelwatch.alerting.rules.prometheus.rule_file import rule_file
 from accelwatch.alerting.rules.rule import Rule

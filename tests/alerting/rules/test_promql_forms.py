@@ -10,7 +10,7 @@ from accelwatch.expr.promql import Assumed, PromqlError, condition
 from accelwatch.expr.rule import compile_rule
 
 INFO = "max without (kind, model, architecture, pci_bus_id, numa_node, parent) "
-JOB = "max without (partition, scheduler, job_id, user, account, queue) "
+JOB = "max without (partition, scheduler, job_id, user, account, queue, job_name) "
 POD = "max without (partition, namespace, pod, container, pod_uid, resource) "
 LAST = "max without (code, category) (accel_error_event_last_timestamp_seconds{"
 DOWN = "accel_device_up == 0 unless accel_device_suspended == 1 and ignoring (device, uuid) "

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
+from accelwatch.alerting.rules.loading.pack_files import pack_file, pack_names
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.fleet.backtest.incidents import Backtest

@@ -11,7 +11,8 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
+from accelwatch.alerting.rules.loading.pack_files import pack_file, pack_names
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.cli.rules import backtest_command

@@ -8,7 +8,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from accelwatch.alerting.rules.loading.rule_files import load, pack_file
+from accelwatch.alerting.rules.loading.pack_files import pack_file
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.alerting.rules.rule import RuleSet
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.base.slices import LongWork

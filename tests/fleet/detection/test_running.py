@@ -11,7 +11,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from accelwatch.alerting.rules.loading.rule_files import load, pack_file
+from accelwatch.alerting.rules.loading.pack_files import pack_file
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.base.slices import LongWork
 from accelwatch.detection.detector import Detector

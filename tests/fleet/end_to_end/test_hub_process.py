@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from accelwatch.alerting.rules.loading.rule_files import pack_names
+from accelwatch.alerting.rules.loading.pack_files import pack_names
 from accelwatch.base.clock import ManualClock
 from accelwatch.cli.trial.sim import SimPlan, build_fleet, own_exposition
 from accelwatch_lab.simulator.serving.server import SimulatorServer

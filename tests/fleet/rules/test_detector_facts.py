@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from accelwatch.alerting.rules.document import Scope as RuleScope
-from accelwatch.alerting.rules.loading.rule_files import load, pack_file
+from accelwatch.alerting.rules.loading.pack_files import pack_file
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.alerting.rules.timing import Transition
 from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.base.slices import LongWork

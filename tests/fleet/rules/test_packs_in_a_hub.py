@@ -5,7 +5,7 @@ from pathlib import Path
 
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.rules.document import Severity
-from accelwatch.alerting.rules.loading.rule_files import pack_names
+from accelwatch.alerting.rules.loading.pack_files import pack_names
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.schema.device import DeviceState

@@ -65,6 +65,7 @@ SLURM = {
         (
             {
                 "BACKENDAI_SESSION_ID": "5a0e0000-0000-4000-8000-000000000007",
+                "BACKENDAI_SESSION_NAME": "pretraining",
                 "BACKENDAI_KERNEL_ID": "5a0e0000-0000-4000-8000-000000000008",
                 "BACKENDAI_USER_NAME": "ada",
                 "BACKENDAI_USER_UUID": "5a0e0000-0000-4000-8000-000000000009",
@@ -72,6 +73,7 @@ SLURM = {
             Job(
                 scheduler="backendai",
                 job_id="5a0e0000-0000-4000-8000-000000000007",
+                name="pretraining",
                 kernel="5a0e0000-0000-4000-8000-000000000008",
                 user="ada",
             ),

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from accelwatch.exposition.selection import Selection
+from accelwatch.fleet.dialects import read_devices
 from accelwatch.schema.snapshot import Owner, Snapshot
 from accelwatch_prometheus.render import Renderer
 from node.workloads.annotation import MIG, kubernetes, partition
@@ -25,6 +26,15 @@ def owned_snapshot() -> Snapshot:
         view(0), device=partition(device(0), "gi1/ci0", MIG), owners=OWNED[:1]
     )
     return snapshot(msgspec.structs.replace(view(0), owners=OWNED[1:]), part)
+
+
+def test_a_session_has_its_name_beside_its_id() -> None:
+    owner = Owner(kind="job", scheduler="backendai", job_id="5a0e", user="ada", job_name="llama")
+    shot = snapshot(msgspec.structs.replace(view(0), owners=(owner,)))
+    text = Renderer().render(shot, Selection())
+    assert 'scheduler="backendai",job_id="5a0e",user="ada",job_name="llama"} 1' in text
+    (device_view,) = read_devices(text, 1.7e9).devices
+    assert device_view.owners == (owner,)
 
 
 def test_the_exposition_names_owners_of_devices_and_partitions() -> None:

@@ -21,7 +21,9 @@ from support.machines.composed import device, snapshot, view
 
 OTHER = "5b0e0000-0000-4000-8000-000000000001"
 IN_DOCKER = f"0::/system.slice/docker-{CONTAINER}.scope\n"
-SESSION_OWNER = Owner(kind="job", scheduler="backendai", job_id=SESSION, user="ada")
+SESSION_OWNER = Owner(
+    kind="job", scheduler="backendai", job_id=SESSION, user="ada", job_name="pretraining"
+)
 
 
 def jobs(found: Workloads, *views: DeviceView) -> list[list[Owner]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.document import Severity
-from accelwatch.alerting.rules.loading.rule_files import pack_names
+from accelwatch.alerting.rules.loading.pack_files import pack_names
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.slices import LongWork
 from accelwatch.config.model import RuleSettings

@@ -6,7 +6,7 @@ from accelwatch.agent.rules.rule_evaluator import NodeRuleEvaluator
 from accelwatch.alerting.rules.document import Scope, Severity
 from accelwatch.alerting.rules.engine import Subject, is_meant, truths_of
 from accelwatch.alerting.rules.evidence import evidence_of
-from accelwatch.alerting.rules.loading.rule_files import Concerned
+from accelwatch.alerting.rules.loading.file_loader import Concerned
 from accelwatch.alerting.rules.rule import Rule, RuleSet
 from accelwatch.expr.rule import RuleExpression
 from accelwatch.expr.scene import HOST, Device

@@ -141,12 +141,12 @@ def _of_file(name: str, options: CheckOptions, left: _Left) -> "Report":
 
 
 def _files(options: CheckOptions) -> "RuleFiles":
-    from accelwatch.alerting.rules.loading.rule_files import (
-        RuleFiles,
+    from accelwatch.alerting.rules.loading.pack_files import (
         pack_file,
         pack_names,
         refuse_empty_folders,
     )
+    from accelwatch.alerting.rules.loading.rule_files import RuleFiles
 
     refuse_empty_folders(options.rules)
     names = options.pack or ([] if options.rules else pack_names())

@@ -36,7 +36,7 @@ class BacktestRequest(msgspec.Struct, frozen=True, kw_only=True):
 def run(request: BacktestRequest) -> int:
     """Print what is found until the end; returns the exit code. Raises AccelwatchError."""
     from accelwatch.archive.history.reading.reader import Archive
-    from accelwatch.cli.rules.rules_command import load_rules
+    from accelwatch.cli.rules.rule_loading import load_rules
     from accelwatch.fleet.backtest.growing import growing
     from accelwatch.fleet.backtest.incidents import Backtest
 

@@ -180,9 +180,9 @@ def backtest_argv(replaying: Replaying, archive: "ReplayedArchive") -> list[str]
     """
     if replaying.no_backtest or replaying.incidents is not None:
         return []
-    from accelwatch.alerting.rules.loading.rule_files import pack_names
+    from accelwatch.alerting.rules.loading.pack_files import pack_names
     from accelwatch.cli.fleet.fleet_backtest import BacktestRequest
-    from accelwatch.cli.rules.rules_command import load_rules
+    from accelwatch.cli.rules.rule_loading import load_rules
 
     shipped, requested = set(pack_names()), replaying.rules or []
     files = tuple(name for name in requested if name not in shipped)

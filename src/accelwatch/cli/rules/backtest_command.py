@@ -100,7 +100,7 @@ def _rules(chosen: Chosen) -> "tuple[dict[str, Rule], str]":
     Raises ConfigError, UnmetError for one that is not there.
     """
     from accelwatch.base.errors import UnmetError
-    from accelwatch.cli.rules.rules_command import load_rules
+    from accelwatch.cli.rules.rule_loading import load_rules
     from accelwatch.schema.metrics import nearest
 
     rules = load_rules(list(chosen.files), list(chosen.packs))
@@ -296,7 +296,7 @@ def backtest_command(
     as_json: Annotated[bool, option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Evaluate rules over recorded time, by the same engine as live."""
-    from accelwatch.alerting.rules.loading.rule_files import pack_names
+    from accelwatch.alerting.rules.loading.pack_files import pack_names
 
     shipped = set(pack_names())
     names = [*(named or ()), *(files or ())]

@@ -35,7 +35,8 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
 def run(share: Share) -> int:
     """Tell what is found until the end; returns the exit code. Raises AccelwatchError."""
-    from accelwatch.alerting.rules.loading.rule_files import load, pack_file, pack_names
+    from accelwatch.alerting.rules.loading.pack_files import pack_file, pack_names
+    from accelwatch.alerting.rules.loading.rule_files import load
     from accelwatch.archive.history.reading.reader import Archive
     from accelwatch.fleet.backtest.partner import send_changes
     from accelwatch.fleet.backtest.verdicts import Span, Verdicts

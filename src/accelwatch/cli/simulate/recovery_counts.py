@@ -106,12 +106,12 @@ def _observed(incident: "IncidentDocument", by_id: "Mapping[str, IncidentDocumen
 def of_archive(folder: Path) -> Rates:
     """By what the shipped packs find in an archive."""
     from accelwatch.alerting.incidents.grouping.levels import ALERT
-    from accelwatch.alerting.rules.loading.rule_files import pack_names
+    from accelwatch.alerting.rules.loading.pack_files import pack_names
     from accelwatch.archive.history.reading.reader import Archive
     from accelwatch.archive.history.summary import summary
     from accelwatch.cli.past.history_command import need_pyarrow
     from accelwatch.cli.progress import progress, recorded_time
-    from accelwatch.cli.rules.rules_command import load_rules
+    from accelwatch.cli.rules.rule_loading import load_rules
     from accelwatch.fleet.backtest.incidents import Backtest
     from accelwatch.fleet.backtest.run import final_lines
 

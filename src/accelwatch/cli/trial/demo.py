@@ -77,7 +77,7 @@ def _start_demo(size: "FleetSize", start: float, *, printed: bool) -> "Child":
     from accelwatch.fleet.hub_client.local_hub.child import fork_child
 
     def work(folder: Path, life: "Lifetime") -> None:
-        from accelwatch.alerting.rules.loading.rule_files import pack_names
+        from accelwatch.alerting.rules.loading.pack_files import pack_names
         from accelwatch.config.model import RuleSettings
         from accelwatch_lab.simulator.demo.rehearsal import ALL_THERE_S
         from accelwatch_lab.simulator.demo.stage import run_stage

@@ -16,7 +16,7 @@ from accelwatch.cli.progress import progress
 
 if TYPE_CHECKING:
     from accelwatch_lab.cluster.lab import Lab, Record
-    from accelwatch_lab.cluster.stories.story import Entry, Story
+    from accelwatch_lab.cluster.scenarios.report import Entry, ScenarioReport
 
 lab = Group(
     "lab",
@@ -67,7 +67,7 @@ def _run(
 
     Uses a running lab, else starts one and stops it afterwards.
     """
-    from accelwatch_lab.cluster.stories.scenarios import SCENARIOS
+    from accelwatch_lab.cluster.scenarios.catalogue import SCENARIOS
 
     if scenario is None:
         rows = (f"{name:<18}{definition.title}\n" for name, definition in SCENARIOS.items())
@@ -90,7 +90,7 @@ def _down(folder: _Folder = None) -> None:
 
 
 def _played(cluster: "Lab", scenario: str, as_json: bool) -> int:
-    from accelwatch_lab.cluster.stories.playing import check_playable, play
+    from accelwatch_lab.cluster.scenarios.runner import check_playable, run_scenario
 
     check_playable(cluster, scenario)
     existing = cluster.record()
@@ -98,15 +98,15 @@ def _played(cluster: "Lab", scenario: str, as_json: bool) -> int:
         complain(f"starting a lab with {cluster.scheduler.title} ...")
     with progress("lab up", shown=existing is None) as bar:
         record = existing or cluster.up(bar.at)
-    story = None
+    report = None
     try:
-        story = play(cluster, record, scenario, _silent if as_json else _print_entry)
+        report = run_scenario(cluster, record, scenario, _silent if as_json else _print_entry)
     finally:
         if existing is None:
-            well = story is not None and story.succeeded
+            well = report is not None and report.succeeded
             _stop(cluster, keep=not well)
-    _print_outcome(story, as_json)
-    return OK if story.succeeded else FAILED
+    _print_outcome(report, as_json)
+    return OK if report.succeeded else FAILED
 
 
 def _stop(cluster: "Lab", *, keep: bool) -> None:
@@ -117,26 +117,26 @@ def _stop(cluster: "Lab", *, keep: bool) -> None:
         cluster.down()
 
 
-def _silent(_story: "Story", _entry: "Entry") -> None:
+def _silent(_report: "ScenarioReport", _entry: "Entry") -> None:
     """With --json the outcome is printed at the end only."""
 
 
-def _print_entry(story: "Story", entry: "Entry") -> None:
-    from accelwatch_lab.cluster.stories.story import line_of
+def _print_entry(report: "ScenarioReport", entry: "Entry") -> None:
+    from accelwatch_lab.cluster.scenarios.report import line_of
 
-    if len(story.entries) == 1:
-        write_stdout(f"{story.scenario}: {story.title}\n".encode())
-    write_stdout(f"{line_of(story, entry)}\n".encode())
+    if len(report.entries) == 1:
+        write_stdout(f"{report.scenario}: {report.title}\n".encode())
+    write_stdout(f"{line_of(report, entry)}\n".encode())
 
 
-def _print_outcome(story: "Story", as_json: bool) -> None:
+def _print_outcome(report: "ScenarioReport", as_json: bool) -> None:
     if as_json:
-        write_stdout(msgspec.json.encode(story.document()) + b"\n")
+        write_stdout(msgspec.json.encode(report.document()) + b"\n")
         return
-    for text in story.missing:
-        complain(f"{story.scenario}: {text}")
-    if story.recovered_s is not None:
-        text = f"recovered: {story.recovered_s:.1f} s from the fault to the job's next step\n"
+    for text in report.missing:
+        complain(f"{report.scenario}: {text}")
+    if report.recovered_s is not None:
+        text = f"recovered: {report.recovered_s:.1f} s from the fault to the job's next step\n"
         write_stdout(text.encode())
 
 

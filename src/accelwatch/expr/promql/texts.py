@@ -19,7 +19,10 @@ _FAMILIES: Mapping[str, tuple[str, str]] = {
         for name in ("serial", "part_number", "firmware_version", "vbios_version")
     },
     "job": ("job_allocation_info", "job_id"),
-    **{name: ("job_allocation_info", name) for name in ("user", "account", "queue", "scheduler")},
+    **{
+        name: ("job_allocation_info", name)
+        for name in ("user", "account", "queue", "scheduler", "job_name")
+    },
     **{name: ("kubernetes_allocation_info", name) for name in ("namespace", "pod", "container")},
 }
 _OWNED = ("job_allocation_info", "kubernetes_allocation_info")

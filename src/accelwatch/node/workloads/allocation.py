@@ -186,6 +186,7 @@ def job_owner(job: Job) -> Owner:
         user=job.user,
         account=job.account,
         queue=job.queue,
+        job_name=job.name,
     )
 
 
@@ -214,4 +215,5 @@ def _completed(existing: Owner, more: Owner) -> Owner:
         user=existing.user or more.user,
         account=existing.account or more.account,
         queue=existing.queue or more.queue,
+        job_name=existing.job_name or more.job_name,
     )

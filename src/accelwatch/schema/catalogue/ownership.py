@@ -126,6 +126,7 @@ METRICS: tuple[Metric, ...] = (
             "user",
             "account",
             "queue",
+            "job_name",
         ),
         source=MetricSource.IDENTITY,
     ),

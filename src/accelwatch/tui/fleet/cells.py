@@ -298,14 +298,17 @@ def work_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
 
 
 def work(row: FleetRow, context: RenderContext) -> str:
-    """`48121 ada`; with several jobs their number; what the group says already is left out."""
+    """`48121 ada`; with several jobs their number, a job with a name goes by it; what the group says
+    already is left out.
+    """
     jobs: set[str] = set()
     users: set[str] = set()
     for member in row.members or (row,):
         for now in member.devices:
             device = context.board.device(now.slot)
             if device is not None:
-                jobs.add(device.job or device.pod or "")
+                if row.group not in (device.job, device.job_name):
+                    jobs.add(device.job_name or device.job or device.pod or "")
                 users.add(device.user or device.namespace or "")
     texts = [
         fmt.few(sorted(jobs - {"", row.group}, key=natural), "jobs", 1),

@@ -1,7 +1,7 @@
 """The lab's job: it counts steps, writes a checkpoint every few of them, and goes on from the newest.
 
-It stands still while a node of its own is sick, as a collective does when a peer is gone. Every line of
-its log says who wrote it, so that two copies at a time would be seen.
+It stands still while a node of its own is faulty, as a collective does when a peer is gone. Every line
+of its log says who wrote it, so that two copies at a time would be seen.
 """
 
 import argparse
@@ -40,9 +40,9 @@ def job_folder(folder: Path, job: str) -> Path:
     return folder / "jobs" / job
 
 
-def sick_file(folder: Path, node: str) -> Path:
+def faulty_file(folder: Path, node: str) -> Path:
     """The file that makes every job on a node stand still while it is there."""
-    return folder / "sick" / node
+    return folder / "faulty" / node
 
 
 def lines_of(folder: Path, job: str) -> list[Line]:
@@ -72,7 +72,7 @@ class StepCounter:
         self._log_step("begun", step)
         while True:
             time.sleep(STEP_S)
-            if any(sick_file(self._folder, node).exists() for node in self._nodes):
+            if any(faulty_file(self._folder, node).exists() for node in self._nodes):
                 continue
             step += 1
             self._log_step("step", step)

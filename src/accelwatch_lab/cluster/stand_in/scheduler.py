@@ -16,7 +16,7 @@ from accelwatch_lab.cluster.ports import free_ports
 from accelwatch_lab.cluster.processes import Processes
 from accelwatch_lab.cluster.scheduler import JobNow, NodeNow
 from accelwatch_lab.cluster.slurm.controller import NODE
-from accelwatch_lab.cluster.stand_in.books import HOOKS
+from accelwatch_lab.cluster.stand_in.state import HOOKS
 from accelwatch_lab.cluster.waiting import until
 
 _ADDRESS = "stand-in.json"
@@ -69,7 +69,7 @@ class StandIn:
         """A process for it and one for each node. Raises AccelwatchError."""
         port = free_ports(1)[0]
         (self._folder / _ADDRESS).write_bytes(msgspec.json.encode(f"127.0.0.1:{port}"))
-        argv = [sys.executable, "-m", "accelwatch_lab.cluster.stand_in.served", str(port)]
+        argv = [sys.executable, "-m", "accelwatch_lab.cluster.stand_in.server", str(port)]
         argv += [str(self._folder), "--nodes", ",".join(self.names)]
         self.processes.start(self.controller, [*argv, "--spares", ",".join(spares)])
         for name in self.names:
@@ -92,7 +92,7 @@ class StandIn:
     def actions(self) -> str:
         """The action `script`."""
         address = self.address
-        argv = (sys.executable, "-m", "accelwatch_lab.cluster.stand_in.survey", address)
+        argv = (sys.executable, "-m", "accelwatch_lab.cluster.stand_in.nodes_hook", address)
         # A shell of the system's: programs of one's own may lie where a group may write.
         survey = msgspec.json.encode(f"exec {shlex.join(argv)}").decode()
         hooks = [

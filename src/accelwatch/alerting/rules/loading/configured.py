@@ -4,7 +4,8 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from accelwatch.alerting.rules.loading.rule_files import files_of, load, pack_file
+from accelwatch.alerting.rules.loading.pack_files import files_of, pack_file
+from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.alerting.rules.rule import RuleSet
 from accelwatch.base.errors import ConfigError
 from accelwatch.config.model import RuleSettings

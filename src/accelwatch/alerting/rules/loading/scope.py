@@ -11,7 +11,9 @@ from accelwatch.expr.vocabulary.detector_names import DETECTOR_FIELDS
 from accelwatch.expr.vocabulary.rule_names import LABEL_PREFIX, ODD, of_host
 
 _OF_NODE = frozenset({"node", "node_state", "host", "boot_id", ODD})
-_OF_JOB = frozenset({"job", "user", "account", "scheduler", "queue", "namespace", "pod"})
+_OF_JOB = frozenset(
+    {"job", "job_name", "user", "account", "scheduler", "queue", "namespace", "pod"}
+)
 _FIELDS = {
     Scope.NODE: _OF_NODE,
     Scope.JOB: _OF_JOB,

@@ -117,7 +117,7 @@ def _pod(draft: DeviceDraft, key: Key) -> None:
 
 
 def _job(draft: DeviceDraft, key: Key) -> None:
-    fields = ("scheduler", "job_id", "user", "account", "queue")
+    fields = ("scheduler", "job_id", "user", "account", "queue", "job_name")
     owner = Owner(kind="job", **{field: key.get(field) for field in fields})
     draft.owners.setdefault(key.get("partition"), []).append(owner)
 

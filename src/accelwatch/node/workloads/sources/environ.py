@@ -24,6 +24,8 @@ class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
     # All must be set for the environment to be this scheduler's.
     variables: tuple[str, ...]
     job_id: tuple[str, ...] = ()
+    # What people call it.
+    job_name: str = ""
     # Place within a job array, where the id is the same for all of it.
     task: str = ""
     user: tuple[str, ...] = ()
@@ -89,6 +91,7 @@ SCHEDULERS: tuple[Scheduler, ...] = (
         name=BACKENDAI,
         variables=("BACKENDAI_SESSION_ID",),
         job_id=("BACKENDAI_SESSION_ID",),
+        job_name="BACKENDAI_SESSION_NAME",
         user=("BACKENDAI_USER_NAME", "BACKENDAI_USER_UUID"),
         mailed=True,
         kernel="BACKENDAI_KERNEL_ID",
@@ -105,6 +108,7 @@ _KEPT = frozenset(
         *row.account,
         *row.queue,
         row.task,
+        row.job_name,
         row.indices,
         row.step_indices,
         row.nodes,
@@ -122,6 +126,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     user: str = ""
     account: str = ""
     queue: str = ""
+    # What people call it.
+    name: str = ""
     # Of a Backend.AI session: the container of it that is meant.
     kernel: str = ""
     # Node-wide device indices of the whole job.
@@ -180,6 +186,7 @@ def _job(row: Scheduler, variables: Mapping[str, str]) -> Job:
         user=next(iter(users), ""),
         account=first(row.account),
         queue=first(row.queue),
+        name=variables.get(row.job_name, ""),
         kernel=variables.get(row.kernel, ""),
         indices=index_list(variables.get(row.indices, "")),
         step_indices=index_list(variables.get(row.step_indices, "")),

@@ -71,4 +71,5 @@ def joined(job: Job, more: Job) -> Job:
         user=job.user or more.user,
         account=job.account or more.account,
         queue=job.queue or more.queue,
+        name=job.name or more.name,
     )

@@ -164,11 +164,14 @@ def throttle_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
 
 
 def work(view: DeviceView, *, ascii_only: bool = False) -> str:
-    """`48121 ada`: to whom the device is allocated, as job or pod and user or namespace.
+    """`48121 ada`: to whom the device is allocated, as job or pod and user or namespace. A job with a
+    name goes by it.
 
     Where no owner names a user it is those who run processes on it, as the hub has it.
     """
-    jobs = {owner.job_id or owner.pod or owner.container for owner in view.owners} - {""}
+    jobs = {
+        owner.job_name or owner.job_id or owner.pod or owner.container for owner in view.owners
+    } - {""}
     users = {owner.user or owner.namespace for owner in view.owners} - {""}
     if not users:
         users = {process.user for process in view.reading.processes or () if process.user}

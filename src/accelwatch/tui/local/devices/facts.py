@@ -83,7 +83,8 @@ def state_lines(view: DeviceView, shot: Snapshot, width: int, glyphs: Glyphs) ->
     result = [clipped([*head, *more], width)]
     result += full_sentence(verdict(view, shot), width, glyphs, fmt.state_role(view))
     for owner in view.owners:
-        name = owner.pod or owner.job_id or owner.container
+        job = f"{owner.job_name} {owner.job_id}".strip()
+        name = owner.pod or job or owner.container
         space = f"{owner.namespace}/" if owner.namespace else ""
         allocation = f"allocated to {owner.kind} {space}{name} {owner.user}".rstrip()
         shown = printable(allocation, ascii_only=glyphs.ascii_only)

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Mapping
 
 from accelwatch_lab.cluster.lab import Lab, Record
+from accelwatch_lab.cluster.scenarios.catalogue import Intervention
 from accelwatch_lab.cluster.simulated import Simulated
-from accelwatch_lab.cluster.stories.scenarios import Act
 
 # Twice as long as a node has to look well before it is given back.
 PAUSE_S = 4.0
@@ -17,7 +17,7 @@ _ADMIN = "swapping the power supply, back at nine"
 _GPU = 3
 
 
-class Hands:
+class Interventions:
     """Does to one lab what scenarios say."""
 
     def __init__(self, lab: Lab, record: Record) -> None:
@@ -25,34 +25,34 @@ class Hands:
         self._scheduler = lab.scheduler
         self._simulated: Simulated = lab.simulated(record)
         # Nodes with a fault, the oldest first.
-        self.sick: list[str] = []
+        self.faulty: list[str] = []
         self.controller_hangs = False
         # Nodes whose daemon was stopped.
-        self._hung: list[str] = []
+        self._hanging: list[str] = []
 
-    def do(self, act: Act, node: str) -> tuple[str, str]:
+    def apply(self, intervention: Intervention, node: str) -> tuple[str, str]:
         """Do it to a node; a word and a sentence about it. Raises AccelwatchError."""
-        return _ACTS[act](self, node)
+        return _APPLY[intervention](self, node)
 
-    def undo(self) -> None:
+    def restore(self) -> None:
         """Leave nothing of it behind, whatever went wrong."""
         self._start_controller("")
         with contextlib.suppress(OSError):
             self._repair_all()
 
-    def _befall(self, node: str, **fault: object) -> None:
-        self._simulated.befall({"nodes": node, **fault})
-        self.sick.append(node)
+    def _inject(self, node: str, **fault: object) -> None:
+        self._simulated.inject({"nodes": node, **fault})
+        self.faulty.append(node)
 
     def _lose_gpu(self, node: str) -> tuple[str, str]:
-        self._befall(node, kind="lost", device=_GPU)
+        self._inject(node, kind="lost", device=_GPU)
         return "fault", f"GPU {_GPU} of {node} has fallen off the bus"
 
     def _hang_node(self, node: str) -> tuple[str, str]:
         self._simulated.hang(node)
         self._lab.processes.signal(self._scheduler.daemon(node), signal.SIGSTOP)
-        self.sick.append(node)
-        self._hung.append(node)
+        self.faulty.append(node)
+        self._hanging.append(node)
         return (
             "fault",
             f"{node} hangs: its agent and its daemon do not respond, and the job keeps running",
@@ -61,31 +61,31 @@ class Hands:
     def _cut_links(self, _: str) -> tuple[str, str]:
         names = list(self._scheduler.names)
         faults = [{"nodes": name, "kind": "link_down", "device": "*", "count": 4} for name in names]
-        self._simulated.befall(*faults)
-        self.sick += names
+        self._simulated.inject(*faults)
+        self.faulty += names
         return "fault", f"the links of {names[0]} to {names[-1]} are down"
 
     def _repair_and_report(self, node: str) -> tuple[str, str]:
-        names = self.sick or [node]
+        names = self.faulty or [node]
         self._repair_all()
         return "mended", f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} healthy again"
 
     def _repair_first(self, _: str) -> tuple[str, str]:
-        first = self.sick[0]
+        first = self.faulty[0]
         self._repair([first])
         return "mended", f"{first} is healthy again"
 
     def _repair_all(self) -> None:
-        self._repair(list(self.sick))
+        self._repair(list(self.faulty))
 
     def _repair(self, nodes: list[str]) -> None:
-        for node in [hung for hung in self._hung if hung in nodes]:
-            self._hung.remove(node)
+        for node in [hung for hung in self._hanging if hung in nodes]:
+            self._hanging.remove(node)
             if not self._lab.processes.signal(self._scheduler.daemon(node), signal.SIGCONT):
                 # Its power was taken.
                 self._scheduler.start_node(node)
         self._simulated.repair(nodes)
-        self.sick = [name for name in self.sick if name not in nodes]
+        self.faulty = [name for name in self.faulty if name not in nodes]
 
     def _stop_controller(self, _: str) -> tuple[str, str]:
         self._lab.processes.signal(self._scheduler.controller, signal.SIGSTOP)
@@ -113,15 +113,15 @@ class Hands:
         return "wait", f"{pause:g} s later"
 
 
-_ACTS: Mapping[Act, Callable[[Hands, str], tuple[str, str]]] = {
-    Act.LOSE_GPU: Hands._lose_gpu,
-    Act.HANG_NODE: Hands._hang_node,
-    Act.CUT_LINKS: Hands._cut_links,
-    Act.STOP_CONTROLLER: Hands._stop_controller,
-    Act.START_CONTROLLER: Hands._start_controller,
-    Act.WAIT: Hands._wait,
-    Act.ADMIN_DRAIN: Hands._drain_as_admin,
-    Act.GIVE_BACK: Hands._give_back,
-    Act.REPAIR: Hands._repair_and_report,
-    Act.REPAIR_FIRST: Hands._repair_first,
+_APPLY: Mapping[Intervention, Callable[[Interventions, str], tuple[str, str]]] = {
+    Intervention.LOSE_GPU: Interventions._lose_gpu,
+    Intervention.HANG_NODE: Interventions._hang_node,
+    Intervention.CUT_LINKS: Interventions._cut_links,
+    Intervention.STOP_CONTROLLER: Interventions._stop_controller,
+    Intervention.START_CONTROLLER: Interventions._start_controller,
+    Intervention.WAIT: Interventions._wait,
+    Intervention.ADMIN_DRAIN: Interventions._drain_as_admin,
+    Intervention.GIVE_BACK: Interventions._give_back,
+    Intervention.REPAIR: Interventions._repair_and_report,
+    Intervention.REPAIR_FIRST: Interventions._repair_first,
 }

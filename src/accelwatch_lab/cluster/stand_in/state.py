@@ -9,62 +9,12 @@ from enum import StrEnum
 
 import msgspec
 
+from accelwatch_lab.cluster.stand_in.hook_documents import Call, HookReply, OwnerAnnotation
 from accelwatch_lab.cluster.stand_in.wire import Copy, Orders, Report
 
 # Between the end of a job's old copy and the earliest begin of the next, as a scheduler's rounds.
 ROUND_S = 1.0
 _BY = "accelwatch"
-
-
-class OwnerAnnotation(msgspec.Struct, frozen=True, kw_only=True):
-    """By what a hub knows its own hold again."""
-
-    incident: str
-    token: int
-
-
-class Incident(msgspec.Struct, frozen=True, kw_only=True):
-    """For which a hook is called."""
-
-    id: str
-    rule: str = ""
-    reason: str = ""
-
-
-class Entity(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom it is about."""
-
-    node: str
-
-
-class RequestedJob(msgspec.Struct, frozen=True, kw_only=True):
-    """A job as it was seen when the call was made."""
-
-    id: str
-    restart_count: int | None = None
-
-
-class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """What a hook is given, as far as this one needs it: docs/actions/script.md."""
-
-    hook: str
-    incident: Incident
-    entity: Entity
-    wanted: str = ""
-    operation_id: str = ""
-    fence: int = 0
-    dry_run: bool = False
-    jobs: tuple[RequestedJob, ...] = ()
-    bad_nodes: tuple[str, ...] = ()
-    spare: str = ""
-    run_on: tuple[str, ...] = ()
-
-
-class HookReply(msgspec.Struct, frozen=True, kw_only=True):
-    """A hook's answer."""
-
-    status: str
-    message: str = ""
 
 
 class State(StrEnum):
@@ -121,7 +71,7 @@ class Job(msgspec.Struct, kw_only=True):
         return Copy(job=self.id, restart=self.restarts, nodes=self.nodes)
 
 
-class Books:
+class SchedulerState:
     """All of it."""
 
     def __init__(self, names: Sequence[str], spares: Sequence[str], user: str) -> None:
@@ -346,12 +296,12 @@ class Books:
         return shown
 
 
-_HOOKS: Mapping[str, Callable[[Books, Call, float], HookReply]] = {
-    "quarantine": Books._quarantine,
-    "release": Books._release,
-    "fence": Books._fence,
-    "move_job": Books._move,
-    "draw_spare": Books._draw,
-    "return_spare": Books._return,
+_HOOKS: Mapping[str, Callable[[SchedulerState, Call, float], HookReply]] = {
+    "quarantine": SchedulerState._quarantine,
+    "release": SchedulerState._release,
+    "fence": SchedulerState._fence,
+    "move_job": SchedulerState._move,
+    "draw_spare": SchedulerState._draw,
+    "return_spare": SchedulerState._return,
 }
 HOOKS = tuple(_HOOKS)

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from accelwatch_lab.cluster.power import is_off, power_off
-from accelwatch_lab.cluster.stand_in.books import Books, Call
+from accelwatch_lab.cluster.stand_in.hook_documents import Call
+from accelwatch_lab.cluster.stand_in.state import SchedulerState
 from accelwatch_lab.cluster.stand_in.wire import ORDERS, REPORTS, Orders, Report, got, write
 
 # A daemon that has not reported for so long does not answer.
@@ -41,14 +42,14 @@ class Cancel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scheduler:
-    """Books, and who keeps them."""
+    """The state, under a lock, and what daemons report to it."""
 
     def __init__(self, folder: Path, names: list[str], spares: list[str]) -> None:
         self._folder = folder
         self._user = getpass.getuser()
-        self._books = Books(names, spares, self._user)
-        # Guards the books: requests are served on threads, and the round of the scheduler changes
-        # the same books.
+        self._state = SchedulerState(names, spares, self._user)
+        # Guards the state: requests are served on threads, and the round of the scheduler changes
+        # the same state.
         self._lock = threading.Lock()
         self._ordered: dict[str, Orders] = {}
         self._off = partial(is_off, folder)
@@ -57,16 +58,16 @@ class Scheduler:
         """One look at the daemons' reports, and what follows. Raises OSError."""
         now = time.monotonic()
         with self._lock:
-            names = list(self._books.nodes)
+            names = list(self._state.nodes)
             reports = {name: got(self._folder, REPORTS, name, Report) for name in names}
             fresh = {
                 name: report
                 for name, report in reports.items()
                 if report is not None and now - report.time < ANSWERS_S
             }
-            self._books.step(fresh, self._off, time.time())
+            self._state.step(fresh, self._off, time.time())
             for name in names:
-                orders = self._books.orders[name]
+                orders = self._state.orders[name]
                 if self._ordered.get(name) != orders:
                     write(self._folder, ORDERS, name, orders)
                     self._ordered[name] = orders
@@ -75,9 +76,9 @@ class Scheduler:
         """A page; None when there is none."""
         with self._lock:
             if path == "/nodes":
-                return {"nodes": [self._books.node_shown(name) for name in self._books.nodes]}
+                return {"nodes": [self._state.node_shown(name) for name in self._state.nodes]}
             kind, _, name = path[1:].partition("/")
-            return self._books.job_shown(name) if kind == "jobs" else None
+            return self._state.job_shown(name) if kind == "jobs" else None
 
     def answer(self, path: str, body: bytes) -> object | None:
         """What is said to a POST; None for a path that there is not. Raises ValueError, KeyError."""
@@ -85,14 +86,14 @@ class Scheduler:
             case "/observe":
                 call = msgspec.json.decode(body, type=Call)
                 with self._lock:
-                    return self._books.observe(call, self._off)
+                    return self._state.observe(call, self._off)
             case "/jobs":
                 count = msgspec.json.decode(body, type=Submit).count
                 with self._lock:
-                    return {"id": self._books.submit(count, time.time())}
+                    return {"id": self._state.submit(count, time.time())}
             case "/cancel":
                 with self._lock:
-                    self._books.cancel(msgspec.json.decode(body, type=Cancel).job)
+                    self._state.cancel(msgspec.json.decode(body, type=Cancel).job)
                 return {}
             case "/nodes":
                 self._administer(msgspec.json.decode(body, type=Drain))
@@ -103,9 +104,9 @@ class Scheduler:
     def _administer(self, request: Drain) -> None:
         with self._lock:
             if request.reason:
-                self._books.drain(request.node, request.reason, self._user, time.time())
+                self._state.drain(request.node, request.reason, self._user, time.time())
             else:
-                self._books.resume(request.node)
+                self._state.resume(request.node)
 
     def _hook(self, path: str, body: bytes) -> object | None:
         kind, _, name = path[1:].partition("/")
@@ -115,12 +116,12 @@ class Scheduler:
         if call.hook != name:
             raise ValueError(f"{call.hook} was sent to {path}")
         with self._lock:
-            refusal = self._books.refusal(call)
+            refusal = self._state.refusal(call)
         if refusal is None and name == "fence" and not call.dry_run:
             # Takes a moment: nobody waits for it but who asked.
             power_off(self._folder, call.entity.node)
         with self._lock:
-            return self._books.act(call, time.time())
+            return self._state.act(call, time.time())
 
 
 def server(scheduler: Scheduler, port: int) -> ThreadingHTTPServer:

@@ -3,24 +3,18 @@
 import msgspec
 import pytest
 
-from accelwatch_lab.cluster.stand_in.books import (
-    ROUND_S,
-    Books,
-    Call,
-    Entity,
-    Incident,
-    RequestedJob,
-)
+from accelwatch_lab.cluster.stand_in.hook_documents import Call, Entity, Incident, RequestedJob
+from accelwatch_lab.cluster.stand_in.state import ROUND_S, SchedulerState
 from accelwatch_lab.cluster.stand_in.wire import Report
 
 NOW = 1000.0
 
 
 class Cluster:
-    """Books, and daemons that do what they are told at once, unless they are silent."""
+    """SchedulerState, and daemons that do what they are told at once, unless they are silent."""
 
     def __init__(self) -> None:
-        self.books = Books(("n1", "n2", "n3", "n4"), ("n4",), "ana")
+        self.state = SchedulerState(("n1", "n2", "n3", "n4"), ("n4",), "ana")
         self.silent: set[str] = set()
         self.off: set[str] = set()
         self.now = NOW
@@ -34,14 +28,14 @@ class Cluster:
                 number=orders.number,
                 running=tuple(copy.name for copy in orders.copies),
             )
-            for name, orders in self.books.orders.items()
+            for name, orders in self.state.orders.items()
             if name not in self.silent
         }
 
     def round(self, times: int = 1) -> None:
         """Seconds go by."""
         for _ in range(times):
-            self.books.step(self.reports(), self.off.__contains__, self.now)
+            self.state.step(self.reports(), self.off.__contains__, self.now)
             self.now += ROUND_S
 
     def call(self, hook: str, node: str = "n1", **more: object) -> Call:
@@ -58,16 +52,16 @@ class Cluster:
 
     def act(self, hook: str, node: str = "n1", **more: object) -> str:
         """Carry a hook out; the status."""
-        return self.books.act(self.call(hook, node, **more), self.now).status
+        return self.state.act(self.call(hook, node, **more), self.now).status
 
     def seen(self, node: str = "n1") -> dict[str, object]:
         """What the observe hook says."""
         asked = self.call("observe", node, jobs=(RequestedJob(id="1"),))
-        return self.books.observe(asked, self.off.__contains__)
+        return self.state.observe(asked, self.off.__contains__)
 
     def job(self) -> tuple[object, object, object]:
         """State, nodes and restarts of the job."""
-        job = self.books.job_shown("1")
+        job = self.state.job_shown("1")
         return job["state"], job["nodes"], job["restarts"]
 
 
@@ -76,7 +70,7 @@ def cluster() -> Cluster:
     """One with a job over two nodes."""
     made = Cluster()
     made.round()
-    assert made.books.submit(2, NOW) == "1"
+    assert made.state.submit(2, NOW) == "1"
     made.round()
     assert made.job() == ("running", ("n1", "n2"), 0)
     return made
@@ -94,7 +88,7 @@ def test_a_job_moves_to_where_it_is_told_with_the_spare(cluster: Cluster) -> Non
     assert cluster.job()[0] == "ending"
     cluster.round(4)
     assert cluster.job() == ("running", ("n2", "n4"), 1)
-    assert [name for name, one in cluster.books.orders.items() if one.copies] == ["n2"]
+    assert [name for name, one in cluster.state.orders.items() if one.copies] == ["n2"]
 
 
 def test_a_spare_that_is_not_drawn_gets_no_job(cluster: Cluster) -> None:
@@ -105,7 +99,7 @@ def test_a_spare_that_is_not_drawn_gets_no_job(cluster: Cluster) -> None:
 
 
 def test_a_job_waits_until_there_are_nodes_enough(cluster: Cluster) -> None:
-    cluster.books.drain("n3", "new fans", "root", NOW)
+    cluster.state.drain("n3", "new fans", "root", NOW)
     cluster.act("quarantine")
     moved(cluster)
     cluster.round(4)
@@ -141,7 +135,7 @@ def test_a_report_from_before_the_orders_proves_nothing(cluster: Cluster) -> Non
     cluster.act("quarantine")
     moved(cluster)
     for _ in range(4):
-        cluster.books.step(old, cluster.off.__contains__, cluster.now)
+        cluster.state.step(old, cluster.off.__contains__, cluster.now)
         cluster.now += ROUND_S
     assert cluster.job()[0] == "ending"
 
@@ -151,45 +145,45 @@ def test_nothing_begins_on_a_node_without_power(cluster: Cluster) -> None:
     cluster.act("fence")
     cluster.round()
     # Its daemon is back, and the job was not moved yet.
-    assert cluster.books.orders["n1"].copies == ()
+    assert cluster.state.orders["n1"].copies == ()
     cluster.act("release")
     cluster.round()
-    assert cluster.books.orders["n1"].copies != ()
+    assert cluster.state.orders["n1"].copies != ()
 
 
 def test_only_a_node_that_is_held_for_it_is_fenced(cluster: Cluster) -> None:
     assert cluster.act("fence") == "refused"
     cluster.act("quarantine")
     assert cluster.act("fence", incident=Incident(id="i2")) == "refused"
-    cluster.books.drain("n1", "mine", "root", NOW)
+    cluster.state.drain("n1", "mine", "root", NOW)
     assert cluster.act("fence") == "refused"
 
 
 def test_what_a_person_holds_is_neither_taken_nor_released(cluster: Cluster) -> None:
-    cluster.books.drain("n1", "mine", "root", NOW)
+    cluster.state.drain("n1", "mine", "root", NOW)
     assert cluster.act("quarantine") == "refused"
     assert cluster.act("release") == "ok"
-    shown = cluster.books.node_shown("n1")
+    shown = cluster.state.node_shown("n1")
     assert (shown["standing"], shown["reason"], shown["set_by"]) == ("foreign", "mine", "root")
 
 
 def test_a_person_takes_over_what_was_taken_out(cluster: Cluster) -> None:
     cluster.act("quarantine")
-    shown = cluster.books.node_shown("n1")
+    shown = cluster.state.node_shown("n1")
     assert (shown["standing"], shown["reason"]) == ("ours", "accelwatch:i1:gpu.lost A GPU is lost")
-    cluster.books.drain("n1", "mine", "root", NOW)
-    assert cluster.books.node_shown("n1")["standing"] == "foreign"
-    cluster.books.resume("n1")
-    assert cluster.books.node_shown("n1")["standing"] == "open"
+    cluster.state.drain("n1", "mine", "root", NOW)
+    assert cluster.state.node_shown("n1")["standing"] == "foreign"
+    cluster.state.resume("n1")
+    assert cluster.state.node_shown("n1")["standing"] == "open"
 
 
 def test_an_operation_is_done_once(cluster: Cluster) -> None:
     cluster.act("quarantine")
     asked = (RequestedJob(id="1", restart_count=0),)
     call = cluster.call("move_job", jobs=asked, bad_nodes=("n1",), run_on=("n2", "n3"))
-    assert cluster.books.act(call, NOW).status == "ok"
+    assert cluster.state.act(call, NOW).status == "ok"
     cluster.round(4)
-    assert cluster.books.act(call, NOW).status == "ok"
+    assert cluster.state.act(call, NOW).status == "ok"
     cluster.round(4)
     assert cluster.job() == ("running", ("n2", "n3"), 1)
 
@@ -204,7 +198,7 @@ def test_a_job_that_has_begun_again_meanwhile_is_left_alone(cluster: Cluster) ->
 def test_an_engine_that_was_replaced_is_refused(cluster: Cluster) -> None:
     assert cluster.act("quarantine", fence=2) == "ok"
     assert cluster.act("release", fence=1) == "refused"
-    assert cluster.books.node_shown("n1")["standing"] == "ours"
+    assert cluster.state.node_shown("n1")["standing"] == "ours"
 
 
 @pytest.mark.parametrize(
@@ -216,7 +210,7 @@ def test_what_is_not_known_is_refused(cluster: Cluster, hook: str, node: str) ->
 
 def test_a_dry_run_changes_nothing(cluster: Cluster) -> None:
     assert cluster.act("quarantine", dry_run=True, fence=7) == "ok"
-    assert cluster.books.node_shown("n1")["standing"] == "open"
+    assert cluster.state.node_shown("n1")["standing"] == "open"
     assert cluster.act("quarantine") == "ok"
 
 
@@ -225,23 +219,23 @@ def test_a_job_that_ends_by_itself_has_failed_and_one_that_is_cancelled_has_not(
 ) -> None:
     reports = cluster.reports()
     reports["n1"] = msgspec.structs.replace(reports["n1"], running=(), ended=("1.0",))
-    cluster.books.step(reports, cluster.off.__contains__, NOW)
+    cluster.state.step(reports, cluster.off.__contains__, NOW)
     cluster.round(2)
-    shown = cluster.books.job_shown("1")
+    shown = cluster.state.job_shown("1")
     assert (shown["state"], shown["failed"], shown["nodes"]) == ("ended", True, ())
-    other = cluster.books.submit(1, NOW)
+    other = cluster.state.submit(1, NOW)
     cluster.round()
-    cluster.books.cancel(other)
+    cluster.state.cancel(other)
     cluster.round(2)
-    shown = cluster.books.job_shown(other)
+    shown = cluster.state.job_shown(other)
     assert (shown["state"], shown["failed"]) == ("ended", False)
-    assert cluster.books.job_shown("9")["state"] == "missing"
+    assert cluster.state.job_shown("9")["state"] == "missing"
 
 
 def test_whether_a_spare_is_drawn_is_seen(cluster: Cluster) -> None:
     def achieved(wanted: str) -> object:
         call = cluster.call("observe", wanted=wanted, spare="n4")
-        return cluster.books.observe(call, cluster.off.__contains__).get("achieved")
+        return cluster.state.observe(call, cluster.off.__contains__).get("achieved")
 
     assert (achieved("draw_spare"), achieved("return_spare")) == (False, True)
     cluster.act("draw_spare", spare="n4")

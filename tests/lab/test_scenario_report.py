@@ -1,7 +1,13 @@
 """How long a job stood still, and whether an old copy of it wrote on, from the lines of its log."""
 
+from accelwatch_lab.cluster.scenarios.report import (
+    Entry,
+    ScenarioReport,
+    copies,
+    line_of,
+    resumed_at,
+)
 from accelwatch_lab.cluster.slurm.step_counter import Line
-from accelwatch_lab.cluster.stories.story import Entry, Story, copies, line_of, resumed_at
 
 
 def line(time: float, step: int, restart: int = 0, what: str = "step") -> Line:
@@ -30,10 +36,10 @@ def test_an_old_copy_that_writes_on_is_seen() -> None:
 
 
 def test_times_count_from_the_first_fault() -> None:
-    story = Story(scenario="lost-gpu", title="x", fault_at=100.0)
-    story.entries += [
+    report = ScenarioReport(scenario="lost-gpu", title="x", fault_at=100.0)
+    report.entries += [
         Entry(at=101.5, what="alert", text="told"),
         Entry(at=101.0, what="incident", text="seen"),
     ]
-    assert line_of(story, story.entries[0]) == "    +1.50 s  alert        told"
-    assert [row["at_s"] for row in story.document()["timeline"]] == [1.0, 1.5]
+    assert line_of(report, report.entries[0]) == "    +1.50 s  alert        told"
+    assert [row["at_s"] for row in report.document()["timeline"]] == [1.0, 1.5]

@@ -1,4 +1,4 @@
-"""Playing a scenario in a lab that runs: acts, looks, and what was missing in the end."""
+"""Runs a scenario in a lab that is up: interventions, what is observed, and what was missing."""
 
 import time
 from collections.abc import Callable
@@ -6,23 +6,23 @@ from collections.abc import Callable
 from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch_lab.cluster.http_client import page, post
 from accelwatch_lab.cluster.lab import Lab, Record, spare_is_ready
+from accelwatch_lab.cluster.scenarios.catalogue import SCENARIOS, Intervention, Phase, Scenario
+from accelwatch_lab.cluster.scenarios.interventions import Interventions
+from accelwatch_lab.cluster.scenarios.observations import PhaseContext, observed
+from accelwatch_lab.cluster.scenarios.report import Entry, ScenarioReport, copies, resumed_at
 from accelwatch_lab.cluster.slurm.step_counter import CHECKPOINT_EVERY, lines_of
 from accelwatch_lab.cluster.snapshot import LabSnapshot, read_snapshot
-from accelwatch_lab.cluster.stories.hands import Hands
-from accelwatch_lab.cluster.stories.scenarios import SCENARIOS, Act, Phase, Scenario
-from accelwatch_lab.cluster.stories.signs import PhaseContext, recognised
-from accelwatch_lab.cluster.stories.story import Entry, Story, copies, resumed_at
 from accelwatch_lab.cluster.waiting import WaitTimeoutError, until
 
 # Of four nodes, by the lab's budget.
 MOST_OUT = 2
 _JOB_NODES = 2
 _POLL_EVERY_S = 0.1
-_FAULTS = frozenset({Act.LOSE_GPU, Act.HANG_NODE, Act.CUT_LINKS})
-OnEntry = Callable[[Story, Entry], None]
+_FAULTS = frozenset({Intervention.LOSE_GPU, Intervention.HANG_NODE, Intervention.CUT_LINKS})
+OnEntry = Callable[[ScenarioReport, Entry], None]
 
 
-class Play:
+class ScenarioRunner:
     """One scenario in one lab."""
 
     def __init__(self, lab: Lab, record: Record, name: str, on_entry: OnEntry) -> None:
@@ -30,16 +30,16 @@ class Play:
         self._lab = lab
         self._record = record
         self._scenario: Scenario = SCENARIOS[name]
-        self.story = Story(scenario=name, title=self._scenario.title)
+        self.report = ScenarioReport(scenario=name, title=self._scenario.title)
         self._on_entry = on_entry
-        self._hands = Hands(lab, record)
+        self._interventions = Interventions(lab, record)
         self._job = ""
         # A node that an administrator holds.
         self._theirs = ""
 
-    def run(self) -> Story:
-        """Play it; what was missing stands in the story. Raises AccelwatchError for a broken lab."""
-        self._calm()
+    def run(self) -> ScenarioReport:
+        """Run it; what was missing stands in the report. Raises AccelwatchError for a broken lab."""
+        self._wait_for_idle()
         try:
             self._start_job()
             for phase in self._scenario.phases:
@@ -47,20 +47,20 @@ class Play:
                     break
             self._check_result()
         finally:
-            self._hands.undo()
+            self._interventions.restore()
             self._lab.scheduler.cancel(self._job)
-        return self.story
+        return self.report
 
-    def _calm(self) -> None:
+    def _wait_for_idle(self) -> None:
         """Nothing is left of what was played before. Raises AccelwatchError."""
         post(self._record.hub, "/v1/breaker/reset", {"reason": "a scenario starts", "by": "lab"})
         try:
-            until(self._is_calm, "the hub is idle, and nodes, spare and hub are ready")
+            until(self._is_idle, "the hub is idle, and nodes, spare and hub are ready")
         except WaitTimeoutError as error:
             text = f"{error}; start over: accelwatch lab down, then accelwatch lab up"
             raise WaitTimeoutError(text) from error
 
-    def _is_calm(self) -> bool:
+    def _is_idle(self) -> bool:
         page_ = page(self._record.hub, "/v1/remedies")
         busy = page_["remedies"] or page_["held"] or page_["frozen"] or page_["stopped_by"]
         if busy or page_["breaker"] != "closed":
@@ -86,27 +86,35 @@ class Play:
         written = max((line.restart for line in before.lines), default=0)
         node = self._subject(phase, before)
         since = time.time()
-        for act in phase.acts:
+        for intervention in phase.interventions:
             at = time.time()
-            if act in _FAULTS and self.story.fault_at is None:
-                self.story.fault_at = at
-            what, text = self._hands.do(act, node)
-            self._theirs = {Act.ADMIN_DRAIN: node, Act.GIVE_BACK: ""}.get(act, self._theirs)
-            self._add_entry(what, text, at if act is not Act.WAIT else time.time())
-        sick = () if phase.acts == (Act.REPAIR,) else tuple(self._hands.sick)
+            if intervention in _FAULTS and self.report.fault_at is None:
+                self.report.fault_at = at
+            what, text = self._interventions.apply(intervention, node)
+            self._theirs = {Intervention.ADMIN_DRAIN: node, Intervention.GIVE_BACK: ""}.get(
+                intervention, self._theirs
+            )
+            self._add_entry(
+                what, text, at if intervention is not Intervention.WAIT else time.time()
+            )
+        faulty = (
+            ()
+            if phase.interventions == (Intervention.REPAIR,)
+            else tuple(self._interventions.faulty)
+        )
         restarts = 0 if job is None else job.restarts
-        context = PhaseContext(node, sick, since, restarts, written)
+        context = PhaseContext(node, faulty, since, restarts, written)
         return self._await(phase, context)
 
     def _subject(self, phase: Phase, now: LabSnapshot) -> str:
-        """The node that a phase is about: the job's first for a new fault, else one that is sick."""
-        if not _FAULTS.isdisjoint(phase.acts):
+        """The node that a phase is about: the job's first for a new fault, else a faulty one."""
+        if not _FAULTS.isdisjoint(phase.interventions):
             nodes = () if now.job is None else now.job.nodes
             return nodes[0] if nodes else self._lab.scheduler.names[0]
-        if Act.REPAIR_FIRST in phase.acts:
-            return self._hands.sick[0]
-        if self._hands.sick:
-            return self._hands.sick[-1]
+        if Intervention.REPAIR_FIRST in phase.interventions:
+            return self._interventions.faulty[0]
+        if self._interventions.faulty:
+            return self._interventions.faulty[-1]
         return self._theirs or self._lab.scheduler.names[0]
 
     def _await(self, phase: Phase, context: PhaseContext) -> bool:
@@ -116,21 +124,21 @@ class Play:
             now = self._now()
             self._never(now)
             for what in tuple(waiting):
-                sign = recognised(what, now, context)
-                if sign is not None:
+                observation = observed(what, now, context)
+                if observation is not None:
                     waiting.remove(what)
-                    self._add_entry(what.value, sign.text, sign.at)
+                    self._add_entry(what.value, observation.text, observation.at)
             if not waiting:
                 return True
             if time.monotonic() > end:
                 names = ", ".join(waiting)
-                self.story.missing.append(f"not seen within {phase.within_s:g} s: {names}")
+                self.report.missing.append(f"not seen within {phase.within_s:g} s: {names}")
                 return False
             time.sleep(_POLL_EVERY_S)
 
     def _now(self) -> LabSnapshot:
         return read_snapshot(
-            self._lab, self._record, self._job, scheduler=not self._hands.controller_hangs
+            self._lab, self._record, self._job, scheduler=not self._interventions.controller_hangs
         )
 
     def _never(self, now: LabSnapshot) -> None:
@@ -146,20 +154,20 @@ class Play:
         lines = lines_of(self._lab.folder, self._job)
         if copies(lines):
             self._wrong("an old copy of the job has written beside the new one")
-        if self.story.fault_at is not None:
-            at = resumed_at(lines, self.story.fault_at)
-            self.story.recovered_s = None if at is None else at - self.story.fault_at
-        if self.story.fault_at is not None and self.story.recovered_s is None:
+        if self.report.fault_at is not None:
+            at = resumed_at(lines, self.report.fault_at)
+            self.report.recovered_s = None if at is None else at - self.report.fault_at
+        if self.report.fault_at is not None and self.report.recovered_s is None:
             self._wrong("the job did no step after the fault")
 
     def _wrong(self, text: str) -> None:
-        if text not in self.story.missing:
-            self.story.missing.append(text)
+        if text not in self.report.missing:
+            self.report.missing.append(text)
 
     def _add_entry(self, what: str, text: str, at: float | None = None) -> None:
         entry = Entry(at=time.time() if at is None else at, what=what, text=text)
-        self.story.entries.append(entry)
-        self._on_entry(self.story, entry)
+        self.report.entries.append(entry)
+        self._on_entry(self.report, entry)
 
 
 def check_playable(lab: Lab, name: str) -> None:
@@ -168,10 +176,10 @@ def check_playable(lab: Lab, name: str) -> None:
         raise UsageError(f"{name} is not played with {lab.scheduler.title}: {reason}")
 
 
-def play(lab: Lab, record: Record, name: str, on_entry: OnEntry) -> Story:
-    """Play a scenario by its name in a lab that runs. Raises AccelwatchError."""
+def run_scenario(lab: Lab, record: Record, name: str, on_entry: OnEntry) -> ScenarioReport:
+    """Run a scenario by its name in a lab that is up. Raises AccelwatchError."""
     check_playable(lab, name)
     try:
-        return Play(lab, record, name, on_entry).run()
+        return ScenarioRunner(lab, record, name, on_entry).run()
     except AccelwatchError as error:
         raise type(error)(f"{name}: {error}") from error

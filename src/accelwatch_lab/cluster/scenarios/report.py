@@ -20,7 +20,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class Story(msgspec.Struct, kw_only=True):
+class ScenarioReport(msgspec.Struct, kw_only=True):
     """One scenario as it was played."""
 
     scenario: str
@@ -43,7 +43,7 @@ class Story(msgspec.Struct, kw_only=True):
         return 0.0 if self.fault_at is None else at - self.fault_at
 
     def document(self) -> dict[str, Any]:
-        """The story as JSON has it; times in seconds since the first fault."""
+        """The report as JSON has it; times in seconds since the first fault."""
         entries = sorted(self.entries, key=lambda entry: entry.at)
         return {
             "scenario": self.scenario,
@@ -58,9 +58,9 @@ class Story(msgspec.Struct, kw_only=True):
         }
 
 
-def line_of(story: Story, entry: Entry) -> str:
+def line_of(report: ScenarioReport, entry: Entry) -> str:
     """An entry for people."""
-    return f"{story.relative(entry.at):+9.2f} s  {entry.what:<12} {entry.text}"
+    return f"{report.relative(entry.at):+9.2f} s  {entry.what:<12} {entry.text}"
 
 
 def resumed_at(lines: Sequence[Line], fault_at: float) -> float | None:
