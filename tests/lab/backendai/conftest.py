@@ -1,5 +1,5 @@
 """Clusters for the tests of the stand-in."""
 
-from support.backendai.clusters import cluster, stand_in
+from support.backendai.clusters import cluster, real_servers, stand_in
 
-__all__ = ["cluster", "stand_in"]
+__all__ = ["cluster", "real_servers", "stand_in"]

@@ -1,10 +1,12 @@
 """Fixtures for the conftest of a folder: `cluster` runs a test on each cluster, `stand_in` on one."""
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
 
 from accelwatch_lab.cluster.backendai.api_server.release import NEWEST
+from support.backendai.real import RealCluster, real_cluster
 from support.backendai.served import ServedCluster
 from support.backendai.stand_in import StandInCluster, stand_in_cluster
 
@@ -19,11 +21,23 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandInCluste
         yield cluster
 
 
-@pytest.fixture(params=[f"stand-in {release}" for release in RELEASES])
+@pytest.fixture(scope="session")
+def real_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
+    """The real servers, for all tests of a worker."""
+    with real_cluster(tmp_path_factory.mktemp("bai")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(params=[*(f"stand-in {release}" for release in RELEASES), "real"])
 def cluster(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServedCluster]:
-    """A cluster in which nothing runs: a stand-in of each release."""
+    """A cluster in which nothing runs: a stand-in of each release, and real servers."""
+    if request.param == "real":
+        real: RealCluster = request.getfixturevalue("real_servers")
+        yield real
+        asyncio.run(real.clear())
+        return
     release = request.param.partition(" ")[2]
     with stand_in_cluster(tmp_path_factory.mktemp("backendai"), release) as served:
         yield served

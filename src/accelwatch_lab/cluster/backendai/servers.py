@@ -51,9 +51,9 @@ class Servers:
         return f"http://127.0.0.1:{self._ports.service}"
 
     @property
-    def targets_url(self) -> str:
-        """Where Prometheus finds the targets."""
-        return f"http://127.0.0.1:{self._ports.internal}/metrics/service_discovery"
+    def internal_url(self) -> str:
+        """Of metrics, and of the page by which Prometheus finds its targets."""
+        return f"http://127.0.0.1:{self._ports.internal}"
 
     def keys(self, account: Account) -> Keys:
         """As somebody. Raises AccelwatchError before the start."""
