@@ -32,6 +32,8 @@ from accelwatch_lab.cluster.slurm.step_counter import job_folder
 from accelwatch_lab.cluster.starts import starts_of
 from accelwatch_lab.cluster.waiting import until
 
+# Five heartbeats; the usual 40 s would be most of what a node takes that hangs.
+_HEARTBEAT_TIMEOUT_S = 15.0
 # Four agents on two busy cores.
 _ALIVE_S = 180.0
 _SESSION_S = 120.0
@@ -71,7 +73,7 @@ class BackendAiScheduler:
         """All of it. Raises AccelwatchError, UnmetError where it cannot be started."""
         if reason := absence():
             raise UnmetError(f"Backend.AI cannot be started: {reason}")
-        self._servers.start()
+        self._servers.start(_HEARTBEAT_TIMEOUT_S)
         requests.make_group(self._admin, SPARES)
         for number, name in enumerate(self.names, 1):
             group = SPARES if name in spares else GROUP
