@@ -36,7 +36,7 @@ def test_a_date_may_be_a_quarter_of_an_hour_off(
     stand_in: StandInCluster, minutes: int, status: int
 ) -> None:
     async def run() -> None:
-        stand_in.manager.clock.step_wall(minutes * MINUTE_S)
+        stand_in.clock.step_wall(minutes * MINUTE_S)
         answered, _ = await stand_in.request("GET", "/auth/role")
         assert answered == status
 

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import hmac
 import json
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -214,10 +215,10 @@ def specification(
     }
 
 
-def signed(method: str, path: str, keys: Keys) -> dict[str, str]:
-    """The headers of a request, as Backend.AI's own clients sign it."""
+def signed(method: str, path: str, keys: Keys, at: float | None = None) -> dict[str, str]:
+    """The headers of a request, as Backend.AI's own clients sign it, now or at a Unix time."""
     host = keys.url.partition("://")[2]
-    now = datetime.now(UTC).replace(microsecond=0)
+    now = datetime.fromtimestamp(time.time() if at is None else at, UTC).replace(microsecond=0)
     kind = "application/json"
     lines: Sequence[str] = (
         method,

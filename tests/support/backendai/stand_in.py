@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from accelwatch_lab.cluster.backendai.access import write_keys
+from accelwatch_lab.cluster.backendai.api_server.clock import ShiftedClock
 from accelwatch_lab.cluster.backendai.api_server.manager import Manager
 from accelwatch_lab.cluster.backendai.api_server.release import NEWEST
 from accelwatch_lab.cluster.backendai.api_server.server import Serving, serve_on_thread
@@ -17,7 +18,7 @@ AGENTS = ("i-gpu1", "i-gpu2", "i-gpu3", "i-gpu4")
 class StandInCluster(ServedCluster):
     """A stand-in on a thread of its own.
 
-    A test may use `manager.faults`, `manager.log`, `manager.pace` and `manager.clock` as it likes; the
+    A test may use `manager.faults`, `manager.log`, `manager.pace` and `clock` as it likes; the
     rest of its state belongs to the thread, and is changed by requests and by the methods here.
     """
 
@@ -26,7 +27,8 @@ class StandInCluster(ServedCluster):
     def __init__(self, folder: Path, release: str = NEWEST) -> None:
         super().__init__(folder)
         self.release = release
-        self.manager = Manager(release)
+        self.clock = ShiftedClock()
+        self.manager = Manager(release, clock=self.clock)
         self.manager.add_agents(*AGENTS)
         self._ports = free_ports(2)
         write_keys(folder, f"http://127.0.0.1:{self._ports[0]}")
@@ -63,7 +65,7 @@ class StandInCluster(ServedCluster):
 
     def pass_time(self, seconds: float) -> None:
         """So many seconds have passed for the manager."""
-        self.manager.clock.advance(seconds)
+        self.clock.advance(seconds)
 
     async def until_lost(self, name: str) -> None:
         self.pass_time(self.manager.pace.lost_after_s)

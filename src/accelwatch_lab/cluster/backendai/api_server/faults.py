@@ -7,8 +7,9 @@ import msgspec
 
 # refuse: answered with `status`. not_ok: a mutation of GraphQL answers 200 with `ok: false`, undone.
 # hang: never answered. drop: connection closed before the effect. drop_after: closed when the write has
-# been done. slow: answered after `delay_s`.
-Effect = Literal["refuse", "not_ok", "hang", "drop", "drop_after", "slow"]
+# been done. slow: done and answered after `delay_s`. late: connection closed, and done after `delay_s`,
+# as by a proxy that has kept the request.
+Effect = Literal["refuse", "not_ok", "hang", "drop", "drop_after", "slow", "late"]
 
 
 class Fault(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

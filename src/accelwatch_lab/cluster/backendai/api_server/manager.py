@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from accelwatch.base.clock import Clock
 from accelwatch_lab.cluster.backendai.api_server.accounts import Accounts
 from accelwatch_lab.cluster.backendai.api_server.clock import ShiftedClock
 from accelwatch_lab.cluster.backendai.api_server.faults import Faults
@@ -25,9 +26,11 @@ _FIRST_RPC_PORT = 6001
 class Manager:
     """Its state is that of the thread which serves it; clock, pace, faults and log are anybody's."""
 
-    def __init__(self, release: str = NEWEST, log: Path | None = None) -> None:
+    def __init__(
+        self, release: str = NEWEST, log: Path | None = None, clock: Clock | None = None
+    ) -> None:
         self.release: Release = release_of(release)
-        self.clock = ShiftedClock()
+        self.clock = clock or ShiftedClock()
         self.pace = Pace(retry_s=self.release.retry_s)
         self.accounts = Accounts(self.clock)
         self.faults = Faults()

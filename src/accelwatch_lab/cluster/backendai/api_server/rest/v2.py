@@ -84,6 +84,16 @@ def terminated(manager: Manager, caller: Keypair, body: Any) -> Document:
     return answer
 
 
+def scheduling_history(manager: Manager, caller: Keypair, key: str, body: Any) -> Document:
+    """POST /v2/scheduling-history/sessions/ID/search. Raises RequestError."""
+    _for_superadmin(caller)
+    session = manager.sessions.rows.get(key)
+    waits = session is not None and session.status == "PENDING"
+    message = "Some kernels could not be placed on any agent."
+    rows = [{"session_id": key, "result": "NEED_RETRY", "message": message}] if waits else []
+    return _page(rows, body)
+
+
 def document(session: Session) -> Document:
     """All that the row knows; nothing of its agents."""
     total = {slot: count * len(session.kernels) for slot, count in session.slots.items()}
@@ -102,6 +112,8 @@ def document(session: Session) -> Document:
             "cluster_mode": session.cluster_mode.upper().replace("-", "_"),
             "cluster_size": session.cluster_size,
             "priority": session.priority,
+            "job_priority": 0,
+            "is_preemptible": True,
             "tag": session.tag,
         },
         "resource": {
