@@ -65,7 +65,7 @@ class BackendAiAction:
             access.release,
             context.clock,
             self.intents,
-            specified=False,
+            specified=any(rule.file or rule.template for rule in options.specifications),
         )
 
     @property

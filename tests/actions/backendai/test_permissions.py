@@ -30,7 +30,7 @@ from support.backendai.clusters import cluster, stand_in
 from support.backendai.fixtures import connected, secret_key_file
 from support.backendai.served import ServedCluster
 from support.backendai.signed_api import problem
-from support.backendai.stand_in import StandInCluster
+from support.backendai.stand_in import StandInCluster, stand_in_cluster
 from support.servers.scripted_api import answered
 
 __all__ = ["cluster", "secret_key_file", "stand_in"]
@@ -169,6 +169,32 @@ def test_the_action_says_what_its_key_may_do(stand_in: StandInCluster) -> None:
         pair = PairedAbilities(("bai", action), ("bai2", action))
         assert pair.rights == f"bai: {action.rights}; bai2: {action.rights}"
         await action.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("rule", "limited"),
+    [
+        ({"file": "specification.yaml"}, set()),
+        ({"template": "0123456789abcdef0123456789abcdef"}, set()),
+        ({"default_mount_paths": True}, {MOVE, RESTORE}),
+    ],
+)
+def test_a_file_or_template_makes_moves_possible_before_26_4(
+    rule: dict[str, Any], limited: set[IntentKind], tmp_path: Path
+) -> None:
+    (tmp_path / "specification.yaml").write_text("{}")
+    if "file" in rule:
+        rule = {"file": str(tmp_path / rule["file"])}
+
+    async def main() -> None:
+        with stand_in_cluster(tmp_path, "26.1.0") as old:
+            options = {"server": options_of(old), "specifications": [rule]}
+            action = BackendAiAction(ActionContext(name="bai", options=options))
+            await action.observe_all()
+            assert set(action.impossible) == limited
+            await action.close()
 
     asyncio.run(main())
 
