@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from support.backendai.clusters import cluster, real_servers
 from support.servers.certificate_authority import Authority
+
+__all__ = ["cluster", "real_servers"]
 
 
 @pytest.fixture
