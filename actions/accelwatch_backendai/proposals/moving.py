@@ -55,6 +55,9 @@ def propose_move(intent: Intent, scene: Scene) -> Proposal:
 def _away(intent: Intent, scene: Scene, view: JobView, head: Session) -> Proposal:
     agents = agents_of(head)
     bad = [agent for agent in agents if agent in intent.avoided]
+    if not agents:
+        # Of nothing that is not shown it can be said that it runs elsewhere.
+        return Wait(POLL_S, f"{named(head)} runs, and none of its agents is shown yet")
     if not bad:
         return Achieved(f"{named(head)} runs on {','.join(agents)}", moved_to=agents)
     if _was_created_for(intent, head):

@@ -1,8 +1,9 @@
 """Which step ends a session, and when it is ended without its agents' word. Pure.
 
 A manager ends a session by asking the agents of its kernels. A lost agent never answers: the session
-stays TERMINATING for ever (26.9, watched for 60 s), while its node may go on computing. `forced` ends it
-in the manager's rows alone, so it comes only past a deadline, and only once nothing can run there.
+stays TERMINATING (26.1.0, 26.9.6), while its node may go on computing. `forced` ends it in the manager's
+rows alone, so it comes only past a deadline, and only once nothing can run there. In 26.1.0 it ends
+nothing of that: the request is answered with empty `stats`, and the agent has to come back.
 """
 
 from accelwatch.action.intent import Intent

@@ -153,6 +153,10 @@ def test_two_sessions_of_one_job_are_never_touched() -> None:
     assert SECOND in refusal.text
 
 
+def test_a_session_without_agents_does_not_count_as_one_that_runs_elsewhere() -> None:
+    assert isinstance(propose_move(intent(), job_scene(session(agents=()))), Wait)
+
+
 def test_a_job_that_the_manager_does_not_know_cannot_be_moved() -> None:
     assert refused(propose_move(intent(), job_scene())).kind is RefusalKind.IMPOSSIBLE
 
