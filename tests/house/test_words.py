@@ -28,6 +28,7 @@ WORDS = {
     "mark marks marked": "annotation, marker, flag",
     "mend mends mended unwell": "repair, repaired, unhealthy",
     "moment moments": "timestamp, time, now",
+    "happen happens happening happenings came": "event, occurred, outcome",
     "hands sick": "operator, interventions; faulty",
     "news stir stirs rouse": "changes, wake",
     "one ones": "the noun",

@@ -6,7 +6,7 @@ import pytest
 
 from accelwatch.base.errors import AccelwatchError, UncertainError
 from accelwatch.fleet.documents.remedies import RemediesPage
-from accelwatch.fleet.picture.remedies import Came, Command, outcome_of
+from accelwatch.fleet.picture.remedies import Command, CommandOutcome, outcome_of
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.remediation.policy.state.stage import Stage
 from support.dashboards.fleets import FedFleet, FedRemedies, FleetStage, on
@@ -260,15 +260,17 @@ def test_keys_are_told_only_where_the_hub_acts() -> None:
 @pytest.mark.parametrize(
     ("verb", "notes", "stage", "came"),
     [
-        ("release", ("release changes nothing: n1 is healthy",), "", Came.REFUSED),
-        ("approve", (), "quarantining", Came.DONE),
-        ("release", (), "awaiting_approval", Came.NEEDS_APPROVAL),
-        ("hold", (), "awaiting_approval", Came.DONE),
-        ("retry", (), "unknown", Came.UNKNOWN),
-        ("deny", (), "unknown", Came.DONE),
+        ("release", ("release changes nothing: n1 is healthy",), "", CommandOutcome.REFUSED),
+        ("approve", (), "quarantining", CommandOutcome.DONE),
+        ("release", (), "awaiting_approval", CommandOutcome.NEEDS_APPROVAL),
+        ("hold", (), "awaiting_approval", CommandOutcome.DONE),
+        ("retry", (), "unknown", CommandOutcome.UNKNOWN),
+        ("deny", (), "unknown", CommandOutcome.DONE),
     ],
 )
-def test_what_has_come_of_a_word(verb: str, notes: tuple[str, ...], stage: str, came: Came) -> None:
+def test_what_has_come_of_a_word(
+    verb: str, notes: tuple[str, ...], stage: str, came: CommandOutcome
+) -> None:
     assert outcome_of(verb, notes, stage) is came
 
 

@@ -117,7 +117,7 @@ class WrittenSeries:
 
     def _events(self, member: Member, labels: Mapping[str, object]) -> None:
         heard: dict[tuple[str, str], list[tuple[float, ErrorEvent]]] = {}
-        for one in self._play.happenings:
+        for one in self._play.reported_events:
             event = one.event
             if event.trusted and (one.node, event.device_id) == (member.node, member.device):
                 heard.setdefault((event.code, event.category.value), []).append((one.at_s, event))

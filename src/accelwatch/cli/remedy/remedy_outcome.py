@@ -9,14 +9,14 @@ from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.exit_codes import FAILED, NEEDS_APPROVAL, OK, UNKNOWN, USAGE
 from accelwatch.cli.hub_requests import HubFlags, changed, fetch_page
 from accelwatch.fleet.documents.remedies import Commanded
-from accelwatch.fleet.picture.remedies import Came, outcome_of
+from accelwatch.fleet.picture.remedies import CommandOutcome, outcome_of
 
-_CODES: Mapping[Came, int] = MappingProxyType(
+_CODES: Mapping[CommandOutcome, int] = MappingProxyType(
     {
-        Came.DONE: OK,
-        Came.REFUSED: FAILED,
-        Came.UNKNOWN: UNKNOWN,
-        Came.NEEDS_APPROVAL: NEEDS_APPROVAL,
+        CommandOutcome.DONE: OK,
+        CommandOutcome.REFUSED: FAILED,
+        CommandOutcome.UNKNOWN: UNKNOWN,
+        CommandOutcome.NEEDS_APPROVAL: NEEDS_APPROVAL,
     }
 )
 _KEPT = frozenset({FAILED, USAGE, UNKNOWN})

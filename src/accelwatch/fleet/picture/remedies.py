@@ -145,7 +145,7 @@ def remedies_of(
     ]
 
 
-class Came(StrEnum):
+class CommandOutcome(StrEnum):
     """What a person's word has come to."""
 
     DONE = "done"
@@ -161,12 +161,12 @@ class Came(StrEnum):
 _MOVES = frozenset({"approve", "quarantine", "release", "force_release", "recovered", "retry"})
 
 
-def outcome_of(verb: str, notes: Iterable[str], stage: str) -> Came:
+def outcome_of(verb: str, notes: Iterable[str], stage: str) -> CommandOutcome:
     """From the hub's answer: its notes, and the stage of the node by then; empty where there is none."""
     if any("changes nothing" in text for text in notes):
-        return Came.REFUSED
+        return CommandOutcome.REFUSED
     if verb in _MOVES and stage == "unknown":
-        return Came.UNKNOWN
+        return CommandOutcome.UNKNOWN
     if verb in _MOVES and stage == "awaiting_approval":
-        return Came.NEEDS_APPROVAL
-    return Came.DONE
+        return CommandOutcome.NEEDS_APPROVAL
+    return CommandOutcome.DONE

@@ -161,12 +161,12 @@ class StoreReader:
         if fault is None:
             self._counts = Counter(self._assembly.counts)
         ages, late = await self._ages(groups)
-        came = await self._new_targets(scraped)
+        discovered = await self._new_targets(scraped)
         named, unplaced = self._named(groups)
         scrapes = []
         work = LongWork()
         for origin, its in named.items():
-            if origin in ages and origin.transport not in came:
+            if origin in ages and origin.transport not in discovered:
                 scrapes += self._scrape_or_log(origin, its, ages[origin])
                 await work.rest()
         origins = {group.origin for group in self._assembly.groups.values()}
@@ -193,11 +193,11 @@ class StoreReader:
         lacking = self._transports() - scraped.keys()
         unknown = lacking - self._without_up
         try:
-            came = unknown & (await self._scraped()).keys() if unknown else set()
+            discovered = unknown & (await self._scraped()).keys() if unknown else set()
         except TargetFault:
-            came = unknown
-        self._without_up = lacking - came
-        return came
+            discovered = unknown
+        self._without_up = lacking - discovered
+        return discovered
 
     async def _refresh_names(self, up: set[tuple[str, ...]]) -> None:
         now = time.monotonic()

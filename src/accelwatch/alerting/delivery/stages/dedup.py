@@ -58,7 +58,7 @@ class DedupStage:
         if not self._composer.has_changed(message, incident):
             return None
         if incident.reopened > message.reopened:
-            return self._came_back(message, incident, plan)
+            return self._reopened(message, incident, plan)
         pending, in_flight = message.is_pending, self._messages.in_flight(message)
         if _is_worse(message, incident):
             self._group.release(message)
@@ -77,15 +77,15 @@ class DedupStage:
         edits_at = (message.notified_at or 0.0) + EDIT_EVERY_S
         return Notification(NoticeKind.UPDATED, max(now, edits_at))
 
-    def _came_back(self, message: Message, incident: Incident, plan: Plan) -> Notification:
-        # Without a reference it is a new message: an edit rings no bell, and this is to be heard.
+    def _reopened(self, message: Message, incident: Incident, plan: Plan) -> Notification:
+        # Without a reference it is a new message: an edit rings no bell, and this is to be noticed.
         message.reference = ""
         message.reopened = incident.reopened
         message.is_end_notified = False
         return Notification(NoticeKind.OPENED, plan.due)
 
     def _kind_that_rings(self, message: Message, incident: Incident) -> NoticeKind | None:
-        """What has to be heard by somebody who decides or looks; None for nothing of that kind."""
+        """The kind that rings for somebody who decides or checks; None where none does."""
         if self._composer.has_new_request(message, incident):
             return NoticeKind.APPROVAL
         return NoticeKind.CALLED if called_at(incident) > message.called_at else None

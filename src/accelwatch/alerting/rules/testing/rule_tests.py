@@ -36,7 +36,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     failures: tuple[str, ...] = ()
 
 
-class Happening(msgspec.Struct, frozen=True):
+class ReportedEvent(msgspec.Struct, frozen=True):
     """An event, and when it is heard of."""
 
     at_s: float
@@ -51,13 +51,13 @@ class Play(msgspec.Struct, kw_only=True):
     members: list[Member] = []
     # The values of each node and device.
     scripts: dict[tuple[str, str], Script] = {}
-    happenings: list[Happening] = []
+    reported_events: list[ReportedEvent] = []
 
     @property
     def ticks(self) -> int:
         """How many there are until everything has happened."""
         lengths = [len(values) for script in self.scripts.values() for values in script.values()]
-        last_s = max((happening.at_s for happening in self.happenings), default=0.0)
+        last_s = max((reported.at_s for reported in self.reported_events), default=0.0)
         return max([*lengths, int(last_s // self.interval_s) + 2, 1])
 
 
@@ -108,7 +108,7 @@ def played(rule: Rule, play: Play, ticks: int) -> list[VerdictChange]:
     """What changes in so many ticks."""
     world = World(needs_of([rule]), play.interval_s, play.members)
     engine = world.engine = Engine({rule.id: rule})
-    happenings = sorted(play.happenings, key=lambda entry: entry.at_s)
+    reported_events = sorted(play.reported_events, key=lambda entry: entry.at_s)
     changes: list[VerdictChange] = []
     for tick in range(ticks):
         now = tick * play.interval_s
@@ -116,9 +116,9 @@ def played(rule: Rule, play: Play, ticks: int) -> list[VerdictChange]:
             at = {series: values[min(tick, len(values) - 1)] for series, values in script.items()}
             world.members[key].values = {s: v for s, v in at.items() if v is not None}
         world.tick(now)
-        while happenings and happenings[0].at_s <= now:
-            happening = happenings.pop(0)
-            world.add_event(happening.node, happening.event)
+        while reported_events and reported_events[0].at_s <= now:
+            reported = reported_events.pop(0)
+            world.add_event(reported.node, reported.event)
         changes += engine.step(world.subjects(), now, now)
     return changes
 
@@ -172,12 +172,12 @@ def _add(play: Play, entry: Mapping[str, Any]) -> None:
                 raise ConfigError(f"{'/'.join(filter(None, key))} is given twice")
             play.members.append(Member(node=node, device=device, fields=fields))
             play.scripts[key] = script
-            play.happenings += [
-                _happening(node, device, event) for event in entry.get("events", [])
+            play.reported_events += [
+                _reported_event(node, device, event) for event in entry.get("events", [])
             ]
 
 
-def _happening(node: str, device: str, written: Mapping[str, Any]) -> Happening:
+def _reported_event(node: str, device: str, written: Mapping[str, Any]) -> ReportedEvent:
     # Its shape was checked with the file (`loading.case_events`).
     at_s, age_s = _seconds(written["at"]), _seconds(written.get("age", 0))
     event = ErrorEvent(
@@ -190,7 +190,7 @@ def _happening(node: str, device: str, written: Mapping[str, Any]) -> Happening:
         subject=str(written.get("subject", "")),
         trusted=bool(written.get("trusted", True)),
     )
-    return Happening(at_s, node, event)
+    return ReportedEvent(at_s, node, event)
 
 
 def series_named(name: str) -> Series:

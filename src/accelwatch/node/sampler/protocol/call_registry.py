@@ -46,12 +46,12 @@ class Inside:
     """A cell for each thread that is inside a driver; used by all threads."""
 
     def __init__(
-        self, memory: mmap.mmap | None = None, came_out: Callable[[], None] = lambda: None
+        self, memory: mmap.mmap | None = None, on_return: Callable[[], None] = lambda: None
     ) -> None:
-        """None: nobody reads it, so nothing is written. `came_out` is called after each call, while the
+        """None: nobody reads it, so nothing is written. `on_return` is called after each call, while the
         thread still counts as inside."""
         self._memory = memory
-        self._came_out = came_out
+        self._on_return = on_return
         self._free: list[int] = []
         self._cells = count()
 
@@ -68,7 +68,7 @@ class Inside:
         try:
             yield
         finally:
-            self._came_out()
+            self._on_return()
             memory[start:end] = _FREE_THREAD
             self._free.append(start)
 

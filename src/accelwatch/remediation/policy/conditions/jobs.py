@@ -106,7 +106,7 @@ def move_has_left(at: Situation) -> bool:
 
 def job_waits(at: Situation) -> bool:
     """A move ends with its job in the queue: nothing has failed, it waits for nodes."""
-    pursued = at.happening.pursued
+    pursued = at.event.pursued
     if pursued is None or pursued.intent.kind is not Kind.MOVE_JOB or pursued.observed is None:
         return False
     job = pursued.observed.job
@@ -115,7 +115,7 @@ def job_waits(at: Situation) -> bool:
 
 def moved_back(at: Situation) -> bool:
     """A job was moved, and runs on a bad node all the same, or nobody knows where."""
-    pursued = at.happening.pursued
+    pursued = at.event.pursued
     if pursued is None or pursued.intent.kind is not Kind.MOVE_JOB:
         return False
     # What has gone bad since is moved by its own remedy, and what is well by now may be used.
@@ -126,7 +126,7 @@ def moved_back(at: Situation) -> bool:
 
 def died(at: Situation) -> bool:
     """The job of a look or move has died by itself before anything was done to it."""
-    return died_before(at.happening.pursued)
+    return died_before(at.event.pursued)
 
 
 def died_before(pursued: Pursued | None) -> bool:
@@ -141,19 +141,19 @@ def died_before(pursued: Pursued | None) -> bool:
 
 def of_check(at: Situation) -> bool:
     """What has ended is a look at how a job has ended."""
-    return at.happening.pursued_kind is Kind.FOLLOW_JOB
+    return at.event.pursued_kind is Kind.FOLLOW_JOB
 
 
 def of_swap(at: Situation) -> bool:
     """What has ended is a swap inside a job."""
-    return at.happening.pursued_kind is Kind.SWAP_IN_JOB
+    return at.event.pursued_kind is Kind.SWAP_IN_JOB
 
 
 def of_spare(at: Situation) -> bool:
     """What has ended is the draw of a spare."""
-    return at.happening.pursued_kind is Kind.DRAW_SPARE
+    return at.event.pursued_kind is Kind.DRAW_SPARE
 
 
 def of_move(at: Situation) -> bool:
     """What has ended is the move of a job."""
-    return at.happening.pursued_kind is Kind.MOVE_JOB
+    return at.event.pursued_kind is Kind.MOVE_JOB

@@ -111,22 +111,22 @@ def is_not_quarantined(at: Situation) -> bool:
 
 def ours_observed(at: Situation) -> bool:
     """An intent has ended, and our mark was seen on it then."""
-    return at.happening.pursued_hold_state is HoldState.OURS
+    return at.event.pursued_hold_state is HoldState.OURS
 
 
 def open_observed(at: Situation) -> bool:
     """An intent has ended, and the node was seen to take work then."""
-    return at.happening.pursued_hold_state is HoldState.OPEN
+    return at.event.pursued_hold_state is HoldState.OPEN
 
 
 def state_lost(at: Situation) -> bool:
     """The scheduler has lost its state, and our mark with it: no person has undone anything."""
-    return is_lost(at.ctx, at.remedy, at.happening.observation)
+    return is_lost(at.ctx, at.remedy, at.event.observation)
 
 
 def not_forgotten(at: Situation) -> bool:
     """The mark that is seen on it is none that a person wanted left alone."""
-    observation = at.happening.observation
+    observation = at.event.observation
     annotation = None if observation is None else observation.annotation
     # `forgotten` gives None for most nodes: without a mark there is nothing to compare that with.
     return annotation is None or (at.ctx.state.forgotten.get(at.remedy.node) != annotation.incident)

@@ -72,7 +72,7 @@ def plan_changed(at: Situation) -> bool:
 
 def plan_is_this(at: Situation) -> bool:
     """The plan that a person has approved is the one that would be carried out."""
-    command = at.happening.command
+    command = at.event.command
     return command is not None and _is_current_plan(at, command.digest)
 
 

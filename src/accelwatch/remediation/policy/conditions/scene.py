@@ -13,7 +13,7 @@ from accelwatch.remediation.policy.state.pursued import Pursued
 from accelwatch.remediation.policy.state.stage import Trigger
 
 
-class Happening(NamedTuple):
+class RemedyEvent(NamedTuple):
     """What has happened to a remedy, with what came with it."""
 
     trigger: Trigger
@@ -40,7 +40,7 @@ class Scene(NamedTuple):
 
     ctx: StepContext
     remedy: Remedy
-    happening: Happening
+    event: RemedyEvent
 
 
 class Situation(Protocol):
@@ -55,7 +55,7 @@ class Situation(Protocol):
         """As it is before the row."""
 
     @property
-    def happening(self) -> Happening:
+    def event(self) -> RemedyEvent:
         """What has happened to it."""
 
 

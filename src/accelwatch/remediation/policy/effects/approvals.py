@@ -6,7 +6,7 @@ import msgspec
 
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.remediation.policy.conditions.permission import plan_of
-from accelwatch.remediation.policy.conditions.scene import Happening, Scene
+from accelwatch.remediation.policy.conditions.scene import RemedyEvent, Scene
 from accelwatch.remediation.policy.context.cases import leading
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.tables import DENIED
@@ -23,14 +23,14 @@ from accelwatch.remediation.policy.state.stage import Stage
 replace = msgspec.structs.replace
 
 
-def actor_of(happening: Happening) -> str:
+def actor_of(event: RemedyEvent) -> str:
     """Who asked for it; empty where nobody did."""
-    return "" if happening.command is None else happening.command.by
+    return "" if event.command is None else event.command.by
 
 
 def by_hand(at: Scene) -> Remedy:
     """A person takes the node out: nothing but a person lets it go. Who and why goes with it."""
-    command = at.happening.command
+    command = at.event.command
     text = "" if command is None else f"{command.by}: {command.reason}".removesuffix(": ")
     return replace(
         at.remedy,
@@ -76,7 +76,7 @@ def changed(before: Iterable[ApprovalStep], after: Iterable[ApprovalStep]) -> li
 
 def approve(at: Scene) -> Remedy:
     """A person said yes to this plan, and to no other."""
-    by = actor_of(at.happening)
+    by = actor_of(at.event)
     at.ctx.note(at.remedy, f"{by} approved", Loudness.NOTIFY, by)
     return replace(
         at.remedy,
@@ -89,8 +89,8 @@ def deny(at: Scene) -> Remedy:
 
     A no that still holds is never cut short by a later one: it goes on for the rules it was said of.
     """
-    by, node, now = actor_of(at.happening), at.remedy.node, at.ctx.now
-    command = at.happening.command
+    by, node, now = actor_of(at.event), at.remedy.node, at.ctx.now
+    command = at.event.command
     until = None if command is None else command.until
     until = now + DENIED_S if until is None else until
     rules = dict.fromkeys(case.policy.rule for case in leading(at.ctx, at.remedy))
@@ -138,7 +138,7 @@ def notify_blind(at: Scene) -> Remedy:
 
 def vouch(at: Scene) -> Remedy:
     """A person says that it is well."""
-    by = actor_of(at.happening)
+    by = actor_of(at.event)
     left = tuple(case for case in at.remedy.cases if not case.orphaned)
     return replace(
         at.remedy, approval=replace(at.remedy.approval, vouched=by, manual=False), cases=left
@@ -148,7 +148,7 @@ def vouch(at: Scene) -> Remedy:
 def force(at: Scene) -> Remedy:
     """A person wants it back, whatever is seen."""
     return replace(
-        at.remedy, approval=replace(at.remedy.approval, forced=actor_of(at.happening), manual=False)
+        at.remedy, approval=replace(at.remedy.approval, forced=actor_of(at.event), manual=False)
     )
 
 

@@ -53,4 +53,4 @@ def _left_out(at: Scene, remedy: Remedy, name: str, what: str) -> Remedy:
 
 
 def _text(at: Scene) -> str:
-    return "no reason is given" if at.happening.pursued is None else at.happening.pursued.text
+    return "no reason is given" if at.event.pursued is None else at.event.pursued.text

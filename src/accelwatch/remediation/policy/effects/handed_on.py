@@ -34,7 +34,7 @@ def hand_on(at: Scene) -> Remedy:
 
 def wait_on(at: Scene) -> Remedy:
     """A job that still waits for nodes when the time of its move is over: it is moved on as a chore."""
-    pursued = at.happening.pursued
+    pursued = at.event.pursued
     if pursued is None or pursued.intent.job is None:
         return at.remedy
     job = pursued.intent.job

@@ -43,7 +43,7 @@ def resume_counted(at: Scene) -> Remedy:
 
 def move_instead(at: Scene) -> Remedy:
     """The job's launcher has not gone on without the node: the job is moved like any other."""
-    pursued = at.happening.pursued
+    pursued = at.event.pursued
     if pursued is None or pursued.intent.job is None:
         return at.remedy
     job = pursued.intent.job
@@ -75,13 +75,13 @@ def no_spare(at: Scene) -> Remedy:
 
 def drop_spare_draw(at: Scene) -> Remedy:
     """The spare that was being drawn is not drawn."""
-    pursued = at.happening.pursued
+    pursued = at.event.pursued
     return at.remedy if pursued is None else not_drawn(at.ctx, at.remedy, pursued)
 
 
 def move_again(at: Scene) -> Remedy:
     """A move was cancelled: its job is moved when that may be, also one that has left the node."""
-    job = None if at.happening.pursued is None else at.happening.pursued.intent.job
+    job = None if at.event.pursued is None else at.event.pursued.intent.job
     if job is None or job in (*at.remedy.jobs.handled, *at.remedy.jobs.lost):
         return at.remedy
     revert_resume(at.ctx, job)
@@ -92,7 +92,7 @@ def move_again(at: Scene) -> Remedy:
 
 def fenced(at: Scene) -> Remedy:
     """Nothing of what ran on the node runs any more; what stood there before us is kept."""
-    pursued, quarantine = at.happening.pursued, at.remedy.hold
+    pursued, quarantine = at.event.pursued, at.remedy.hold
     if pursued is not None and quarantine is not None:
         quarantine = replace(quarantine, original={**pursued.original, **quarantine.original})
     return replace(
@@ -102,7 +102,7 @@ def fenced(at: Scene) -> Remedy:
 
 def job_done(at: Scene) -> Remedy:
     """A job was asked for a checkpoint, or runs elsewhere."""
-    pursued = at.happening.pursued
+    pursued = at.event.pursued
     if pursued is not None and pursued.intent.kind is Kind.DRAW_SPARE:
         return works(at.ctx, at.remedy, pursued.intent.spare)
     if pursued is None or pursued.intent.job is None:
@@ -132,7 +132,7 @@ def job_done(at: Scene) -> Remedy:
         )
     if pursued.intent.kind is not Kind.MOVE_JOB:
         return at.remedy
-    if at.happening.trigger is Trigger.ACHIEVED and pursued.moved_to:
+    if at.event.trigger is Trigger.ACHIEVED and pursued.moved_to:
         at.ctx.note(at.remedy, f"job {job} runs on {','.join(pursued.moved_to)}", Loudness.NOTIFY)
     # What a move has changed is given back with the node, not when the job has run for a while.
     run = replace(pursued, intent=replace(pursued.intent, revive=False))
@@ -146,7 +146,7 @@ def job_done(at: Scene) -> Remedy:
 
 def moved_back(at: Scene) -> Remedy:
     """A job was moved and runs on a bad node all the same."""
-    where = () if at.happening.pursued is None else at.happening.pursued.moved_to
+    where = () if at.event.pursued is None else at.event.pursued.moved_to
     text = f"a job was moved and runs on {', '.join(where) or 'unknown nodes'}"
     at.ctx.note(at.remedy, f"{text}; a person has to check it", Loudness.ALERT)
     return job_done(at)
@@ -154,7 +154,7 @@ def moved_back(at: Scene) -> Remedy:
 
 def leave_job(at: Scene) -> Remedy:
     """A job cannot be signalled or moved: its end is waited for."""
-    pursued = at.happening.pursued
+    pursued = at.event.pursued
     if pursued is not None and pursued.intent.kind is Kind.DRAW_SPARE:
         return not_drawn(at.ctx, at.remedy, pursued)
     if pursued is None or pursued.intent.job is None:

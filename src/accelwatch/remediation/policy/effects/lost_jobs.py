@@ -17,7 +17,7 @@ replace = msgspec.structs.replace
 
 def job_lost(at: Scene) -> Remedy:
     """A job has died before anything was done to it; the fault of the node is what ended it."""
-    pursued = at.happening.pursued
+    pursued = at.event.pursued
     if pursued is None or pursued.intent.job is None or pursued.observed is None:
         return at.remedy
     job, observed_job = pursued.intent.job, pursued.observed.job
@@ -36,7 +36,7 @@ def job_lost(at: Scene) -> Remedy:
 
 def leave_unknown_job(at: Scene) -> Remedy:
     """Nobody can say how a job has ended: it is let be."""
-    pursued = at.happening.pursued
+    pursued = at.event.pursued
     if pursued is None or pursued.intent.job is None:
         return at.remedy
     text = f"how job {pursued.intent.job} has ended is not known: {pursued.text}"

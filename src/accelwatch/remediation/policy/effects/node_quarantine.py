@@ -51,8 +51,8 @@ def drop(at: Scene) -> Remedy:
 
 def record_quarantine(at: Scene) -> Remedy:
     """Our mark is on the node: keep how it looks, to know it again."""
-    pursued = at.happening.pursued
-    observation = at.happening.observation
+    pursued = at.event.pursued
+    observation = at.event.observation
     if pursued is not None and pursued.observed is not None:
         observation = pursued.observed.node
     is_achieved = pursued is not None and pursued.result is PursuitResult.ACHIEVED
@@ -173,7 +173,7 @@ def adopt(at: Scene) -> Remedy:
 
 def confirm_release(at: Scene) -> Remedy:
     """Our mark is gone by our own doing; what its scheduler keeps down takes no work all the same."""
-    observation, text = shown_node(at.happening), f"{at.remedy.node} takes work again"
+    observation, text = shown_node(at.event), f"{at.remedy.node} takes work again"
     if observation is not None and observation.hold_state is HoldState.DOWN:
         why = observation.reason or "no reason is given"
         text = f"{at.remedy.node} is not held by us any more; its scheduler keeps it down: {why}"

@@ -5,7 +5,7 @@ import msgspec
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.action.step import RefusalKind
-from accelwatch.remediation.policy.conditions.scene import Happening, Scene
+from accelwatch.remediation.policy.conditions.scene import RemedyEvent, Scene
 from accelwatch.remediation.policy.context.cases import leading
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
@@ -22,16 +22,16 @@ replace = msgspec.structs.replace
 
 def hand_over(at: Scene) -> Remedy:
     """Somebody else holds the node: what we held is theirs, though it may bear our mark."""
-    if at.remedy.hold is not None or _was_drained(at.happening):
-        observation = shown_node(at.happening)
+    if at.remedy.hold is not None or _was_drained(at.event):
+        observation = shown_node(at.event)
         if (
             observation is not None
             and observation.hold_state is HoldState.OURS
             and observation.annotation is not None
         ):
             at.ctx.set_row(FORGOTTEN, at.remedy.node, observation.annotation.incident)
-        _override(at.ctx, at.remedy, f"{_holder(at.happening)} took it over")
-        text = f"{_holder(at.happening)} took {at.remedy.node} over"
+        _override(at.ctx, at.remedy, f"{_holder(at.event)} took it over")
+        text = f"{_holder(at.event)} took {at.remedy.node} over"
         if (
             observation is not None
             and observation.hold_state is HoldState.FOREIGN
@@ -43,9 +43,9 @@ def hand_over(at: Scene) -> Remedy:
     return clean(with_chores(at.ctx, at.remedy))
 
 
-def _was_drained(happening: Happening) -> bool:
+def _was_drained(event: RemedyEvent) -> bool:
     """Whether our drain had happened that is refused now: somebody was there in the same moment."""
-    pursued = happening.pursued
+    pursued = event.pursued
     return (
         pursued is not None
         and pursued.intent.kind is Kind.QUARANTINE
@@ -54,11 +54,11 @@ def _was_drained(happening: Happening) -> bool:
     )
 
 
-def shown_node(happening: Happening) -> NodeObservation | None:
+def shown_node(event: RemedyEvent) -> NodeObservation | None:
     """The node as the end of a pursuit showed it, else as the scheduler did."""
-    pursued = happening.pursued
+    pursued = event.pursued
     if pursued is None or pursued.observed is None:
-        return happening.observation
+        return event.observation
     return pursued.observed.node
 
 
@@ -71,9 +71,9 @@ def override(at: Scene) -> Remedy:
         changed = breaker.overridden(at.ctx.state.breaker, at.ctx.now, at.ctx.settings.breaker)
         at.ctx.set(BREAKER, changed)
     if bad:
-        at.ctx.note(at.remedy, bad, Loudness.ALERT, actor_of(at.happening))
+        at.ctx.note(at.remedy, bad, Loudness.ALERT, actor_of(at.event))
     else:
-        at.ctx.note(at.remedy, f"{at.remedy.node}: {what}", Loudness.NOTIFY, actor_of(at.happening))
+        at.ctx.note(at.remedy, f"{at.remedy.node}: {what}", Loudness.NOTIFY, actor_of(at.event))
     forget_relapses(at.ctx, at.remedy.node)
     return clean(with_chores(at.ctx, at.remedy))
 
@@ -86,7 +86,7 @@ def _unhealthy_text(at: Scene) -> str:
         why[remedy.repair.unfit] = None
     if not why or (remedy.hold is None and not remedy.mark_lost and not remedy.approval.forced):
         return ""
-    by = actor_of(at.happening) or remedy.approval.forced or "a person"
+    by = actor_of(at.event) or remedy.approval.forced or "a person"
     hours = at.ctx.settings.override_s / 3600
     return (
         f"{node} is back in the pool and takes jobs, but looks bad: {'; '.join(why)}. Because "
@@ -158,9 +158,9 @@ def clean(remedy: Remedy) -> Remedy:
     )
 
 
-def _holder(happening: Happening) -> str:
-    observation = happening.observation
-    pursued = happening.pursued
+def _holder(event: RemedyEvent) -> str:
+    observation = event.observation
+    pursued = event.pursued
     if pursued is not None and pursued.observed is not None:
         observation = pursued.observed.node
     return "somebody" if observation is None or not observation.set_by else observation.set_by

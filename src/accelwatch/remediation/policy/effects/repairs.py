@@ -62,7 +62,7 @@ def count_refusal(at: Scene) -> Remedy:
 
     What cannot be done to such a node or job was never asked of it, and counts for nothing.
     """
-    pursued = at.happening.pursued
+    pursued = at.event.pursued
     refused = pursued is not None and pursued.refusal is RefusalKind.NOT_ALLOWED
     return count_failure(at) if refused else at.remedy
 
@@ -86,13 +86,13 @@ def doubt(at: Scene) -> Remedy:
 
 def _what(at: Scene) -> str:
     """`release of n3`."""
-    pursued = at.happening.pursued
+    pursued = at.event.pursued
     kind = at.remedy.stage.value if pursued is None else pursued.intent.kind.value
     return f"{kind.replace('_', ' ')} of {at.remedy.node}"
 
 
 def _text(at: Scene) -> str:
-    return "" if at.happening.pursued is None else at.happening.pursued.text
+    return "" if at.event.pursued is None else at.event.pursued.text
 
 
 def record_repair(at: Scene) -> Remedy:
@@ -126,7 +126,7 @@ def record_unhealthy(at: Scene) -> Remedy:
 
 def test_passed(at: Scene) -> Remedy:
     """An active test has passed."""
-    pursued, verification = at.happening.pursued, at.remedy.repair.verification
+    pursued, verification = at.event.pursued, at.remedy.repair.verification
     if pursued is None or verification is None:
         return at.remedy
     return replace(
@@ -140,7 +140,7 @@ def test_passed(at: Scene) -> Remedy:
 
 def unfit(at: Scene) -> Remedy:
     """An active test has failed, or could not be run: its reason stays to be seen."""
-    pursued = at.happening.pursued
+    pursued = at.event.pursued
     if pursued is None:
         return replace(at.remedy, repair=replace(at.remedy.repair, unfit="a test"))
     test, text = pursued.intent.test, pursued.text

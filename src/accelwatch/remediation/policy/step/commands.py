@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from accelwatch.remediation.policy.conditions.permission import plan_of
-from accelwatch.remediation.policy.conditions.scene import Happening
+from accelwatch.remediation.policy.conditions.scene import RemedyEvent
 from accelwatch.remediation.policy.context.cases import leading
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
@@ -13,7 +13,7 @@ from accelwatch.remediation.policy.guards.limits import breaker
 from accelwatch.remediation.policy.state.changes import Command, Verb
 from accelwatch.remediation.policy.state.model import Boundary, Remedy, Stop, Veto
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
-from accelwatch.remediation.policy.table.transitions import happen
+from accelwatch.remediation.policy.table.transitions import apply_event
 
 TRIGGERS: Mapping[Verb, Trigger] = MappingProxyType(
     {
@@ -73,7 +73,7 @@ def _of_node(ctx: StepContext, command: Command) -> None:
         ctx.set_row(BOUNDARIES, command.node, boundary)
     trigger = TRIGGERS[command.verb]
     remedy = ctx.remedy(command.node)
-    if happen(ctx, command.node, Happening(trigger, command=command)):
+    if apply_event(ctx, command.node, RemedyEvent(trigger, command=command)):
         text = f"{command.verb} by {command.by}: {command.reason}".rstrip(": ")
         ctx.note(ctx.remedy(command.node), text, Loudness.LOG, command.by)
     elif command.verb is not Verb.RECOVERED:

@@ -8,7 +8,7 @@ import msgspec
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import RefusalKind
-from accelwatch.remediation.policy.conditions.scene import Happening, Scene
+from accelwatch.remediation.policy.conditions.scene import RemedyEvent, Scene
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import ATTEMPTS, CHORES, LINGERING
@@ -34,7 +34,7 @@ from accelwatch.remediation.policy.state.stage import Stage, Trigger
 from accelwatch.remediation.policy.step import reservations
 from accelwatch.remediation.policy.step.job_deaths import JOB_CHECK, apply_job_check
 from accelwatch.remediation.policy.step.late_spares import LATE, drawn_late
-from accelwatch.remediation.policy.table.transitions import balance, happen, store_remedy
+from accelwatch.remediation.policy.table.transitions import apply_event, balance, store_remedy
 
 replace = msgspec.structs.replace
 # What a stage pursues; the end of anything else is of an intent that was cancelled before.
@@ -108,10 +108,10 @@ def _whose(ctx: StepContext, pursued: Pursued) -> Remedy | None:
 def _of_remedy(ctx: StepContext, remedy: Remedy, pursued: Pursued) -> None:
     trigger = trigger_of(pursued)
     _settle(ctx, remedy.node, pursued)
-    happening = Happening(trigger, pursued=pursued)
+    event = RemedyEvent(trigger, pursued=pursued)
     if trigger is Trigger.UNCERTAIN:
         if remedy.stage is not Stage.UNKNOWN:
-            happen(ctx, remedy.node, happening)
+            apply_event(ctx, remedy.node, event)
         return
     ctx.set(ATTEMPTS, attempts.finish(ctx.state.attempts, remedy.node))
     stage = remedy.came_from if remedy.stage is Stage.UNKNOWN else remedy.stage
@@ -120,12 +120,12 @@ def _of_remedy(ctx: StepContext, remedy: Remedy, pursued: Pursued) -> None:
     free = _with_unfinished(ctx, free, pursued)
     if own or trigger in _GO_ON:
         # The share of the budget must not be given back in between.
-        happen(ctx, remedy.node, happening, free)
+        apply_event(ctx, remedy.node, event, free)
         _freed(ctx, free, pursued)
         return
     if remedy.stage is Stage.UNKNOWN and stage is not None:
         free = replace(free, stage=stage, came_from=None)
-    store_remedy(ctx, remedy, _late(ctx, free, happening))
+    store_remedy(ctx, remedy, _late(ctx, free, event))
 
 
 def _with_unfinished(ctx: StepContext, remedy: Remedy, pursued: Pursued) -> Remedy:
@@ -146,22 +146,22 @@ def _freed(ctx: StepContext, free: Remedy, pursued: Pursued) -> None:
         store_remedy(ctx, remedy, free)
 
 
-def _late(ctx: StepContext, remedy: Remedy, happening: Happening) -> Remedy:
+def _late(ctx: StepContext, remedy: Remedy, event: RemedyEvent) -> Remedy:
     """What a cancelled intent has come to, while something else is wanted by now."""
-    pursued = happening.pursued
+    pursued = event.pursued
     if pursued is None:
         return remedy
-    kind, done = pursued.intent.kind, happening.trigger is Trigger.ACHIEVED
+    kind, done = pursued.intent.kind, event.trigger is Trigger.ACHIEVED
     if kind is Kind.QUARANTINE and (done or _ours(pursued)):
-        return record_quarantine(Scene(ctx, remedy, happening))
+        return record_quarantine(Scene(ctx, remedy, event))
     if kind is Kind.FENCE and done:
-        return fenced(Scene(ctx, remedy, happening))
+        return fenced(Scene(ctx, remedy, event))
     if kind is Kind.DRAW_SPARE and done:
         return works(ctx, remedy, pursued.intent.spare)
     if kind is Kind.DRAW_SPARE:
         return not_drawn(ctx, remedy, pursued)
     if kind in (Kind.MOVE_JOB, Kind.CANCEL_JOB, Kind.SWAP_IN_JOB) and done:
-        return job_done(Scene(ctx, remedy, happening))
+        return job_done(Scene(ctx, remedy, event))
     return remedy
 
 

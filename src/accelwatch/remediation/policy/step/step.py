@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.remediation.policy.conditions.scene import Happening
+from accelwatch.remediation.policy.conditions.scene import RemedyEvent
 from accelwatch.remediation.policy.context.outcome import Outcome
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CANARY, SPARES
@@ -33,7 +33,7 @@ from accelwatch.remediation.policy.step.pursuit_results import apply_result
 from accelwatch.remediation.policy.step.ticking import tick
 from accelwatch.remediation.policy.step.world_observations import observed
 from accelwatch.remediation.policy.table.machine import ACTING
-from accelwatch.remediation.policy.table.transitions import happen, store_remedy
+from accelwatch.remediation.policy.table.transitions import apply_event, store_remedy
 from accelwatch.remediation.settings import RemedySettings
 
 _DEFAULT = RemedySettings()
@@ -137,4 +137,4 @@ def _case(ctx: StepContext, change: CaseChanged) -> None:
             after.repair, serials={} if status is None else dict(status.serials)
         ),
     )
-    happen(ctx, change.node, Happening(Trigger.FIRED), after)
+    apply_event(ctx, change.node, RemedyEvent(Trigger.FIRED), after)

@@ -3,7 +3,7 @@
 import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.remediation.policy.conditions.scene import Happening
+from accelwatch.remediation.policy.conditions.scene import RemedyEvent
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import BREAKER, DENIED, RELAPSES, VETOES
@@ -30,15 +30,15 @@ from accelwatch.remediation.policy.step.hanging import notify_hanging
 from accelwatch.remediation.policy.step.job_deaths import start_job_checks
 from accelwatch.remediation.policy.step.late_spares import draw_late
 from accelwatch.remediation.policy.step.reservations import return_reservations
-from accelwatch.remediation.policy.table.transitions import happen, store_remedy
+from accelwatch.remediation.policy.table.transitions import apply_event, store_remedy
 
 # Between two looks at everything, for what nothing but time brings.
 CHECK_EVERY_S = 1.0
 # Stages that a remedy goes through in one moment at most.
 MOST_AT_ONCE = 8
-_TICK = Happening(Trigger.TICK)
-_DUE = Happening(Trigger.DUE)
-_OVERDUE = Happening(Trigger.OVERDUE)
+_TICK = RemedyEvent(Trigger.TICK)
+_DUE = RemedyEvent(Trigger.DUE)
+_OVERDUE = RemedyEvent(Trigger.OVERDUE)
 _WAITING = frozenset({Stage.SUSPECT, Stage.AWAITING_APPROVAL, Stage.UNREACHABLE})
 _FOR_PEOPLE = frozenset({DenialKind.ATTEMPTS, DenialKind.RETRY, DenialKind.NO_SPARE})
 _SPENT = frozenset({DenialKind.BUDGET, DenialKind.DOMAIN_BUDGET, DenialKind.AVAILABLE})
@@ -156,19 +156,19 @@ def _settle(ctx: StepContext, node: str) -> None:
     # A row may lead to a stage in which the next row counts at once; the bound ends a circle.
     for _ in range(MOST_AT_ONCE):
         before = ctx.state.remedies.get(node)
-        if before is None or not happen(ctx, node, _TICK):
+        if before is None or not apply_event(ctx, node, _TICK):
             break
         if ctx.state.remedies.get(node) is before:
             break
     _report_denial(ctx, node)
     after = ctx.state.remedies.get(node)
     if after is not None and overdue(ctx, after):
-        happen(ctx, node, _OVERDUE)
+        apply_event(ctx, node, _OVERDUE)
 
 
 def _due(ctx: StepContext, remedy: Remedy) -> None:
     """A clock has run out; it does so once."""
-    happen(ctx, remedy.node, _DUE)
+    apply_event(ctx, remedy.node, _DUE)
     after = ctx.state.remedies.get(remedy.node)
     if after is not None and after.stage is remedy.stage and after.clocks.due == remedy.clocks.due:
         store_remedy(

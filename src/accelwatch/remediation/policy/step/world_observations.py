@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import HoldState, NodeObservation
-from accelwatch.remediation.policy.conditions.scene import Happening
+from accelwatch.remediation.policy.conditions.scene import RemedyEvent
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import FORGOTTEN
 from accelwatch.remediation.policy.context.world_tables import (
@@ -37,7 +37,7 @@ from accelwatch.remediation.policy.state.pursued import Poll
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
 from accelwatch.remediation.policy.state.world import Good, NodeStatus, Scheduler
 from accelwatch.remediation.policy.step import reservations
-from accelwatch.remediation.policy.table.transitions import happen, replaced, store_remedy
+from accelwatch.remediation.policy.table.transitions import apply_event, replaced, store_remedy
 
 replace = msgspec.structs.replace
 _TRIGGERS: Mapping[HoldState, Trigger] = MappingProxyType(
@@ -86,7 +86,7 @@ def _apply_node_status(ctx: StepContext, status: NodeStatus) -> None:
         # It answers again: what was proven of it holds no more.
         store_remedy(ctx, remedy, replace(remedy, jobs=replace(remedy.jobs, fenced=False)))
     if _swapped(remedy, status):
-        happen(ctx, status.node, Happening(Trigger.SWAPPED))
+        apply_event(ctx, status.node, RemedyEvent(Trigger.SWAPPED))
 
 
 def _good(ctx: StepContext, status: NodeStatus) -> Good | None:
@@ -220,15 +220,17 @@ def _stand(ctx: StepContext, node: str, observation: NodeObservation, time: floa
         and remedy is not None
         and is_taken_over(remedy, observation)
     ):
-        happen(ctx, node, Happening(Trigger.OBSERVED_FOREIGN, observation=observation))
+        apply_event(ctx, node, RemedyEvent(Trigger.OBSERVED_FOREIGN, observation=observation))
     elif observation.undone and remedy is not None and remains_ours(ctx, remedy, observation):
         return
     elif observation.undone and _is_quarantined(remedy):
         # As if it were open: a person wants it back. What is left of our mark is removed at the next
         # look, which finds a mark on a node that was given back.
-        happen(ctx, node, Happening(Trigger.OBSERVED_OPEN, observation=observation))
+        apply_event(ctx, node, RemedyEvent(Trigger.OBSERVED_OPEN, observation=observation))
     else:
-        happen(ctx, node, Happening(_TRIGGERS[observation.hold_state], observation=observation))
+        apply_event(
+            ctx, node, RemedyEvent(_TRIGGERS[observation.hold_state], observation=observation)
+        )
 
 
 def _is_quarantined(remedy: Remedy | None) -> bool:

@@ -3,7 +3,7 @@
 import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.remediation.policy.conditions.scene import Happening, Scene
+from accelwatch.remediation.policy.conditions.scene import RemedyEvent, Scene
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import BREAKER, BUDGET, REMEDIES
 from accelwatch.remediation.policy.effects.intents import BY_HAND, intent_of
@@ -22,13 +22,13 @@ _TROUBLED = frozenset({Stage.FAILED, Stage.UNKNOWN})
 _BADLY = frozenset({Stage.FAILED, Stage.OVERRIDDEN, Stage.UNKNOWN})
 
 
-def happen(ctx: StepContext, node: str, happening: Happening, new: Remedy | None = None) -> bool:
-    """Let something happen to a node's remedy; whether the table has a row for it that counts now.
+def apply_event(ctx: StepContext, node: str, event: RemedyEvent, new: Remedy | None = None) -> bool:
+    """Apply an event to the remedy of a node; whether the table has a row for it that counts now.
 
     `new` is one that begins with it.
     """
     remedy = new or ctx.remedy(node)
-    row = _row(ctx, remedy, happening)
+    row = _row(ctx, remedy, event)
     if row is None:
         return False
     after = remedy
@@ -36,13 +36,13 @@ def happen(ctx: StepContext, node: str, happening: Happening, new: Remedy | None
         # The doubt is over: the end counts as it would have in the stage in which it began.
         stage = remedy.came_from or Stage.QUARANTINED
         after = replace(remedy, stage=stage, came_from=None, trouble="")
-        row = _row(ctx, after, happening)
+        row = _row(ctx, after, event)
         if row is None:
             store_remedy(ctx, remedy, after)
             return True
     # In the order of the row: each effect sees what the one before has left.
     for effect in row.does:
-        after = effect(Scene(ctx, after, happening))
+        after = effect(Scene(ctx, after, event))
     if row.target is not None:
         after = _entered(ctx, after, row.target)
     # Last of all, so that the intent is made of what the effects have left, in the stage entered.
@@ -52,9 +52,9 @@ def happen(ctx: StepContext, node: str, happening: Happening, new: Remedy | None
     return True
 
 
-def _row(ctx: StepContext, remedy: Remedy, happening: Happening) -> Row | None:
-    scene = Scene(ctx, remedy, happening)
-    for row in ROWS.get((remedy.stage, happening.trigger), ()):
+def _row(ctx: StepContext, remedy: Remedy, event: RemedyEvent) -> Row | None:
+    scene = Scene(ctx, remedy, event)
+    for row in ROWS.get((remedy.stage, event.trigger), ()):
         # A loop, not `all(...)` over a generator: this is asked for every remedy in every step.
         for condition in row.conditions:
             if not condition(scene):

@@ -7,7 +7,13 @@ import msgspec
 
 from accelwatch.base.errors import AccelwatchError, UncertainError
 from accelwatch.base.untrusted_text import printable
-from accelwatch.fleet.picture.remedies import Came, Command, RemedySource, next_step, outcome_of
+from accelwatch.fleet.picture.remedies import (
+    Command,
+    CommandOutcome,
+    RemedySource,
+    next_step,
+    outcome_of,
+)
 from accelwatch.tui.commands.incidents.reason_prompt import prompt_for_reason
 from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.drawing.lines import wrapped
@@ -20,9 +26,9 @@ if TYPE_CHECKING:
 
 _MOST_WIDE = 90
 _TITLES = {
-    Came.REFUSED: "It changes nothing",
-    Came.UNKNOWN: "Not known whether it was done",
-    Came.NEEDS_APPROVAL: "A person still has to approve",
+    CommandOutcome.REFUSED: "It changes nothing",
+    CommandOutcome.UNKNOWN: "Not known whether it was done",
+    CommandOutcome.NEEDS_APPROVAL: "A person still has to approve",
 }
 
 
@@ -101,7 +107,7 @@ class RemedyRequests:
             try:
                 reply = await source.send_command(command)
             except UncertainError as error:
-                self.show_notice(_TITLES[Came.UNKNOWN], [str(error)])
+                self.show_notice(_TITLES[CommandOutcome.UNKNOWN], [str(error)])
             except AccelwatchError as error:
                 self.show_notice("Refused", [str(error)])
             else:
@@ -113,8 +119,8 @@ class RemedyRequests:
     def _show_outcome(self, command: Command, reply: "Commanded") -> None:
         remedy = reply.remedy
         notes = [printable(note.text) for note in reply.notes]
-        came = outcome_of(command.verb, notes, "" if remedy is None else remedy.stage)
-        if came is Came.DONE:
+        outcome = outcome_of(command.verb, notes, "" if remedy is None else remedy.stage)
+        if outcome is CommandOutcome.DONE:
             verb = command.verb.replace("_", " ")
             self._app.show_message(
                 notes[-1] if notes else f"{verb} {command.node} counts".replace("  ", " ")
@@ -123,7 +129,7 @@ class RemedyRequests:
         if remedy is not None:
             step = next_step(remedy)
             notes.append(f"{remedy.node} is {step.stage}: {printable(step.text)}")
-        self.show_notice(_TITLES[came], notes)
+        self.show_notice(_TITLES[outcome], notes)
 
     def show_notice(self, title: str, text: Sequence[str]) -> None:
         """Something that must not be missed: it stays until it is closed."""
