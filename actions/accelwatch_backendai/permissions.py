@@ -22,6 +22,9 @@ SUPERADMIN = "superadmin"
 # Who has just been made a superadmin waits for a minute at most; roles change seldom.
 _AGAIN_S, _AGAIN_REFUSED_S = 600.0, 60.0
 _QUERY = "{ user { role } keypair { is_active } }"
+# Of a monitor's key, to whom 26.9 answers no query, not even about itself.
+_NO_ROLE = "Unknown client role"
+_UNREADABLE = "monitor, or of another that may not ask for itself"
 # What needs a specification of the session.
 _CREATES = (IntentKind.MOVE_JOB, IntentKind.RESTORE_JOB)
 
@@ -69,7 +72,9 @@ class Permissions:
         try:
             data = decoded(await self._client.graphql(_QUERY), _Data)
             self._release = await self._manager.current()
-        except (BackendAiError, BackendAiUnavailableError):
+        except (BackendAiError, BackendAiUnavailableError) as error:
+            if _NO_ROLE in error.problem.message:
+                self._role = _UNREADABLE
             self._due = now + _AGAIN_REFUSED_S
             return
         is_active = data.keypair is None or data.keypair.is_active is not False
@@ -82,7 +87,7 @@ class Permissions:
         if self._role in ("", SUPERADMIN):
             return ""
         return (
-            f"server.access_key is a key of the role {printable(self._role)[:40]}: Backend.AI shows and "
+            f"server.access_key is a key of the role {printable(self._role)[:60]}: Backend.AI shows and "
             "changes agents for superadmins only; create a keypair of a superadmin for the hub"
         )
 

@@ -26,14 +26,13 @@ from accelwatch.remediation.pairing.abilities import PairedAbilities
 from accelwatch_backendai import BackendAiAction
 from accelwatch_backendai.permissions import Permissions, complaints_of
 from accelwatch_lab.cluster.backendai.access import Account, secret_file
-from support.backendai.clusters import cluster, stand_in
 from support.backendai.fixtures import connected, secret_key_file
 from support.backendai.served import ServedCluster
 from support.backendai.signed_api import problem
 from support.backendai.stand_in import StandInCluster, stand_in_cluster
 from support.servers.scripted_api import answered
 
-__all__ = ["cluster", "secret_key_file", "stand_in"]
+__all__ = ["secret_key_file"]
 
 QUARANTINE, MOVE, RESTORE = IntentKind.QUARANTINE, IntentKind.MOVE_JOB, IntentKind.RESTORE_JOB
 INTENTS = frozenset({QUARANTINE, MOVE, RESTORE})
@@ -141,6 +140,18 @@ def test_what_is_not_answered_is_as_it_was(secret_key_file: Path) -> None:
     answers = (role("admin"), ROOT, away)
     first, second = _refreshed(secret_key_file, ManualClock(), *answers, after_s=(60.0,))
     assert first == second != ""
+
+
+@pytest.mark.parametrize(
+    ("message", "is_refused"),
+    [("Missing or invalid API parameters. (Unknown client role)", True), ("timeout", False)],
+)
+def test_a_monitor_of_26_9_may_not_even_ask_for_its_role(
+    message: str, is_refused: bool, secret_key_file: Path
+) -> None:
+    body = {"data": {"user": None, "keypair": None}, "errors": [{"message": message}]}
+    (text,) = _refreshed(secret_key_file, ManualClock(), answered(200, body))
+    assert ("role monitor" in text) is is_refused
 
 
 @pytest.mark.parametrize(("active", "is_refused"), [(True, False), (None, False), (False, True)])

@@ -1,6 +1,7 @@
 """What managers answer is read, and a session that is created again is what it was."""
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,10 +24,7 @@ from accelwatch_backendai.api.sessions import (
 from accelwatch_backendai.api.specifications import Specifications
 from accelwatch_backendai.specification_rules import SpecificationRule
 from accelwatch_lab.cluster.backendai.access import Account
-from support.backendai.clusters import cluster
 from support.backendai.served import ServedCluster
-
-__all__ = ["cluster"]
 
 NAME = "specified"
 TAG = "accelwatch:0:0"
@@ -42,10 +40,10 @@ async def client_of(cluster: ServedCluster) -> AsyncIterator[BackendAiClient]:
     await client.close()
 
 
-async def specified(cluster: ServedCluster, **more: Any) -> str:
+async def specified(cluster: ServedCluster, name: str, **more: Any) -> str:
     """A batch session of the user on two agents, with what only some releases show again."""
     row = await cluster.create_batch_session(
-        NAME,
+        name,
         2,
         account=Account.USER,
         priority=20,
@@ -84,14 +82,14 @@ def rules_of(release: str, folder: Path) -> list[SpecificationRule]:
     file = folder / "specification.yaml"
     variables = "\n".join(f"  {name}: {text}" for name, text in ENVIRON.items())
     file.write_text(f"bootstrap_script: echo hi\nbatch_timeout: 7d\nenviron:\n{variables}\n")
-    return [SpecificationRule(names=[NAME], file=str(file))]
+    return [SpecificationRule(names=[f"{NAME}*"], file=str(file))]
 
 
 def test_agents_and_their_sessions_are_read(cluster: ServedCluster) -> None:
     async def main() -> None:
         async with client_of(cluster) as client:
             assert str(await ManagerRelease(client).current()) == cluster.release
-            session_id = await specified(cluster)
+            session_id = await specified(cluster, NAME)
             agents = await all_agents(client)
             assert len(agents) == 4
             assert {agent.capacity["cuda.device"] for agent in agents} == {8.0}
@@ -103,7 +101,7 @@ def test_agents_and_their_sessions_are_read(cluster: ServedCluster) -> None:
                 expected = [session_id] if agent.id in used else []
                 assert [row.session.id for row in here] == expected
             assert await agent_by_id(client, "i-none") is None
-            assert await session_by_id(client, session_id[::-1]) is None
+            assert await session_by_id(client, str(uuid.uuid4())) is None
 
     asyncio.run(main())
 
@@ -115,7 +113,8 @@ def test_a_session_that_has_ended_is_created_again_as_it_was(
         async with client_of(cluster) as client:
             rules = rules_of(cluster.release, tmp_path)
             specifications = Specifications(client, ManagerRelease(client), rules)
-            first = await read(client, await specified(cluster))
+            name = f"{NAME}-{uuid.uuid4().hex[:8]}"
+            first = await read(client, await specified(cluster, name))
             await cluster.end_session(first.session.id)
             await cluster.until(first.session.id, "TERMINATED")
             ended = await read(client, first.session.id)
@@ -135,9 +134,9 @@ def test_a_session_that_has_ended_is_created_again_as_it_was(
             owned = await read(client, second)
             assert what_it_is(owned.session) == what_it_is(first.session)
             assert owned.owner == first.owner == cluster.keys(Account.USER).access_key
-            named = await sessions_named(client, owned.owner, NAME)
+            named = await sessions_named(client, owned.owner, name)
             assert [row.id for row in named] == [second, first.session.id]
-            tagged = await sessions_tagged(client, owned.owner, NAME, TAG)
+            tagged = await sessions_tagged(client, owned.owner, name, TAG)
             assert [row.id for row in tagged] == [second]
             # And what was created again is created again in the same way.
             again = await specifications.read(owned.session)
@@ -151,7 +150,7 @@ def test_a_release_that_does_not_show_it_needs_a_file(cluster: ServedCluster) ->
     async def main() -> None:
         async with client_of(cluster) as client:
             specifications = Specifications(client, ManagerRelease(client))
-            owned = await read(client, await specified(cluster))
+            owned = await read(client, await specified(cluster, NAME))
             missing = await specifications.missing(owned.session)
             is_shown = cluster.release.startswith("26.9")
             assert ("26.4 and newer do" in missing) is not is_shown
