@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from accelwatch.action.contract import ActionUnavailableError
-from accelwatch.action.intent import IntentKind, OwnerAnnotation
+from accelwatch.action.intent import IntentKind, JobKey, OwnerAnnotation
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Committed, RefusalKind, ReportStatus, Step
 from accelwatch.remediation.policy.state.pursued import PursuitResult
@@ -207,6 +207,24 @@ def test_a_spare_that_a_person_has_moved_on_is_left_there(cluster: ServedCluster
             end = await engine.pursue(RETURN)
             assert (end.result, end.refusal) == (PursuitResult.REFUSED, RefusalKind.FOREIGN)
         assert await spare_in(cluster) == "quarantine"
+
+    run(main)
+
+
+def test_a_spare_is_drawn_into_the_group_of_the_job(cluster: ServedCluster) -> None:
+    """Its bad agent was moved into another group by a person meanwhile."""
+
+    async def main() -> None:
+        session = await cluster.create_batch_session("train")
+        await cluster.end_session(session["session_id"], forced=True)
+        await cluster.until(session["session_id"], "TERMINATED")
+        await cluster.change_agent(SPARE, scaling_group="spare")
+        await cluster.change_agent("i-gpu1", scaling_group="quarantine")
+        job = JobKey("cluster", session["session_id"], 0.0)
+        async with action_on(cluster) as action:
+            end = await Engine(action).pursue(intent(IntentKind.DRAW_SPARE, spare=SPARE, job=job))
+            assert end.result is PursuitResult.ACHIEVED
+        assert await spare_in(cluster) == "default"
 
     run(main)
 
