@@ -34,6 +34,8 @@ from accelwatch_lab.cluster.waiting import until
 
 # Five heartbeats; the usual 40 s would be most of what a node takes that hangs.
 _HEARTBEAT_TIMEOUT_S = 15.0
+# A lab's sessions end within a second or never.
+_FORCE_AFTER_S = 5.0
 # Four agents on two busy cores.
 _ALIVE_S = 180.0
 _SESSION_S = 120.0
@@ -117,6 +119,7 @@ class BackendAiScheduler:
             "groups": {GROUP: {"spares": SPARES}},
             "power_off": [*power, "off", "{node}"],
             "power_state": [*power, "is_off", "{node}"],
+            "force_after_s": _FORCE_AFTER_S,
         }
         entry = {"name": "backendai", "type": "backendai", "options": options}
         text: str = yaml.safe_dump([entry], sort_keys=False, width=1000)
