@@ -17,6 +17,7 @@ HOLD = "accelwatch.io/hold"
 DRAWN = "accelwatch.io/drawn"
 # Kubernetes, non-graceful node shutdown: pods there are deleted by force, and their volumes detached.
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+OUT_OF_SERVICE_EFFECT = "NoExecute"
 # A taint's value has to be a label's value (apimachinery, validation.LabelValueMaxLength).
 _MOST_VALUE = 63
 _KEPT = re.compile(r"[^A-Za-z0-9_.\-]+")
@@ -58,15 +59,34 @@ class Hold(AnnotationValue, frozen=True, kw_only=True):
     uid: str = ""
     # Key of the taint that was set with it: the options may name another one by now.
     taint: str = ""
+    # And its effect: a taint of the same key with another one is somebody else's. Empty in holds that
+    # were set before it was noted.
+    effect: str = ""
     cordoned_by_us: bool = False
     # With which proof we have tainted the node out of service; absent while we have not.
     out_of_service: str | msgspec.UnsetType = msgspec.UNSET
     before: Before = Before()
 
-    @property
-    def taint_keys(self) -> frozenset[str]:
-        """Keys of the taints that are ours by this annotation."""
-        return frozenset({self.taint, *([OUT_OF_SERVICE] if self.out_of_service else [])})
+    def taints_on(self, node: Node) -> list[Taint]:
+        """What stands on a node of the taint that was set with it, PreferNoSchedule included.
+
+        A server keeps one taint of a key and an effect. Where none has the effect that was sent, an
+        admission webhook may have changed it: then all of the key that were not there before.
+        """
+        before = {_key_and_effect(taint) for taint in self.before.taints}
+        ours = [
+            taint
+            for taint in node.spec.taints
+            if taint.get("key") == self.taint and _key_and_effect(taint) not in before
+        ]
+        return [taint for taint in ours if taint.get("effect") == self.effect] or ours
+
+    def all_taints_on(self, node: Node) -> list[Taint]:
+        """Of a node all taints that are ours by this annotation."""
+        return [
+            *self.taints_on(node),
+            *(out_of_service_taints(node) if self.out_of_service else []),
+        ]
 
 
 class Drawn(AnnotationValue, frozen=True, kw_only=True):
@@ -86,6 +106,19 @@ def drawn_of(node: Node) -> Drawn | None:
     """For whom a spare was drawn; None for one that is idle, and for what is of another object."""
     drawn = _drawn_in(node.metadata.annotations.get(DRAWN, ""))
     return drawn if drawn is not None and drawn.uid == node.metadata.uid else None
+
+
+def out_of_service_taints(node: Node) -> list[Taint]:
+    """Those on which the cluster replaces pods, and of which we set one; other effects do nothing."""
+    return [
+        taint
+        for taint in node.spec.taints
+        if _key_and_effect(taint) == (OUT_OF_SERVICE, OUT_OF_SERVICE_EFFECT)
+    ]
+
+
+def _key_and_effect(taint: Taint) -> tuple[object, object]:
+    return taint.get("key"), taint.get("effect")
 
 
 # By the text, so an entry is never out of date: another text is another key.

@@ -28,21 +28,18 @@ class ForeignClaim(NamedTuple):
 
 def our_taints(node: Node, hold: Hold) -> list[Taint]:
     """The taint that was set with a hold, as it stands there now; none where somebody has removed it."""
-    return [
-        taint
-        for taint in node.spec.taints
-        if taint.get("key") == hold.taint and taint.get("effect") in EFFECTS
-    ]
+    return [taint for taint in hold.taints_on(node) if taint.get("effect") in EFFECTS]
 
 
 def foreign_claims(node: Node, hold: Hold | None, options: KubernetesOptions) -> list[ForeignClaim]:
     """All that keeps work away from a node and is not of this hold of ours."""
     claims = []
     cordon_is_ours = hold is not None and hold.cordoned_by_us
+    ours = [] if hold is None else hold.all_taints_on(node)
     if node.spec.unschedulable and not cordon_is_ours:
         claims.append(ForeignClaim("cordoned", cordoned_by(node)))
     for taint in node.spec.taints:
-        if hold is not None and taint.get("key") in hold.taint_keys:
+        if taint in ours:
             continue
         if taint.get("key") == options.taint and taint.get("effect") in EFFECTS:
             # Of a person, or of another program that uses our key: there is no annotation of ours.

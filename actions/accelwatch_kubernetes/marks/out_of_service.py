@@ -6,7 +6,14 @@ and one of ours is not left behind.
 
 import msgspec
 
-from accelwatch_kubernetes.marks.hold import HOLD, OUT_OF_SERVICE, Hold, hold_of
+from accelwatch_kubernetes.marks.hold import (
+    HOLD,
+    OUT_OF_SERVICE,
+    OUT_OF_SERVICE_EFFECT,
+    Hold,
+    hold_of,
+    out_of_service_taints,
+)
 from accelwatch_kubernetes.objects.node import Node, Taint
 
 _VALUE = "nodeshutdown"
@@ -26,12 +33,12 @@ def is_tainted_by_others(node: Node) -> bool:
 
 
 def _is_tainted(node: Node) -> bool:
-    return any(taint.get("key") == OUT_OF_SERVICE for taint in node.spec.taints)
+    return bool(out_of_service_taints(node))
 
 
 def out_of_service_patch(node: Node, hold: Hold, proof: str) -> Patch:
     """The taint, and in the annotation why nothing runs there any more."""
-    taint: Taint = {"key": OUT_OF_SERVICE, "value": _VALUE, "effect": "NoExecute"}
+    taint: Taint = {"key": OUT_OF_SERVICE, "value": _VALUE, "effect": OUT_OF_SERVICE_EFFECT}
     return _patch(
         node, msgspec.structs.replace(hold, out_of_service=proof), [*node.spec.taints, taint]
     )
@@ -39,7 +46,8 @@ def out_of_service_patch(node: Node, hold: Hold, proof: str) -> Patch:
 
 def in_service_patch(node: Node, hold: Hold) -> Patch:
     """Our taint is gone; all others stay as they are."""
-    others = [taint for taint in node.spec.taints if taint.get("key") != OUT_OF_SERVICE]
+    ours = out_of_service_taints(node)
+    others = [taint for taint in node.spec.taints if taint not in ours]
     return _patch(node, msgspec.structs.replace(hold, out_of_service=msgspec.UNSET), others)
 
 

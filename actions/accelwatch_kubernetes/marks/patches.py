@@ -33,6 +33,7 @@ def new_hold(
         reason=reason,
         uid=node.metadata.uid,
         taint=options.taint,
+        effect=_effect(options),
         cordoned_by_us=options.cordon and not node.spec.unschedulable,
         before=Before(unschedulable=node.spec.unschedulable, taints=node.spec.taints),
     )
@@ -40,7 +41,7 @@ def new_hold(
 
 def hold_patch(node: Node, hold: Hold, options: KubernetesOptions) -> Patch:
     """Taint and annotation, and the cordon where that is configured."""
-    spec: Patch = {"taints": [*_without(node, hold.taint), taint_of(hold, options)]}
+    spec: Patch = {"taints": [*_others(node, hold.taints_on(node)), taint_of(hold, options)]}
     if hold.cordoned_by_us:
         spec["unschedulable"] = True
     return _patch(node, {HOLD: hold.text()}, spec)
@@ -48,15 +49,19 @@ def hold_patch(node: Node, hold: Hold, options: KubernetesOptions) -> Patch:
 
 def taint_of(hold: Hold, options: KubernetesOptions) -> Taint:
     """The taint that goes with a hold."""
-    taint = {"key": hold.taint, "effect": "NoExecute" if options.no_execute else "NoSchedule"}
+    taint = {"key": hold.taint, "effect": _effect(options)}
     if value := label_value(hold.rule):
         taint["value"] = value
     return taint
 
 
+def _effect(options: KubernetesOptions) -> str:
+    return "NoExecute" if options.no_execute else "NoSchedule"
+
+
 def release_patch(node: Node, hold: Hold) -> Patch:
     """All of a hold is gone; what others have set stays as it is."""
-    taints = _without(node, *hold.taint_keys)
+    taints = _others(node, hold.all_taints_on(node))
     spec: Patch = {}
     if hold.cordoned_by_us and node.spec.unschedulable:
         spec["unschedulable"] = None
@@ -80,8 +85,12 @@ def return_patch(node: Node, options: KubernetesOptions) -> Patch:
     return _patch(node, {DRAWN: None}, {"taints": [*_without(node, options.spare_taint), taint]})
 
 
-def _without(node: Node, *keys: str) -> list[Taint]:
-    return [taint for taint in node.spec.taints if taint.get("key") not in keys]
+def _without(node: Node, key: str) -> list[Taint]:
+    return [taint for taint in node.spec.taints if taint.get("key") != key]
+
+
+def _others(node: Node, ours: list[Taint]) -> list[Taint]:
+    return [taint for taint in node.spec.taints if taint not in ours]
 
 
 def _patch(node: Node, annotations: dict[str, str | None], spec: Patch) -> Patch:

@@ -74,6 +74,7 @@ def test_one_patch_has_the_taint_the_annotation_and_the_version() -> None:
         "reason": "Xid 79 on GPU 3",
         "uid": "uid-of-n1",
         "taint": OURS,
+        "effect": "NoSchedule",
         "cordoned_by_us": False,
         "before": {"unschedulable": False, "taints": [GPU]},
     }
@@ -118,6 +119,35 @@ def test_a_release_keeps_what_others_added_meanwhile() -> None:
     assert after["spec"]["unschedulable"] is True
     assert after["metadata"]["labels"]["new"] == "yes"
     assert state(after) is HoldState.FOREIGN
+
+
+def test_a_taint_of_our_key_with_another_effect_is_somebody_elses() -> None:
+    wish = {"key": OURS, "effect": "PreferNoSchedule", "value": "soon"}
+    during = quarantined(node(taints=[wish]))
+    assert during["spec"]["taints"][0] == wish
+    theirs = {"key": OURS, "effect": "NoExecute", "value": "person"}
+    during["spec"]["taints"].append(theirs)
+    assert state(during) is HoldState.OURS
+    after = released(during)
+    assert after["spec"]["taints"] == [wish, theirs]
+    assert state(after) is HoldState.FOREIGN
+
+
+@pytest.mark.parametrize("effect", ["NoExecute", "PreferNoSchedule"])
+def test_a_taint_whose_effect_a_webhook_has_changed_goes_with_the_release(effect: str) -> None:
+    during = quarantined(node(taints=[GPU]))
+    during["spec"]["taints"][1]["effect"] = effect
+    assert released(during)["spec"]["taints"] == [GPU]
+
+
+def test_a_hold_that_notes_no_effect_is_released_whole() -> None:
+    """As hubs before this one have set it, and their options may have changed since."""
+    during = quarantined(node(taints=[GPU]), KubernetesOptions(no_execute=True))
+    note = json.loads(during["metadata"]["annotations"][HOLD])
+    del note["effect"]
+    during["metadata"]["annotations"][HOLD] = json.dumps(note)
+    assert state(during) is HoldState.OURS
+    assert released(during)["spec"]["taints"] == [GPU]
 
 
 def test_trap_01_a_cordon_that_was_there_before_stays() -> None:
