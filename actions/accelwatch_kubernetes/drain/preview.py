@@ -13,15 +13,18 @@ _USUAL = frozenset({Stay.OVER, Stay.MIRROR, Stay.DAEMON, Stay.PLATFORM})
 
 
 def preview_texts(entries: Sequence[Leaving], verdicts: Mapping[str, Verdict]) -> Iterator[str]:
-    """`12 pods would be evicted`, and then each refusal with the pods that it is about."""
+    """`12 pods would be evicted`, and then each refusal with the pods that it is about.
+
+    A pod that the server refuses now is not counted; one that it was not asked about is.
+    """
     leaving = [entry.pod for entry in entries if entry.stay is None]
-    if leaving:
-        yield f"{len(leaving)} {'pod' if len(leaving) == 1 else 'pods'} would be evicted"
     refusals: dict[str, list[str]] = {}
     for pod in leaving:
         verdict = verdicts.get(pod.uid)
         if verdict is not None and verdict.answer is not Answer.ALLOWED:
             refusals.setdefault(verdict.text, []).append(pod.path)
+    if evicted := len(leaving) - sum(map(len, refusals.values())):
+        yield f"{evicted} {'pod' if evicted == 1 else 'pods'} would be evicted"
     for text, paths in refusals.items():
         yield f"refused now: {_named(paths)}: {text}"
     stays = Counter(entry.stay for entry in entries if entry.stay not in (None, *_USUAL))
