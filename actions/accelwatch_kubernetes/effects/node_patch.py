@@ -21,7 +21,7 @@ from accelwatch_kubernetes.objects.node import Node, node_of
 from accelwatch_kubernetes.reader import node_path
 from accelwatch_kubernetes.rows import Access, Effect
 from accelwatch_kubernetes.scene import Scene
-from accelwatch_kubernetes.steps import DRAW, RETURN, TAINT, UNTAINT
+from accelwatch_kubernetes.steps import DRAW, DRAWN_FOR, RETURN, TAINT, UNTAINT
 
 # What is to be sent for a node as it stands; None where it is as it should be. Raises ChangedError.
 Decide = Callable[[Node], Patch | None]
@@ -196,6 +196,11 @@ async def _return(access: Access, step: Step, operation: Committed) -> Report:
         there = drawn_of(node)
         if there is not None and there.token > operation.annotation.token:
             raise ChangedError(f"{node.name} is drawn by a newer engine by now")
+        # Drawn anew since the step was proposed: that job runs there now. A journal of an earlier
+        # version does not say for whom it was drawn.
+        expected = step.precondition.get(DRAWN_FOR)
+        if there is not None and expected is not None and there.incident != expected:
+            raise ChangedError(f"{node.name} is drawn for {there.incident} by now")
         return return_patch(node, access.options)
 
     await patched(access, step, operation, decide)

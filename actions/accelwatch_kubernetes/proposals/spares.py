@@ -3,12 +3,12 @@
 from accelwatch.action.intent import Intent
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step
-from accelwatch_kubernetes.marks.hold import drawn_of
+from accelwatch_kubernetes.marks.hold import Drawn, drawn_of
 from accelwatch_kubernetes.marks.hold_state import hold_state_of
 from accelwatch_kubernetes.objects.node import Node
 from accelwatch_kubernetes.proposals.quarantine import UID, foreign_text, missing
 from accelwatch_kubernetes.scene import Scene
-from accelwatch_kubernetes.steps import DRAW, RETURN
+from accelwatch_kubernetes.steps import DRAW, DRAWN_FOR, RETURN
 
 
 def propose_draw(intent: Intent, scene: Scene) -> Proposal:
@@ -44,7 +44,7 @@ def propose_return(intent: Intent, scene: Scene) -> Proposal:
         return Refusal(RefusalKind.FOREIGN, f"{name} is drawn by the hub {drawn.by}")
     if drawn is not None and drawn.token > intent.mark.token:
         return Refusal(RefusalKind.FOREIGN, f"{name} is drawn by a newer engine")
-    return _step(RETURN, intent, spare, f"return the spare {name}")
+    return _step(RETURN, intent, spare, f"return the spare {name}", drawn)
 
 
 def spare_of(intent: Intent, scene: Scene) -> Node | None:
@@ -57,7 +57,7 @@ def is_idle(spare: Node, scene: Scene) -> bool:
     return any(taint.get("key") == scene.options.spare_taint for taint in spare.spec.taints)
 
 
-def _step(kind: str, intent: Intent, spare: Node, text: str) -> Step:
+def _step(kind: str, intent: Intent, spare: Node, text: str, drawn: Drawn | None = None) -> Step:
     return Step(
         kind=kind,
         arguments={
@@ -65,6 +65,9 @@ def _step(kind: str, intent: Intent, spare: Node, text: str) -> Step:
             "incident": intent.mark.incident,
             "job": "" if intent.job is None else str(intent.job),
         },
-        precondition={UID: spare.metadata.uid},
+        precondition={
+            UID: spare.metadata.uid,
+            DRAWN_FOR: "" if drawn is None else drawn.incident,
+        },
         text=text,
     )

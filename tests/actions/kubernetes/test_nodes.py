@@ -5,12 +5,14 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from accelwatch.action.contract import ActionContext, ActionUnavailableError
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Committed, RefusalKind, Report, ReportStatus, Step
+from accelwatch.remediation.execution.operations.ledger import rehearsal
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch_kubernetes import KubernetesAction
 from accelwatch_kubernetes.marks.hold import DRAWN, HOLD
@@ -319,6 +321,35 @@ def test_a_spare_is_drawn_and_returned(cluster: ServedCluster) -> None:
             assert (await pursuits.pursue(back)).result is PursuitResult.ACHIEVED
             assert pursuits.done(drawn) + pursuits.done(back) == ["draw", "return"]
         assert what_counts(await node_of(cluster, "s1")) == what_counts(before)
+
+    asyncio.run(run())
+
+
+def test_a_spare_that_was_drawn_anew_in_the_same_moment_is_not_returned(
+    cluster: ServedCluster,
+) -> None:
+    async def run() -> None:
+        note = {"incident": "inc-1", "token": 3, "by": "accelwatch", "since": 1.0}
+        await make_node(cluster, "n1")
+        uid = (await node_of(cluster, "n1"))["metadata"]["uid"]
+
+        async def draw_for(incident: str) -> None:
+            text = json.dumps({**note, "incident": incident, "uid": uid})
+            await change_node(cluster, "n1", {"metadata": {"annotations": {DRAWN: text}}})
+
+        await draw_for("inc-1")
+        async with action_on(cluster) as action:
+            wanted = intent(IntentKind.RETURN_SPARE, "n1")
+            step = action.propose(wanted, await action.observe(wanted))
+            assert isinstance(step, Step)
+            await draw_for("inc-2")
+            operation = msgspec.structs.replace(rehearsal(wanted), dry_run=False)
+            report = await action.perform(step, operation)
+            assert report.status is ReportStatus.RETRY
+            assert "drawn for inc-2 by now" in report.text
+        after = await node_of(cluster, "n1")
+        assert json.loads(after["metadata"]["annotations"][DRAWN])["incident"] == "inc-2"
+        assert "accelwatch.io/spare" not in taints(after)
 
     asyncio.run(run())
 
