@@ -36,7 +36,7 @@ from accelwatch_kubernetes.readings.previews import drain_preview
 from accelwatch_kubernetes.recovering import recovered
 from accelwatch_kubernetes.rows import Access
 from accelwatch_kubernetes.scene import scene_of
-from accelwatch_kubernetes.tables import EFFECTS, PROPOSALS, READINGS
+from accelwatch_kubernetes.tables import PROPOSALS, READINGS, effects_of
 from accelwatch_kubernetes.workloads.checkpoints import Checkpoints
 from accelwatch_kubernetes.workloads.owner_index import OwnerIndex
 
@@ -65,7 +65,8 @@ class KubernetesAction:
             versions=ServedVersions(client, context.clock),
         )
         self._observer = Observer(access, self._cache, READINGS)
-        self._performer = Performer(access, EFFECTS)
+        self._effects = effects_of(options)
+        self._performer = Performer(access, self._effects)
         self._permissions = Permissions(client, context.clock)
 
     @property
@@ -76,7 +77,7 @@ class KubernetesAction:
     @property
     def steps(self) -> Mapping[str, StepKind]:
         """What its steps are like."""
-        return {name: effect.kind for name, effect in EFFECTS.items()}
+        return {name: effect.kind for name, effect in self._effects.items()}
 
     @property
     def corrects(self) -> frozenset[IntentKind]:
@@ -127,7 +128,7 @@ class KubernetesAction:
 
     def recover(self, started_step: StartedStep, observed: Observed) -> Recovery:
         """What has become of a step whose end nobody saw. Pure."""
-        effect = EFFECTS.get(started_step.step.kind)
+        effect = self._effects.get(started_step.step.kind)
         return recovered(started_step, effect, scene_of(observed, self._options))
 
     @property

@@ -6,7 +6,8 @@ from accelwatch.action.intent import IntentKind
 from accelwatch_kubernetes.effects.device_taints import DEVICE_EFFECTS
 from accelwatch_kubernetes.effects.eviction import POD_EFFECTS
 from accelwatch_kubernetes.effects.node_patch import NODE_EFFECTS
-from accelwatch_kubernetes.effects.out_of_service import FENCE_EFFECTS
+from accelwatch_kubernetes.effects.out_of_service import fence_effects
+from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.proposals.cancelling import (
     propose_cancel,
     propose_follow,
@@ -48,10 +49,7 @@ PROPOSALS: Mapping[IntentKind, Propose] = {
     IntentKind.RESTORE_JOB: propose_restore,
 }
 
-# By the kind of a step.
-EFFECTS: Mapping[str, Effect] = {
-    **NODE_EFFECTS,
-    **POD_EFFECTS,
-    **FENCE_EFFECTS,
-    **DEVICE_EFFECTS,
-}
+
+def effects_of(options: KubernetesOptions) -> Mapping[str, Effect]:
+    """By the kind of a step."""
+    return {**NODE_EFFECTS, **POD_EFFECTS, **fence_effects(options), **DEVICE_EFFECTS}

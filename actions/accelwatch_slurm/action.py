@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
 
 from accelwatch.action.contract import ActionContext
 from accelwatch.action.following import followed
@@ -40,13 +39,11 @@ from accelwatch_slurm.proposals.restoring import propose_restore
 from accelwatch_slurm.proposals.signalling import propose_cancel, propose_signal
 from accelwatch_slurm.proposals.testing import propose_spare, propose_test
 from accelwatch_slurm.texts.scene import Scene, scene_of
-from accelwatch_slurm.texts.steps import INTENTS, STEPS
+from accelwatch_slurm.texts.steps import INTENTS, steps_of
 
 
 class SlurmAction:
     """One cluster."""
-
-    steps: ClassVar[Mapping[str, StepKind]] = STEPS
 
     def __init__(self, context: ActionContext) -> None:
         """Raises ConfigError."""
@@ -60,7 +57,8 @@ class SlurmAction:
         handlers |= TrialSteps(options, commands, reader).handlers()
         handlers |= JobSteps(commands, reader, observer, context.clock).handlers()
         handlers |= ReservationSteps(commands, reader).handlers()
-        self._performer = Performer(handlers, context.clock)
+        self._steps = steps_of(power_timeout_s=options.power_timeout_s)
+        self._performer = Performer(handlers, self._steps, context.clock)
 
     @property
     def intents(self) -> frozenset[IntentKind]:
@@ -71,6 +69,11 @@ class SlurmAction:
     def corrects(self) -> frozenset[IntentKind]:
         """A job waits, maybe for hours, with a list of the nodes that are bad."""
         return frozenset({IntentKind.MOVE_JOB})
+
+    @property
+    def steps(self) -> Mapping[str, StepKind]:
+        """What its steps are like."""
+        return self._steps
 
     async def observe_all(self) -> Sequence[NodeObservation]:
         """All nodes at once. Raises ActionUnavailableError."""

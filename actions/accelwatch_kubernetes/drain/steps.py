@@ -29,8 +29,6 @@ KINDS = {
     DELETE_POD: _OF_POD,
     SUSPEND: _PATCH,
     START_AGAIN: _PATCH,
-    # The site's command has a minute by default; a switch may take another until it says so.
-    POWER_OFF: StepKind(idempotent=True, reversible=False, timeout_s=90.0, settle_s=60.0),
     OUT_OF_SERVICE: _PATCH,
     IN_SERVICE: _PATCH,
 }

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from accelwatch.action.observed import HoldState
+from accelwatch.action.power_switch import power_off_kind
 from accelwatch.action.step import Committed, Report, Step
 from accelwatch_kubernetes.answers import DONE, ChangedError, NotStartedError
 from accelwatch_kubernetes.drain import steps
@@ -18,6 +19,7 @@ from accelwatch_kubernetes.marks.out_of_service import (
 )
 from accelwatch_kubernetes.marks.patches import Patch
 from accelwatch_kubernetes.objects.node import Node
+from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.rows import Access, Effect
 from accelwatch_kubernetes.scene import Scene
 
@@ -90,16 +92,18 @@ def _is_in_service(_: Step, scene: Scene) -> bool | None:
     return scene.node is None or not has_our_taint(scene.node)
 
 
-FENCE_EFFECTS: Mapping[str, Effect] = {
-    steps.POWER_OFF: Effect(
-        kind=steps.KINDS[steps.POWER_OFF], perform=_power_off, is_observed=_is_off
-    ),
-    steps.OUT_OF_SERVICE: Effect(
-        kind=steps.KINDS[steps.OUT_OF_SERVICE],
-        perform=_out_of_service,
-        is_observed=_is_out_of_service,
-    ),
-    steps.IN_SERVICE: Effect(
-        kind=steps.KINDS[steps.IN_SERVICE], perform=_in_service, is_observed=_is_in_service
-    ),
-}
+def fence_effects(options: KubernetesOptions) -> Mapping[str, Effect]:
+    """By the kind of a step; powering off takes as long as the site's command may."""
+    return {
+        steps.POWER_OFF: Effect(
+            kind=power_off_kind(options.power_timeout_s), perform=_power_off, is_observed=_is_off
+        ),
+        steps.OUT_OF_SERVICE: Effect(
+            kind=steps.KINDS[steps.OUT_OF_SERVICE],
+            perform=_out_of_service,
+            is_observed=_is_out_of_service,
+        ),
+        steps.IN_SERVICE: Effect(
+            kind=steps.KINDS[steps.IN_SERVICE], perform=_in_service, is_observed=_is_in_service
+        ),
+    }

@@ -8,18 +8,20 @@ import asyncio
 from collections.abc import Mapping
 
 from accelwatch.action.contract import ActionUnavailableError
-from accelwatch.action.step import Committed, Report, ReportStatus, Step
+from accelwatch.action.step import Committed, Report, ReportStatus, Step, StepKind
 from accelwatch.base.clock import Clock
 from accelwatch_slurm.commands.changing import ChangedError, Handler
 from accelwatch_slurm.commands.commands import NotStartedError, permitted
-from accelwatch_slurm.texts.steps import STEPS
 
 
 class Performer:
     """The write side."""
 
-    def __init__(self, handlers: Mapping[str, Handler], clock: Clock) -> None:
+    def __init__(
+        self, handlers: Mapping[str, Handler], kinds: Mapping[str, StepKind], clock: Clock
+    ) -> None:
         self._handlers = handlers
+        self._kinds = kinds
         self._clock = clock
 
     async def perform(self, step: Step, operation: Committed) -> Report:
@@ -42,7 +44,7 @@ class Performer:
     async def _performed(self, handler: Handler, step: Step, operation: Committed) -> Report:
         """Raises NotBegunError."""
         try:
-            async with asyncio.timeout(STEPS[step.kind].timeout_s):
+            async with asyncio.timeout(self._kinds[step.kind].timeout_s):
                 return await handler(step, operation)
         except ActionUnavailableError as error:
             return Report(status=ReportStatus.RETRY, text=str(error))

@@ -1,6 +1,9 @@
 """Every effect that the action can have, and what doing it twice means."""
 
+from collections.abc import Mapping
+
 from accelwatch.action.intent import IntentKind
+from accelwatch.action.power_switch import power_off_kind
 from accelwatch.action.step import StepKind
 
 DRAIN = "drain"
@@ -33,6 +36,8 @@ RUN_TEST = "run_test"
 MOST_TOGETHER = 128
 _QUICK = StepKind(idempotent=True, reversible=True, timeout_s=20.0, settle_s=10.0)
 _OBSERVED_AT_ONCE = StepKind(idempotent=True, reversible=True, timeout_s=20.0, settle_s=1.0)
+# By default of the option `power_timeout_s`.
+_POWER_TIMEOUT_S = 60.0
 
 STEPS = {
     DRAIN: StepKind(
@@ -44,7 +49,7 @@ STEPS = {
     UNMARK: _QUICK,
     HOLD: _OBSERVED_AT_ONCE,
     SET_DOWN: StepKind(idempotent=True, reversible=False, timeout_s=20.0, settle_s=15.0),
-    POWER_OFF: StepKind(idempotent=True, reversible=False, timeout_s=90.0, settle_s=60.0),
+    POWER_OFF: power_off_kind(_POWER_TIMEOUT_S),
     PROBE: StepKind(idempotent=False, reversible=False, timeout_s=20.0, settle_s=1.0),
     SIGNAL: StepKind(idempotent=True, reversible=False, timeout_s=20.0, settle_s=1.0),
     ALLOW_REQUEUE: _OBSERVED_AT_ONCE,
@@ -63,6 +68,12 @@ STEPS = {
     REBOOT: StepKind(idempotent=False, reversible=False, timeout_s=20.0, settle_s=900.0),
     RUN_TEST: StepKind(idempotent=True, reversible=True, timeout_s=20.0, settle_s=5.0),
 }
+
+
+def steps_of(*, power_timeout_s: float) -> Mapping[str, StepKind]:
+    """What the steps are like; powering off takes as long as the site's command may."""
+    return {**STEPS, POWER_OFF: power_off_kind(power_timeout_s)}
+
 
 INTENTS = frozenset(
     {

@@ -6,6 +6,7 @@ How a command is run is the action's affair; what its answer proves, and for how
 import math
 from collections.abc import Awaitable, Callable, Sequence
 
+from accelwatch.action.step import StepKind
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import ConfigError
 
@@ -13,6 +14,11 @@ from accelwatch.base.errors import ConfigError
 NODE = "{node}"
 # How long a word of a power switch that a node is off counts: no machine boots within that.
 OFF_VALID_S = 5.0
+
+# More than the command's own time: to start it, and to read what it has said.
+_BESIDE_COMMAND_S = 30.0
+# Until a switch that was told to take the power says that it is gone.
+_SETTLE_S = 60.0
 
 # Whether a command has ended with 0, within its time.
 Succeeds = Callable[[Sequence[str]], Awaitable[bool]]
@@ -22,6 +28,16 @@ def check_power(power_off: Sequence[str], power_state: Sequence[str]) -> None:
     """Raises ConfigError for a switch without the command that proves that it has worked."""
     if power_off and not power_state:
         raise ConfigError("power_off: needs power_state beside it, which proves that it is off")
+
+
+def power_off_kind(timeout_s: float) -> StepKind:
+    """What the step is like that powers a node off, where its command may take so many seconds."""
+    return StepKind(
+        idempotent=True,
+        reversible=False,
+        timeout_s=timeout_s + _BESIDE_COMMAND_S,
+        settle_s=_SETTLE_S,
+    )
 
 
 def command_for(argv: Sequence[str], node: str) -> list[str]:

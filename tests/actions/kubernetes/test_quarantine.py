@@ -22,10 +22,10 @@ from accelwatch_kubernetes.proposals.quarantine import UID, propose_quarantine, 
 from accelwatch_kubernetes.recovering import recovered
 from accelwatch_kubernetes.scene import SLURM
 from accelwatch_kubernetes.steps import TAINT, UNTAINT
-from accelwatch_kubernetes.tables import EFFECTS
+from accelwatch_kubernetes.tables import effects_of
 from accelwatch_kubernetes.workloads.kinds.slurm_pods import slurm_text
 from actions.kubernetes.test_marks import CORDON, OURS, quarantined
-from support.kubernetes.nodes import GPU, Object, intent, node, scene
+from support.kubernetes.nodes import GPU, OPTIONS, Object, intent, node, scene
 from support.kubernetes.pods import pod, pod_of
 
 RELEASE = IntentKind.RELEASE
@@ -177,7 +177,7 @@ def outcome(kind: str, document: Object | None) -> Recovery:
     )
     assert isinstance(proposal, Step)
     started = StartedStep(step=proposal, started=1.0)
-    return recovered(started, EFFECTS[kind], scene(document))
+    return recovered(started, effects_of(OPTIONS)[kind], scene(document))
 
 
 def test_trap_07_what_a_crash_left_is_known_by_what_stands_on_the_node() -> None:

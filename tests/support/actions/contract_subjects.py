@@ -24,6 +24,7 @@ from accelwatch_kubernetes.marks.patches import hold_patch, new_hold
 from accelwatch_script import ScriptAction
 from accelwatch_script.settings import NEVER_CALLED
 from accelwatch_slurm import SlurmAction
+from accelwatch_slurm.texts.steps import STEPS
 from support.kubernetes.nodes import OPTIONS, Object, parsed, stored
 from support.kubernetes.nodes import node as cluster_node
 
@@ -167,10 +168,7 @@ def _slurm_steps() -> Sequence[Step]:
         "ExcNodeList": "n1",
     }
     before = {"restarts": "0", "nodes": "n2,n3", "reason": "accelwatch:inc-1:x y", "boot": "1.0"}
-    return [
-        Step(kind=kind, arguments=arguments, precondition=before, text=kind)
-        for kind in SlurmAction.steps
-    ]
+    return [Step(kind=kind, arguments=arguments, precondition=before, text=kind) for kind in STEPS]
 
 
 # Scripts

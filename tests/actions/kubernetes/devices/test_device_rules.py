@@ -34,7 +34,7 @@ from accelwatch_kubernetes.options import DeviceEffect, KubernetesOptions
 from accelwatch_kubernetes.proposals.devices import propose_back, propose_out
 from accelwatch_kubernetes.recovering import recovered
 from accelwatch_kubernetes.steps import TAINT, TAINT_DEVICE, UNTAINT, UNTAINT_DEVICE
-from accelwatch_kubernetes.tables import EFFECTS
+from accelwatch_kubernetes.tables import effects_of
 from actions.kubernetes.test_marks import quarantined
 from support.kubernetes.devices import (
     GPU_0,
@@ -382,7 +382,7 @@ def test_who_uses_a_device() -> None:
 
 def recovery(step: Step, *rules: Object) -> Recovery:
     started = StartedStep(step=step, started=1.0)
-    return recovered(started, EFFECTS[step.kind], scene(*rules))
+    return recovered(started, effects_of(OPTIONS)[step.kind], scene(*rules))
 
 
 def test_after_a_crash_what_is_seen_decides() -> None:
