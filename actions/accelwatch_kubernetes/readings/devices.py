@@ -23,7 +23,8 @@ from accelwatch_kubernetes.devices.taint_rule import (
 )
 from accelwatch_kubernetes.marks.hold import label_value
 from accelwatch_kubernetes.objects.resource_slice import SLICE_VERSIONS
-from accelwatch_kubernetes.readings.pods import pods_of_node, resolve_owners
+from accelwatch_kubernetes.readings.owners import resolve_owners
+from accelwatch_kubernetes.readings.pods import pods_of_node
 from accelwatch_kubernetes.rows import Access, Reading
 
 _NOT_FOUND = 404

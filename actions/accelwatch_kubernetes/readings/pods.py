@@ -1,6 +1,5 @@
 """Pods as they are now: of a namespace, of a node, of a job with all that they belong to."""
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import quote
 
@@ -12,6 +11,7 @@ from accelwatch_kubernetes.answers import unavailable_if_unread
 from accelwatch_kubernetes.objects.metadata import Metadata, OwnerReference
 from accelwatch_kubernetes.objects.pod import Pod
 from accelwatch_kubernetes.objects.workload import Workload, version_of
+from accelwatch_kubernetes.readings.owners import resolve_owners
 from accelwatch_kubernetes.rows import Access
 from accelwatch_kubernetes.workloads.kinds.batch_kinds import KUEUE_WORKLOAD
 from accelwatch_kubernetes.workloads.kinds.table import kind_named, kind_of
@@ -24,8 +24,6 @@ from accelwatch_kubernetes.workloads.owner_index import (
 )
 
 _PAGE = "500"
-# Owners that are read together, the first time that a namespace is read.
-_AT_ONCE = 16
 # What is refused so is not there for us: it is gone, its version is not served, or we may not read it.
 _UNREAD = frozenset({403, 404})
 # Of a job without pods only this says that it is gone: one that we have suspended has none.
@@ -84,23 +82,6 @@ async def pods_of_job(access: Access, key: JobKey) -> list[Pod]:
     await resolve_owners(access, pods)
     jobs = ((pod, access.owners.job_of_pod(pod)) for pod in pods)
     return [pod for pod, job in jobs if job is not None and job.key.id == key.id]
-
-
-async def resolve_owners(access: Access, pods: Sequence[Pod]) -> None:
-    """Read what leads from some pods to their jobs, as far as it was not read before."""
-    gate = asyncio.Semaphore(_AT_ONCE)
-
-    async def read(namespace: str, reference: OwnerReference) -> None:
-        async with gate:
-            body = await _object(access, namespace, reference)
-        metadata = None if body is None else msgspec.json.decode(body, type=_AnyObject).metadata
-        access.owners.add(reference, namespace, metadata)
-
-    for _ in range(MOST_STEPS):
-        missing = access.owners.missing(pods)
-        if not missing:
-            return
-        await asyncio.gather(*(read(*entry) for entry in missing.values()))
 
 
 async def _object(access: Access, namespace: str, reference: OwnerReference) -> bytes | None:

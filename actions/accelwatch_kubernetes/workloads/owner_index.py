@@ -3,7 +3,9 @@
 Of an owner only what leads further up is kept; an object never gets another owner or another uid.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,6 +21,9 @@ from accelwatch_kubernetes.workloads.lineage import RETRY, USER
 MOST_OWNERS = 50_000
 # A pod of a LeaderWorkerSet has four above it; a circle of owners is a mistake of somebody's.
 MOST_STEPS = 8
+# Seconds until an owner is read again that may not be read, or that the server did not answer for: a
+# person gives a role, or mends a webhook. Of many, so many a second: 2 % of what the limiter allows.
+_AGAIN_S, _FAILED_AGAIN_S, _AGAIN_A_SECOND = 60.0, 10.0, 10.0
 # By which bare pods are a group: of Volcano an annotation, of Kueue a label.
 VOLCANO_GROUP = "scheduling.k8s.io/group-name"
 KUEUE_GROUP = "kueue.x-k8s.io/pod-group-name"
@@ -35,6 +40,15 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     above: OwnerReference | None = None
     user: str = ""
     is_retried: bool = False
+
+
+class Unread(NamedTuple):
+    """When to read an owner again."""
+
+    # Monotonic seconds.
+    again_at: float
+    # Whether the server failed, and did not refuse.
+    failed: bool
 
 
 class PodJob(msgspec.Struct, frozen=True):
@@ -66,9 +80,26 @@ class OwnerIndex:
         self._owners: dict[str, Owner] = {}
         # By the uid of a pod's controller: the job of all pods that it makes, None where that is none.
         self._jobs: dict[str, PodJob | None] = {}
+        # By uid, of those that are kept by their names because they could not be read.
+        self._unread: dict[str, Unread] = {}
 
     def add(self, reference: OwnerReference, namespace: str, metadata: Metadata | None) -> None:
-        """What was read of an owner; None where it is gone, or may not be read: kept by its name."""
+        """What was read of an owner; None where it is gone: kept by its name."""
+        self._unread.pop(reference.uid, None)
+        self._put(reference, namespace, metadata)
+
+    def add_unread(
+        self, reference: OwnerReference, namespace: str, now: float, *, failed: bool
+    ) -> None:
+        """One that may not be read, or whose read has `failed`: kept by its name for a while.
+
+        `now` in monotonic seconds.
+        """
+        again_s = max(_FAILED_AGAIN_S if failed else _AGAIN_S, len(self._unread) / _AGAIN_A_SECOND)
+        self._put(reference, namespace, None)
+        self._unread[reference.uid] = Unread(now + again_s, failed)
+
+    def _put(self, reference: OwnerReference, namespace: str, metadata: Metadata | None) -> None:
         kind = kind_of(reference.api_version, reference.kind)
         if metadata is None or not is_owner(reference, namespace, metadata):
             owner = Owner(kind=kind, namespace=namespace, name=reference.name)
@@ -84,20 +115,39 @@ class OwnerIndex:
             )
         while len(self._owners) >= self._most:
             # The oldest: it is read again if any of its pods is left.
-            del self._owners[next(iter(self._owners))]
+            oldest = next(iter(self._owners))
+            del self._owners[oldest]
+            self._unread.pop(oldest, None)
             self._jobs.clear()
         self._owners[reference.uid] = owner
 
-    def missing(self, pods: Iterable[Pod]) -> dict[str, tuple[str, OwnerReference]]:
-        """What has to be read for the jobs of some pods, by uid: its namespace, and its reference."""
+    @property
+    def again_at(self) -> float:
+        """When the first of those that could not be read is due again, in monotonic seconds."""
+        return min((entry.again_at for entry in self._unread.values()), default=math.inf)
+
+    def missing(
+        self, pods: Iterable[Pod], now: float = -math.inf, *, failed_too: bool = False
+    ) -> dict[str, tuple[str, OwnerReference]]:
+        """What has to be read for the jobs of some pods, by uid: its namespace, and its reference.
+
+        With `now`, in monotonic seconds, also what could not be read and is due again; with `failed_too`
+        all of which the server did not answer.
+        """
         found: dict[str, tuple[str, OwnerReference]] = {}
         for pod in pods:
-            reference = self._unread(pod)
+            reference = self._missing(pod, now, failed_too=failed_too)
             if reference is not None:
                 found[reference.uid] = (pod.metadata.namespace, reference)
         return found
 
-    def _unread(self, pod: Pod) -> OwnerReference | None:
+    def is_unread(self, pod: Pod) -> bool:
+        """Whether its job is known only as far as its owners could be read."""
+        return self._missing(pod, math.inf) is not None
+
+    def _missing(
+        self, pod: Pod, now: float = -math.inf, *, failed_too: bool = False
+    ) -> OwnerReference | None:
         if not _has_job(pod):
             return None
         reference = first_reference(pod)
@@ -107,7 +157,10 @@ class OwnerIndex:
             if reference is None or not kind_of(reference.api_version, reference.kind).has_row:
                 return None
             owner = self._owners.get(reference.uid)
-            if owner is None:
+            unread = self._unread.get(reference.uid)
+            if owner is None or (
+                unread is not None and (unread.again_at <= now or (failed_too and unread.failed))
+            ):
                 return reference
             reference = owner.above
         return None
@@ -120,13 +173,20 @@ class OwnerIndex:
         if reference is None:
             return self._job_of(_bare(pod), ())
         if reference.uid not in self._jobs:
-            if self._unread(pod) is not None:
+            if self._missing(pod) is not None:
                 return None
+            if self.is_unread(pod):
+                # Not kept: what is above it may be readable soon.
+                return self._of_user(self._job_above(reference, pod.metadata.namespace), pod)
             if len(self._jobs) >= self._most:
                 # Controllers of kinds without a row are here too; what is needed is found again.
                 self._jobs.clear()
             self._jobs[reference.uid] = self._job_above(reference, pod.metadata.namespace)
-        job, own = self._jobs[reference.uid], pod.metadata.annotations.get(USER, "")
+        return self._of_user(self._jobs[reference.uid], pod)
+
+    @staticmethod
+    def _of_user(job: PodJob | None, pod: Pod) -> PodJob | None:
+        own = pod.metadata.annotations.get(USER, "")
         if job is None or job.is_annotated or not own:
             return job
         return PodJob(job.key, own, job.is_retried)

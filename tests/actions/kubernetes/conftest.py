@@ -1,5 +1,5 @@
 """Clusters for the tests of the action."""
 
-from support.kubernetes.fixtures import cluster, real_servers, stand_in
+from support.kubernetes.fixtures import bare_stand_in, cluster, real_servers, stand_in
 
-__all__ = ["cluster", "real_servers", "stand_in"]
+__all__ = ["bare_stand_in", "cluster", "real_servers", "stand_in"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from accelwatch.action.contract import Action, ActionContext
 from accelwatch.action.intent import Intent, IntentKind, OwnerAnnotation
-from accelwatch.base.clock import SystemClock
+from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.remediation.execution.operations.effect import Site
 from accelwatch.remediation.execution.operations.lanes import Lanes
 from accelwatch.remediation.execution.operations.ledger import Ledger
@@ -35,7 +35,11 @@ _CONTROLLERS = ("node.kubernetes.io/", "node.alpha.kubernetes.io/")
 
 @asynccontextmanager
 async def action_on(
-    cluster: ServedCluster, account: Account | None = None, **options: Any
+    cluster: ServedCluster,
+    account: Account | None = None,
+    *,
+    clock: Clock | None = None,
+    **options: Any,
 ) -> AsyncIterator[KubernetesAction]:
     """The action as somebody who is known to the cluster; as the hub of the manifests without one."""
     if account is None:
@@ -47,7 +51,10 @@ async def action_on(
         "ca_file": str(access.ca_file),
         "token_file": str(cluster.token_file(account)),
     }
-    action = KubernetesAction(ActionContext(name=NAME, options={"server": server, **options}))
+    context = ActionContext(
+        name=NAME, options={"server": server, **options}, clock=clock or SystemClock()
+    )
+    action = KubernetesAction(context)
     try:
         yield action
     finally:

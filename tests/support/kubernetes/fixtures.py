@@ -24,6 +24,13 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandInCluste
         yield cluster
 
 
+@pytest.fixture
+def bare_stand_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandInCluster]:
+    """A new stand-in without controllers: the garbage collector removes pods without an owner."""
+    with stand_in_cluster(tmp_path_factory.mktemp("stand-in"), ()) as cluster:
+        yield cluster
+
+
 @pytest.fixture(params=["stand-in", "real"])
 def cluster(request: pytest.FixtureRequest) -> Iterator[ServedCluster]:
     """A cluster with nothing in it: the stand-in, and the real servers where they are in the cache."""
