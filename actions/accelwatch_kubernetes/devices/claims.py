@@ -4,8 +4,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch_kubernetes.devices.drivers import PublishedDevice
+from accelwatch.action.intent import DeviceKey
+from accelwatch_kubernetes.devices.drivers import PublishedDevice, published
 from accelwatch_kubernetes.objects.metadata import Metadata
+from accelwatch_kubernetes.objects.resource_slice import ResourceSlice
 
 
 class ClaimUser(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +59,30 @@ class _ClaimList(msgspec.Struct, frozen=True, kw_only=True):
 def claims_of(text: str) -> tuple[ResourceClaim, ...]:
     """The claims of a list as JSON. Raises ValueError."""
     return msgspec.json.decode(text, type=_ClaimList).items or () if text else ()
+
+
+def holders_of(
+    device: str, claims: Iterable[ResourceClaim], slices: Iterable[ResourceSlice]
+) -> dict[str, frozenset[str]]:
+    """By the name of each allocated claim of a namespace what it was given, told apart by one device.
+
+    That device (uuid, serial or PCI address) stands for itself and its partitions; of others the names
+    are those of their drivers. Nothing where no driver publishes the device: nobody can tell then.
+    """
+    wanted = published(DeviceKey(device, serial=device, slot=device), slices)
+    if not wanted:
+        return {}
+    found = {}
+    for claim in claims:
+        allocation = None if claim.status is None else claim.status.allocation
+        results = () if allocation is None else allocation.devices.results or ()
+        given = {PublishedDevice(entry.driver, entry.pool, entry.device) for entry in results}
+        if given:
+            found[claim.metadata.name] = frozenset(
+                device if entry in wanted else f"{entry.driver}/{entry.pool}/{entry.device}"
+                for entry in given
+            )
+    return found
 
 
 def users(

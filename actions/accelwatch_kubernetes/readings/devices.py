@@ -1,6 +1,7 @@
 """Our rules for devices, what drivers publish of a node, and who uses the devices that are out."""
 
 from collections.abc import Mapping, Sequence
+from urllib.parse import quote
 
 import msgspec
 
@@ -8,7 +9,7 @@ from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.intent import Intent, JobKey
 from accelwatch.kubernetes.errors import ApiError
 from accelwatch_kubernetes.answers import unavailable_if_unread
-from accelwatch_kubernetes.devices.claims import ResourceClaim, claims_of, users
+from accelwatch_kubernetes.devices.claims import ResourceClaim, claims_of, holders_of, users
 from accelwatch_kubernetes.devices.own_keys import RULES, SLICES, VERSION
 from accelwatch_kubernetes.devices.taint_rule import (
     GROUP,
@@ -21,8 +22,10 @@ from accelwatch_kubernetes.devices.taint_rule import (
     rules_of,
     rules_on,
 )
+from accelwatch_kubernetes.drain.leaving import rule_of
 from accelwatch_kubernetes.marks.hold import label_value
-from accelwatch_kubernetes.objects.resource_slice import SLICE_VERSIONS
+from accelwatch_kubernetes.objects.pod import Pod
+from accelwatch_kubernetes.objects.resource_slice import SLICE_VERSIONS, slices_of
 from accelwatch_kubernetes.readings.owners import resolve_owners
 from accelwatch_kubernetes.readings.pods import pods_of_node
 from accelwatch_kubernetes.rows import Access, Reading
@@ -54,6 +57,32 @@ async def read_claims(access: Access) -> tuple[ResourceClaim, ...]:
     return claims_of(await _listed(access, "resourceclaims", SLICE_VERSIONS, {}))
 
 
+async def claims_of_device(
+    access: Access, node: str, device: str, pods: Sequence[Pod]
+) -> dict[str, dict[str, frozenset[str]]]:
+    """Which claims of some pods have a device of a node: by namespace as `claims.holders_of`.
+
+    Empty where no drain rule goes by devices. Raises ActionUnavailableError.
+    """
+    namespaces = {
+        pod.metadata.namespace
+        for pod in pods
+        if device and pod.spec.resource_claims and rule_of(pod, access.options).device_only
+    }
+    if not namespaces:
+        return {}
+    query = {"fieldSelector": f"spec.nodeName={node}"}
+    slices = slices_of(await _listed(access, "resourceslices", SLICE_VERSIONS, query))
+    return {
+        namespace: holders_of(
+            device,
+            claims_of(await _listed(access, "resourceclaims", SLICE_VERSIONS, {}, namespace)),
+            slices,
+        )
+        for namespace in sorted(namespaces)
+    }
+
+
 async def device_jobs(
     access: Access, node: str, rules: Sequence[TaintRule], claims: Sequence[ResourceClaim]
 ) -> tuple[JobKey, ...] | None:
@@ -75,14 +104,19 @@ async def device_jobs(
 
 
 async def _listed(
-    access: Access, resource: str, versions: Sequence[str], query: Mapping[str, str]
+    access: Access,
+    resource: str,
+    versions: Sequence[str],
+    query: Mapping[str, str],
+    namespace: str = "",
 ) -> str:
     version = await _served(access, resource, versions)
     if not version:
         return _EMPTY
+    inside = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
     with unavailable_if_unread():
         try:
-            body = await access.client.get(f"/apis/{GROUP}/{version}/{resource}", query)
+            body = await access.client.get(f"/apis/{GROUP}/{version}{inside}/{resource}", query)
         except ApiError as error:
             if error.status == _NOT_FOUND:
                 access.versions.forget()

@@ -9,6 +9,7 @@ from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import HoldState
 from accelwatch_kubernetes.drain.job_view import (
     BAD_NODES,
+    CLAIMS,
     EVICTED,
     EVICTED_POD,
     LINEAGE,
@@ -21,6 +22,7 @@ from accelwatch_kubernetes.drain.verdicts import encoded
 from accelwatch_kubernetes.marks.hold_state import hold_state_of
 from accelwatch_kubernetes.objects.node import Node, node_of
 from accelwatch_kubernetes.objects.pod import Pod
+from accelwatch_kubernetes.readings.devices import claims_of_device
 from accelwatch_kubernetes.readings.evictions import verdicts
 from accelwatch_kubernetes.readings.pods import lineage_of_job, pods_of_job, pods_text
 from accelwatch_kubernetes.rows import Access, Reading
@@ -68,13 +70,17 @@ async def read_move(access: Access, intent: Intent, own: Mapping[str, str]) -> R
     evicted = [
         key.removeprefix(EVICTED_POD) for key in intent.original if key.startswith(EVICTED_POD)
     ]
+    by_namespace = await claims_of_device(access, intent.node, intent.device, live)
+    # All pods of a job are in one namespace.
+    claims = next(iter(by_namespace.values()), {})
     texts = {
+        CLAIMS: msgspec.json.encode(claims).decode(),
         BAD_NODES: msgspec.json.encode(nodes).decode(),
         OFF: ",".join(sorted(off)),
         EVICTED: ",".join(sorted(evicted)),
     }
     if set(off) >= {node.name for node in silent} or intent.fenced_by_job:
-        candidates = _candidates(access, intent, reading, pods, live)
+        candidates = _candidates(access, intent, reading, pods, live=live, claims=claims)
         texts[VERDICTS] = encoded(await verdicts(access, candidates, all_of_them=False))
     return Reading(
         own={**reading.own, **texts},
@@ -84,13 +90,20 @@ async def read_move(access: Access, intent: Intent, own: Mapping[str, str]) -> R
 
 
 def _candidates(
-    access: Access, intent: Intent, reading: Reading, pods: Sequence[Pod], live: Sequence[Pod]
+    access: Access,
+    intent: Intent,
+    reading: Reading,
+    pods: Sequence[Pod],
+    *,
+    live: Sequence[Pod],
+    claims: Mapping[str, frozenset[str]],
 ) -> list[Pod]:
     """The pods whose evictions could be next: none where an eviction is not the way."""
     candidates = [
         pod
         for pod in live
-        if not pod.is_terminating and leaving(pod, access.options, intent.device).stay is None
+        if not pod.is_terminating
+        and leaving(pod, access.options, intent.device, claims).stay is None
     ]
     if not candidates:
         return []

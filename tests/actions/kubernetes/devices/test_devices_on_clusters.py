@@ -53,6 +53,7 @@ def run(cluster: ServedCluster, scenario: Scenario, effect: str = "NoSchedule") 
     """With a node that has two devices."""
 
     async def all_of_it() -> None:
+        await cluster.needs(RULES)
         await make_node(cluster)
         await cluster.ask("POST", SLICES, resource_slice())
         async with action_on(cluster, devices={"effect": effect}) as action:
