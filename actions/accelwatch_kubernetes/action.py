@@ -26,7 +26,7 @@ from accelwatch.plugins.options import checked
 from accelwatch_kubernetes.answering import AnswerTimes
 from accelwatch_kubernetes.cache.cluster_cache import ClusterCache
 from accelwatch_kubernetes.devices.taint_rule import labels_of
-from accelwatch_kubernetes.marks.hold import HOLD
+from accelwatch_kubernetes.marks.hold import HOLD, OUT_OF_SERVICE, OUT_OF_SERVICE_EFFECT
 from accelwatch_kubernetes.observer import Observer
 from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.performing import Performer
@@ -151,8 +151,11 @@ class KubernetesAction:
             rules = f"; kubectl delete devicetaintrules -l {selector}"
         else:
             rules = ""
+        taints = [f"{options.taint}-"]
+        if self._cache.is_out_of_service(node):
+            taints.append(f"{OUT_OF_SERVICE}:{OUT_OF_SERVICE_EFFECT}-")
         return (
-            f"kubectl taint nodes {name} {options.taint}- && "
+            f"kubectl taint nodes {name} {' '.join(taints)} && "
             f"kubectl annotate node {name} {HOLD}-{uncordon}{rules}"
         )
 

@@ -155,6 +155,11 @@ class ClusterCache:
         """The pods of a node as they were followed last; none where nothing was followed yet."""
         return list(self._by_node.get(node, _NONE).values())
 
+    def is_out_of_service(self, node: str) -> bool:
+        """Whether a node, as it was followed last, has our out-of-service taint."""
+        row = self._nodes.objects.get(node)
+        return row is not None and row.out_of_service
+
     async def close(self) -> None:
         """Stop watching; the client is closed by then."""
         for task in self._tasks.values():

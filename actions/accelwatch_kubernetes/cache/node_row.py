@@ -4,6 +4,7 @@ import msgspec
 
 from accelwatch.action.observed import NodeObservation
 from accelwatch_kubernetes.marks.hold_state import observed_node
+from accelwatch_kubernetes.marks.out_of_service import has_our_taint
 from accelwatch_kubernetes.objects.node import Node
 from accelwatch_kubernetes.options import KubernetesOptions
 
@@ -16,6 +17,8 @@ class NodeRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     uid: str
     # Of the object; 0 for a version that is no number.
     version: int
+    # Whether we have tainted it out of service.
+    out_of_service: bool = False
 
     @property
     def key(self) -> str:
@@ -30,6 +33,7 @@ def node_row(node: Node, options: KubernetesOptions) -> NodeRow:
         observation=observed_node(node, options),
         uid=node.metadata.uid,
         version=int(version) if version.isascii() and version.isdecimal() else 0,
+        out_of_service=has_our_taint(node),
     )
 
 

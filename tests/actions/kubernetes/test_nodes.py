@@ -31,6 +31,7 @@ from support.kubernetes.action_on_cluster import (
 )
 from support.kubernetes.nodes import GPU
 from support.kubernetes.served import ServedCluster
+from support.kubernetes.stand_in import StandInCluster
 
 OURS = "accelwatch.io/quarantine"
 QUARANTINE, RELEASE = IntentKind.QUARANTINE, IntentKind.RELEASE
@@ -366,3 +367,30 @@ def test_the_command_by_hand_names_what_we_set() -> None:
         "kubectl annotate node n1 accelwatch.io/hold-"
     )
     assert command(cordon=True).endswith("&& kubectl uncordon n1")
+
+
+@pytest.mark.parametrize("proof", ["power_state", None])
+def test_the_command_by_hand_removes_the_out_of_service_taint_where_it_is_ours(
+    stand_in: StandInCluster, proof: str | None
+) -> None:
+    out = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
+
+    async def run() -> None:
+        await make_node(stand_in)
+        async with action_on(stand_in) as action:
+            await Pursuits(action).pursue(intent(QUARANTINE))
+            document = await node_of(stand_in)
+            note = json.loads(document["metadata"]["annotations"][HOLD])
+            if proof:
+                note["out_of_service"] = proof
+            patch = {
+                "metadata": {"annotations": {HOLD: json.dumps(note)}},
+                "spec": {"taints": [*document["spec"]["taints"], out]},
+            }
+            await change_node(stand_in, "n1", patch)
+            async with asyncio.timeout(20):
+                while ("out-of-service:NoExecute- " in action.release_command("n1")) != bool(proof):
+                    await action.observe_all()
+            assert action.release_command("n1").endswith("accelwatch.io/hold-")
+
+    asyncio.run(run())
