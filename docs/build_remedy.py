@@ -121,6 +121,9 @@ remedy:
   answers; a release waits for both. The jobs that the second has shown last count as still there, and a
   node is not rebooted, for more may have come. The hub's log says that it does not answer. While the
   first does not answer, nothing is done.
+- **A pair that is removed from the configuration** (`also:`) while nodes are out: a release would leave
+  our mark in the second scheduler. The hub names these nodes among the problems of its remedies, until
+  `also:` is back or they are released.
 - **A pair takes out whole nodes**: `quarantine: {level: device}` needs an action `kubernetes` that is in
   none.
 """

@@ -18,6 +18,7 @@ from accelwatch.exposition.histogram import Histogram
 from accelwatch.fleet.approval import used
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.remedies.cases import Cases
+from accelwatch.fleet.remedies.former_pairs import former_pairs
 from accelwatch.fleet.remedies.job_owners import nodes_of_jobs, scheduled
 from accelwatch.fleet.remedies.measures import StageTimes, current_series
 from accelwatch.fleet.remedies.node_status import NodeStatusReader
@@ -361,4 +362,6 @@ class RemedyRunner:
     @property
     def problems(self) -> tuple[str, ...]:
         """Why something is not done that should be; empty when all is well."""
-        return tuple(problem for problem in (*self.engine.problems, self._broken) if problem)
+        former = former_pairs(self.engine.state.remedies.values(), self.settings.actions)
+        problems = (*self.engine.problems, self._broken, *former)
+        return tuple(problem for problem in problems if problem)

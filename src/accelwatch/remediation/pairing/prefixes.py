@@ -36,6 +36,11 @@ def has_prefix(name: str, key: str) -> bool:
     return key.startswith(f"{name}{_SEPARATOR}")
 
 
+def names_before(values: Mapping[str, Value]) -> set[str]:
+    """The names that stand before some of the keys."""
+    return {key.partition(_SEPARATOR)[0] for key in values if _SEPARATOR in key}
+
+
 def is_of(name: str, step: Step) -> bool:
     """Whether a step is the second scheduler's."""
     return has_prefix(name, step.kind)
