@@ -98,7 +98,7 @@ slurm: $(STAMP)
 		&& PATH="$$folder/bin:$$PATH" PYTHONDONTWRITEBYTECODE= $(BIN)/pytest $(SLURM_TESTS)
 
 # The Kubernetes tests on real servers: etcd, kube-apiserver and kube-controller-manager, built once from their Go modules
-# into the user's cache; the newest release that we know, or VERSION=1.31.14.
+# into the user's cache; the newest release that we know, or VERSION=1.31.13.
 .PHONY: kubernetes
 KUBERNETES_TESTS ?= $(wildcard tests/actions/kubernetes tests/kubernetes tests/lab/kubernetes tests/lab/test_kubernetes_scenarios.py tests/fleet/targets/test_real_kubernetes.py \
 	tests/fleet/evidence tests/examples/test_manifests_on_a_server.py)

@@ -188,7 +188,7 @@ def test_a_role_permits_what_it_lists(cluster: ServedCluster) -> None:
 
 def test_nothing_is_served_under_an_unknown_path(cluster: ServedCluster) -> None:
     async def run() -> None:
-        for path in ("/api/v1/bogus", f"{NODES}/none", "/apis/resource.k8s.io/v1/bogus"):
+        for path in ("/api/v1/bogus", f"{NODES}/none", "/apis/apps/v1/bogus"):
             status, refusal = await cluster.request("GET", path)
             assert (status, refusal["reason"]) == (404, "NotFound")
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 # The newest release, and the oldest that the action supports.
 NEWEST = "1.37.2"
-OLDEST = "1.31.14"
+OLDEST = "1.31.13"
 # Names the version whose servers are started, where both are there.
 VERSION_VARIABLE = "ACCELWATCH_KUBERNETES_VERSION"
 ETCD, API_SERVER, CONTROLLER_MANAGER = "etcd", "kube-apiserver", "kube-controller-manager"
