@@ -8,7 +8,7 @@ A job that an eviction would end for good is suspended and started again, where 
 from collections.abc import Sequence
 
 from accelwatch.action.intent import Intent
-from accelwatch.action.observed import JobState
+from accelwatch.action.observed import HoldState, JobState
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
 from accelwatch_kubernetes.drain import steps
 from accelwatch_kubernetes.drain.job_steps import change, delete, evict
@@ -16,7 +16,8 @@ from accelwatch_kubernetes.drain.job_view import JobView, job_view, stay_text
 from accelwatch_kubernetes.drain.leaving import Leaving
 from accelwatch_kubernetes.drain.verdicts import Answer, Verdict
 from accelwatch_kubernetes.marks.hold import hold_of
-from accelwatch_kubernetes.marks.hold_state import undone_text
+from accelwatch_kubernetes.marks.hold_state import hold_state_of, undone_text
+from accelwatch_kubernetes.objects.node import Node
 from accelwatch_kubernetes.objects.pod import Pod
 from accelwatch_kubernetes.scene import Scene
 from accelwatch_kubernetes.workloads.changes import (
@@ -54,7 +55,8 @@ def propose_move(intent: Intent, scene: Scene) -> Proposal:
     if is_suspended_for(intent, view) and is_suspended(view.lineage):
         return start_again(intent, view)
     if departing:
-        return _node_freed(intent, scene) or _departure(intent, scene, view, departing)
+        freed = _node_freed(intent, scene, departing)
+        return freed or _departure(intent, scene, view, departing)
     if entries:
         texts = "; ".join(stay_text(entry, intent.device) for entry in entries)
         return Refusal(RefusalKind.NOT_ALLOWED, texts)
@@ -72,15 +74,31 @@ def _unsafe(
     return Refusal(RefusalKind.UNSAFE, text)
 
 
-def _node_freed(intent: Intent, scene: Scene) -> Refusal | None:
+def _node_freed(intent: Intent, scene: Scene, departing: Sequence[Leaving]) -> Refusal | None:
     """Who frees a node while evictions wait for a budget wants its pods to stay."""
-    hold = None if scene.node is None else hold_of(scene.node)
-    if scene.node is None or hold is None or hold.incident != intent.mark.incident:
+    node = scene.node
+    hold = None if node is None else hold_of(node)
+    if node is None or (hold is not None and hold.incident != intent.mark.incident):
         return None
-    if undone := undone_text(scene.node, hold):
-        text = f"{undone} by another person or tool: what runs there is left alone"
-        return Refusal(RefusalKind.OVERRIDDEN, text)
-    return None
+    undone = undone_text(node, hold) if hold else _without_hold(intent, scene, node, departing)
+    if not undone:
+        return None
+    text = f"{undone} by another person or tool: what runs there is left alone"
+    return Refusal(RefusalKind.OVERRIDDEN, text)
+
+
+def _without_hold(intent: Intent, scene: Scene, node: Node, departing: Sequence[Leaving]) -> str:
+    """Of a node without our annotation what somebody has undone; empty where we may never have held it.
+
+    A node of which devices are out bears no mark itself, and a job that died may have started anywhere.
+    """
+    ours_only = scene.options.devices is None and not intent.revive
+    is_left = any(entry.pod.node == node.name for entry in departing)
+    if ours_only and is_left and hold_state_of(node, scene.options) is HoldState.OPEN:
+        return (
+            f"the taint {scene.options.taint} of {node.name} was removed, and our annotation too,"
+        )
+    return ""
 
 
 def is_suspended_for(intent: Intent, view: JobView) -> bool:

@@ -90,10 +90,10 @@ class Pursuits:
             as_of_now=lambda intent: intent,
         )
 
-    async def pursue(self, wanted: Intent) -> Pursued:
+    async def pursue(self, wanted: Intent, within_s: float = 60.0) -> Pursued:
         """Until it ends."""
         reported: list[Pursued] = []
-        async with asyncio.timeout(60.0):
+        async with asyncio.timeout(within_s):
             await Pursuit(self.site, wanted, reported.append).run()
         return reported[-1]
 
