@@ -11,7 +11,7 @@ from accelwatch.action.step import Refusal
 from accelwatch_kubernetes.devices.claims import claims_of, holders_of
 from accelwatch_kubernetes.objects.metadata import unix_seconds
 from accelwatch_kubernetes.objects.resource_slice import slices_of
-from support.kubernetes.action_on_cluster import action_on, intent, make_node
+from support.kubernetes.action_on_cluster import Pursuits, action_on, intent, make_node
 from support.kubernetes.devices import GPU_0, GPU_1, NVIDIA, device, listed, resource_slice
 from support.kubernetes.served import ServedCluster
 
@@ -98,6 +98,7 @@ def test_a_drain_evicts_who_has_the_bad_device_and_leaves_the_other(
                 "stays: default/good: it does not hold the bad device",
             ]
             assert list(await action.preview("n1", GPU_1.id))[1].startswith("stays: default/bad")
+            await Pursuits(action).pursue(intent(IntentKind.QUARANTINE))
             stays = move_of(good)
             refused = action.propose(stays, await action.observe(stays))
             assert isinstance(refused, Refusal)
