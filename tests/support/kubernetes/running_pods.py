@@ -30,11 +30,16 @@ class Kubelets:
         self.silent: set[str] = set()
         # While set, pods that are told to end go on.
         self.keeps = False
+        self._stops = False
+
+    def stop(self) -> None:
+        """Have `run` end. Cancelled in the middle of a request, it would leave its connection behind."""
+        self._stops = True
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Until it is stopped."""
         beats = 0.0
-        while True:
+        while not self._stops:
             # A server that is away for a moment is asked again.
             with contextlib.suppress(AssertionError, OSError):
                 if time.monotonic() - beats > _HEARTBEAT_S:
@@ -93,9 +98,8 @@ async def kubelets(cluster: ServedCluster, *nodes: str) -> AsyncIterator[Kubelet
     try:
         yield running
     finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+        running.stop()
+        await task
 
 
 async def heartbeat(cluster: ServedCluster, name: str) -> None:

@@ -14,6 +14,8 @@ from urllib.parse import parse_qs
 
 from aiohttp import web
 
+from support.servers.connections import end_connections
+
 Object = dict[str, Any]
 
 KINDS = {"pods": "Pod", "nodes": "Node", "endpointslices": "EndpointSlice"}
@@ -236,11 +238,13 @@ async def _send(response: web.StreamResponse, event: str, one: Object) -> None:
 @contextlib.asynccontextmanager
 async def served(cluster: Cluster, tls: ssl.SSLContext | None) -> AsyncIterator[int]:
     """The cluster's API server; its port."""
-    runner = web.ServerRunner(web.Server(cluster.handle), shutdown_timeout=0.1)
+    server = web.Server(cluster.handle)
+    runner = web.ServerRunner(server, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
     try:
         yield runner.addresses[0][1]
     finally:
         await cluster.cut()
+        await end_connections(server)
         await runner.cleanup()

@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
+from support.servers.connections import end_connections
+
 Answering = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
@@ -110,11 +112,13 @@ async def scripted(
     """The server with its script."""
     api = ScriptedApi()
     api.script = list(answers)
-    runner = web.ServerRunner(web.Server(api.handle), shutdown_timeout=0.1)
+    server = web.Server(api.handle)
+    runner = web.ServerRunner(server, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
     api.base = f"http{'s' if tls else ''}://127.0.0.1:{runner.addresses[0][1]}"
     try:
         yield api
     finally:
+        await end_connections(server)
         await runner.cleanup()
