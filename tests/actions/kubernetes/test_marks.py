@@ -334,3 +334,20 @@ def test_who_holds_a_node_is_said() -> None:
 )
 def test_a_rule_becomes_the_value_of_a_label(text: str, value: str) -> None:
     assert label_value(text) == value
+
+
+@pytest.mark.parametrize("options", [OPTIONS, CORDON])
+@pytest.mark.parametrize("cordoned_meanwhile", [False, True])
+def test_trap_26_no_release_cordons_and_no_quarantine_uncordons(
+    options: KubernetesOptions, cordoned_meanwhile: bool
+) -> None:
+    document = node()
+    taking: Any = hold_patch(parsed(document), hold_for(document, options), options)
+    assert taking["spec"].get("unschedulable", True) is True
+    during = quarantined(document, options)
+    during["spec"]["unschedulable"] = cordoned_meanwhile
+    there = parsed(during)
+    hold = hold_of(there)
+    assert hold is not None
+    giving: Any = release_patch(there, hold)
+    assert giving["spec"].get("unschedulable") is None

@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 
 from accelwatch.action.intent import Intent, IntentKind, JobKey
-from accelwatch.action.step import Wait
+from accelwatch.action.step import ReportStatus, Step, Wait
+from accelwatch.remediation.execution.operations.ledger import rehearsal
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch_kubernetes.objects.metadata import unix_seconds
 from support.kubernetes.action_on_cluster import NAME, Pursuits, action_on, intent
@@ -161,8 +162,6 @@ def test_trap_13_a_namesake_that_was_made_since_is_not_evicted(cluster: ServedCl
                 "spec": {"nodeName": "n2", "containers": [{"name": "main", "image": "none"}]},
             }
             await cluster.ask("POST", "/api/v1/namespaces/default/pods", namesake)
-            from accelwatch.remediation.execution.operations.ledger import rehearsal
-
             operation = msgspec.structs.replace(rehearsal(wanted), dry_run=False)
             report = await action.perform(step, operation)  # type: ignore[arg-type]
             assert "is another pod by now" in report.text
@@ -230,5 +229,47 @@ def test_a_node_object_that_is_deleted_in_the_drain_does_not_lock_it(
             running.keeps = False
             moved = await moving
             assert (moved.result, moved.moved_to) == (PursuitResult.ACHIEVED, ("n2",)), moved.text
+
+    asyncio.run(run())
+
+
+def test_trap_12_whoever_takes_the_pods_name_costs_the_budget_nothing(
+    cluster: ServedCluster,
+) -> None:
+    """A request with a wrong uid would be refused and would spend it: so none is sent."""
+    path = "/apis/policy/v1/namespaces/default/poddisruptionbudgets/trainers"
+
+    async def run() -> None:
+        async with kubelets(cluster, "n1", "n2"), action_on(cluster) as action:
+            job = await make_job(cluster, pods=2, podFailurePolicy=IGNORES)
+            before = await settled_pods(cluster, 2)
+            await make_budget(cluster, "trainers", "trainer", minAvailable=1)
+            await counted(cluster, "trainers")
+            await Pursuits(action).pursue(intent(IntentKind.QUARANTINE))
+            wanted = move(job)
+            step = action.propose(wanted, await action.observe(wanted))
+            assert isinstance(step, Step)
+            stale = msgspec.structs.replace(step, precondition={"uid": "of-an-earlier-pod"})
+            operation = msgspec.structs.replace(rehearsal(wanted), dry_run=False)
+            for _ in range(3):
+                report = await action.perform(stale, operation)
+                assert report.status is ReportStatus.RETRY
+                assert "is another pod by now" in report.text
+            status = (await cluster.ask("GET", path))["status"]
+            assert status["disruptionsAllowed"] == 1
+            assert not status.get("disruptedPods")
+            # What a wrong uid would have cost.
+            name = before[0]["metadata"]["name"]
+            eviction = {
+                "apiVersion": "policy/v1",
+                "kind": "Eviction",
+                "metadata": {"name": name, "namespace": "default"},
+                "deleteOptions": {"preconditions": {"uid": "of-an-earlier-pod"}},
+            }
+            pod = f"/api/v1/namespaces/default/pods/{name}"
+            refused, _ = await cluster.request("POST", f"{pod}/eviction", eviction)
+            assert refused == 409
+            spent = (await cluster.ask("GET", path))["status"]
+            assert spent["disruptionsAllowed"] == 0
 
     asyncio.run(run())
