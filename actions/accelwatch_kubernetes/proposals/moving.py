@@ -93,7 +93,7 @@ def _without_hold(intent: Intent, scene: Scene, node: Node, departing: Sequence[
     A node of which devices are out bears no mark itself, and a job that died may have started anywhere.
     """
     ours_only = scene.options.devices is None and not intent.revive
-    is_left = any(entry.pod.node == node.name for entry in departing)
+    is_left = any(entry.pod.node == node.name == intent.node for entry in departing)
     if ours_only and is_left and hold_state_of(node, scene.options) is HoldState.OPEN:
         return (
             f"the taint {scene.options.taint} of {node.name} was removed, and our annotation too,"
