@@ -159,7 +159,12 @@ def _next_pod(intent: Intent, scene: Scene, view: JobView, live: list[Leaving]) 
         if verdict is not None:
             refused.append((entry.pod, verdict))
     texts = [f"{pod.path}: {verdict.text}" for pod, verdict in refused if verdict.text]
-    if len(refused) == len(live) and all(_is_for_good(intent, view, entry) for _, entry in refused):
+    # Where the power is off a pod is deleted after its deadline, which is waited for.
+    deletable = any(
+        entry.delete_after_s is not None and entry.pod.node in view.off for entry in live
+    )
+    for_good = all(_is_for_good(intent, view, verdict) for _, verdict in refused)
+    if len(refused) == len(live) and for_good and not deletable:
         return Refusal(RefusalKind.NOT_ALLOWED, "; ".join(texts))
     if texts:
         return Wait(BUDGET_S, "; ".join(texts))

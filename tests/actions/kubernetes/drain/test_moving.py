@@ -272,6 +272,25 @@ def test_a_pod_is_deleted_after_its_deadline_and_the_fence_and_never_before(
     assert (proposal.kind if isinstance(proposal, Step) else "") == kind
 
 
+@pytest.mark.parametrize(
+    ("off", "after_s", "waits"), [(("n1",), 600, True), ((), 600, False), (("n1",), None, False)]
+)
+def test_a_deadline_is_waited_for_whatever_a_budget_never_allows(
+    off: tuple[str, ...], after_s: int | None, waits: bool
+) -> None:
+    leaves = {"leave": "delete_after", "after_s": after_s} if after_s else {"leave": "evict"}
+    scene = job_scene(
+        [pod("a")],
+        [JOB],
+        nodes=[held_node(ready="Unknown" if off else "True", since=NOW - 1.0)],
+        off=off,
+        proven_dead=bool(off),
+        verdicts={"a": (Answer.NEVER, "PDB ml/trainers never allows an eviction")},
+        options=rules(**leaves),
+    )
+    assert isinstance(propose_move(move(), scene), Wait) is waits
+
+
 def test_an_eviction_that_is_allowed_comes_before_any_deletion() -> None:
     scene = job_scene(
         [pod("a")],
