@@ -31,6 +31,14 @@ class Kubelets:
         # While set, pods that are told to end go on.
         self.keeps = False
         self._stops = False
+        # Whoever silences a node waits for the heartbeat that is on its way: it would come after.
+        self._beating = asyncio.Lock()
+
+    async def silence(self, name: str) -> None:
+        """Have a node's kubelet answer no more, and do nothing."""
+        async with self._beating:
+            self.silent.add(name)
+        await answer(self._cluster, name, "Unknown")
 
     def stop(self) -> None:
         """Have `run` end. Cancelled in the middle of a request, it would leave its connection behind."""
@@ -44,8 +52,9 @@ class Kubelets:
             with contextlib.suppress(AssertionError, OSError):
                 if time.monotonic() - beats > _HEARTBEAT_S:
                     beats = time.monotonic()
-                    for name in set(self._nodes) - self.silent:
-                        await heartbeat(self._cluster, name)
+                    async with self._beating:
+                        for name in set(self._nodes) - self.silent:
+                            await heartbeat(self._cluster, name)
                 pods = await self._cluster.ask("GET", f"/api/v1/namespaces/{NAMESPACE}/pods")
                 for pod in pods["items"]:
                     await self._turn(pod)

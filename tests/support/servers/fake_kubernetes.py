@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 
 from aiohttp import web
 
-from support.servers.connections import end_connections
+from accelwatch_lab.cluster.kubernetes.api_server.connections import end_connections
 
 Object = dict[str, Any]
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from support.servers.connections import end_connections
+from accelwatch_lab.cluster.kubernetes.api_server.connections import end_connections
 
 Answering = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 

@@ -24,7 +24,6 @@ from support.kubernetes.action_on_cluster import (
     node_of,
 )
 from support.kubernetes.running_pods import (
-    Kubelets,
     answer,
     kubelets,
     make_budget,
@@ -66,12 +65,6 @@ async def patiently(pursuits: Pursuits, wanted: Intent) -> Pursued:
     return await pursuits.pursue(wanted, within_s=_PATIENCE_S)
 
 
-async def silent_node(cluster: ServedCluster, running: Kubelets) -> None:
-    """n1 answers no more, and nothing there ends a pod."""
-    running.silent.add("n1")
-    await answer(cluster, "n1", "Unknown")
-
-
 async def until(is_so: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(60):
         while not await is_so():
@@ -96,7 +89,7 @@ def test_a_silent_node_is_powered_off_and_the_cluster_replaces_its_pods(
             (before,) = await settled_pods(cluster, 1)
             pursuits = Pursuits(action)
             await pursuits.pursue(intent(IntentKind.QUARANTINE))
-            await silent_node(cluster, running)
+            await running.silence("n1")
             wanted = patient(intent(IntentKind.FENCE))
             fenced = await patiently(pursuits, wanted)
             assert fenced.result is PursuitResult.ACHIEVED, fenced.text
@@ -185,7 +178,7 @@ def test_after_its_deadline_a_pod_is_deleted_from_a_node_without_power_only(
             with_power = await pursuits.pursue(wanted)
             assert with_power.result is PursuitResult.REFUSED
             assert not await is_ending(cluster)
-            await silent_node(cluster, running)
+            await running.silence("n1")
             (tmp_path / "n1").touch()
             again = patient(of_job(IntentKind.MOVE_JOB, job))
             moving = asyncio.create_task(patiently(pursuits, again))

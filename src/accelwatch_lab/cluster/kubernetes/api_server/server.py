@@ -12,6 +12,7 @@ from aiohttp import web
 from accelwatch_lab.cluster.kubernetes.api_server.answering import Answers
 from accelwatch_lab.cluster.kubernetes.api_server.call import MOST_BYTES
 from accelwatch_lab.cluster.kubernetes.api_server.cluster import Cluster
+from accelwatch_lab.cluster.kubernetes.api_server.connections import end_connections
 from accelwatch_lab.cluster.kubernetes.api_server.controllers.running import (
     ControllerName,
     controllers_of,
@@ -35,12 +36,17 @@ async def served(
     application.router.add_route("*", "/{path:.*}", Answers(cluster).handle)
     runner = web.AppRunner(application, shutdown_timeout=_SHUTDOWN_S, access_log=None)
     await runner.setup()
+    site = web.TCPSite(runner, _HOST, port, ssl_context=tls)
     try:
-        await web.TCPSite(runner, _HOST, port, ssl_context=tls).start()
+        await site.start()
         async with running(cluster, controllers_of(cluster, controllers)):
             yield f"{'https' if tls else 'http'}://{_HOST}:{runner.addresses[0][1]}"
     finally:
         cluster.store.drop_watches()
+        if site in runner.sites:
+            await site.stop()
+        if runner.server is not None:
+            await end_connections(runner.server)
         await runner.cleanup()
 
 
