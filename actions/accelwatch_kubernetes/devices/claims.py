@@ -69,20 +69,20 @@ def holders_of(
     That device (uuid, serial or PCI address) stands for itself and its partitions; of others the names
     are those of their drivers. Nothing where no driver publishes the device: nobody can tell then.
     """
-    wanted = published(DeviceKey(device, serial=device, slot=device), slices)
-    if not wanted:
+    matches = published(DeviceKey(device, serial=device, slot=device), slices)
+    if not matches:
         return {}
-    found = {}
+    holders = {}
     for claim in claims:
         allocation = None if claim.status is None else claim.status.allocation
         results = () if allocation is None else allocation.devices.results or ()
-        given = {PublishedDevice(entry.driver, entry.pool, entry.device) for entry in results}
-        if given:
-            found[claim.metadata.name] = frozenset(
-                device if entry in wanted else f"{entry.driver}/{entry.pool}/{entry.device}"
-                for entry in given
+        allocated = {PublishedDevice(entry.driver, entry.pool, entry.device) for entry in results}
+        if allocated:
+            holders[claim.metadata.name] = frozenset(
+                device if entry in matches else f"{entry.driver}/{entry.pool}/{entry.device}"
+                for entry in allocated
             )
-    return found
+    return holders
 
 
 def users(
