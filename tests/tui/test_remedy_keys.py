@@ -300,6 +300,23 @@ def test_a_plan_says_how_often_the_hardware_has_failed_lately() -> None:
     on(check, source=source, size=(200, 50))
 
 
+def test_a_plan_says_what_the_scheduler_answers_to_a_drain() -> None:
+    source = acting()
+    assert source.remedies is not None
+    preview = ("1 pod would be evicted", "refused now: ml/b: PDB ml/trainers allows none")
+    source.remedies.shown_plan = plan(preview=preview)
+
+    async def check(stage: FleetStage) -> None:
+        await typed(stage, "5", "P")
+        await stage.until("Approve for n002")
+        assert all(text in stage.text() for text in preview)
+        await stage.press("escape", "enter")
+        await stage.until(f"scheduler   {preview[0]}")
+        await stage.until(preview[1])
+
+    on(check, source=source, size=(200, 50))
+
+
 def test_what_is_done_is_told_on_list_page_and_head() -> None:
     many = page(
         awaiting_approval(),

@@ -121,6 +121,8 @@ def _plan(facts: RemedyFacts, width: int, glyphs: Glyphs) -> Iterable[Line]:
         name = "" if number else "plan"
         yield from _fact(name, f"{number + 1}. {step.text}", "strong", width, glyphs)
         yield from _denials(step, width, glyphs)
+    for number, text in enumerate(plan.preview):
+        yield from _fact("" if number else "scheduler", text, "text", width, glyphs)
     if price := price_of(plan):
         yield from _fact("price", price, "text", width, glyphs)
     if plan.record:

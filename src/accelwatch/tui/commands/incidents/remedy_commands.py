@@ -238,7 +238,7 @@ class RemedyCommands:
 
 
 def effects(plan: "Plan") -> list[str]:
-    """The steps, what keeps each from being done, the price, and how often the hardware has failed."""
+    """The steps with what keeps each from being done, what the scheduler says, price, past failures."""
     text = []
     for number, step in enumerate(plan.steps, 1):
         text.append(f"{number}. {step.text}")
@@ -247,4 +247,5 @@ def effects(plan: "Plan") -> list[str]:
             for denial in step.in_the_way
             if not denial.why.lifted_by_approval
         ]
+    text += [f"scheduler: {answer}" for answer in plan.preview]
     return [*text, *filter(None, (price_of(plan), plan.record))]
