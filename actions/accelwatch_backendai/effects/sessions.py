@@ -135,13 +135,22 @@ def _is_terminating(step: Step, scene: Scene) -> bool | None:
 
 
 def _recovered_end(started_step: StartedStep, scene: Scene) -> Recovery:
-    """What ended without us is not ours: it is not created anew."""
+    """What ended without us is not ours: it is not created anew.
+
+    What was sent and not answered may come yet. If it came after it was written down as not done, and
+    before another try, the end that it brings would look like its user's.
+    """
     if _was_not_sent(started_step):
         return Recovery.REDO
     is_terminating = _is_terminating(started_step.step, scene)
     if is_terminating is None:
         return Recovery.UNKNOWN
-    return Recovery.DONE if is_terminating else Recovery.REDO
+    if is_terminating:
+        return Recovery.DONE
+    report = started_step.report
+    is_answered = report is not None and report.status is ReportStatus.DONE
+    is_over = is_answered or _is_late(started_step, steps.END_SESSION, scene)
+    return Recovery.REDO if is_over else Recovery.UNKNOWN
 
 
 def _is_created(step: Step, scene: Scene) -> bool | None:
@@ -160,12 +169,18 @@ def _recovered_creation(started_step: StartedStep, scene: Scene) -> Recovery:
         return Recovery.DONE
     if _was_not_sent(started_step):
         return Recovery.REDO
-    report, started = started_step.report, started_step.started
-    if started is None or (report is not None and report.status is ReportStatus.DONE):
+    report = started_step.report
+    if report is not None and report.status is ReportStatus.DONE:
         # The manager said so, and shows no such session: a person has to see why.
         return Recovery.UNKNOWN
-    is_late = scene.time - started >= steps.KINDS[steps.CREATE_SESSION].settle_s
-    return Recovery.REDO if is_late else Recovery.UNKNOWN
+    is_over = _is_late(started_step, steps.CREATE_SESSION, scene)
+    return Recovery.REDO if is_over else Recovery.UNKNOWN
+
+
+def _is_late(started_step: StartedStep, kind: str, scene: Scene) -> bool:
+    """Whether a request that was not answered was sent so long ago that it is not waited for."""
+    started = started_step.started
+    return started is not None and scene.time - started >= steps.KINDS[kind].settle_s
 
 
 SESSION_EFFECTS: Mapping[str, Effect] = {

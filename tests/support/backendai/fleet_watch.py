@@ -14,6 +14,7 @@ from accelwatch.action.contract import ActionContext
 from accelwatch.alerting.incidents.journal.records import Batch
 from accelwatch.alerting.rules.document import JobPolicy, Mode, QuarantineLevel, When
 from accelwatch.backendai import client
+from accelwatch.base.clock import Clock
 from accelwatch.remediation.execution.engine import Engine
 from accelwatch.remediation.execution.operations.operation import KIND, Operation, operation_of
 from accelwatch.remediation.execution.stop_file import StopFile
@@ -63,6 +64,20 @@ FAULT_S = 120.0
 _URL = "http://127.0.0.1:8081"
 
 
+class OtherClock:
+    """The manager's, whose wall clock may be another than the hub's."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.ahead_s = 0.0
+
+    def wall(self) -> float:
+        return self._clock.wall() + self.ahead_s
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic()
+
+
 class BackendAiWatch:
     """Three agents, a spare, and whatever a test lets happen; a new engine has only the journal."""
 
@@ -76,7 +91,8 @@ class BackendAiWatch:
         self.loop = VirtualLoop()
         self.clock = LoopClock(self.loop)
         self.journal = MemoryJournal()
-        self.manager = Manager(release, clock=self.clock)
+        self.manager_clock = OtherClock(self.clock)
+        self.manager = Manager(release, clock=self.manager_clock)
         self.manager.add_agents(*AGENTS[:-1])
         self.manager.add_agents(SPARE, group="spare")
         # Clients reach it in this process.
@@ -128,15 +144,15 @@ class BackendAiWatch:
 
     def create(self, name: str, nodes: int, **more: Any) -> str:
         """A batch session of some agents with all of their devices; its id."""
-        body = specification(
-            name,
-            type="batch",
-            cluster_size=nodes,
-            cluster_mode="multi-node",
-            startupCommand="python3 train.py",
-            batch_timeout="7d",
+        values = {
+            "type": "batch",
+            "cluster_size": nodes,
+            "cluster_mode": "multi-node",
+            "startupCommand": "python3 train.py",
+            "batch_timeout": "7d",
             **more,
-        )
+        }
+        body = specification(name, **values)
         return str(self.request("POST", "/session", body)["sessionId"])
 
     def change_agent(self, name: str, **props: Any) -> None:

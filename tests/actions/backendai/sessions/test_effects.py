@@ -165,8 +165,11 @@ TERMINATING = session(status="TERMINATING")
 @pytest.mark.parametrize(
     ("shown", "ago_s", "report", "outcome"),
     [
-        (session(), 1.0, None, Recovery.REDO),
-        (session(), 1.0, ReportStatus.UNKNOWN, Recovery.REDO),
+        # Its request may come yet.
+        (session(), 1.0, None, Recovery.UNKNOWN),
+        (session(), 1.0, ReportStatus.UNKNOWN, Recovery.UNKNOWN),
+        (session(), 61.0, None, Recovery.REDO),
+        (session(), 1.0, ReportStatus.DONE, Recovery.REDO),
         (TERMINATING, 1.0, None, Recovery.DONE),
         (TERMINATING, 1.0, ReportStatus.DONE, Recovery.DONE),
         (ended(), 1.0, ReportStatus.UNKNOWN, Recovery.DONE),
@@ -183,7 +186,8 @@ def test_what_became_of_an_end(
 
 
 def test_an_end_by_force_is_done_only_when_it_has_ended() -> None:
-    assert recovered(FORCE, job_scene(TERMINATING), ago_s=1.0) is Recovery.REDO
+    assert recovered(FORCE, job_scene(TERMINATING), ago_s=1.0) is Recovery.UNKNOWN
+    assert recovered(FORCE, job_scene(TERMINATING), ago_s=61.0) is Recovery.REDO
     assert recovered(FORCE, job_scene(ended()), ago_s=1.0) is Recovery.DONE
 
 
