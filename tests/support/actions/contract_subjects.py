@@ -25,6 +25,7 @@ from accelwatch_script import ScriptAction
 from accelwatch_script.settings import NEVER_CALLED
 from accelwatch_slurm import SlurmAction
 from accelwatch_slurm.texts.steps import STEPS
+from support.actions import backendai_subject
 from support.kubernetes.nodes import OPTIONS, Object, parsed, stored
 from support.kubernetes.nodes import node as cluster_node
 
@@ -357,6 +358,14 @@ SUBJECTS = [
         _kubernetes_situations,
         _kubernetes_foreign,
         _kubernetes_steps,
+    ),
+    Subject(
+        "backendai",
+        backendai_subject.backendai,
+        ("power",),
+        backendai_subject.situations,
+        backendai_subject.foreign,
+        backendai_subject.steps,
     ),
     Subject(
         "script",
