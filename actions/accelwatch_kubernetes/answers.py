@@ -37,7 +37,7 @@ def unavailable_if_unread() -> Iterator[None]:
 
 
 @contextmanager
-def not_done() -> Iterator[None]:
+def write_errors() -> Iterator[None]:
     """For writes. Raises ChangedError for 404, 409 and 410, NotStartedError for a withdrawn step."""
     try:
         yield

@@ -4,7 +4,7 @@ from accelwatch.action.step import Recovery, ReportStatus, StartedStep
 from accelwatch_kubernetes.rows import Effect
 from accelwatch_kubernetes.scene import Scene
 
-_NOT_DONE = (ReportStatus.REFUSED, ReportStatus.RETRY, ReportStatus.NOT_STARTED)
+_WITHOUT_EFFECT = (ReportStatus.REFUSED, ReportStatus.RETRY, ReportStatus.NOT_STARTED)
 
 
 def recovered(started_step: StartedStep, effect: Effect | None, scene: Scene) -> Recovery:
@@ -26,4 +26,4 @@ def recovered(started_step: StartedStep, effect: Effect | None, scene: Scene) ->
 def was_not_sent(started_step: StartedStep) -> bool:
     """Whether it is known that nothing has happened."""
     report = started_step.report
-    return started_step.started is None or (report is not None and report.status in _NOT_DONE)
+    return started_step.started is None or (report is not None and report.status in _WITHOUT_EFFECT)

@@ -49,7 +49,7 @@ def leaving(
 
     `claims` as in `devices.uses_device`.
     """
-    if (stay := left_alone(pod, options)) is not None:
+    if (stay := ignored_by_drain(pod, options)) is not None:
         return Leaving(pod=pod, stay=stay)
     rule = rule_of(pod, options)
     if rule.leave is Leave.AFTER_COMPLETION:
@@ -63,7 +63,7 @@ def leaving(
     return Leaving(pod=pod, delete_after_s=rule.after_s)
 
 
-def left_alone(pod: Pod, options: KubernetesOptions) -> Stay | None:
+def ignored_by_drain(pod: Pod, options: KubernetesOptions) -> Stay | None:
     """Why a pod is nothing that a drain waits for or ends; None for all others."""
     controller = pod.controller
     if pod.is_over:

@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.action.step import Committed, Report, ReportStatus, Step, StepKind
 from accelwatch.kubernetes.errors import ApiError
-from accelwatch_kubernetes.answers import DONE, ChangedError, not_done
+from accelwatch_kubernetes.answers import DONE, ChangedError, write_errors
 from accelwatch_kubernetes.devices.drivers import PublishedDevice
 from accelwatch_kubernetes.devices.own_keys import RULES
 from accelwatch_kubernetes.devices.taint_rule import (
@@ -48,7 +48,7 @@ async def _taint(access: Access, step: Step, operation: Committed) -> Report:
     if step.precondition["uid"]:
         return await _change(access, step, operation)
     body = new_rule(device, hold, access.options, arguments["version"])
-    with not_done():
+    with write_errors():
         answer = await access.client.create(collection, body, withdrawn=operation.withdrawn)
     stored = msgspec.json.decode(answer, type=TaintRule)
     if stored.device == device:
@@ -64,7 +64,7 @@ async def _taint(access: Access, step: Step, operation: Committed) -> Report:
 async def _change(access: Access, step: Step, operation: Committed) -> Report:
     """Another effect for a rule of ours, where it is still the one that was seen."""
     path = _path(step)
-    with not_done():
+    with write_errors():
         rule = msgspec.json.decode(await access.client.get(path), type=TaintRule)
         if rule.metadata.uid != step.precondition["uid"]:
             raise ChangedError(f"{rule.metadata.name} is another rule by now")
@@ -79,7 +79,7 @@ async def _change(access: Access, step: Step, operation: Committed) -> Report:
 async def _untaint(access: Access, step: Step, operation: Committed) -> Report:
     path = _path(step)
     try:
-        with not_done():
+        with write_errors():
             await access.client.delete(
                 path, uid=step.precondition["uid"], withdrawn=operation.withdrawn
             )

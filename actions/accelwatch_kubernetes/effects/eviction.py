@@ -11,7 +11,7 @@ import msgspec
 
 from accelwatch.action.step import Committed, Recovery, Report, ReportStatus, StartedStep, Step
 from accelwatch.kubernetes.errors import DISRUPTION_BUDGET, ApiError, KubernetesError
-from accelwatch_kubernetes.answers import DONE, ChangedError, not_done, unavailable_if_unread
+from accelwatch_kubernetes.answers import DONE, ChangedError, unavailable_if_unread, write_errors
 from accelwatch_kubernetes.drain import steps
 from accelwatch_kubernetes.drain.job_view import LINEAGE, PODS
 from accelwatch_kubernetes.drain.verdicts import TWO_BUDGETS
@@ -21,7 +21,7 @@ from accelwatch_kubernetes.scene import Scene
 from accelwatch_kubernetes.workloads.changes import is_suspended
 from accelwatch_kubernetes.workloads.lineage import Lineage, lineage_of
 
-_NOT_DONE = (ReportStatus.REFUSED, ReportStatus.RETRY, ReportStatus.NOT_STARTED)
+_WITHOUT_EFFECT = (ReportStatus.REFUSED, ReportStatus.RETRY, ReportStatus.NOT_STARTED)
 
 
 def pod_path(namespace: str, name: str) -> str:
@@ -52,7 +52,7 @@ async def _pod(access: Access, step: Step) -> Pod:
 async def _evict(access: Access, step: Step, operation: Committed) -> Report:
     pod = await _pod(access, step)
     try:
-        with not_done():
+        with write_errors():
             await access.client.evict(
                 pod.metadata.namespace,
                 pod.metadata.name,
@@ -75,7 +75,7 @@ async def _delete(access: Access, step: Step, operation: Committed) -> Report:
     if not await access.power.is_off(step.arguments["node"]):
         raise ChangedError(f"{step.arguments['node']} is not known to be off any more")
     pod = await _pod(access, step)
-    with not_done():
+    with write_errors():
         await access.client.delete(
             pod_path(pod.metadata.namespace, pod.metadata.name),
             uid=pod.uid,
@@ -87,7 +87,7 @@ async def _delete(access: Access, step: Step, operation: Committed) -> Report:
 
 async def _change(access: Access, step: Step, operation: Committed) -> Report:
     """The patch has the version that was read: another object of the name has another one."""
-    with not_done():
+    with write_errors():
         await access.client.patch(
             step.arguments["path"],
             step.arguments["body"].encode(),
@@ -115,7 +115,7 @@ def _recovered(started_step: StartedStep, scene: Scene) -> Recovery:
     if is_gone:
         return Recovery.DONE
     started, report = started_step.started, started_step.report
-    if started is None or (report is not None and report.status in _NOT_DONE):
+    if started is None or (report is not None and report.status in _WITHOUT_EFFECT):
         return Recovery.REDO
     is_late = scene.time - started >= steps.KINDS[steps.EVICT].settle_s
     return Recovery.REDO if is_late else Recovery.UNKNOWN

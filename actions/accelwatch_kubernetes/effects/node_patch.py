@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Committed, Report, ReportStatus, Step, StepKind
-from accelwatch_kubernetes.answers import DONE, ChangedError, not_done
+from accelwatch_kubernetes.answers import DONE, ChangedError, write_errors
 from accelwatch_kubernetes.marks.foreign import taint_text
 from accelwatch_kubernetes.marks.hold import Drawn, Hold, drawn_of, hold_of
 from accelwatch_kubernetes.marks.hold_state import hold_state_of, our_taints
@@ -68,7 +68,7 @@ async def _sent(
     patch = decide(node)
     if patch is None:
         return None
-    with not_done():
+    with write_errors():
         answer = await access.client.patch(
             node_path(node.name), patch, withdrawn=operation.withdrawn
         )

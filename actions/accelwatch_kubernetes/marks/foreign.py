@@ -27,7 +27,7 @@ HOLDERS = MappingProxyType(
     }
 )
 # Labels and annotations that say who has cordoned a node.
-_CORDONED_BY = ("k8saas.nvidia.com/cordon-by",)
+_CORDON_OWNER_LABELS = ("k8saas.nvidia.com/cordon-by",)
 
 
 def holder_of_taint(taint: Taint, configured: Sequence[str]) -> str:
@@ -44,9 +44,9 @@ def holder_of_taint(taint: Taint, configured: Sequence[str]) -> str:
     return key.partition("/")[0] if named else ""
 
 
-def cordoned_by(node: Node) -> str:
+def cordon_owner(node: Node) -> str:
     """Who has cordoned a node, where that is written on it."""
-    written = (node.metadata.labels.get(key) for key in _CORDONED_BY)
+    written = (node.metadata.labels.get(key) for key in _CORDON_OWNER_LABELS)
     return next(filter(None, written), "")
 
 

@@ -8,7 +8,7 @@ from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch_kubernetes.marks.foreign import (
     EFFECTS,
-    cordoned_by,
+    cordon_owner,
     holder_of_taint,
     taint_text,
 )
@@ -37,7 +37,7 @@ def foreign_claims(node: Node, hold: Hold | None, options: KubernetesOptions) ->
     cordon_is_ours = hold is not None and hold.cordoned_by_us
     ours = [] if hold is None else hold.all_taints_on(node)
     if node.spec.unschedulable and not cordon_is_ours:
-        claims.append(ForeignClaim("cordoned", cordoned_by(node)))
+        claims.append(ForeignClaim("cordoned", cordon_owner(node)))
     for taint in node.spec.taints:
         if taint in ours:
             continue
@@ -49,7 +49,7 @@ def foreign_claims(node: Node, hold: Hold | None, options: KubernetesOptions) ->
     return claims
 
 
-def undone_text(node: Node, hold: Hold) -> str:
+def override_text(node: Node, hold: Hold) -> str:
     """What somebody has undone of our hold, in words; empty while all of it stands."""
     if not our_taints(node, hold):
         return f"the taint {hold.taint} of {node.name} was removed"
@@ -63,12 +63,12 @@ def hold_state_of(node: Node, options: KubernetesOptions) -> HoldState:
     if node.metadata.deletion_timestamp:
         return HoldState.DOWN
     hold = hold_of(node)
-    if hold is not None and (our_taints(node, hold) or _is_cordoned_by(node, hold)):
+    if hold is not None and (our_taints(node, hold) or _is_cordoned_by_us(node, hold)):
         return HoldState.OURS if hold.by == options.hub else HoldState.FOREIGN
     return HoldState.FOREIGN if foreign_claims(node, hold, options) else HoldState.OPEN
 
 
-def _is_cordoned_by(node: Node, hold: Hold) -> bool:
+def _is_cordoned_by_us(node: Node, hold: Hold) -> bool:
     return hold.cordoned_by_us and node.spec.unschedulable
 
 
@@ -106,7 +106,7 @@ def observed_node(
         owners={name: owners[name] for name in map(str, jobs) if name in owners},
         pools=_pools(node, options),
         incarnation=node.metadata.uid,
-        undone=undone_text(node, hold) if hold is not None and state is HoldState.OURS else "",
+        undone=override_text(node, hold) if hold is not None and state is HoldState.OURS else "",
     )
 
 

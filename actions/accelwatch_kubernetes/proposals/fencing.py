@@ -10,7 +10,7 @@ from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
 from accelwatch_kubernetes.drain import steps
 from accelwatch_kubernetes.drain.job_view import ANSWERS_FOR, OFF, PODS
-from accelwatch_kubernetes.drain.leaving import left_alone
+from accelwatch_kubernetes.drain.leaving import ignored_by_drain
 from accelwatch_kubernetes.marks.hold_state import hold_state_of
 from accelwatch_kubernetes.marks.out_of_service import has_our_taint
 from accelwatch_kubernetes.objects.node import Node
@@ -125,4 +125,4 @@ def in_service(intent: Intent, node: Node, why: str) -> Step:
 def _of_jobs(scene: Scene) -> list[Pod]:
     """The pods of the node that are not its own."""
     pods = pods_of(scene.own.get(PODS, ""))
-    return [pod for pod in pods if left_alone(pod, scene.options) is None]
+    return [pod for pod in pods if ignored_by_drain(pod, scene.options) is None]

@@ -16,7 +16,7 @@ from accelwatch_kubernetes.drain.job_view import JobView, job_view, stay_text
 from accelwatch_kubernetes.drain.leaving import Leaving
 from accelwatch_kubernetes.drain.verdicts import Answer, Verdict
 from accelwatch_kubernetes.marks.hold import hold_of
-from accelwatch_kubernetes.marks.hold_state import hold_state_of, undone_text
+from accelwatch_kubernetes.marks.hold_state import hold_state_of, override_text
 from accelwatch_kubernetes.objects.node import Node
 from accelwatch_kubernetes.objects.pod import Pod
 from accelwatch_kubernetes.scene import Scene
@@ -80,7 +80,7 @@ def _node_freed(intent: Intent, scene: Scene, departing: Sequence[Leaving]) -> R
     hold = None if node is None else hold_of(node)
     if node is None or (hold is not None and hold.incident != intent.mark.incident):
         return None
-    undone = undone_text(node, hold) if hold else _without_hold(intent, scene, node, departing)
+    undone = override_text(node, hold) if hold else _without_hold(intent, scene, node, departing)
     if not undone:
         return None
     text = f"{undone} by another person or tool: what runs there is left alone"

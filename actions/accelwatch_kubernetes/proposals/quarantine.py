@@ -6,7 +6,7 @@ from accelwatch.action.intent import Intent
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step
 from accelwatch_kubernetes.marks.hold import Hold, hold_of
-from accelwatch_kubernetes.marks.hold_state import foreign_claims, hold_state_of, undone_text
+from accelwatch_kubernetes.marks.hold_state import foreign_claims, hold_state_of, override_text
 from accelwatch_kubernetes.objects.node import Node
 from accelwatch_kubernetes.scene import SLURM, Scene
 from accelwatch_kubernetes.steps import TAINT, UNTAINT
@@ -27,7 +27,7 @@ def propose_quarantine(intent: Intent, scene: Scene) -> Proposal:
         return _already_quarantined(intent, scene, node, hold)
     if hold is not None and hold.by == scene.options.hub:
         if hold.incident == intent.mark.incident:
-            return _overridden(hold, undone_text(node, hold))
+            return _overridden(hold, override_text(node, hold))
         if hold.token > intent.mark.token:
             return Refusal(RefusalKind.FOREIGN, f"{node.name} has the mark of a newer engine")
     return Step(
@@ -57,7 +57,7 @@ def _beside(scene: Scene) -> str:
 def _already_quarantined(
     intent: Intent, scene: Scene, node: Node, hold: Hold
 ) -> Achieved | Refusal:
-    if undone := undone_text(node, hold):
+    if undone := override_text(node, hold):
         return _overridden(hold, undone)
     if hold.incident == intent.mark.incident:
         return Achieved(f"{node.name} has the taint {hold.taint}, held by us{_beside(scene)}")

@@ -9,7 +9,7 @@ from accelwatch.action.observed import HoldState
 from accelwatch.remediation.policy.guards.foreign_reasons import NAMES
 from accelwatch_kubernetes.marks.foreign import HOLDERS
 from accelwatch_kubernetes.marks.hold import DRAWN, HOLD, Hold, hold_of, label_value
-from accelwatch_kubernetes.marks.hold_state import hold_state_of, observed_node, undone_text
+from accelwatch_kubernetes.marks.hold_state import hold_state_of, observed_node, override_text
 from accelwatch_kubernetes.marks.patches import hold_patch, new_hold, release_patch
 from accelwatch_kubernetes.options import KubernetesOptions
 from support.kubernetes.nodes import GPU, NOW, OPTIONS, Object, node, parsed, stored
@@ -223,7 +223,7 @@ def test_trap_10_an_annotation_alone_holds_nothing() -> None:
     half = quarantined(node())
     half["spec"].pop("taints")
     assert state(half) is HoldState.OPEN
-    assert undone_text(parsed(half), hold_for(node())) == f"the taint {OURS} of n1 was removed"
+    assert override_text(parsed(half), hold_for(node())) == f"the taint {OURS} of n1 was removed"
 
 
 def test_trap_10_a_taint_alone_is_nobodys_that_we_know() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from accelwatch.base.errors import ConfigError, OptionsError
 from accelwatch.plugins.options import checked
-from accelwatch_kubernetes.drain.leaving import Stay, leaving, left_alone
+from accelwatch_kubernetes.drain.leaving import Stay, ignored_by_drain, leaving
 from accelwatch_kubernetes.drain_rules import platform_namespaces
 from accelwatch_kubernetes.options import KubernetesOptions
 from support.kubernetes.pods import Object, pod, pod_of
@@ -36,7 +36,7 @@ def test_a_pod_of_a_controller_is_evicted() -> None:
     ],
 )
 def test_what_a_drain_leaves_alone(document: Object, stay: Stay) -> None:
-    assert left_alone(pod_of(document), options()) is stay
+    assert ignored_by_drain(pod_of(document), options()) is stay
     assert leaving(pod_of(document), options()).stay is stay
 
 

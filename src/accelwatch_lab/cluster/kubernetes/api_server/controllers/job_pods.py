@@ -10,7 +10,7 @@ _FINISHED = ("Succeeded", "Failed")
 Verdict = Literal["Count", "Ignore", "FailJob"]
 
 
-def replaces_failed_alone(job: Object) -> bool:
+def replaces_only_failed(job: Object) -> bool:
     """Whether a terminating pod is waited for before it is counted and replaced."""
     return bool(job["spec"]["podReplacementPolicy"] == "Failed")
 
@@ -20,7 +20,7 @@ def has_failed(pod: Object, job: Object) -> bool:
     phase = pod["status"].get("phase")
     if phase == "Failed":
         return True
-    return not replaces_failed_alone(job) and is_terminating(pod)
+    return not replaces_only_failed(job) and is_terminating(pod)
 
 
 def is_active(pod: Object) -> bool:

@@ -20,7 +20,7 @@ from accelwatch_lab.cluster.kubernetes.api_server.controllers.job_pods import (
     is_active,
     is_terminating,
     new_pod,
-    replaces_failed_alone,
+    replaces_only_failed,
     verdict,
 )
 from accelwatch_lab.cluster.kubernetes.api_server.objects.resources import JOBS, PODS
@@ -178,7 +178,7 @@ class JobController:
             left = spec["completions"] - status.get("succeeded", 0) - failed
             desired = min(desired, left)
         present = len(active)
-        if replaces_failed_alone(job):
+        if replaces_only_failed(job):
             present += sum(map(is_terminating, pods))
         if present < desired and self._backed_off(job):
             for index in self._indexes(job, status, pods, desired - present):
@@ -197,7 +197,7 @@ class JobController:
         """Of the pods to create; None where they have none."""
         if job["spec"]["completionMode"] != "Indexed":
             return [None] * count
-        waits = replaces_failed_alone(job)
+        waits = replaces_only_failed(job)
         used = {index_of(pod) for pod in pods if is_active(pod) or (waits and is_terminating(pod))}
         used |= indexes_of(status.get("completedIndexes", ""))
         used |= indexes_of(status.get("failedIndexes", ""))
