@@ -145,10 +145,27 @@ def test_kernels_of_one_session_are_one_job(node: FakeNode) -> None:
     assert (state(found).state, state(found).entries) == (SourceState.OK, 2)
 
 
-def test_a_user_cannot_name_another_session_by_a_value_with_lines(node: FakeNode) -> None:
+@pytest.mark.parametrize("position", ["before", "after"])
+@pytest.mark.parametrize(
+    ("name", "value"), [("BACKENDAI_SESSION_ID", OTHER), ("BACKENDAI_USER_NAME", "eve")]
+)
+def test_a_user_cannot_name_another_session_by_a_value_with_lines(
+    node: FakeNode, name: str, value: str, position: str
+) -> None:
+    """A user's variables come first, but a name that he has set as well keeps its place."""
     kernel(node, "CUDA.DEVICE_SHARES=0:1")
     path = node.root / f"var/lib/backend.ai/scratches/{KERNEL}/config/environ.txt"
-    path.write_text(f"NOTE=a\nBACKENDAI_SESSION_ID={OTHER}\n{path.read_text()}")
+    note = f"NOTE=a\n{name}={value}\n"
+    path.write_text(note + path.read_text() if position == "before" else path.read_text() + note)
+    assert jobs(workloads(node), view(0)) == [[]]
+
+
+def test_a_line_that_says_the_same_again_is_no_contradiction(node: FakeNode) -> None:
+    kernel(node, "CUDA.DEVICE_SHARES=0:1")
+    path = node.root / f"var/lib/backend.ai/scratches/{KERNEL}/config/environ.txt"
+    path.write_text(
+        f"NOTE=a\nBACKENDAI_SESSION_ID={SESSION}\nSLURM_JOB_ID=1\nSLURM_JOB_ID=2\n{path.read_text()}"
+    )
     assert jobs(workloads(node), view(0)) == [[SESSION_OWNER]]
 
 

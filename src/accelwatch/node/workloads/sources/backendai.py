@@ -23,6 +23,8 @@ from accelwatch.node.workloads.sources.environ import Job
 # documentation's for production.
 DEFAULT_ROOT = "/var/lib/backend.ai/scratches"
 AGENT_CONFIG = "/etc/backend.ai/agent.toml"
+# Of what the platform sets.
+_PREFIX = "BACKENDAI_"
 _KERNEL = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _CONTAINER = re.compile(r"[0-9a-f]{64}")
 _SHARES = re.compile(r"([A-Z0-9-]{1,32})(?:\.[A-Z0-9._-]{1,64})?_SHARES")
@@ -93,8 +95,7 @@ def _kernel(folder: Path) -> Kernel | None:
     variables = regular_file.content(folder / "config/environ.txt", environ.MAX_ENVIRON_BYTES)
     if resources is None or variables is None:
         return None
-    # A user's value may have lines of its own; what the platform sets comes after it and counts.
-    session = environ.job(environ.recognised_variables(variables.replace(b"\n", b"\0")), BACKENDAI)
+    session = _session(variables)
     if session is None or session.kernel != folder.name:
         return None
     lines = dict(_lines(resources.decode("utf-8", "replace")))
@@ -104,6 +105,18 @@ def _kernel(folder: Path) -> Kernel | None:
         container=container if _CONTAINER.fullmatch(container) else "",
         devices=tuple(islice(_devices(lines), _MAX_DEVICES)),
     )
+
+
+def _session(content: bytes) -> Job | None:
+    """The session that the environment names; None where it names two.
+
+    A value of the user's may have lines of its own, before or after what the platform sets: a name that
+    he has set as well keeps its place among the variables. Of two values neither is believed.
+    """
+    entries = set(environ.recognised_entries(content, b"\n"))
+    platform = {entry for entry in entries if entry[0].startswith(_PREFIX)}
+    variables = dict(platform)
+    return environ.job(variables, BACKENDAI) if len(variables) == len(platform) else None
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,7 @@ Environments hold secrets. Only the variables named in the table are ever kept.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -147,13 +147,16 @@ def read(root: Path, pid: int) -> dict[str, str] | None:
 
 
 def recognised_variables(content: bytes) -> dict[str, str]:
-    """The known variables among NUL-separated ones, as short printable text."""
-    variables: dict[str, str] = {}
-    for entry in content.split(b"\0"):
+    """The known variables among NUL-separated ones, as short printable text; the last value counts."""
+    return dict(recognised_entries(content, b"\0"))
+
+
+def recognised_entries(content: bytes, separator: bytes) -> Iterator[tuple[str, str]]:
+    """Name and value of each known variable, in their order; a name may come again."""
+    for entry in content.split(separator):
         name, equals, value = entry.partition(b"=")
         if equals and len(name) < 32 and (text := name.decode("latin-1")) in _KEPT:
-            variables[text] = label(value.decode("utf-8", "replace"))
-    return variables
+            yield text, label(value.decode("utf-8", "replace"))
 
 
 def label(value: str) -> str:
