@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 
 from accelwatch.base.errors import UsageError
+from accelwatch.base.host_ranges import MAX_HOSTS
 from accelwatch.fleet.scrape_settings import Authorization, Credentials
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.backendai import BackendAiTargets, http_settings
@@ -233,3 +234,42 @@ def test_the_page_is_the_managers_where_the_url_names_none(url: str, page: str) 
 def test_a_url_that_makes_no_sense_is_refused(url: str) -> None:
     with pytest.raises(UsageError):
         BackendAiTargets(settings(url), Rules())
+
+
+def complaint(served: Served, **changes: Any) -> str:
+    """Why the answer is refused; empty where it is not."""
+
+    async def main() -> str:
+        async with manager(served) as url:
+            discovery = BackendAiTargets(settings(url, **changes), Rules())
+            async with finding(discovery) as progress:
+                await progress.turn()
+                return "".join(discovery.kept.complaints.values())
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("changes", [{}, {"agent_port": None}, {"platform": False}])
+def test_an_agent_is_one_machine(changes: dict[str, Any]) -> None:
+    """A range of hosts would give a hundred thousand targets one node's name."""
+    served = Served(service("agent", "agent-i-gpu1", "n[1-3]:6003"))
+    assert "n[1-3]:6003" in complaint(served, **changes)
+
+
+@pytest.mark.parametrize("address", ["10.0.0.11", "", ":6003", "fd00::11:x"])
+def test_an_address_without_host_and_port_is_refused(address: str) -> None:
+    assert repr(address) in complaint(Served(service("agent", "agent-i-gpu1", address), SECOND))
+
+
+def test_a_page_of_more_agents_than_a_fleet_has_is_refused() -> None:
+    group = service("agent", "agent-i-gpu1", "")
+    group["targets"] = [f"n{number}:6003" for number in range(MAX_HOSTS + 1)]
+    assert "more than" in complaint(Served(group), timeout_s=10.0)
+
+
+def test_a_name_in_a_note_is_short_and_printable() -> None:
+    names = ("agent-\x1b[2J" + "x" * 100_000, "agent-i-gpu1")
+    _, said = notes(Served(*(service("agent", name, "10.0.0.11:6003") for name in names)))
+    (text,) = said.values()
+    assert text.isprintable()
+    assert len(text) < 1000

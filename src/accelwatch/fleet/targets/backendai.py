@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from accelwatch.base.errors import UsageError
+from accelwatch.base.host_ranges import MAX_HOSTS
+from accelwatch.base.untrusted_text import escaped
 from accelwatch.fleet.scrape_settings import Credentials
 from accelwatch.fleet.target import NODE_LABEL, Target
 from accelwatch.fleet.targets.groups import Group
@@ -27,7 +29,11 @@ _OWN_LABELS = frozenset({_GROUP, _NAME, "service_id", "version"})
 _AGENT = re.compile(r"agent-(.+)")
 # The address of an agent whose configuration has no `announce-addr`: the same for all of them.
 _UNSET_HOST = "host.docker.internal"
+# One machine, and no range of hosts; the page is another program's.
+_ADDRESS = re.compile(r"(?:[\w.-]+|\[[0-9a-fA-F:.]+(?:%[\w.-]+)?\]):[0-9]{1,5}", re.ASCII)
 _MAX_NAMED = 3
+# Characters of a name or an address in a message.
+_MAX_SHOWN = 80
 
 
 class BackendAiTargets:
@@ -123,15 +129,20 @@ def agents_in(document: object) -> list[Agent]:
         labels = {name: text for name, text in group.labels.items() if name not in _OWN_LABELS}
         for address in group.targets:
             # 26.1 lists every worker of an agent.
-            agent = Agent(name=match[1], address=_bracketed(address), labels=labels)
+            agent = Agent(name=match[1], address=_checked(address), labels=labels)
             agents.setdefault((agent.name, agent.address), agent)
+        if len(agents) > MAX_HOSTS:
+            raise UsageError(f"more than {MAX_HOSTS} agents")
     return list(agents.values())
 
 
-def _bracketed(address: str) -> str:
-    """An IPv6 address gets the brackets that the page does not have."""
-    host, _, port = address.rpartition(":")
-    return f"[{host}]:{port}" if ":" in host and not host.startswith("[") else address
+def _checked(text: str) -> str:
+    """Host and port, an IPv6 address in the brackets that the page does not have. Raises UsageError."""
+    host, _, port = text.rpartition(":")
+    address = f"[{host}]:{port}" if ":" in host and not host.startswith("[") else text
+    if not _ADDRESS.fullmatch(address):
+        raise UsageError(f"{text[:_MAX_SHOWN]!r} is not the address of an agent, host:port")
+    return address
 
 
 def shared_addresses(agents: Sequence[Agent]) -> dict[str, list[str]]:
@@ -150,10 +161,15 @@ def explanation(unusable: dict[str, list[str]]) -> str:
     if not unusable:
         return ""
     names = sorted({name for some in unusable.values() for name in some})
-    shown = ", ".join(names[:_MAX_NAMED])
+    shown = _listed(names)
     more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
     return (
         f"agents {shown}{more} announce an address that is not theirs alone "
-        f"({', '.join(sorted(unusable)[:_MAX_NAMED])}) and are not followed: set announce-addr "
+        f"({_listed(sorted(unusable))}) and are not followed: set announce-addr "
         "in each agent.toml; 26.9 lists only one of the agents of an address"
     )
+
+
+def _listed(texts: Sequence[str]) -> str:
+    """The first few, each short and printable."""
+    return ", ".join(escaped(text[:_MAX_SHOWN]) for text in texts[:_MAX_NAMED])
