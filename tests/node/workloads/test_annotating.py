@@ -140,6 +140,8 @@ def test_stopping_does_not_wait_for_a_kubelet_that_hangs(
     assert found.annotate(snapshot(view(0))).devices[0].owners == ()
     found.stop()
     done.set()
+    # Left behind, it would read what the next test puts in place.
+    wait_until(lambda: not any(thread.name == "workloads" for thread in threading.enumerate()))
 
 
 def test_a_defect_in_a_source_is_told_and_does_not_end_the_thread(
