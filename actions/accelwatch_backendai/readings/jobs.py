@@ -20,6 +20,7 @@ from accelwatch_backendai.api.sessions import (
 from accelwatch_backendai.api.waiting import why_pending
 from accelwatch_backendai.readings.checkpoints import with_checkpoint
 from accelwatch_backendai.rows import Access, Reading
+from accelwatch_backendai.scene import AGENT, agent_of
 from accelwatch_backendai.sessions.job_view import (
     AGENTS,
     OFF,
@@ -39,13 +40,13 @@ _WITH_CHECKPOINTS = (IntentKind.MOVE_JOB, IntentKind.FOLLOW_JOB)
 _CREATES = (IntentKind.MOVE_JOB, IntentKind.RESTORE_JOB)
 
 
-async def read_job(access: Access, intent: Intent, _: Mapping[str, str]) -> Reading:
+async def read_job(access: Access, intent: Intent, own: Mapping[str, str]) -> Reading:
     """The sessions of a job, their agents, and the power of those. Raises ActionUnavailableError."""
     if intent.job is None:
         return Reading()
     with unavailable_if_unread():
         lineage = await _lineage(access, intent, intent.job)
-        agents = await agents_by_id(access.client, _agents_of(lineage))
+        agents = await _agents(access, lineage, agent_of(own.get(AGENT, "")))
         waits = await _waits(access, lineage.head)
         unspecified = await _unspecified(access, intent, lineage.head)
     off = await _without_power(access, lineage, agents)
@@ -76,6 +77,17 @@ async def _lineage(access: Access, intent: Intent, key: JobKey) -> Lineage:
 async def _descendant(access: Access, intent: Intent, key: JobKey) -> OwnedSession | None:
     here = await live_sessions(access.client, intent.node)
     return next((each for each in here if first_of(each.session) == key.id), None)
+
+
+async def _agents(access: Access, lineage: Lineage, known: Agent | None) -> list[Agent]:
+    """Those of the job; the intent's own is `known`, as the observation shows it.
+
+    Read a second time it might be LOST by now: a move that is refused for that is given up for good by
+    whoever sees in the same observation that the agent answers.
+    """
+    names = [name for name in _agents_of(lineage) if known is None or name != known.id]
+    others = await agents_by_id(access.client, names)
+    return [*others] if known is None else [*others, known]
 
 
 def _agents_of(lineage: Lineage) -> list[str]:

@@ -13,7 +13,16 @@ from accelwatch.action.observed import JobState
 from accelwatch.action_kit.checkpoint_search import CheckpointSearch
 from accelwatch_backendai.readings.jobs import read_job
 from accelwatch_backendai.rows import Reading
-from accelwatch_backendai.sessions.job_view import OFF, SESSIONS, UNSPECIFIED, WAITS, sessions_in
+from accelwatch_backendai.scene import AGENT
+from accelwatch_backendai.sessions.job_view import (
+    AGENTS,
+    OFF,
+    SESSIONS,
+    UNSPECIFIED,
+    WAITS,
+    agents_in,
+    sessions_in,
+)
 from accelwatch_backendai.sessions.lineage import tag_of
 from support.backendai.few_rows import Access, Manager, row
 from support.backendai.moving import FIRST, OPTIONS, SECOND, intent
@@ -31,6 +40,17 @@ def reading(
 
 async def _read(access: Any, kind: IntentKind) -> Reading:
     return await read_job(access, intent(kind), {})
+
+
+def test_the_agent_of_an_intent_is_the_same_in_all_of_an_observation() -> None:
+    manager = Manager(
+        row(FIRST, "TERMINATING", agents=("gpu1", "gpu2")), agents={"gpu1": "LOST", "gpu2": "LOST"}
+    )
+    access: Any = Access(manager)
+    shown = msgspec.json.encode({"id": "gpu1", "status": "ALIVE", "schedulable": False}).decode()
+    read = asyncio.run(read_job(access, intent(IntentKind.MOVE_JOB), {AGENT: shown}))
+    statuses = {agent.id: agent.status for agent in agents_in(read.own[AGENTS])}
+    assert statuses == {"gpu1": "ALIVE", "gpu2": "LOST"}
 
 
 def ids(shown: Reading) -> list[str]:
