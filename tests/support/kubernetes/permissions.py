@@ -69,7 +69,7 @@ REQUESTS: dict[str, tuple[Request, ...]] = {
         Request("readings/pods.py", "get", ("list",), "pods"),
         Request("readings/pods.py", "get", ("list",), "workloads", "kueue.x-k8s.io"),
         *(
-            Request("readings/pods.py", "get", ("get",), kind.plural, kind.group)
+            Request("readings/owners.py", "get", ("get",), kind.plural, kind.group)
             for kind in KINDS
             if kind.versions
         ),
