@@ -33,7 +33,9 @@ from accelwatch_lab.cluster.backendai.installed import (
     absence,
     tree,
 )
+from accelwatch_lab.cluster.backendai.services import Services
 from accelwatch_lab.cluster.backendai.tree import built, obstacle_to_building
+from accelwatch_lab.cluster.processes import Processes
 from support.processes.shell_scripts import script
 
 _BASE = (
@@ -232,6 +234,24 @@ def test_a_manager_is_started_from_its_files(tmp_path: Path) -> None:
     # What stands in for docker says what the mock accelerator reads of it.
     printed = subprocess.run([tmp_path / "bin" / "docker"], capture_output=True, check=True).stdout
     assert json.loads(printed)["Server"]["Version"]
+
+
+def test_secret_keys_are_in_no_command(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everybody on the machine reads those, and a failure repeats them."""
+    _put(cache / "root", "usr/lib/postgresql/17/bin/psql")
+    script(tmp_path / "programs" / "unshare", f'echo "$*" > {tmp_path}/argv; cat >&2; exit 1')
+    monkeypatch.setenv("PATH", str(tmp_path / "programs"), prepend=":")
+    folder = tmp_path / "lab" / "backendai"
+    folder.mkdir(parents=True)
+    ports = ManagerPorts(1, 2, 3, 4, 5, 6, 7, 8)
+    services = Services(Processes(folder.parent), Tree(NEWEST, cache / "root"), folder, ports)
+    with pytest.raises(AccelwatchError) as raised:
+        services.execute("hush")
+    command, printed = str(raised.value).split(" failed: ")
+    assert (tmp_path / "argv").read_text().count("hush") == command.count("hush") == 0
+    assert printed == "hush"
 
 
 def test_only_its_user_reads_who_may_create_sessions(tmp_path: Path) -> None:

@@ -57,14 +57,19 @@ def as_postgres(command: Sequence[str]) -> list[str]:
     return ["setpriv", *ids, *command]
 
 
-def run_inside(tree: Tree, folder: Path, command: Sequence[str], cwd: str = FOLDER) -> str:
-    """What a command in the tree prints, output and complaints. Raises AccelwatchError with them."""
+def run_inside(
+    tree: Tree, folder: Path, command: Sequence[str], cwd: str = FOLDER, text: str = ""
+) -> str:
+    """What a command in the tree prints, output and complaints. Raises AccelwatchError with them.
+
+    `text` is its input. Secrets are given there: everybody can read a command.
+    """
     argv = argv_inside(tree, folder, command, cwd)
     try:
         done = subprocess.run(
             argv,
             env={**os.environ, FOLDER_VARIABLE: str(folder.parent)},
-            stdin=subprocess.DEVNULL,
+            input=text,
             capture_output=True,
             text=True,
             timeout=_COMMAND_S,
@@ -73,6 +78,6 @@ def run_inside(tree: Tree, folder: Path, command: Sequence[str], cwd: str = FOLD
     except subprocess.TimeoutExpired as error:
         raise AccelwatchError(f"{shlex.join(command)} took more than {_COMMAND_S:g} s") from error
     if done.returncode:
-        text = (done.stderr or done.stdout).strip()[-500:]
-        raise AccelwatchError(f"{shlex.join(command)} failed: {text}")
+        why = (done.stderr or done.stdout).strip()[-500:]
+        raise AccelwatchError(f"{shlex.join(command)} failed: {why}")
     return f"{done.stdout}{done.stderr}"

@@ -87,7 +87,7 @@ class Services:
     def execute(self, statements: str) -> str:
         """What SQL gives, a line a row, columns apart by `|`. Raises AccelwatchError."""
         options = ("--quiet", "--no-psqlrc", "--tuples-only", "--no-align", "-v", "ON_ERROR_STOP=1")
-        return self._as_postgres("psql", *self._where(), *options, "-c", statements, _DATABASE)
+        return self._as_postgres("psql", *self._where(), *options, _DATABASE, text=statements)
 
     def put(self, key: str, value: str) -> None:
         """A key of etcd below those of Backend.AI. Raises NoAnswerError."""
@@ -105,9 +105,9 @@ class Services:
     def _where(self) -> Sequence[str]:
         return ("--host=127.0.0.1", f"--port={self._ports.postgres}", "--username=postgres")
 
-    def _as_postgres(self, name: str, *arguments: str) -> str:
+    def _as_postgres(self, name: str, *arguments: str, text: str = "") -> str:
         command = as_postgres([self._program(name), *arguments])
-        return run_inside(self._tree, self._folder, command)
+        return run_inside(self._tree, self._folder, command, text=text)
 
     def _program(self, name: str) -> str:
         """Path of a program of PostgreSQL's, inside."""
