@@ -8,8 +8,9 @@ from accelwatch_lab.cluster.backendai.access import write_keys
 from accelwatch_lab.cluster.backendai.api_server.clock import ShiftedClock
 from accelwatch_lab.cluster.backendai.api_server.manager import Manager
 from accelwatch_lab.cluster.backendai.api_server.release import NEWEST
-from accelwatch_lab.cluster.backendai.api_server.server import Serving, serve_on_thread
+from accelwatch_lab.cluster.backendai.api_server.server import Addresses, serve_on_thread
 from accelwatch_lab.cluster.ports import free_ports
+from accelwatch_lab.cluster.thread_server import ThreadServer
 from support.backendai.served import ServedCluster
 
 AGENTS = ("i-gpu1", "i-gpu2", "i-gpu3", "i-gpu4")
@@ -33,11 +34,11 @@ class StandInCluster(ServedCluster):
         self._ports = free_ports(2)
         write_keys(folder, f"http://127.0.0.1:{self._ports[0]}")
         self.manager.accounts.read(folder)
-        self._serving: Serving | None = None
+        self._serving: ThreadServer[Addresses] | None = None
 
     def start_manager(self) -> None:
         serving = serve_on_thread(self.manager, *self._ports)
-        self.internal_url = serving.addresses.internal_url
+        self.internal_url = serving.where.internal_url
         self._serving = serving
 
     def kill_manager(self) -> None:
@@ -72,7 +73,7 @@ class StandInCluster(ServedCluster):
         await self.until_status(name, "LOST")
 
     @property
-    def _running(self) -> Serving:
+    def _running(self) -> ThreadServer[Addresses]:
         assert self._serving is not None, "it does not run"
         return self._serving
 

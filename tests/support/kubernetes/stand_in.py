@@ -8,9 +8,10 @@ from accelwatch_lab.cluster.kubernetes.access import write_access
 from accelwatch_lab.cluster.kubernetes.api_server.certificate import context_of
 from accelwatch_lab.cluster.kubernetes.api_server.cluster import Cluster
 from accelwatch_lab.cluster.kubernetes.api_server.controllers.running import ControllerName
-from accelwatch_lab.cluster.kubernetes.api_server.server import Serving, serve_on_thread
+from accelwatch_lab.cluster.kubernetes.api_server.server import serve_on_thread
 from accelwatch_lab.cluster.kubernetes.api_server.verbs.discovery import VERSION
 from accelwatch_lab.cluster.ports import free_ports
+from accelwatch_lab.cluster.thread_server import ThreadServer
 from support.kubernetes.served import ServedCluster
 
 
@@ -29,7 +30,7 @@ class StandInCluster(ServedCluster):
         super().__init__(folder)
         self._controllers = controllers
         self.server = Cluster()
-        self._serving: Serving | None = None
+        self._serving: ThreadServer[str] | None = None
 
     @property
     def version(self) -> str:
@@ -65,7 +66,7 @@ class StandInCluster(ServedCluster):
         self._running.call(self.server.store.drop_watches)
 
     @property
-    def _running(self) -> Serving:
+    def _running(self) -> ThreadServer[str]:
         assert self._serving is not None, "it does not run"
         return self._serving
 

@@ -79,6 +79,17 @@ class Accounts:
             raise problems.unauthorized("HMAC signature mismatch")
         return keypair
 
+    def acting_for(self, caller: Keypair, access_key: str | None) -> Keypair:
+        """For whom a request is; `access_key` is its `owner_access_key`. Raises RequestError."""
+        if access_key is None or access_key == caller.access_key:
+            return caller
+        owner = self.keypairs.get(access_key)
+        if owner is None:
+            raise problems.invalid("Unknown owner access key")
+        if not caller.is_superadmin:
+            raise problems.forbidden("Only admins can perform operations on behalf of other users.")
+        return owner
+
     def _check_date(self, text: str) -> None:
         try:
             date = datetime.fromisoformat(text)

@@ -1,11 +1,8 @@
 """The server: on a loop that somebody runs, or on a thread with a loop of its own."""
 
-import asyncio
-import concurrent.futures
 import contextlib
 import ssl
-import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from aiohttp import web
 
@@ -18,6 +15,7 @@ from accelwatch_lab.cluster.kubernetes.api_server.controllers.running import (
     controllers_of,
     running,
 )
+from accelwatch_lab.cluster.thread_server import ThreadServer, start_on_thread
 
 _HOST = "127.0.0.1"
 # Requests that still go on when the server stops: watches, and those that a fault lets hang.
@@ -50,58 +48,11 @@ async def served(
         await runner.cleanup()
 
 
-class Serving:
-    """A server that runs on a thread."""
-
-    def __init__(
-        self,
-        thread: threading.Thread,
-        loop: asyncio.AbstractEventLoop,
-        stop: asyncio.Event,
-        url: str,
-    ) -> None:
-        self.url = url
-        self._thread = thread
-        self._loop = loop
-        self._stop = stop
-
-    def call(self, function: Callable[[], None]) -> None:
-        """Do something on the server's thread, whose the objects are, and wait until it is done."""
-
-        async def done() -> None:
-            function()
-
-        asyncio.run_coroutine_threadsafe(done(), self._loop).result()
-
-    def stop(self) -> None:
-        """End it, and every connection."""
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join()
-
-
 def serve_on_thread(
     cluster: Cluster,
     port: int = 0,
     tls: ssl.SSLContext | None = None,
     controllers: Sequence[ControllerName] = (),
-) -> Serving:
+) -> ThreadServer[str]:
     """Serve on a thread until it is stopped. Raises OSError."""
-    started: concurrent.futures.Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, str]]
-    started = concurrent.futures.Future()
-
-    async def serve() -> None:
-        stop = asyncio.Event()
-        async with served(cluster, port, tls, controllers) as url:
-            started.set_result((asyncio.get_running_loop(), stop, url))
-            await stop.wait()
-
-    def run() -> None:
-        try:
-            asyncio.run(serve())
-        except OSError as error:
-            # The port is somebody else's.
-            started.set_exception(error)
-
-    thread = threading.Thread(target=run, name="api-server", daemon=True)
-    thread.start()
-    return Serving(thread, *started.result())
+    return start_on_thread(served(cluster, port, tls, controllers), "api-server")

@@ -42,7 +42,7 @@ def created(manager: Manager, caller: Keypair, body: Any) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise problems.invalid("malformed body")
     values = _spelled(manager, body)
-    owner = _owner(manager, caller, body)
+    owner = manager.accounts.acting_for(caller, body.get("owner_access_key"))
     name = _name(manager, values)
     if manager.release >= (26, 8) and not caller.is_superadmin:
         # The fixtures' project was not made by the API, so that its members have no rights in it.
@@ -81,18 +81,6 @@ def _spelled(manager: Manager, body: Body) -> Body:
         if body.get(camel, body.get(snake)) is not None:
             values[key] = body.get(camel, body.get(snake))
     return values
-
-
-def _owner(manager: Manager, caller: Keypair, body: Body) -> Keypair:
-    access_key = body.get("owner_access_key")
-    if access_key is None or access_key == caller.access_key:
-        return caller
-    owner = manager.accounts.keypairs.get(access_key)
-    if owner is None:
-        raise problems.invalid("Unknown owner access key")
-    if not caller.is_superadmin:
-        raise problems.forbidden("Only admins can perform operations on behalf of other users.")
-    return owner
 
 
 def _name(manager: Manager, values: Body) -> str:

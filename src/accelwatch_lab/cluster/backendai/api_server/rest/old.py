@@ -17,7 +17,7 @@ def terminated(
     manager: Manager, caller: Keypair, key: str, query: Mapping[str, str]
 ) -> dict[str, Any]:
     """DELETE /session/KEY. Raises RequestError."""
-    session = _session(manager, _whose(manager, caller, query), key)
+    session = _session(manager, _owner(manager, caller, query), key)
     forced = query.get("forced", "false").lower() in _TRUE
     status = manager.lifecycle.end(session, forced)
     return {"stats": {"status": status} if status else {}}
@@ -25,7 +25,7 @@ def terminated(
 
 def shown(manager: Manager, caller: Keypair, key: str, query: Mapping[str, str]) -> dict[str, Any]:
     """GET /session/KEY: of one that has not ended. Raises RequestError."""
-    session = _session(manager, _whose(manager, caller, query), key)
+    session = _session(manager, _owner(manager, caller, query), key)
     if session.status in CLOSED:
         raise problems.no_session(f"Session (id={key}) does not exist.")
     slots = str({slot: str(count) for slot, count in session.slots.items()})
@@ -48,16 +48,8 @@ def shown(manager: Manager, caller: Keypair, key: str, query: Mapping[str, str])
     }
 
 
-def _whose(manager: Manager, caller: Keypair, query: Mapping[str, str]) -> Keypair:
-    access_key = query.get("owner_access_key")
-    if access_key is None or access_key == caller.access_key:
-        return caller
-    owner = manager.accounts.keypairs.get(access_key)
-    if owner is None:
-        raise problems.invalid("Unknown owner access key")
-    if not caller.is_superadmin:
-        raise problems.forbidden("Only admins can perform operations on behalf of other users.")
-    return owner
+def _owner(manager: Manager, caller: Keypair, query: Mapping[str, str]) -> Keypair:
+    return manager.accounts.acting_for(caller, query.get("owner_access_key"))
 
 
 def _session(manager: Manager, owner: Keypair, key: str) -> Session:
