@@ -79,15 +79,15 @@ async def _descendant(access: Access, intent: Intent, key: JobKey) -> OwnedSessi
     return next((each for each in here if first_of(each.session) == key.id), None)
 
 
-async def _agents(access: Access, lineage: Lineage, known: Agent | None) -> list[Agent]:
-    """Those of the job; the intent's own is `known`, as the observation shows it.
+async def _agents(access: Access, lineage: Lineage, own: Agent | None) -> list[Agent]:
+    """Those of the job; the intent's own is `own`, as the observation shows it.
 
     Read a second time it might be LOST by now: a move that is refused for that is given up for good by
     whoever sees in the same observation that the agent answers.
     """
-    names = [name for name in _agents_of(lineage) if known is None or name != known.id]
+    names = [name for name in _agents_of(lineage) if own is None or name != own.id]
     others = await agents_by_id(access.client, names)
-    return [*others] if known is None else [*others, known]
+    return [*others] if own is None else [*others, own]
 
 
 def _agents_of(lineage: Lineage) -> list[str]:
