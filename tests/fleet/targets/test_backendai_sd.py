@@ -168,6 +168,26 @@ def test_what_was_told_is_over_when_the_addresses_are_set() -> None:
     asyncio.run(main())
 
 
+def test_an_answer_that_is_refused_changes_nothing_that_was_told() -> None:
+    """Also where it would have more to tell."""
+    served = Served(FIRST)
+
+    async def main() -> None:
+        async with manager(served) as url:
+            discovery = BackendAiTargets(settings(url), Rules())
+            async with finding(discovery) as progress:
+                await progress.turn()
+                unset = service("agent", "agent-i-gpu3", "host.docker.internal:6003")
+                served.groups = [
+                    service("agent", "agent-i-gpu2", "n2:6003", **{"no-label": ""}),
+                    unset,
+                ]
+                await progress.until(lambda: bool(discovery.kept.complaints))
+                assert not discovery.kept.notes
+
+    asyncio.run(main())
+
+
 def test_pages_of_one_address_may_have_paths_of_their_own() -> None:
     paths = [
         service("agent", f"agent-i-gpu{at}", "10.0.0.11:80", __metrics_path__=f"/agents/{at}")

@@ -17,7 +17,7 @@ from accelwatch.base.untrusted_text import escaped
 from accelwatch.fleet.scrape_settings import Credentials
 from accelwatch.fleet.target import NODE_LABEL, Target
 from accelwatch.fleet.targets.groups import Group
-from accelwatch.fleet.targets.http import HttpTargets
+from accelwatch.fleet.targets.http import HttpTargets, Listed
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import BackendAiSd, HttpSd
 from accelwatch.fleet.targets.watch import Publish
@@ -54,15 +54,14 @@ class BackendAiTargets:
         """Ask until cancelled."""
         await self._http.run(publish)
 
-    def _targets(self, document: object) -> list[Target]:
+    def _targets(self, document: object) -> Listed:
         agents = agents_in(document)
         unusable = shared_addresses(agents)
-        self.kept.note(self._settings.url.partition("?")[0], explanation(unusable))
         targets: list[Target] = []
         for agent in agents:
             if agent.page not in unusable:
                 targets += self._targets_of(agent)
-        return targets
+        return Listed(targets, explanation(unusable))
 
     def _targets_of(self, agent: "Agent") -> list[Target]:
         labels = {**self._settings.labels, **agent.labels, NODE_LABEL: agent.name}

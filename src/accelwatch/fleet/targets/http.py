@@ -7,6 +7,7 @@ UTF-8, the whole list each time; an answer that is anything else leaves the targ
 import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -35,13 +36,21 @@ def endpoint(url: str, tls: TlsConfig | None = None) -> Target:
     return Target(node="", scheme=server.scheme, address=server.netloc, base=base)
 
 
+class Listed(NamedTuple):
+    """What an answer names."""
+
+    targets: list[Target]
+    # Why some that it names cannot be followed; empty where all can.
+    note: str = ""
+
+
 class HttpTargets:
     """Asks one URL."""
 
     def __init__(
-        self, settings: HttpSd, rules: Rules, read: Callable[[object], list[Target]] | None = None
+        self, settings: HttpSd, rules: Rules, read: Callable[[object], Listed] | None = None
     ) -> None:
-        """`read`: from the parsed document to targets, where it is not a plain list of them.
+        """`read`: what a parsed document names, where it is not a plain list of targets; on a thread.
 
         Raises UsageError for a URL that makes no sense, ConfigError for access that does not fit.
         """
@@ -68,7 +77,9 @@ class HttpTargets:
         try:
             body = await self._request(client)
             # On a thread: ten thousand targets take longer than the streams may have to wait.
-            self.kept.update(location, await asyncio.to_thread(self._targets, body))
+            targets, note = await asyncio.to_thread(self._targets, body)
+            self.kept.update(location, targets)
+            self.kept.note(location, note)
         except AccelwatchError as error:
             self.kept.refuse(location, error)
         return self.kept.targets()
@@ -90,12 +101,12 @@ class HttpTargets:
             raise TargetFault(Reason.GARBAGE, text)
         return Body(headers.get("content-encoding"), self._settings.body_size_limit_bytes)
 
-    def _targets(self, body: bytes) -> list[Target]:
+    def _targets(self, body: bytes) -> Listed:
         try:
             document = msgspec.json.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UsageError(f"bad JSON: {error}") from error
         return self._read(document)
 
-    def _listed(self, document: object) -> list[Target]:
-        return targets_in(document, self._rules, self._settings.labels)
+    def _listed(self, document: object) -> Listed:
+        return Listed(targets_in(document, self._rules, self._settings.labels))
