@@ -75,6 +75,10 @@ def test_a_ceiling_alone_does_nothing_and_neither_does_an_action_alone(tmp_path:
         ("nodes: {a: n1, b: n1}", r"remedy.nodes: n1 stands for more than one node, a among them"),
         ("nodes: {a: ''}", r"remedy.nodes: a name is empty"),
         ("nodes: {'': n1}", r"remedy.nodes: a name is empty"),
+        ("nodes: {'a[1-3]': 'n[1-2]'}", r"remedy.nodes: a\[1-3\] stands for 3 and n\[1-2\] for 2"),
+        ("nodes: {'a[2-1]': 'n[1-2]'}", r"remedy.nodes: .*backwards"),
+        ("nodes: {a1: n1, 'a[1-2]': 'n[2-3]'}", r"remedy.nodes: a1 stands on the left more than"),
+        ("nodes: {'a[1-2]': 'n[1-2]', b: n2}", r"remedy.nodes: n2 stands for more than one node"),
         ("domains: [rack, rack]", r"remedy.domains: every label once"),
         ("domains: ['']", r"remedy.domains: every label once"),
         ("spares: {near: [a, a]}", r"remedy.spares.near: every label once"),
@@ -98,6 +102,16 @@ def test_a_ceiling_alone_does_nothing_and_neither_does_an_action_alone(tmp_path:
 def test_a_mistake_is_named(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         load(tmp_path, f"remedy:\n  {text}")
+
+
+def test_host_ranges_pair_names_in_order(tmp_path: Path) -> None:
+    text = "remedy: {nodes: {'gpu[08-10]': 'i-gpu[1-3]', '[::1]:9400': n4}}"
+    assert load(tmp_path, text).nodes == {
+        "gpu08": "i-gpu1",
+        "gpu09": "i-gpu2",
+        "gpu10": "i-gpu3",
+        "[::1]:9400": "n4",
+    }
 
 
 def test_two_actions_are_one_where_one_names_the_other() -> None:

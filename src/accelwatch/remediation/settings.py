@@ -6,6 +6,7 @@ a finite default.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Annotated, Literal
 
 import msgspec
@@ -145,7 +146,8 @@ class RemedySettings(msgspec.Struct, frozen=True, kw_only=True):
     # How far any rule may go.
     ceiling: CeilingName = "observe"
     actions: tuple[ActionSettings, ...] = ()
-    # The hub's name of a node to the scheduler's, where nothing else proves that they are one.
+    # The hub's name of a node to the scheduler's, where nothing else proves that they are one; host
+    # ranges are written out.
     nodes: dict[str, str] = {}
     # Label that says to which pool a node belongs, where the scheduler does not.
     pool_label: str = "pool"
@@ -168,6 +170,11 @@ class RemedySettings(msgspec.Struct, frozen=True, kw_only=True):
     resume: Resume = Resume()
     spares: SpareSettings = SpareSettings()
     links: LinkSettings = LinkSettings()
+
+    def __post_init__(self) -> None:
+        # Once, for the pairs are asked for at each decision. What is wrong with them, `mistakes` says.
+        with suppress(UsageError):
+            msgspec.structs.force_setattr(self, "nodes", paired_names(self.nodes))
 
     @property
     def acts(self) -> bool:
@@ -219,7 +226,31 @@ def mistakes(settings: RemedySettings) -> Iterator[tuple[str, str]]:
         yield "resume.delays", "one delay at least, such as 0s"
 
 
+def paired_names(nodes: Mapping[str, str]) -> dict[str, str]:
+    """Pairs of names with their host ranges written out, in order. Raises UsageError.
+
+    `gpu[01-02]: i-gpu[1-2]` stands for `gpu01: i-gpu1` and `gpu02: i-gpu2`.
+    """
+    pairs: dict[str, str] = {}
+    for ours, theirs in nodes.items():
+        hub_names, scheduler_names = expand(ours), expand(theirs)
+        if len(hub_names) != len(scheduler_names):
+            raise UsageError(
+                f"{ours} stands for {len(hub_names)} and {theirs} for {len(scheduler_names)}; "
+                "write as many on both sides"
+            )
+        for name in hub_names:
+            if name in pairs:
+                raise UsageError(f"{name} stands on the left more than once")
+        pairs.update(zip(hub_names, scheduler_names, strict=True))
+    return pairs
+
+
 def _of_nodes(settings: RemedySettings) -> Iterator[tuple[str, str]]:
+    try:
+        paired_names(settings.nodes)
+    except UsageError as error:
+        yield "nodes", str(error)
     claimed = Counter(settings.nodes.values())
     for ours, theirs in settings.nodes.items():
         if not (ours and theirs):
