@@ -1,6 +1,7 @@
 """How things stand for an intent: its node, and what its kind needs besides."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -15,6 +16,7 @@ from accelwatch_kubernetes.marks.hold_state import observed_node
 from accelwatch_kubernetes.objects.node import Node, node_of
 from accelwatch_kubernetes.readings.devices import device_jobs, read_claims, rules_by_node
 from accelwatch_kubernetes.readings.node_jobs import JobsOfNodes
+from accelwatch_kubernetes.readings.pods import pods_of_node
 from accelwatch_kubernetes.rows import Access, Read
 from accelwatch_kubernetes.scene import NODE, SLURM
 from accelwatch_kubernetes.workloads.kinds.slurm_pods import slurm_text
@@ -50,11 +52,22 @@ class Observer:
     async def _with_devices(
         self, node: NodeObservation, rules: Sequence[TaintRule], claims: Sequence[ResourceClaim]
     ) -> NodeObservation:
+        """For a look at all nodes: by the pods that are followed, without a request per node."""
         if not rules:
             return node
-        return with_quarantined_devices(
-            node, rules, await device_jobs(self._access, node.name, rules, claims)
-        )
+        pods = partial(self._cache.pods_on, node.name)
+        jobs = await device_jobs(self._access, rules, claims, pods, as_far_as_answered=True)
+        return with_quarantined_devices(node, rules, jobs)
+
+    async def _with_devices_now(
+        self, node: NodeObservation, rules: Sequence[TaintRule]
+    ) -> NodeObservation:
+        if not rules:
+            return node
+        claims = await read_claims(self._access)
+        pods = partial(pods_of_node, self._access, node.name)
+        jobs = await device_jobs(self._access, rules, claims, pods, as_far_as_answered=False)
+        return with_quarantined_devices(node, rules, jobs)
 
     async def observe(self, intent: Intent) -> Observed:
         """How things stand for an intent, read now. Raises ActionUnavailableError."""
@@ -71,10 +84,9 @@ class Observer:
         rules = rules_on(
             rules_of(reading.own.get(RULES, "")), intent.node, self._access.options.hub
         )
-        claims = await read_claims(self._access) if rules else ()
         return Observed(
             time=self._access.clock.wall(),
-            node=await self._with_devices(node, rules, claims),
+            node=await self._with_devices_now(node, rules),
             job=reading.job,
             proven_dead=reading.proven_dead,
             own={**own, **reading.own},

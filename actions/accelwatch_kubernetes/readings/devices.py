@@ -1,6 +1,6 @@
 """Our rules for devices, what drivers publish of a node, and who uses the devices that are out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from urllib.parse import quote
 
 import msgspec
@@ -27,8 +27,10 @@ from accelwatch_kubernetes.marks.hold import label_value
 from accelwatch_kubernetes.objects.pod import Pod
 from accelwatch_kubernetes.objects.resource_slice import SLICE_VERSIONS, slices_of
 from accelwatch_kubernetes.readings.owners import resolve_owners
-from accelwatch_kubernetes.readings.pods import pods_of_node
 from accelwatch_kubernetes.rows import Access, Reading
+
+# The pods of a node. Raises ActionUnavailableError.
+ReadPods = Callable[[], Awaitable[Sequence[Pod]]]
 
 _NOT_FOUND = 404
 _EMPTY = '{"items":[]}'
@@ -84,21 +86,28 @@ async def claims_of_device(
 
 
 async def device_jobs(
-    access: Access, node: str, rules: Sequence[TaintRule], claims: Sequence[ResourceClaim]
+    access: Access,
+    rules: Sequence[TaintRule],
+    claims: Sequence[ResourceClaim],
+    read_pods: ReadPods,
+    *,
+    as_far_as_answered: bool,
 ) -> tuple[JobKey, ...] | None:
     """Jobs that use the devices of some rules of a node; None where nobody can tell which they are.
 
+    `read_pods` gives the pods of the node, `as_far_as_answered` as in `resolve_owners`.
     Raises ActionUnavailableError.
     """
     reserved = users(claims, {rule.device for rule in rules if rule.device is not None})
     if not reserved:
         return ()
-    pods = {pod.uid: pod for pod in await pods_of_node(access, node)}
+    pods = {pod.uid: pod for pod in await read_pods()}
     uids = {uid for _, _, uid in reserved}
     if not uids <= pods.keys():
-        return None  # one that is not bound yet, or gone: its claim is released in a moment
+        # One that is not bound yet, or is over or gone: its claim is released in a moment.
+        return None
     using = [pods[uid] for uid in sorted(uids) if not pods[uid].is_over]
-    await resolve_owners(access, using)
+    await resolve_owners(access, using, as_far_as_answered=as_far_as_answered)
     jobs = (access.owners.job_of_pod(pod) for pod in using)
     return tuple(sorted({job.key for job in jobs if job is not None}))
 

@@ -1,12 +1,12 @@
 """A device is taken out and given back on a cluster that runs, by the engine's own pursuits."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
 
-from accelwatch.action.contract import QuarantinesDevices
+from accelwatch.action.contract import ActionUnavailableError, QuarantinesDevices
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.action.step import RefusalKind
@@ -17,6 +17,7 @@ from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch_kubernetes import KubernetesAction
 from accelwatch_kubernetes.steps import TAINT_DEVICE, UNTAINT_DEVICE
 from accelwatch_lab.cluster.kubernetes.access import Account
+from accelwatch_lab.cluster.kubernetes.api_server.faults import Fault
 from support.kubernetes.action_on_cluster import (
     Pursuits,
     action_on,
@@ -28,22 +29,12 @@ from support.kubernetes.action_on_cluster import (
 )
 from support.kubernetes.devices import GPU_0, GPU_1, NVIDIA, resource_slice
 from support.kubernetes.served import ServedCluster
+from support.kubernetes.stand_in import StandInCluster
 
 RULES = "/apis/resource.k8s.io/v1/devicetaintrules"
 SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 PODS = "/api/v1/namespaces/default/pods"
-USER = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": "p1"},
-    "spec": {
-        "nodeName": "n1",
-        "automountServiceAccountToken": False,
-        "containers": [{"name": "main", "image": "example.com/train:1"}],
-        "resourceClaims": [{"name": "gpu", "resourceClaimName": "c1"}],
-    },
-}
 RELEASE = IntentKind.RELEASE
 Object = dict[str, Any]
 Scenario = Callable[[KubernetesAction], Awaitable[None]]
@@ -70,6 +61,64 @@ async def rules_in(cluster: ServedCluster) -> list[Object]:
 async def shown(action: KubernetesAction) -> NodeObservation:
     (found,) = [node for node in await action.observe_all() if node.name == "n1"]
     return found
+
+
+def requested(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Mapping[str, str]]]:
+    """The path and query of each request from now on that reads."""
+    get = KubernetesClient.get
+    requests: list[tuple[str, Mapping[str, str]]] = []
+
+    async def recording(
+        client: KubernetesClient,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> bytes:
+        requests.append((path, query or {}))
+        return await get(client, path, query, **options)
+
+    monkeypatch.setattr(KubernetesClient, "get", recording)
+    return requests
+
+
+async def use_device(cluster: ServedCluster, node: str, *owners: Object) -> None:
+    """A pod on a node that has its first device, by a claim of its own."""
+    name = f"of-{node}"
+    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name},
+        "spec": {"devices": {"requests": [request]}},
+    }
+    await cluster.ask("POST", CLAIMS, claim)
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "ownerReferences": list(owners)},
+        "spec": {
+            "nodeName": node,
+            "automountServiceAccountToken": False,
+            "containers": [{"name": "main", "image": "example.com/train:1"}],
+            "resourceClaims": [{"name": "gpu", "resourceClaimName": name}],
+        },
+    }
+    pod = await cluster.ask("POST", PODS, body)
+    result = {"request": "gpu", "driver": NVIDIA, "pool": node, "device": "gpu-0"}
+    reserved = {"resource": "pods", "name": name, "uid": pod["metadata"]["uid"]}
+    status = {"allocation": {"devices": {"results": [result]}}, "reservedFor": [reserved]}
+    await cluster.ask("PATCH", f"{CLAIMS}/{name}/status", {"status": status}, "merge-patch+json")
+
+
+async def jobs_of_devices(action: KubernetesAction, nodes: int = 1) -> list[str]:
+    """The jobs of the devices that are out, once some nodes have one: a watch comes after the write."""
+    async with asyncio.timeout(20):
+        while True:
+            shown_now = await action.observe_all()
+            jobs = [job.id for node in shown_now for job in node.device_jobs or ()]
+            if len(jobs) == nodes:
+                return jobs
+            await asyncio.sleep(0.02)
 
 
 def out(*devices: Any) -> Any:
@@ -130,23 +179,16 @@ def test_a_second_device_and_then_the_whole_node(cluster: ServedCluster) -> None
 def test_the_claims_of_a_cluster_are_read_once_for_all_its_nodes(
     cluster: ServedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    get = KubernetesClient.get
-    paths: list[str] = []
-
-    async def counting(client: KubernetesClient, path: str, *more: Any, **named: Any) -> bytes:
-        paths.append(path)
-        return await get(client, path, *more, **named)
-
     async def scenario(action: KubernetesAction) -> None:
         await make_node(cluster, "n2")
         await cluster.ask("POST", SLICES, resource_slice(node_name="n2"))
         await Pursuits(action).pursue(out())
         ended = await Pursuits(action).pursue(intent(IntentKind.QUARANTINE, "n2", devices=(GPU_0,)))
         assert ended.result is PursuitResult.ACHIEVED, ended.text
-        monkeypatch.setattr(KubernetesClient, "get", counting)
+        requests = requested(monkeypatch)
         nodes = await action.observe_all()
         assert len([node for node in nodes if node.quarantined_devices]) == 2
-        assert len([path for path in paths if path.endswith("/resourceclaims")]) == 1
+        assert len([path for path, _ in requests if path.endswith("/resourceclaims")]) == 1
 
     run(cluster, scenario)
 
@@ -182,27 +224,51 @@ def test_a_cordon_of_somebody_else_stays_when_the_device_is_given_back(
 def test_whose_the_device_is_is_known_once_a_pod_has_it(cluster: ServedCluster) -> None:
     async def scenario(action: KubernetesAction) -> None:
         await Pursuits(action).pursue(out())
-        request = {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
-        claim = {
-            "apiVersion": "resource.k8s.io/v1",
-            "kind": "ResourceClaim",
-            "metadata": {"name": "c1"},
-            "spec": {"devices": {"requests": [request]}},
-        }
-        await cluster.ask("POST", CLAIMS, claim)
         assert (await shown(action)).device_jobs == ()
-        pod = await cluster.ask("POST", PODS, USER)
-        result = {"request": "gpu", "driver": NVIDIA, "pool": "n1", "device": "gpu-0"}
-        reserved = {"resource": "pods", "name": "p1", "uid": pod["metadata"]["uid"]}
-        status = {
-            "allocation": {"devices": {"results": [result]}},
-            "reservedFor": [reserved],
-        }
-        await cluster.ask("PATCH", f"{CLAIMS}/c1/status", {"status": status}, "merge-patch+json")
+        await use_device(cluster, "n1")
+        assert await jobs_of_devices(action) == ["default/Pod/of-n1"]
         (job,) = (await shown(action)).device_jobs or ()
-        assert (job.cluster, job.id) == ("cluster", "default/Pod/p1")
+        assert job.cluster == "cluster"
 
     run(cluster, scenario)
+
+
+def test_a_look_at_all_nodes_makes_no_request_per_node(
+    cluster: ServedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(action: KubernetesAction) -> None:
+        await make_node(cluster, "n2")
+        await cluster.ask("POST", SLICES, resource_slice(node_name="n2"))
+        for name in ("n1", "n2"):
+            await Pursuits(action).pursue(intent(IntentKind.QUARANTINE, name, devices=(GPU_0,)))
+            await use_device(cluster, name)
+        await jobs_of_devices(action, nodes=2)
+        requests = requested(monkeypatch)
+        await jobs_of_devices(action, nodes=2)
+        assert requests
+        selectors = [query.get("fieldSelector", "") for _, query in requests]
+        assert not [text for text in selectors if "spec.nodeName=" in text]
+        assert not [path for path, _ in requests if path.endswith(("/n1", "/n2"))]
+
+    run(cluster, scenario)
+
+
+def test_an_owner_that_the_server_cannot_show_hides_no_node_with_a_device_out(
+    bare_stand_in: StandInCluster,
+) -> None:
+    """Whoever acts upon the node has to read it all the same."""
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "llm", "uid": "uid-of-llm"}
+
+    async def scenario(action: KubernetesAction) -> None:
+        await Pursuits(action).pursue(out())
+        fault = Fault(method="GET", path="/jobs/llm", status=500, times=None)
+        bare_stand_in.server.faults.add(fault)
+        await use_device(bare_stand_in, "n1", {**owner, "controller": True})
+        assert await jobs_of_devices(action) == ["default/Job/llm"]
+        with pytest.raises(ActionUnavailableError, match="500"):
+            await action.observe(out())
+
+    run(bare_stand_in, scenario)
 
 
 def test_a_node_without_a_driver_says_what_remains(cluster: ServedCluster) -> None:
