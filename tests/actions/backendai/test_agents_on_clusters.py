@@ -115,11 +115,11 @@ def test_a_poll_that_was_under_way_shows_our_new_hold_as_ours(stand_in: StandInC
         quarantines = {"i-gpu2": QUARANTINE.mark}
         async with action_on(stand_in) as action:
             action.set_quarantines(quarantines)
-            stand_in.manager.faults.add(Fault(body="agent_list", effect="slow", delay_s=0.5))
-            poll = asyncio.create_task(action.observe_all())
-            await asyncio.sleep(0.2)
-            quarantines.clear()
-            quarantines["i-gpu1"] = QUARANTINE.mark
+            async with stand_in.slow("agent_list") as arrived:
+                poll = asyncio.create_task(action.observe_all())
+                await arrived()
+                quarantines.clear()
+                quarantines["i-gpu1"] = QUARANTINE.mark
             states = {node.name: node.hold_state for node in await poll}
         assert states["i-gpu1"] is HoldState.OURS
         assert states["i-gpu2"] is HoldState.OURS
@@ -236,12 +236,12 @@ def test_a_session_that_comes_to_the_spare_in_between_is_not_ended(
 
     async def main() -> None:
         await stand_in.change_agent(SPARE, scaling_group="spare")
-        stand_in.manager.faults.add(Fault(body="mutation", effect="slow", delay_s=1.0))
         async with action_on(stand_in) as action:
-            draw = asyncio.create_task(Engine(action).pursue(DRAW))
-            await asyncio.sleep(0.3)
-            session = await stand_in.create_session("quick", group="spare")
-            await stand_in.until(session, "RUNNING")
+            async with stand_in.slow("mutation") as arrived:
+                draw = asyncio.create_task(Engine(action).pursue(DRAW))
+                await arrived()
+                session = await stand_in.create_session("quick", group="spare")
+                await stand_in.until(session, "RUNNING")
             end = await draw
             assert (end.result, end.refusal) == (PursuitResult.REFUSED, RefusalKind.FOREIGN)
         assert await spare_in(stand_in) == "spare"

@@ -1,11 +1,13 @@
 """The stand-in of the manager's API for tests: as real servers, and what it alone can do."""
 
+import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 from accelwatch_lab.cluster.backendai.access import write_keys
 from accelwatch_lab.cluster.backendai.api_server.clock import ShiftedClock
+from accelwatch_lab.cluster.backendai.api_server.faults import Fault
 from accelwatch_lab.cluster.backendai.api_server.manager import Manager
 from accelwatch_lab.cluster.backendai.api_server.release import NEWEST
 from accelwatch_lab.cluster.backendai.api_server.server import Addresses, serve_on_thread
@@ -13,6 +15,8 @@ from accelwatch_lab.cluster.ports import free_ports
 from accelwatch_lab.cluster.thread_server import ThreadServer
 from support.backendai.served import ServedCluster
 
+# Of the manager's clock; no test is that long.
+_SLOW_S = 120.0
 AGENTS = ("i-gpu1", "i-gpu2", "i-gpu3", "i-gpu4")
 
 
@@ -67,6 +71,21 @@ class StandInCluster(ServedCluster):
     def pass_time(self, seconds: float) -> None:
         """So many seconds have passed for the manager."""
         self.clock.advance(seconds)
+
+    @contextlib.asynccontextmanager
+    async def slow(self, body: str) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+        """The next request with such a body takes until the end; gives what waits for its arrival."""
+        self.manager.faults.add(Fault(body=body, effect="slow", delay_s=_SLOW_S))
+
+        async def arrived() -> None:
+            async with asyncio.timeout(60):
+                while self.manager.faults.rules:
+                    await asyncio.sleep(0.01)
+
+        try:
+            yield arrived
+        finally:
+            self.pass_time(_SLOW_S)
 
     async def until_lost(self, name: str) -> None:
         self.pass_time(self.manager.pace.lost_after_s)

@@ -11,6 +11,8 @@ from accelwatch_lab.cluster.backendai.api_server.faults import Fault
 from accelwatch_lab.cluster.backendai.api_server.manager import Manager
 
 _PROBLEM = "application/problem+json"
+# How often a slow answer reads the clock.
+_POLL_S = 0.02
 
 
 class Answers:
@@ -29,7 +31,7 @@ class Answers:
             if fault is not None and fault.effect in ("hang", "drop", "late"):
                 return await self._silence(fault, received, request)
             if fault is not None and fault.effect == "slow":
-                await asyncio.sleep(fault.delay_s)
+                await self._wait(fault.delay_s)
             if fault is not None and fault.effect == "refuse":
                 status = fault.status
                 return _refused(fault)
@@ -43,6 +45,13 @@ class Answers:
             return web.Response(text=json.dumps(answer.document), status=status, content_type=kind)
         finally:
             logged(self._manager, request, user, status)
+
+    async def _wait(self, seconds: float) -> None:
+        """So long by the manager's clock, which a test puts forward when it has seen enough."""
+        clock = self._manager.clock
+        end = clock.monotonic() + seconds
+        while clock.monotonic() < end:
+            await asyncio.sleep(_POLL_S)
 
     async def _silence(
         self, fault: Fault, received: web.BaseRequest, request: Request

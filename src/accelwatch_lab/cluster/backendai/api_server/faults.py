@@ -1,14 +1,15 @@
 """How the server misbehaves, by rule: refusals of every kind, silence, dropped connections, delay."""
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
 # refuse: answered with `status`. not_ok: a mutation of GraphQL answers 200 with `ok: false`, undone.
 # hang: never answered. drop: connection closed before the effect. drop_after: closed when the write has
-# been done. slow: done and answered after `delay_s`. late: connection closed, and done after `delay_s`,
-# as by a proxy that has kept the request.
+# been done. slow: done and answered after `delay_s` of the manager's clock. late: connection closed, and
+# done after `delay_s`, as by a proxy that has kept the request.
 Effect = Literal["refuse", "not_ok", "hang", "drop", "drop_after", "slow", "late"]
 
 
@@ -51,6 +52,11 @@ class Faults:
     def clear(self) -> None:
         """The server behaves again."""
         self._rules.clear()
+
+    @property
+    def rules(self) -> Sequence[Fault]:
+        """Those that still apply."""
+        return tuple(self._rules)
 
     def next(self, method: str, path: str, body: str) -> Fault | None:
         """What happens to a request; it is counted."""

@@ -81,7 +81,7 @@ class Lifecycle:
         session.due = None if timeout_s is None else at + timeout_s
 
     def start_termination(self, session: Session, at: float, why: str) -> None:
-        """Its agents are info; with one that does not answer it hangs until that comes back."""
+        """Its agents are to end it; it hangs until one that does not answer comes back."""
         session.become("TERMINATING", at, why)
         session.due = at + self._pace.end_s if self._all_run(session) else None
 
