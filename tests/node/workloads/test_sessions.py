@@ -5,6 +5,7 @@ import pytest
 
 from accelwatch.node.workloads import SourceState, Workloads
 from accelwatch.node.workloads.facts import SourceStatus
+from accelwatch.node.workloads.sources import cgroup_tree
 from accelwatch.schema.snapshot import DeviceView, Owner
 from node.workloads.annotation import (
     IN_JOB,
@@ -135,6 +136,16 @@ def test_a_folder_that_outlives_its_container_says_nothing(
     found = workloads(node)
     assert jobs(found, view(0)) == [[SESSION_OWNER] if held else []]
     assert state(found).entries == int(held)
+
+
+def test_a_tree_with_more_cgroups_than_are_looked_at_says_nothing_of_containers(
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel(node, "CUDA.DEVICE_SHARES=0:1", container=CONTAINER)
+    node.cgroup(f"docker/{'0' * 64}")
+    node.cgroup(f"docker/{CONTAINER}")
+    monkeypatch.setattr(cgroup_tree, "MAX_FOLDERS", 3)
+    assert jobs(workloads(node), view(0)) == [[SESSION_OWNER]]
 
 
 def test_kernels_of_one_session_are_one_job(node: FakeNode) -> None:

@@ -15,6 +15,11 @@ class CgroupTree:
         self.top = root / "sys/fs/cgroup"
         self._left = MAX_FOLDERS
 
+    @property
+    def is_used_up(self) -> bool:
+        """Whether some folders may not have been looked at."""
+        return self._left <= 0
+
     def matching(
         self, folder: Path, name: re.Pattern[str], depth: int, skip: re.Pattern[str] | None = None
     ) -> list[Path]:

@@ -19,10 +19,12 @@ _CONTAINER_DEPTH = 3
 
 
 def read(root: Path) -> frozenset[str] | None:
-    """Ids of running containers; None where Docker has no cgroup that can be seen. Never raises."""
+    """Ids of running containers; None where not all of Docker's cgroups can be seen. Never raises."""
     tree = CgroupTree(root)
     if not tree.matching(tree.top, _DAEMON, _DEPTH):
         return None
     folders = tree.matching(tree.top, _CONTAINER, _CONTAINER_DEPTH, _NOT_BELOW)
+    if tree.is_used_up:
+        return None
     matches = (_CONTAINER.fullmatch(folder.name) for folder in folders)
     return frozenset(match[1] for match in matches if match)
