@@ -167,7 +167,9 @@ def test_agents_of_one_address_are_a_problem_of_the_hub(tmp_path: Path) -> None:
         runner = web.ServerRunner(web.Server(handle), shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        async with hub() as running:
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(runner.cleanup)
+            running = await stack.enter_async_context(hub())
             url = f"http://127.0.0.1:{runner.addresses[0][1]}"
             await follow(running, tmp_path / "hub.yaml", [{"url": url, "agent_port": None}])
             await running.until(
@@ -176,6 +178,5 @@ def test_agents_of_one_address_are_a_problem_of_the_hub(tmp_path: Path) -> None:
             assert running.hub.fleet.nodes == {}
             text = await running.get("/metrics")
             assert 'accel_fleet_discovery_up{discovery="backendai"} 1' in text
-        await runner.cleanup()
 
     asyncio.run(main())
