@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from accelwatch_lab.cluster.backendai.access import Account
-from support.backendai.served import ServedCluster
+from accelwatch_lab.cluster.backendai.api_server.problems import RequestError
+from support.backendai.served import ServedCluster, signed
 from support.backendai.stand_in import StandInCluster
 
 MINUTE_S = 60.0
@@ -29,6 +30,14 @@ def test_a_wrong_secret_and_an_unknown_key_are_unauthorized(cluster: ServedClust
             assert (status, answer["error_code"]) == (401, "user_auth_unauthorized")
 
     asyncio.run(run())
+
+
+def test_a_signature_of_any_characters_is_unauthorized(stand_in: StandInCluster) -> None:
+    headers = signed("GET", "/auth/role", stand_in.keys())
+    headers["Authorization"] += "\N{LATIN SMALL LETTER E WITH ACUTE}"
+    with pytest.raises(RequestError) as raised:
+        stand_in.manager.accounts.signed_by("GET", "/auth/role", headers)
+    assert raised.value.status == 401
 
 
 @pytest.mark.parametrize(("minutes", "status"), [(-16, 400), (-14, 200), (14, 200), (16, 400)])

@@ -75,7 +75,8 @@ class Accounts:
         keypair = self.keypairs.get(access_key)
         if keypair is None:
             raise problems.unauthorized("Access key not found in HMAC")
-        if not hmac.compare_digest(signature, _signature(keypair, method, path, date, headers)):
+        expected = _signature(keypair, method, path, date, headers)
+        if not hmac.compare_digest(signature.encode(errors="replace"), expected.encode()):
             raise problems.unauthorized("HMAC signature mismatch")
         return keypair
 
