@@ -26,7 +26,8 @@ from accelwatch_backendai.sessions.leaving import stay_reason
 from accelwatch_backendai.sessions.lineage import is_successor, tag_of
 from accelwatch_backendai.sessions.states import has_died, state_of
 
-# Between looks at a session that waits for agents: the scheduler tries it again once a minute (26.9).
+# Between looks at a session for which the scheduler has found no agents: it tries again once a minute
+# (26.9). Until it has words about a try, the session may be placed at any moment.
 _PENDING_S = 2.0
 
 
@@ -112,7 +113,7 @@ def create(intent: Intent, view: JobView, predecessor: Session) -> Proposal:
 def waits(session: Session, why: str) -> Wait:
     """A session that does not run yet, with the manager's own words why."""
     detail = f": {why}" if why else ""
-    seconds = _PENDING_S if session.status == "PENDING" else POLL_S
+    seconds = _PENDING_S if why and session.status == "PENDING" else POLL_S
     return Wait(seconds, f"{named(session)} is {session.status.lower()}{detail}")
 
 

@@ -146,6 +146,35 @@ def test_one_whose_agent_went_bad_later_is_moved_again() -> None:
     assert step.arguments == {"session": SECOND}
 
 
+@pytest.mark.parametrize(
+    ("status", "words", "often"),
+    [
+        ("PENDING", "no agents passed the filter", False),
+        ("PENDING", "", True),
+        ("PREPARING", "no agents passed the filter", True),
+    ],
+)
+def test_one_without_agents_is_looked_at_less_often_than_one_that_may_run_soon(
+    status: str, words: str, often: bool
+) -> None:
+    scene = job_scene(ended(), successor((), status=status), waits=words)
+    terminating = propose_move(after_end(), job_scene(TERMINATING))
+    waits = propose_move(after_end(), scene)
+    assert isinstance(terminating, Wait)
+    assert isinstance(waits, Wait)
+    assert (waits.seconds == terminating.seconds) is often
+    assert (waits.seconds > terminating.seconds) is not often
+
+
+def test_one_that_is_forced_to_end_later_is_looked_at_less_often() -> None:
+    wanted = after_end(asked=NOW)
+    lost = propose_move(wanted, job_scene(TERMINATING, agents={"gpu1": "LOST"}, off=("gpu1",)))
+    answering = propose_move(wanted, job_scene(TERMINATING))
+    assert isinstance(lost, Wait)
+    assert isinstance(answering, Wait)
+    assert lost.seconds > answering.seconds
+
+
 def test_two_sessions_of_one_job_are_never_touched() -> None:
     refusal = refused(propose_move(after_end(), job_scene(session(), successor())))
     assert refusal.kind is RefusalKind.UNSAFE
