@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from accelwatch.action.contract import ActionUnavailableError
-from accelwatch.action.intent import IntentKind, JobKey, OwnerAnnotation
+from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Committed, RefusalKind, ReportStatus, Step
 from accelwatch.remediation.policy.state.pursued import PursuitResult
@@ -17,10 +17,20 @@ from support.backendai.engine_on_cluster import Engine, action_on, intent
 from support.backendai.served import ServedCluster
 from support.backendai.stand_in import StandInCluster
 
-QUARANTINE, RELEASE = intent(IntentKind.QUARANTINE), intent(IntentKind.RELEASE)
 SPARE = "i-gpu4"
-DRAW = intent(IntentKind.DRAW_SPARE, spare=SPARE)
-RETURN = intent(IntentKind.RETURN_SPARE, spare=SPARE)
+
+
+def quarantine() -> Intent:
+    """From now on: an intent ends a minute later."""
+    return intent(IntentKind.QUARANTINE)
+
+
+def draw() -> Intent:
+    return intent(IntentKind.DRAW_SPARE, spare=SPARE)
+
+
+def give_back() -> Intent:
+    return intent(IntentKind.RETURN_SPARE, spare=SPARE)
 
 
 def run(main: Callable[[], Awaitable[None]]) -> None:
@@ -54,7 +64,7 @@ def test_an_agent_that_somebody_else_took_out_is_refused(cluster: ServedCluster)
     async def main() -> None:
         await cluster.change_agent("i-gpu1", schedulable=False)
         async with action_on(cluster) as action:
-            end = await Engine(action).pursue(QUARANTINE)
+            end = await Engine(action).pursue(quarantine())
             assert (end.result, end.refusal) == (PursuitResult.REFUSED, RefusalKind.FOREIGN)
 
     run(main)
@@ -65,7 +75,8 @@ def test_who_takes_an_agent_out_just_before_us_keeps_it(cluster: ServedCluster) 
 
     async def main() -> None:
         async with action_on(cluster) as action:
-            step = action.propose(QUARANTINE, await action.observe(QUARANTINE))
+            wanted = quarantine()
+            step = action.propose(wanted, await action.observe(wanted))
             await cluster.change_agent("i-gpu1", schedulable=False)
             assert await performed(action, step) is ReportStatus.RETRY
 
@@ -75,7 +86,7 @@ def test_who_takes_an_agent_out_just_before_us_keeps_it(cluster: ServedCluster) 
 async def performed(action: BackendAiAction, step: object, attempt: int = 1) -> ReportStatus:
     assert isinstance(step, Step)
     permission = Committed(
-        operation="op1", attempt=attempt, annotation=QUARANTINE.mark, deadline=9e12
+        operation="op1", attempt=attempt, annotation=quarantine().mark, deadline=9e12
     )
     return (await action.perform(step, permission)).status
 
@@ -83,7 +94,8 @@ async def performed(action: BackendAiAction, step: object, attempt: int = 1) -> 
 def test_what_an_earlier_try_of_ours_has_done_late_is_no_persons(cluster: ServedCluster) -> None:
     async def main() -> None:
         async with action_on(cluster) as action:
-            step = action.propose(QUARANTINE, await action.observe(QUARANTINE))
+            wanted = quarantine()
+            step = action.propose(wanted, await action.observe(wanted))
             await cluster.change_agent("i-gpu1", schedulable=False)
             assert await performed(action, step, attempt=2) is ReportStatus.DONE
 
@@ -95,10 +107,11 @@ def test_a_release_is_not_sent_where_the_hold_is_not_ours_any_more(
 ) -> None:
     async def main() -> None:
         async with action_on(cluster) as action:
-            quarantines: dict[str, OwnerAnnotation] = {"i-gpu1": RELEASE.mark}
+            quarantines: dict[str, OwnerAnnotation] = {"i-gpu1": quarantine().mark}
             action.set_quarantines(quarantines)
             await cluster.change_agent("i-gpu1", schedulable=False)
-            step = action.propose(RELEASE, await action.observe(RELEASE))
+            release = intent(IntentKind.RELEASE)
+            step = action.propose(release, await action.observe(release))
             quarantines.clear()
             assert await performed(action, step) is ReportStatus.RETRY
             assert not (await cluster.agents())["i-gpu1"]["schedulable"]
@@ -112,14 +125,14 @@ def test_a_poll_that_was_under_way_shows_our_new_hold_as_ours(stand_in: StandInC
     async def main() -> None:
         await stand_in.change_agent("i-gpu1", schedulable=False)
         await stand_in.change_agent("i-gpu2", schedulable=False)
-        quarantines = {"i-gpu2": QUARANTINE.mark}
+        quarantines = {"i-gpu2": quarantine().mark}
         async with action_on(stand_in) as action:
             action.set_quarantines(quarantines)
             async with stand_in.slow("agent_list") as arrived:
                 poll = asyncio.create_task(action.observe_all())
                 await arrived()
                 quarantines.clear()
-                quarantines["i-gpu1"] = QUARANTINE.mark
+                quarantines["i-gpu1"] = quarantine().mark
             states = {node.name: node.hold_state for node in await poll}
         assert states["i-gpu1"] is HoldState.OURS
         assert states["i-gpu2"] is HoldState.OURS
@@ -132,7 +145,7 @@ def test_an_answer_of_200_that_is_not_ok_is_a_refusal(stand_in: StandInCluster) 
     async def main() -> None:
         stand_in.manager.faults.add(Fault(body="modify_agent", effect="not_ok", times=None))
         async with action_on(stand_in) as action:
-            end = await Engine(action).pursue(QUARANTINE)
+            end = await Engine(action).pursue(quarantine())
             assert (end.result, end.refusal) == (PursuitResult.REFUSED, RefusalKind.NOT_ALLOWED)
         assert (await stand_in.agents())["i-gpu1"]["schedulable"]
 
@@ -144,8 +157,8 @@ def test_what_was_done_without_an_answer_is_ours(stand_in: StandInCluster) -> No
         stand_in.manager.faults.add(Fault(body="mutation", effect="drop_after"))
         async with action_on(stand_in) as action:
             engine = Engine(action)
-            assert (await engine.pursue(QUARANTINE)).result is PursuitResult.ACHIEVED
-            assert dict(engine.quarantines) == {"i-gpu1": QUARANTINE.mark}
+            assert (await engine.pursue(quarantine())).result is PursuitResult.ACHIEVED
+            assert dict(engine.quarantines) == {"i-gpu1": quarantine().mark}
         assert len(stand_in.manager.log.writes()) == 1
 
     run(main)
@@ -178,9 +191,9 @@ def test_a_spare_is_drawn_and_returned(cluster: ServedCluster) -> None:
         await cluster.change_agent(SPARE, scaling_group="spare")
         async with action_on(cluster) as action:
             engine = Engine(action)
-            assert (await engine.pursue(DRAW)).result is PursuitResult.ACHIEVED
+            assert (await engine.pursue(draw())).result is PursuitResult.ACHIEVED
             assert await spare_in(cluster) == "default"
-            assert (await engine.pursue(RETURN)).result is PursuitResult.ACHIEVED
+            assert (await engine.pursue(give_back())).result is PursuitResult.ACHIEVED
             assert await spare_in(cluster) == "spare"
 
     run(main)
@@ -191,7 +204,7 @@ def test_a_spare_that_a_person_has_put_into_the_group_is_not_drawn(
 ) -> None:
     async def main() -> None:
         async with action_on(cluster) as action:
-            end = await Engine(action).pursue(DRAW)
+            end = await Engine(action).pursue(draw())
             assert (end.result, end.refusal) == (PursuitResult.REFUSED, RefusalKind.FOREIGN)
 
     run(main)
@@ -202,9 +215,9 @@ def test_a_spare_that_a_person_has_moved_on_is_left_there(cluster: ServedCluster
         await cluster.change_agent(SPARE, scaling_group="spare")
         async with action_on(cluster) as action:
             engine = Engine(action)
-            await engine.pursue(DRAW)
+            await engine.pursue(draw())
             await cluster.change_agent(SPARE, scaling_group="quarantine")
-            end = await engine.pursue(RETURN)
+            end = await engine.pursue(give_back())
             assert (end.result, end.refusal) == (PursuitResult.REFUSED, RefusalKind.FOREIGN)
         assert await spare_in(cluster) == "quarantine"
 
@@ -238,11 +251,11 @@ def test_a_session_that_comes_to_the_spare_in_between_is_not_ended(
         await stand_in.change_agent(SPARE, scaling_group="spare")
         async with action_on(stand_in) as action:
             async with stand_in.slow("mutation") as arrived:
-                draw = asyncio.create_task(Engine(action).pursue(DRAW))
+                drawing = asyncio.create_task(Engine(action).pursue(draw()))
                 await arrived()
                 session = await stand_in.create_session("quick", group="spare")
                 await stand_in.until(session, "RUNNING")
-            end = await draw
+            end = await drawing
             assert (end.result, end.refusal) == (PursuitResult.REFUSED, RefusalKind.FOREIGN)
         assert await spare_in(stand_in) == "spare"
         assert (await stand_in.session(session))["status"] == "RUNNING"
