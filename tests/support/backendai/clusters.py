@@ -1,6 +1,7 @@
 """Fixtures for the conftest of a folder: `cluster` runs a test on each cluster, `stand_in` on one."""
 
 import asyncio
+import contextlib
 from collections.abc import Iterator
 
 import pytest
@@ -21,11 +22,22 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandInCluste
         yield cluster
 
 
+# By it the tests of other folders, each of which has a fixture of its own, find those that run.
+_RUNNING = pytest.StashKey[RealCluster]()
+
+
 @pytest.fixture(scope="session")
-def real_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
-    """The real servers, for all tests of a worker."""
-    with real_cluster(tmp_path_factory.mktemp("bai")) as cluster:
-        yield cluster
+def real_servers(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> RealCluster:
+    """The real servers, for all tests of a worker; they end when it does."""
+    config = request.config
+    if _RUNNING not in config.stash:
+        running = contextlib.ExitStack()
+        cluster = running.enter_context(real_cluster(tmp_path_factory.mktemp("bai")))
+        config.add_cleanup(running.close)
+        config.stash[_RUNNING] = cluster
+    return config.stash[_RUNNING]
 
 
 @pytest.fixture(params=[*(f"stand-in {release}" for release in RELEASES), "real"])

@@ -22,6 +22,9 @@ AGENTS = ("i-gpu1", "i-gpu2", "i-gpu3", "i-gpu4")
 _GROUPS = ("spare", "quarantine")
 # Half a minute is what they take on an idle machine.
 _ALIVE_S = 240.0
+# Where the scheduler has just chosen agents for a session that is cancelled, 26.9.6 keeps their slots,
+# though their rows say that they are idle. What it could not place it tries again only in a minute.
+_PLACED_S = 8.0
 # Sessions take ten seconds where a stand-in takes none, so a run has to be requested.
 _NOT_REQUESTED = f"`make backendai` runs it on real servers ({VERSION_VARIABLE} names a release)"
 
@@ -103,7 +106,11 @@ class RealCluster(ServedCluster):
             await self.until_status(name, "ALIVE")
         rows = await self.sessions()
         open_sessions = [row for row in rows if row["status"] not in ENDED]
-        for row in open_sessions:
+        waiting = [row for row in open_sessions if row["status"] == "PENDING"]
+        if waiting:
+            await asyncio.sleep(_PLACED_S)
+        # Those that wait first: they are not to be placed where others end.
+        for row in sorted(open_sessions, key=lambda row: row not in waiting):
             await self.end_session(row["session_id"], forced=True)
         for row in open_sessions:
             await self.until(row["session_id"], *ENDED)
