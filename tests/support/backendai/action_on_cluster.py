@@ -6,6 +6,7 @@ from typing import Any
 
 from accelwatch.action.contract import ActionContext
 from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
+from accelwatch.base.clock import Clock, SystemClock
 from accelwatch_backendai.action import BackendAiAction
 from accelwatch_lab.cluster.backendai.access import Account
 from support.backendai.served import Row, ServedCluster
@@ -17,11 +18,16 @@ INCIDENT = "inc-1"
 
 @asynccontextmanager
 async def action_on(
-    cluster: ServedCluster, *held: str, account: Account = Account.SUPERADMIN, **options: Any
+    cluster: ServedCluster,
+    *held: str,
+    account: Account = Account.SUPERADMIN,
+    clock: Clock | None = None,
+    **options: Any,
 ) -> AsyncIterator[BackendAiAction]:
     """The action as somebody with a key; `held` are the agents that we hold by the journal."""
     settings = {"server": cluster.server(account), **options}
-    action = BackendAiAction(ActionContext(name=NAME, options=settings))
+    context = ActionContext(name=NAME, options=settings, clock=clock or SystemClock())
+    action = BackendAiAction(context)
     action.set_quarantines(holds(*held))
     try:
         yield action
