@@ -34,7 +34,7 @@ from accelwatch_backendai.readings.previews import drain_preview
 from accelwatch_backendai.recovering import recovered
 from accelwatch_backendai.rows import Access
 from accelwatch_backendai.scene import scene_of
-from accelwatch_backendai.tables import EFFECTS, PROPOSALS, READINGS
+from accelwatch_backendai.tables import PROPOSALS, READINGS, effects_of
 
 
 class BackendAiAction:
@@ -59,7 +59,8 @@ class BackendAiAction:
             specifications=Specifications(client, release, options.specifications),
         )
         self._observer = Observer(access, READINGS)
-        self._performer = Performer(access, EFFECTS)
+        self._effects = effects_of(options)
+        self._performer = Performer(access, self._effects)
         self._permissions = Permissions(
             client,
             access.release,
@@ -76,7 +77,7 @@ class BackendAiAction:
     @property
     def steps(self) -> Mapping[str, StepKind]:
         """What its steps are like."""
-        return {name: effect.kind for name, effect in EFFECTS.items()}
+        return {name: effect.kind for name, effect in self._effects.items()}
 
     @property
     def corrects(self) -> frozenset[IntentKind]:
@@ -130,7 +131,7 @@ class BackendAiAction:
 
     def recover(self, started_step: StartedStep, observed: Observed) -> Recovery:
         """What has become of a step whose end nobody saw. Pure."""
-        effect = EFFECTS.get(started_step.step.kind)
+        effect = self._effects.get(started_step.step.kind)
         return recovered(started_step, effect, scene_of(observed, self._options))
 
     async def preview(self, node: str, device: str) -> Sequence[str]:  # noqa: ARG002  agents are whole

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from accelwatch.action.intent import IntentKind
 from accelwatch_backendai.effects.agents import AGENT_EFFECTS
-from accelwatch_backendai.effects.power import POWER_EFFECTS
+from accelwatch_backendai.effects.power import power_effects
 from accelwatch_backendai.effects.sessions import SESSION_EFFECTS
+from accelwatch_backendai.options import BackendAiOptions
 from accelwatch_backendai.proposals.cancelling import (
     propose_cancel,
     propose_follow,
@@ -44,5 +45,7 @@ PROPOSALS: Mapping[IntentKind, Propose] = {
     IntentKind.RESTORE_JOB: propose_restore,
 }
 
-# By the kind of a step.
-EFFECTS: Mapping[str, Effect] = {**AGENT_EFFECTS, **SESSION_EFFECTS, **POWER_EFFECTS}
+
+def effects_of(options: BackendAiOptions) -> Mapping[str, Effect]:
+    """By the kind of a step."""
+    return {**AGENT_EFFECTS, **SESSION_EFFECTS, **power_effects(options.power_timeout_s)}

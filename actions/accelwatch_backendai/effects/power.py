@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from accelwatch.action.observed import HoldState
+from accelwatch.action.power_switch import power_off_kind
 from accelwatch.action.step import Committed, Report, Step
 from accelwatch.api_client.errors import WithdrawnError
 from accelwatch_backendai.answers import ChangedError, unavailable_if_unread
@@ -31,8 +32,7 @@ def _is_off(step: Step, scene: Scene) -> bool | None:
     return is_off(scene, step.arguments["node"])
 
 
-POWER_EFFECTS: Mapping[str, Effect] = {
-    steps.POWER_OFF: Effect(
-        kind=steps.KINDS[steps.POWER_OFF], perform=_power_off, is_observed=_is_off
-    ),
-}
+def power_effects(timeout_s: float) -> Mapping[str, Effect]:
+    """By the kind of a step, where the site's command may take so many seconds."""
+    effect = Effect(kind=power_off_kind(timeout_s), perform=_power_off, is_observed=_is_off)
+    return {steps.POWER_OFF: effect}

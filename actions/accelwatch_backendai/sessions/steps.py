@@ -17,6 +17,4 @@ KINDS = {
     CREATE_SESSION: StepKind(
         idempotent=False, reversible=False, timeout_s=75.0, settle_s=60.0, observe_for_s=5.0
     ),
-    # The site's command has a minute by default; a switch may take another until it says so.
-    POWER_OFF: StepKind(idempotent=True, reversible=False, timeout_s=90.0, settle_s=60.0),
 }

@@ -22,7 +22,7 @@ from accelwatch_backendai.observer import observed_node
 from accelwatch_backendai.options import BackendAiOptions, GroupOptions
 from accelwatch_backendai.recovering import recovered
 from accelwatch_backendai.scene import AGENT, ANNOTATION, GROUP, SPARE, scene_of, text_of
-from accelwatch_backendai.tables import EFFECTS, PROPOSALS
+from accelwatch_backendai.tables import PROPOSALS, effects_of
 
 SERVER = {"url": "http://m:8080", "access_key": "AK", "secret_key_file": "/k"}
 OPTIONS = msgspec.convert(
@@ -222,7 +222,7 @@ def became(
 ) -> Recovery:
     assert isinstance(step, Step)
     begun = StartedStep(step=step, started=started, report=report)
-    return recovered(begun, EFFECTS[step.kind], scene_of(seen, OPTIONS))
+    return recovered(begun, effects_of(OPTIONS)[step.kind], scene_of(seen, OPTIONS))
 
 
 def test_what_was_not_answered_may_still_come() -> None:

@@ -13,9 +13,10 @@ from accelwatch.base.clock import ManualClock
 from accelwatch_backendai import BackendAiAction
 from accelwatch_backendai.api.agents import Agent
 from accelwatch_backendai.scene import AGENT, ANNOTATION, SPARE, text_of
-from accelwatch_backendai.tables import EFFECTS
+from accelwatch_backendai.tables import effects_of
 from support.backendai.moving import (
     FIRST,
+    OPTIONS,
     SECOND,
     after_end,
     ended,
@@ -167,5 +168,6 @@ def steps() -> Sequence[Step]:
     }
     before = {"schedulable": "true", "group": "spare"}
     return [
-        Step(kind=kind, arguments=arguments, precondition=before, text=kind) for kind in EFFECTS
+        Step(kind=kind, arguments=arguments, precondition=before, text=kind)
+        for kind in effects_of(OPTIONS)
     ]

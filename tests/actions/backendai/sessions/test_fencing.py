@@ -6,6 +6,7 @@ import pytest
 from accelwatch.action.intent import IntentKind, OwnerAnnotation
 from accelwatch.action.step import Achieved, Refusal, RefusalKind, Step, Wait
 from accelwatch_backendai.proposals.fencing import propose_fence
+from accelwatch_backendai.tables import effects_of
 from support.backendai.moving import OPTIONS, agent, intent, job_scene
 
 OURS = OwnerAnnotation("inc-1", 3)
@@ -70,3 +71,8 @@ def test_only_a_node_that_we_hold_is_powered_off(held: bool, outcome: type) -> N
 def test_a_node_that_answers_is_not_powered_off() -> None:
     scene = job_scene(agent=agent("gpu1", schedulable=False), annotation=OURS, options=SWITCHED)
     assert isinstance(propose_fence(intent(IntentKind.FENCE), scene), Achieved)
+
+
+def test_the_command_that_powers_off_may_take_its_time() -> None:
+    slow = msgspec.structs.replace(OPTIONS, power_timeout_s=300.0)
+    assert effects_of(slow)["power_off"].kind.timeout_s > 300.0
