@@ -29,6 +29,9 @@ def report_of(error: BackendAiError | BackendAiUnavailableError) -> Report:
     """What a write has come to that was not granted."""
     if isinstance(error, BackendAiUnavailableError):
         status = ReportStatus.UNKNOWN if error.sent else ReportStatus.RETRY
+    elif error.problem.started:
+        # A database that fails over, or an agent that does not answer, in the middle of it.
+        status = ReportStatus.UNKNOWN
     else:
         status = ReportStatus.RETRY if error.status in _LATER else ReportStatus.REFUSED
     return Report(status=status, text=str(error), again_after_s=error.retry_after_s)

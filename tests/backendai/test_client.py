@@ -159,6 +159,7 @@ def test_an_error_of_graphql_is_a_refusal_although_its_status_is_200(
             assert str(error).endswith("error of GraphQL: Cannot query? field")
             private = await refused(client.graphql("{agents{nofield}}", private=True))
             assert "query" not in str(private)
+            assert not error.problem.started
 
     asyncio.run(main())
 
@@ -229,7 +230,7 @@ def test_a_clock_within_the_window_is_not_blamed(offset_s: float, secret_key_fil
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 504])
+@pytest.mark.parametrize("status", [408, 500, 502, 503, 504, 524])
 @pytest.mark.parametrize("name", list(WRITES))
 def test_a_broken_manager_may_have_done_what_was_requested(
     status: int, name: str, secret_key_file: Path
@@ -299,6 +300,17 @@ def test_a_page_of_whoever_is_between_is_a_refusal_all_the_same(
         async with connected(secret_key_file, raw(403, page)) as (client, _):
             error = await refused(client.get("/"))
             assert (error.status, error.problem.kind) == (403, "")
+
+    asyncio.run(main())
+
+
+def test_an_error_of_a_field_says_that_it_was_started(secret_key_file: Path) -> None:
+    async def main() -> None:
+        errors = [{"message": "connection lost", "path": ["modify_agent"]}]
+        body = {"data": {"modify_agent": None}, "errors": errors}
+        async with connected(secret_key_file, answered(200, body)) as (client, _):
+            error = await refused(client.graphql("mutation{modify_agent}"))
+            assert error.problem.started
 
     asyncio.run(main())
 

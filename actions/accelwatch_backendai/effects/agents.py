@@ -22,6 +22,8 @@ _MAX_TEXT = 300
 # In what 26.8 and later answer where sessions run on an agent that is to leave their group. Never with
 # `force`: that would end them.
 _IN_USE = "conflicting with its resource group"
+# Before what the manager has not foreseen, such as a database that fails over: not its last word.
+_UNFORESEEN = "unexpected error"
 # One row of the manager's database: a read shows what was written before it. What was not answered is
 # waited for as long again as for its answer, before it counts as not done.
 _ROW = StepKind(
@@ -102,7 +104,9 @@ async def _modify(
         return DONE
     # HTTP 200 all the same: the key's role does not allow it, or no agent or group has that name.
     text = printable(modified.msg or "no reason is given")[:_MAX_TEXT]
-    return Report(status=ReportStatus.REFUSED, text=f"modify_agent: {text}")
+    unforeseen = text.startswith(_UNFORESEEN)
+    status = ReportStatus.UNKNOWN if unforeseen else ReportStatus.REFUSED
+    return Report(status=status, text=f"modify_agent: {text}")
 
 
 def _row(test: Callable[[Agent, Step], bool]) -> Callable[[Step, Scene], bool | None]:

@@ -35,6 +35,8 @@ _T = TypeVar("_T")
 
 class _GraphqlError(msgspec.Struct, frozen=True):
     message: str = ""
+    # The field that failed; none where the document was refused before anything was done.
+    path: tuple[str | int, ...] | None = None
 
 
 class _GraphqlAnswer(msgspec.Struct, frozen=True):
@@ -114,7 +116,10 @@ class BackendAiClient:
         answer = await self._send("POST", GRAPHQL, body, private, withdrawn)
         read = decoded(answer, _GraphqlAnswer)
         if read.errors:
-            raise graphql_error(tuple(error.message for error in read.errors), private=private)
+            messages = tuple(error.message for error in read.errors)
+            raise graphql_error(
+                messages, private=private, started=any(error.path for error in read.errors)
+            )
         return bytes(read.data)
 
     async def close(self) -> None:

@@ -12,8 +12,8 @@ from accelwatch.base.untrusted_text import printable
 # Of texts of the manager: pydantic repeats what it was sent.
 _MAX_MESSAGE = 500
 _MAX_TITLE = 100
-# The manager answers 500 for whatever it has not foreseen, and where an agent did not answer it.
-_UNAVAILABLE = frozenset({500, 502, 503, 504})
+# Of a proxy that has waited too long for the rest of a request, or says so of what it has passed on.
+_TIMED_OUT = 408
 # The kind of problem that an error of GraphQL is.
 GRAPHQL_ERROR = "graphql"
 _PROBLEMS = "https://api.backend.ai/probs/"
@@ -28,10 +28,15 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
     # The session that has the name already; empty for every other problem.
     existing_session_id: str = ""
+    # Whether a field of GraphQL was started and then failed: a mutation may have had its effect.
+    started: bool = False
 
 
 class BackendAiError(AccelwatchError):
-    """The manager refused: HTTP 4xx, or an error of GraphQL. Nothing has changed by it."""
+    """The manager refused: HTTP 4xx, or an error of GraphQL. Nothing has changed by it.
+
+    But for a mutation whose `problem` says that it was started.
+    """
 
     def __init__(
         self, text: str, *, status: int, problem: Problem, retry_after_s: float | None = None
@@ -45,7 +50,7 @@ class BackendAiError(AccelwatchError):
 
 
 class BackendAiUnavailableError(AccelwatchError):
-    """No answer, no TLS, an answer that nobody can read, or 500, 502, 503, 504.
+    """No answer, no TLS, an answer that nobody can read, 5xx, or 408.
 
     `sent` is True where the request may have had its effect, or may have it yet.
     """
@@ -115,21 +120,25 @@ def error_of(
         text += "; redirects are not followed"
     if note:
         text += f"; {note}"
-    if status in _UNAVAILABLE:
+    # The manager answers 500 for whatever it has not foreseen, and where an agent did not answer it;
+    # proxies have words of their own for a server that was too slow, such as 524.
+    if status >= 500 or status == _TIMED_OUT:
         return BackendAiUnavailableError(
             text, sent=True, status=status, problem=problem, retry_after_s=retry_after_s
         )
     return BackendAiError(text, status=status, problem=problem, retry_after_s=retry_after_s)
 
 
-def graphql_error(messages: tuple[str, ...], *, private: bool = False) -> BackendAiError:
-    """What the `errors` of an answer of GraphQL mean."""
+def graphql_error(
+    messages: tuple[str, ...], *, private: bool = False, started: bool = False
+) -> BackendAiError:
+    """What the `errors` of an answer of GraphQL mean; `started` where one of them is of a field."""
     message = "" if private else printable("; ".join(messages))[:_MAX_MESSAGE]
     text = "the manager answered with an error of GraphQL"
     return BackendAiError(
         f"{text}: {message}" if message else text,
         status=200,
-        problem=Problem(kind=GRAPHQL_ERROR, message=message),
+        problem=Problem(kind=GRAPHQL_ERROR, message=message, started=started),
     )
 
 

@@ -1,5 +1,6 @@
 """Days on which something else goes wrong as well: by the engine's decisions, over the stand-in."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -68,6 +69,26 @@ def test_a_refusal_with_200_is_a_refusal(watch: BackendAiWatch) -> None:
     assert watch.manager.agents.rows[BAD].schedulable
     assert [session.status for session in watch.sessions("train")] == ["RUNNING"]
     assert any("modify_agent: " in note.text for note in watch.notes)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"data": {"modify_agent": None}, "errors": [{"message": "x", "path": ["modify_agent"]}]},
+        {"data": {"modify_agent": {"ok": False, "msg": "unexpected error: connection refused"}}},
+    ],
+    ids=["error-of-the-field", "unexpected-error"],
+)
+def test_a_database_that_fails_over_is_no_refusal(
+    watch: BackendAiWatch, answer: dict[str, object]
+) -> None:
+    watch.create("train", 3)
+    failing = Fault(body="modify_agent", status=200, message=json.dumps(answer), times=None)
+    watch.at(FAULT_S - 1.0, lambda: watch.manager.faults.add(failing))
+    watch.at(FAULT_S + 20.0, watch.manager.faults.clear)
+    watch.run(WHOLE_S)
+    assert is_moved(watch)
+    assert watch.manager.agents.rows[BAD].schedulable
 
 
 def test_a_clock_that_is_16_minutes_off_is_told_and_nothing_is_done(watch: BackendAiWatch) -> None:
