@@ -29,12 +29,11 @@ from accelwatch_backendai.api.specification_rows import (
     session_detail,
     session_row,
 )
+from accelwatch_backendai.sessions.lineage import first_of
 from accelwatch_backendai.specification_rules import SpecificationRule
 
 # Of a session without one: 26.1 ends a batch session at once for which none is given.
 _NO_TIMEOUT = "365d"
-# In the tag of a session that was created in the place of another: the id of the first one.
-_OUR_TAG = "accelwatch:"
 _BATCH = "batch"
 # Networks that somebody made for a session, which POST /session cannot name.
 _OWN_NETWORK = "persistent"
@@ -124,8 +123,9 @@ class Specifications:
 
     async def _rule(self, session: Session) -> SpecificationRule | None:
         tag = session.tag
-        if tag.startswith(_OUR_TAG) and any(rule.tags for rule in self._rules):
-            first = await session_by_id(self._client, tag.split(":")[1])
+        origin = first_of(session)
+        if origin != session.id and any(rule.tags for rule in self._rules):
+            first = await session_by_id(self._client, origin)
             tag = "" if first is None else first.session.tag
         return next(
             (

@@ -7,6 +7,7 @@ Facts on which this rests (26.1.0 and 26.9.6, seen on the real managers):
 - a session that has ended stays readable by its id.
 """
 
+import uuid
 from collections.abc import Iterable
 
 import msgspec
@@ -20,7 +21,6 @@ MOST_TAG = 64
 _PREFIX = "accelwatch:"
 # The last group of a UUID: random in all versions that managers give (4 and 7).
 _SHORT = 12
-_UUID = 36
 
 
 class Lineage(msgspec.Struct, frozen=True):
@@ -61,8 +61,16 @@ def tag_of(first: str, predecessor: str) -> str:
 def first_of(session: Session) -> str:
     """The id of the first session of the job that a session belongs to."""
     first, _, short = session.tag.removeprefix(_PREFIX).partition(":")
-    is_ours = session.tag.startswith(_PREFIX) and len(first) == _UUID and len(short) == _SHORT
+    is_ours = session.tag.startswith(_PREFIX) and _is_id(first) and len(short) == _SHORT
     return first if is_ours else session.id
+
+
+def _is_id(text: str) -> bool:
+    """Whether the manager can be asked for it: users write into tags whatever they like."""
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False
 
 
 def key_of(cluster: str, session: Session) -> JobKey:

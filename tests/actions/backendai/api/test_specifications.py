@@ -19,6 +19,7 @@ from support.backendai.rows import session_row
 from support.backendai.signed_api import problem
 
 FIRST = "49073c33-ae6d-415d-9ad8-c7abd27291cb"
+SECOND = "5a0d8c1e-1c3b-4c6e-8f0a-2f4f0c3f1b6d"
 SESSION = Session(
     id=FIRST,
     name="train",
@@ -210,7 +211,7 @@ def test_a_session_of_ours_has_the_rule_of_the_tag_that_its_user_gave(
     secret_key_file: Path, tmp_path: Path
 ) -> None:
     rule = written(tmp_path, "{}", tags=["night*"])
-    moved = Session(id=FIRST, name="train", type="batch", tag=f"accelwatch:{FIRST}:c7abd27291cb")
+    moved = Session(id=SECOND, name="train", type="batch", tag=f"accelwatch:{FIRST}:c7abd27291cb")
     assert body_of(secret_key_file, Manager("26.1.0"), rule, session=moved)
     manager = Manager("26.1.0")
     manager.first["tag"] = "weekly"

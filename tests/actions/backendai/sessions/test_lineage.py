@@ -41,6 +41,8 @@ def test_a_session_that_was_created_in_anothers_place_is_the_same_job() -> None:
         f"accelwatch:{FIRST}",
         f"accelwatch:{FIRST[:-1]}:123456789012",
         f"accelwatch:{FIRST}:12345",
+        f"accelwatch:{'x' * 36}:123456789012",
+        f"accelwatch:{FIRST.upper()}:123456789012",
         f"somebody:{FIRST}:123456789012",
     ],
 )
