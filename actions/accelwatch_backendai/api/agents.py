@@ -35,9 +35,10 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     first_contact: str = ""
     # When its heartbeats stopped; None where they have not.
     lost: float | None = None
-    # What it has, and what of it sessions have.
+    # What it has.
     capacity: Slots = {}
-    occupied: Slots = {}
+    # What of it sessions have; None where the manager does not say it as expected.
+    occupied: Slots | None = {}
 
     @property
     def alive(self) -> bool:
@@ -46,8 +47,8 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def idle(self) -> bool:
-        """Whether no session has anything of it."""
-        return not any(self.occupied.values())
+        """Whether it is known that no session has anything of it."""
+        return self.occupied is not None and not any(self.occupied.values())
 
 
 async def all_agents(client: BackendAiClient) -> list[Agent]:
@@ -113,7 +114,7 @@ def _agent(row: _Row) -> Agent:
         version=row.version or "",
         first_contact=row.first_contact or "",
         lost=None if row.lost_at is None else row.lost_at.timestamp(),
-        capacity=slots_in(row.available_slots),
+        capacity=slots_in(row.available_slots) or {},
         occupied=slots_in(row.occupied_slots),
     )
 

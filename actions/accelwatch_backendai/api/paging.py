@@ -57,10 +57,13 @@ def quoted(text: str) -> str:
 Slots = dict[str, float]
 
 
-def slots_in(text: str | None) -> Slots:
-    """Of the JSON in a string that GraphQL gives; what is no number, such as Infinity, is left out."""
+def slots_in(text: str | None) -> Slots | None:
+    """Of the JSON in a string that GraphQL gives; what has no bound, Infinity, is left out.
+
+    None where it is not said, or not understood.
+    """
     try:
-        amounts = msgspec.json.decode(text or "{}", type=dict[str, float], strict=False)
+        amounts = msgspec.json.decode(text or "", type=dict[str, float], strict=False)
     except msgspec.MsgspecError:
-        return {}
+        return None
     return {slot: amount for slot, amount in amounts.items() if amount < float("inf")}

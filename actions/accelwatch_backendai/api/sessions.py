@@ -227,7 +227,7 @@ def _kernel(container: _Container) -> Kernel:
         status_info=container.status_info or "",
         role=container.cluster_role or "main",
         index=container.cluster_idx or 1,
-        slots=slots_in(container.occupied_slots),
+        slots=slots_in(container.occupied_slots) or {},
     )
 
 

@@ -76,8 +76,9 @@ def lacking(spare: Agent, bad: Agent) -> str:
 
     All devices of the bad agent, and as much of the host as is in use there now.
     """
+    in_use = bad.occupied or {}
     need: Mapping[str, float] = {
-        slot: bad.occupied.get(slot, 0.0) if slot in _OF_THE_HOST else amount
+        slot: in_use.get(slot, 0.0) if slot in _OF_THE_HOST else amount
         for slot, amount in bad.capacity.items()
     }
     return ", ".join(

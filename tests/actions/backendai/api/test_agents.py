@@ -62,6 +62,14 @@ def test_an_agent_is_idle_while_no_session_has_anything_of_it(
     assert agent.idle is idle
 
 
+@pytest.mark.parametrize("text", [None, "", "{", '{"cuda.shares": null}', '{"cpu": "some"}'])
+def test_an_agent_whose_sessions_are_not_known_is_not_idle(
+    text: str | None, secret_key_file: Path
+) -> None:
+    (agent,) = _agents(secret_key_file, agent_row("i-gpu1", occupied_slots=text))
+    assert not agent.idle
+
+
 @pytest.mark.parametrize(
     ("address", "host"),
     [
