@@ -116,11 +116,21 @@ async def sessions_named(client: BackendAiClient, owner: str, name: str) -> list
     return [row.session for row in rows]
 
 
+async def sessions_of(client: BackendAiClient, owner: str, name: str) -> list[Session]:
+    """Those of `sessions_named`, and all others of that user that have not ended.
+
+    Users rename sessions that run: what was created under a name may have another by now.
+    """
+    named = await sessions_named(client, owner, name)
+    live = await _all(client, _LIVE, owner) if owner else []
+    return list({row.id: row for row in (*named, *(each.session for each in live))}.values())
+
+
 async def sessions_tagged(
     client: BackendAiClient, owner: str, name: str, tag: str
 ) -> list[Session]:
-    """Those of `sessions_named` that have a tag."""
-    return [row for row in await sessions_named(client, owner, name) if row.tag == tag]
+    """Those of `sessions_of` that have a tag."""
+    return [row for row in await sessions_of(client, owner, name) if row.tag == tag]
 
 
 async def _all(

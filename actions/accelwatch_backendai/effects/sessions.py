@@ -1,8 +1,9 @@
 """Steps that end a session, and create one in its place.
 
 A session has one successor at most. Its tag, made of the ids of the first session and of the one before,
-is looked for before each try; its name, which stays its user's, lets no second one run beside it. What
-was sent and not answered is waited for; a manager refuses what arrives 15 minutes after it was signed.
+is looked for before each try; its name, which stays its user's, lets no second one run beside it until
+its user gives it another. What was sent and not answered is waited for; a manager refuses what arrives
+15 minutes after it was signed.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from accelwatch.action.step import Committed, Recovery, Report, ReportStatus, St
 from accelwatch.backendai.client import decoded
 from accelwatch.backendai.errors import BackendAiError
 from accelwatch_backendai.answers import DONE, ChangedError, unavailable_if_unread
-from accelwatch_backendai.api.sessions import OwnedSession, session_by_id, sessions_named
+from accelwatch_backendai.api.sessions import OwnedSession, session_by_id, sessions_tagged
 from accelwatch_backendai.rows import Access, Effect
 from accelwatch_backendai.scene import Scene
 from accelwatch_backendai.sessions import steps
@@ -97,8 +98,9 @@ async def _create(access: Access, step: Step, operation: Committed) -> Report:
 async def _with_tag(access: Access, predecessor: OwnedSession, tag: str) -> str:
     """The id of the session that is there for a tag; empty without one."""
     with unavailable_if_unread():
-        named = await sessions_named(access.client, predecessor.owner, predecessor.session.name)
-    return next((session.id for session in named if session.tag == tag), "")
+        name = predecessor.session.name
+        tagged = await sessions_tagged(access.client, predecessor.owner, name, tag)
+    return next((session.id for session in tagged), "")
 
 
 async def _refused(access: Access, error: BackendAiError, tag: str) -> Report:

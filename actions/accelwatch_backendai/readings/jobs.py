@@ -15,7 +15,7 @@ from accelwatch_backendai.api.sessions import (
     Session,
     live_sessions,
     session_by_id,
-    sessions_named,
+    sessions_of,
 )
 from accelwatch_backendai.api.waiting import why_pending
 from accelwatch_backendai.readings.checkpoints import with_checkpoint
@@ -66,12 +66,12 @@ async def read_job(access: Access, intent: Intent, own: Mapping[str, str]) -> Re
 
 
 async def _lineage(access: Access, intent: Intent, key: JobKey) -> Lineage:
-    """By the name and the owner of the first session, or, where that was deleted, of one that runs."""
+    """By name and owner of the first session, or, where that was deleted, of one that runs."""
     origin = await session_by_id(access.client, key.id) or await _descendant(access, intent, key)
     if origin is None:
         return Lineage()
-    named = await sessions_named(access.client, origin.owner, origin.session.name)
-    return lineage_of(key.id, (origin.session, *named))
+    others = await sessions_of(access.client, origin.owner, origin.session.name)
+    return lineage_of(key.id, (origin.session, *others))
 
 
 async def _descendant(access: Access, intent: Intent, key: JobKey) -> OwnedSession | None:

@@ -50,7 +50,9 @@ class Manager:
             ]
             return msgspec.json.encode({"agent_list": {"items": items}})
         if variables["filter"].startswith("("):
+            key = variables["key"]
             live = [each for each in self.rows if each["status"] not in ENDED]
+            live = [each for each in live if not key or each["access_key"] == key]
             return msgspec.json.encode({"compute_session_list": {"items": live}})
         key, _, quoted = variables["filter"].partition(" == ")
         column = {"id": "session_id", "name": "name"}[key]

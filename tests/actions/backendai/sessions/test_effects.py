@@ -70,6 +70,13 @@ def test_a_release_that_forces_nothing_is_not_asked_twice() -> None:
     assert "TERMINATING until its agents answer" in report.text
 
 
+def test_a_session_that_its_user_has_renamed_is_not_created_twice() -> None:
+    manager = Manager(row(FIRST, "TERMINATED"), row(SECOND, "RUNNING", TAG, name="final-run"))
+    report = perform(CREATE, manager)
+    assert (report.status, report.reference) == (ReportStatus.DONE, SECOND)
+    assert manager.writes == []
+
+
 def test_a_session_is_created_with_its_tag_for_its_owner() -> None:
     manager = Manager(row(FIRST, "TERMINATED"), answer={"sessionId": SECOND, "created": True})
     report = perform(CREATE, manager)

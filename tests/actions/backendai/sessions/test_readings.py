@@ -73,6 +73,19 @@ def test_a_job_is_read_by_its_first_session_and_the_name_of_that() -> None:
     assert "OWNERS-KEY" not in str(shown)
 
 
+def test_a_session_that_its_user_has_renamed_is_still_the_job() -> None:
+    manager = Manager(
+        row(FIRST, "TERMINATED", agents=("gpu1",), created_at=EARLY),
+        row(SECOND, "RUNNING", TAG, agents=("gpu3",), created_at=LATE, name="final-run"),
+        row("of-another-user", "RUNNING", TAG, access_key="ANOTHER", name="final-run"),
+        agents={"gpu1": "ALIVE", "gpu3": "ALIVE"},
+    )
+    shown = reading(manager)
+    assert ids(shown) == [FIRST, SECOND]
+    assert shown.job is not None
+    assert shown.job.state is JobState.RUNNING
+
+
 def test_a_first_session_that_was_deleted_is_found_by_one_that_runs() -> None:
     manager = Manager(row(SECOND, "RUNNING", TAG, agents=("gpu1",)), agents={"gpu1": "ALIVE"})
     assert ids(reading(manager)) == [SECOND]
