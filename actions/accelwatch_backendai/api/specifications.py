@@ -29,7 +29,7 @@ from accelwatch_backendai.api.specification_rows import (
     session_detail,
     session_row,
 )
-from accelwatch_backendai.sessions.lineage import first_of
+from accelwatch_backendai.api.tags import first_of
 from accelwatch_backendai.specification_rules import SpecificationRule
 
 # Of a session without one: 26.1 ends a batch session at once for which none is given.

@@ -11,6 +11,7 @@ from accelwatch.action.intent import Intent
 from accelwatch.action.observed import JobState
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
 from accelwatch_backendai.api.sessions import Session
+from accelwatch_backendai.api.tags import tag_of
 from accelwatch_backendai.proposals.terminating import POLL_S, end, propose_termination
 from accelwatch_backendai.scene import Scene
 from accelwatch_backendai.sessions import steps
@@ -23,7 +24,7 @@ from accelwatch_backendai.sessions.job_view import (
     was_terminated_for,
 )
 from accelwatch_backendai.sessions.leaving import stay_reason
-from accelwatch_backendai.sessions.lineage import is_successor, tag_of
+from accelwatch_backendai.sessions.lineage import is_successor
 from accelwatch_backendai.sessions.states import has_died, state_of
 
 # Between looks at a session for which the scheduler has found no agents: it tries again once a minute

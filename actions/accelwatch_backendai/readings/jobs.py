@@ -17,6 +17,7 @@ from accelwatch_backendai.api.sessions import (
     session_by_id,
     sessions_of,
 )
+from accelwatch_backendai.api.tags import first_of
 from accelwatch_backendai.api.waiting import why_pending
 from accelwatch_backendai.readings.checkpoints import with_checkpoint
 from accelwatch_backendai.rows import Access, Reading
@@ -30,7 +31,7 @@ from accelwatch_backendai.sessions.job_view import (
     agents_of,
     unfinished,
 )
-from accelwatch_backendai.sessions.lineage import Lineage, first_of, lineage_of
+from accelwatch_backendai.sessions.lineage import Lineage, lineage_of
 from accelwatch_backendai.sessions.observed_job import observed_job
 from accelwatch_backendai.sessions.states import state_of
 

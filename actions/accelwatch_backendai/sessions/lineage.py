@@ -1,26 +1,19 @@
 """A job is a session with all that were created for it later: their tags name the first one. Pure.
 
 Facts on which this rests (26.1.0 and 26.9.6, seen on the real managers):
-- a session's tag has at most 64 characters (a longer one is answered with 500) and stays when it ends;
 - a name is unique among the sessions of a user that have not ended: a second one is refused with 400 and
   `existingSessionId`, and where two requests race, the database refuses all but one of them (409);
 - a session that has ended stays readable by its id.
 """
 
-import uuid
 from collections.abc import Iterable
 
 import msgspec
 
 from accelwatch.action.intent import JobKey
 from accelwatch_backendai.api.sessions import Session
+from accelwatch_backendai.api.tags import first_of, tag_of
 from accelwatch_backendai.sessions.states import is_finished
-
-# Characters that a tag can have: column `tag` of table `sessions`.
-MOST_TAG = 64
-_PREFIX = "accelwatch:"
-# The last group of a UUID: random in all versions that managers give (4 and 7).
-_SHORT = 12
 
 
 class Lineage(msgspec.Struct, frozen=True):
@@ -47,30 +40,6 @@ class Lineage(msgspec.Struct, frozen=True):
     def restarts(self) -> int:
         """How often it was begun anew by us."""
         return max(len(self.sessions) - 1, 0)
-
-
-def tag_of(first: str, predecessor: str) -> str:
-    """The tag of the session that is created after another one of its job; both by their ids.
-
-    A session has one successor at most, whoever makes it for whichever incident: so the tag goes by
-    the session that it replaces, and a request that is sent again after a crash has the same one.
-    """
-    return f"{_PREFIX}{first}:{predecessor[-_SHORT:]}"
-
-
-def first_of(session: Session) -> str:
-    """The id of the first session of the job that a session belongs to."""
-    first, _, short = session.tag.removeprefix(_PREFIX).partition(":")
-    is_ours = session.tag.startswith(_PREFIX) and _is_id(first) and len(short) == _SHORT
-    return first if is_ours else session.id
-
-
-def _is_id(text: str) -> bool:
-    """Whether the manager can be asked for it: users write into tags whatever they like."""
-    try:
-        return str(uuid.UUID(text)) == text
-    except ValueError:
-        return False
 
 
 def key_of(cluster: str, session: Session) -> JobKey:

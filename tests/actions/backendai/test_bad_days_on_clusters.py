@@ -18,7 +18,7 @@ from accelwatch.remediation.execution.operations.operation import (
 )
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch_backendai import BackendAiAction
-from accelwatch_backendai.sessions.lineage import tag_of
+from accelwatch_backendai.api.tags import tag_of
 from accelwatch_backendai.sessions.steps import CREATE_SESSION
 from accelwatch_backendai.steps import UNSCHEDULE
 from accelwatch_lab.cluster.backendai.access import Account

@@ -9,6 +9,7 @@ from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
 from accelwatch.backendai.server import ServerOptions
 from accelwatch_backendai.api.agents import Agent
 from accelwatch_backendai.api.sessions import Kernel, Session
+from accelwatch_backendai.api.tags import tag_of
 from accelwatch_backendai.options import BackendAiOptions
 from accelwatch_backendai.scene import Scene
 from accelwatch_backendai.sessions.job_view import (
@@ -19,7 +20,7 @@ from accelwatch_backendai.sessions.job_view import (
     UNSPECIFIED,
     WAITS,
 )
-from accelwatch_backendai.sessions.lineage import lineage_of, tag_of
+from accelwatch_backendai.sessions.lineage import lineage_of
 from accelwatch_backendai.sessions.observed_job import observed_job
 
 NOW = 1_800_000_000.0

@@ -11,8 +11,8 @@ from accelwatch.action.intent import OwnerAnnotation
 from accelwatch.action.step import Committed, Recovery, Report, ReportStatus, StartedStep, Step
 from accelwatch.backendai.errors import BackendAiError, BackendAiUnavailableError, Problem
 from accelwatch_backendai.answers import ChangedError
+from accelwatch_backendai.api.tags import tag_of
 from accelwatch_backendai.effects.sessions import SESSION_EFFECTS
-from accelwatch_backendai.sessions.lineage import tag_of
 from support.backendai.few_rows import Access, Manager, row
 from support.backendai.moving import FIRST, NOW, SECOND, ended, job_scene, session, successor
 

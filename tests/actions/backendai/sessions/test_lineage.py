@@ -5,14 +5,12 @@ import pytest
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import JobState
 from accelwatch_backendai.api.sessions import Kernel, Session
+from accelwatch_backendai.api.tags import MOST_TAG, first_of, tag_of
 from accelwatch_backendai.sessions.lineage import (
-    MOST_TAG,
     Lineage,
-    first_of,
     is_successor,
     key_of,
     lineage_of,
-    tag_of,
 )
 from accelwatch_backendai.sessions.observed_job import observed_job
 from accelwatch_backendai.sessions.states import has_died, is_kernel_finished, state_of

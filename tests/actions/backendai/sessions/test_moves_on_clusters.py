@@ -8,7 +8,7 @@ import pytest
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.remediation.policy.state.pursued import PursuitResult
-from accelwatch_backendai.sessions.lineage import tag_of
+from accelwatch_backendai.api.tags import tag_of
 from support.backendai.action_on_cluster import action_on, agents_of, key_of, move
 from support.backendai.served import ENDED, ServedCluster
 from support.backendai.stand_in import StandInCluster

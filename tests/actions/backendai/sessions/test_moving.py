@@ -7,11 +7,11 @@ import pytest
 
 from accelwatch.action.intent import OwnerAnnotation
 from accelwatch.action.step import Achieved, Refusal, RefusalKind, Step, Wait
+from accelwatch_backendai.api.tags import tag_of
 from accelwatch_backendai.options import BackendAiOptions
 from accelwatch_backendai.proposals.moving import propose_move
 from accelwatch_backendai.session_rules import Leave, SessionRule, SessionType
 from accelwatch_backendai.sessions.job_view import FORCED
-from accelwatch_backendai.sessions.lineage import tag_of
 from support.backendai.moving import (
     FIRST,
     NOW,

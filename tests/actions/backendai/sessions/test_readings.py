@@ -11,6 +11,7 @@ from accelwatch.action.checkpoint_options import CheckpointOptions
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import JobState
 from accelwatch.action_kit.checkpoint_search import CheckpointSearch
+from accelwatch_backendai.api.tags import tag_of
 from accelwatch_backendai.readings.jobs import read_job
 from accelwatch_backendai.rows import Reading
 from accelwatch_backendai.scene import AGENT
@@ -23,7 +24,6 @@ from accelwatch_backendai.sessions.job_view import (
     agents_in,
     sessions_in,
 )
-from accelwatch_backendai.sessions.lineage import tag_of
 from support.backendai.few_rows import Access, Manager, row
 from support.backendai.moving import FIRST, OPTIONS, SECOND, intent
 
