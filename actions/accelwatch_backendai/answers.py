@@ -8,7 +8,7 @@ from accelwatch.action.step import Report, ReportStatus
 from accelwatch.backendai.errors import BackendAiError, BackendAiUnavailableError
 
 DONE = Report(status=ReportStatus.DONE)
-# Nothing has happened, and the same request may be granted later: a clock that is off, a rate limit.
+# The same request may be granted later: a clock that is off, a rate limit.
 _LATER = frozenset({401, 429})
 
 
@@ -23,6 +23,11 @@ def unavailable_if_unread() -> Iterator[None]:
         yield
     except (BackendAiError, BackendAiUnavailableError) as error:
         raise ActionUnavailableError(str(error)) from error
+
+
+def is_final(error: BackendAiError) -> bool:
+    """Whether the same request would be refused again, by what is known of it."""
+    return error.status not in _LATER and not error.problem.started
 
 
 def report_of(error: BackendAiError | BackendAiUnavailableError) -> Report:

@@ -8,7 +8,7 @@ import msgspec
 from accelwatch.action.intent import Intent, IntentKind, JobKey
 from accelwatch.action.observed import JobState
 from accelwatch.backendai.errors import BackendAiError
-from accelwatch_backendai.answers import unavailable_if_unread
+from accelwatch_backendai.answers import is_final, unavailable_if_unread
 from accelwatch_backendai.api.agents import Agent, agents_by_id
 from accelwatch_backendai.api.sessions import (
     OwnedSession,
@@ -109,6 +109,9 @@ async def _unspecified(access: Access, intent: Intent, head: Session | None) -> 
     try:
         return await access.specifications.missing(head)
     except BackendAiError as error:
+        # Of a session that has ended already, a refusal is the end of its move.
+        if not is_final(error):
+            raise
         return str(error)
 
 

@@ -103,8 +103,12 @@ class Specification:
 class Specifications:
     def __init__(self, known: bool) -> None:
         self._known = known
+        # Raised instead of an answer.
+        self.error: Exception | None = None
 
     async def missing(self, _: Any) -> str:
+        if self.error is not None:
+            raise self.error
         return "" if self._known else "nobody knows it"
 
     async def read(self, _: Any) -> Specification | None:
