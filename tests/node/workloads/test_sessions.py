@@ -198,6 +198,20 @@ def test_the_folder_is_the_usual_one_where_the_configuration_says_none(
     assert jobs(workloads(node), view(0)) == [[SESSION_OWNER]]
 
 
+def test_a_configuration_that_cannot_be_read_is_told_where_nothing_is_in_the_usual_folder(
+    node: FakeNode,
+) -> None:
+    """It has secrets, so that often root alone may read it; who runs as root too sees a folder here."""
+    node.file("etc/backend.ai/agent.toml/unreadable", "")
+    found = workloads(node)
+    found.refresh()
+    assert (state(found).state, state(found).reason) == (SourceState.FAILED, "permission")
+    assert "agent.toml" in state(found).message
+    assert "workloads.scratch_root" in state(found).remedy
+    kernel(node, "CUDA.DEVICE_SHARES=0:1")
+    assert jobs(workloads(node), view(0)) == [[SESSION_OWNER]]
+
+
 def test_a_relative_folder_is_asked_for(node: FakeNode) -> None:
     node.file("etc/backend.ai/agent.toml", '[container]\nscratch-root = "./scratches"\n')
     found = workloads(node)

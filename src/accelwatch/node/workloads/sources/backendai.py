@@ -47,7 +47,8 @@ def scratch_root(root: Path, configured: Path | None) -> Path:
     """Where the scratch folders are. Raises SourceError where that is not known."""
     if configured is not None:
         return configured
-    content = regular_file.content(root / AGENT_CONFIG.lstrip("/"), _MAX_BYTES)
+    config = root / AGENT_CONFIG.lstrip("/")
+    content = regular_file.content(config, _MAX_BYTES)
     declared = _declared(content or b"")
     if declared and not PurePosixPath(declared).is_absolute():
         raise SourceError(
@@ -55,7 +56,15 @@ def scratch_root(root: Path, configured: Path | None) -> Path:
             reason="unknown",
             remedy="set workloads.scratch_root to the folder",
         )
-    return root / (declared or DEFAULT_ROOT).lstrip("/")
+    folder = root / (declared or DEFAULT_ROOT).lstrip("/")
+    # The platform is here, which must not look like a node without it.
+    if content is None and os.path.lexists(config) and not os.path.isdir(folder):  # noqa: PTH112
+        raise SourceError(
+            f"{AGENT_CONFIG} cannot be read, and there is no {DEFAULT_ROOT}",
+            reason="permission",
+            remedy="set workloads.scratch_root to the folder, or run as root",
+        )
+    return folder
 
 
 def _declared(content: bytes) -> str:
