@@ -1,7 +1,9 @@
 """Runs a scenario in a lab that is up: interventions, what is observed, and what was missing."""
 
+import contextlib
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch_lab.cluster.http_client import page, post
@@ -18,6 +20,9 @@ from accelwatch_lab.cluster.waiting import WaitTimeoutError, until
 MOST_OUT = 2
 _JOB_NODES = 2
 _POLL_EVERY_S = 0.1
+# As long as a phase has: what was evicted may begin again only after its nodes were released, on
+# Kubernetes when the Job controller's back-off is over (12 s were measured).
+_RESUMES_WITHIN_S = 60.0
 _FAULTS = frozenset({Intervention.LOSE_GPU, Intervention.HANG_NODE, Intervention.CUT_LINKS})
 OnEntry = Callable[[ScenarioReport, Entry], None]
 
@@ -151,14 +156,16 @@ class ScenarioRunner:
             self._wrong(f"{self._theirs} was touched while an administrator held it")
 
     def _check_result(self) -> None:
-        lines = lines_of(self._lab.folder, self._job)
-        if copies(lines):
+        fault_at = self.report.fault_at
+        if fault_at is not None:
+            # What went wrong is not waited for: its faults are still there.
+            seconds = 0.0 if self.report.missing else _RESUMES_WITHIN_S
+            at = wait_until_resumed(self._lab.folder, self._job, fault_at, seconds)
+            self.report.recovered_s = None if at is None else at - fault_at
+            if at is None:
+                self._wrong("the job did no step after the fault")
+        if copies(lines_of(self._lab.folder, self._job)):
             self._wrong("an old copy of the job has written beside the new one")
-        if self.report.fault_at is not None:
-            at = resumed_at(lines, self.report.fault_at)
-            self.report.recovered_s = None if at is None else at - self.report.fault_at
-        if self.report.fault_at is not None and self.report.recovered_s is None:
-            self._wrong("the job did no step after the fault")
 
     def _wrong(self, text: str) -> None:
         if text not in self.report.missing:
@@ -168,6 +175,13 @@ class ScenarioRunner:
         entry = Entry(at=time.time() if at is None else at, what=what, text=text)
         self.report.entries.append(entry)
         self._on_entry(self.report, entry)
+
+
+def wait_until_resumed(folder: Path, job: str, fault_at: float, seconds: float) -> float | None:
+    """When a job of a lab did its first step after a fault (Unix seconds); None if not in time."""
+    with contextlib.suppress(WaitTimeoutError):
+        until(lambda: resumed_at(lines_of(folder, job), fault_at), "the job goes on", seconds)
+    return resumed_at(lines_of(folder, job), fault_at)
 
 
 def check_playable(lab: Lab, name: str) -> None:
