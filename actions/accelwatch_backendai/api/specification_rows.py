@@ -142,6 +142,10 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     startup_command: str | None = None
     callback_url: str | None = None
 
+    def __repr__(self) -> str:
+        """Without what a user keeps secret."""
+        return "Runtime()"
+
     @property
     def variables(self) -> dict[str, str]:
         """The environment. Raises BackendAiUnavailableError for one in yet another shape."""

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from aiohttp import web
 
@@ -12,6 +13,7 @@ from accelwatch.backendai.releases import ManagerRelease
 from accelwatch.base.errors import ConfigError
 from accelwatch_backendai.api.sessions import Session
 from accelwatch_backendai.api.specification_files import read_specification
+from accelwatch_backendai.api.specification_rows import Runtime
 from accelwatch_backendai.api.specifications import Specification, Specifications
 from accelwatch_backendai.specification_rules import SpecificationRule
 from support.backendai.fixtures import connected
@@ -425,7 +427,9 @@ def test_nothing_that_a_user_wrote_stands_in_a_representation(
 ) -> None:
     specification, _ = read(secret_key_file, Manager())
     rule = written(tmp_path, "environ: {A: hunter2}")
-    shown = repr(specification) + repr(read_specification(Path(rule.file)))
+    environ = msgspec.Raw(b'{"A": "hunter2"}')
+    runtime = Runtime(environ=environ, startup_command="python train.py")
+    shown = repr(specification) + repr(read_specification(Path(rule.file))) + repr(runtime)
     assert "hunter2" not in shown
     assert "train.py" not in shown
 
