@@ -9,8 +9,9 @@ from accelwatch.backendai.errors import BackendAiUnavailableError
 
 # Rows of a page: sessions with dozens of kernels each stay far below the longest answer that is read.
 PAGE = 100
-# How often it is gone back in a list that gets shorter while it is read.
-_STEPS_BACK = 10
+# Pages that bring nothing new: where it is gone back in a list that gets shorter while it is read, or
+# where one comes again and again.
+_MOST_REPEATED = 10
 _Row = TypeVar("_Row")
 
 # Gives the rows at an offset, as many as a page has.
@@ -24,23 +25,24 @@ async def all_rows(
 
     Pages go by numbers: where a row before them has gone meanwhile, the next page would leave one out.
     So each page begins with the last row of the one before, and where nothing of it is there, it is
-    gone back until something is. Raises BackendAiUnavailableError where nothing ever is.
+    gone back until something is. Raises BackendAiUnavailableError where nothing ever is, and where full
+    pages go on without a new row.
     """
     rows: dict[Hashable, _Row] = {}
-    offset = steps_back = 0
+    offset = repeated = 0
     while True:
-        page = await read(offset)
-        if offset > 0 and not any(key(row) in rows for row in page):
-            steps_back += 1
-            if steps_back > _STEPS_BACK:
-                text = "the manager's list gets shorter faster than it can be read"
+        page, before = await read(offset), len(rows)
+        is_apart = offset > 0 and not any(key(row) in rows for row in page)
+        if not is_apart:
+            rows.update((key(row), row) for row in page)
+            if len(page) < PAGE or (most is not None and len(rows) >= most):
+                return list(rows.values())
+        if len(rows) == before:
+            repeated += 1
+            if repeated > _MOST_REPEATED:
+                text = "the manager's list changes faster than it can be read"
                 raise BackendAiUnavailableError(text, sent=False)
-            offset = max(offset - PAGE, 0)
-            continue
-        rows.update((key(row), row) for row in page)
-        if len(page) < PAGE or (most is not None and len(rows) >= most):
-            return list(rows.values())
-        offset += len(page) - 1
+        offset = max(offset - PAGE, 0) if is_apart else offset + len(page) - 1
 
 
 def quoted(text: str) -> str:

@@ -65,6 +65,20 @@ def test_a_list_that_never_has_what_it_had_is_not_believed() -> None:
         asyncio.run(all_rows(Renewed().read, lambda row: row))
 
 
+def test_a_page_that_comes_again_and_again_is_not_read_for_ever() -> None:
+    """A manager, or what is before it, that does not heed where a page begins."""
+    requests = 0
+
+    async def read(_: int) -> Sequence[int]:
+        nonlocal requests
+        requests += 1
+        assert requests < 100
+        return range(PAGE)
+
+    with pytest.raises(BackendAiUnavailableError, match="faster than it can be read"):
+        asyncio.run(all_rows(read, lambda row: row))
+
+
 def test_no_more_is_read_than_is_needed() -> None:
     listed = _Changing(list(range(1000)))
     rows = _read(listed, most=150)
