@@ -105,20 +105,25 @@ class RealCluster(ServedCluster):
         for name in AGENTS:
             await self.until_status(name, "ALIVE")
         rows = await self.sessions()
-        open_sessions = [row for row in rows if row["status"] not in ENDED]
-        waiting = [row for row in open_sessions if row["status"] == "PENDING"]
-        if waiting:
-            await asyncio.sleep(_PLACED_S)
-        # Those that wait first: they are not to be placed where others end.
-        for row in sorted(open_sessions, key=lambda row: row not in waiting):
-            await self.end_session(row["session_id"], forced=True)
-        for row in open_sessions:
-            await self.until(row["session_id"], *ENDED)
+        await self._end_all([row for row in rows if row["status"] not in ENDED])
         self._forgotten.update(row["session_id"] for row in rows)
         usual = {"schedulable": True, "scaling_group": "default"}
         for name, row in (await self.agents()).items():
             if {key: row[key] for key in usual} != usual:
                 await self._have_usual(name, usual)
+
+    async def _end_all(self, open_sessions: list[Row]) -> None:
+        waiting = [row for row in open_sessions if row["status"] == "PENDING"]
+        if waiting:
+            await asyncio.sleep(_PLACED_S)
+        # One that is ended by force while it is being started may not end for minutes (26.1.0).
+        for row in open_sessions:
+            await self.until(row["session_id"], "PENDING", "RUNNING", "TERMINATING", *ENDED)
+        # Those that wait first: they are not to be placed where others end.
+        for row in sorted(open_sessions, key=lambda row: row not in waiting):
+            await self.end_session(row["session_id"], forced=True)
+        for row in open_sessions:
+            await self.until(row["session_id"], *ENDED)
 
     async def _have_usual(self, name: str, usual: dict[str, object]) -> None:
         """Again and again: an agent whose session has just ended is busy for a moment."""
