@@ -8,8 +8,10 @@ from accelwatch.action.step import Report, ReportStatus
 from accelwatch.backendai.errors import BackendAiError, BackendAiUnavailableError
 
 DONE = Report(status=ReportStatus.DONE)
-# The same request may be granted later: a clock that is off, a rate limit.
+# The same request may be granted later: a signature of a key that is being replaced, a rate limit.
 _LATER = frozenset({401, 429})
+# So may one that was refused for its date, with 400 (26.1.0, 26.9.6): a clock was set since the read.
+_WRONG_DATE = "invalid-auth-params"
 
 
 class ChangedError(Exception):
@@ -27,7 +29,8 @@ def unavailable_if_unread() -> Iterator[None]:
 
 def is_final(error: BackendAiError) -> bool:
     """Whether the same request would be refused again, by what is known of it."""
-    return error.status not in _LATER and not error.problem.started
+    may_be_granted = error.status in _LATER or error.problem.kind == _WRONG_DATE
+    return not may_be_granted and not error.problem.started
 
 
 def report_of(error: BackendAiError | BackendAiUnavailableError) -> Report:
@@ -38,5 +41,5 @@ def report_of(error: BackendAiError | BackendAiUnavailableError) -> Report:
         # A database that fails over, or an agent that does not answer, in the middle of it.
         status = ReportStatus.UNKNOWN
     else:
-        status = ReportStatus.RETRY if error.status in _LATER else ReportStatus.REFUSED
+        status = ReportStatus.REFUSED if is_final(error) else ReportStatus.RETRY
     return Report(status=status, text=str(error), again_after_s=error.retry_after_s)
