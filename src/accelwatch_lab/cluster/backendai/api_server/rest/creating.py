@@ -41,7 +41,7 @@ def created(manager: Manager, caller: Keypair, body: Any) -> dict[str, Any]:
     """What the manager answers with 201. Raises RequestError."""
     if not isinstance(body, dict):
         raise problems.invalid("malformed body")
-    values = _spelled(manager, body)
+    values = _canonical_keys(manager, body)
     owner = manager.accounts.acting_for(caller, body.get("owner_access_key"))
     name = _name(manager, values)
     if manager.release >= (26, 8) and not caller.is_superadmin:
@@ -69,7 +69,7 @@ def _answer(session: Session, *, created: bool) -> dict[str, Any]:
     }
 
 
-def _spelled(manager: Manager, body: Body) -> Body:
+def _canonical_keys(manager: Manager, body: Body) -> Body:
     values = {}
     for key, names in _SPELLINGS.items():
         spellings = [name for name in names if body.get(name) is not None]
