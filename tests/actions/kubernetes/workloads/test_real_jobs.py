@@ -124,8 +124,18 @@ class RunningJob:
         path = f"{PODS}/{pod.metadata.name}/status"
         await self.cluster.ask("PATCH", path, {"status": status}, MERGE)
 
-    async def write(self, change: Change) -> None:
-        await self.cluster.ask("PATCH", change.path, json.loads(change.body), MERGE)
+    async def write(self, change_of: Callable[[Lineage, tuple[Pod, ...]], Change | None]) -> None:
+        """Change the job as it is now; its controller may have written to it since the look."""
+        async with asyncio.timeout(_PATIENCE_S):
+            while True:
+                change = change_of(*await self.look())
+                assert change is not None
+                status, document = await self.cluster.request(
+                    "PATCH", change.path, json.loads(change.body), kind=MERGE
+                )
+                if status != 409:
+                    assert status < 300, document
+                    return
 
 
 def _container(state: Object) -> Object:
@@ -190,9 +200,7 @@ def test_trap_18_a_job_is_suspended_without_a_failure_and_starts_when_its_old_po
     async def play(job: RunningJob) -> None:
         await job.create(backoffLimit=0)
         assert (await job.until_state(JobState.RUNNING)).nodes == ("n1", "n2")
-        patch = suspend_patch((await job.look())[0], OURS)
-        assert patch is not None
-        await job.write(patch)
+        await job.write(lambda lineage, _: suspend_patch(lineage, OURS))
         await job.until(lambda _, pods: all(pod.is_terminating for pod in pods))
         assert (await job.observed()).state is JobState.COMPLETING
         lineage, pods = await job.look()
@@ -201,9 +209,7 @@ def test_trap_18_a_job_is_suspended_without_a_failure_and_starts_when_its_old_po
         await job.end_pods()
         held = await job.until_state(JobState.HELD)
         assert (held.restarts, held.text) == (0, "JobSuspended: Job suspended")
-        again = restart_patch(*await job.look())
-        assert again is not None
-        await job.write(again)
+        await job.write(restart_patch)
         await job.until(lambda _, pods: len(pods) == 2)
         await job.start_pods()
         running = await job.until_state(JobState.RUNNING)
