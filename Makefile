@@ -9,10 +9,10 @@ STAMP  := $(VENV)/.installed
 run: $(STAMP)
 	@$(BIN)/accelwatch welcome
 
-# Much of the suite waits for real servers, so two at once take half the time; PYTEST_ARGS= is one after another.
+# Much of the suite waits for real servers, so three at once keep two cores busy; PYTEST_ARGS= is one after another.
 # Bytecode is written even where the environment says not to: the suite starts our program many hundred times, and
 # would compile its modules anew each time.
-PYTEST_ARGS ?= -n 2 --dist worksteal
+PYTEST_ARGS ?= -n 3 --dist worksteal
 test: $(STAMP)
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest $(PYTEST_ARGS)
 
