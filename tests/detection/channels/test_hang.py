@@ -11,6 +11,8 @@ from support.detection.ticks import LOAD, POWER, RECEIVED, SENT, TABLE, Ticks, o
 
 FABRIC = ("host_rdma_bytes_total", "*", "*", "receive")
 REQUESTS = ("host_nfs_requests_total",)
+DISK = ("host_disk_io_seconds_total",)
+NETWORK = ("host_network_bytes_total",)
 
 
 class Job:
@@ -24,7 +26,7 @@ class Job:
         self.power = np.full(16, 600.0)
         self.traffic = np.full(16, 1e10)
         self.fabric = np.full(4, 5e9)
-        self.requests = 1.0
+        self.requests, self.disk, self.network = 1.0, 0.01, 1e6
 
     def run(self, count: int) -> list[Evidence]:
         found: list[Evidence] = []
@@ -37,8 +39,13 @@ class Job:
                         RECEIVED: self.traffic,
                         SENT: self.traffic,
                     },
-                    {FABRIC: self.fabric, REQUESTS: self.requests},
-                    node_usual={REQUESTS: 1.0},
+                    {
+                        FABRIC: self.fabric,
+                        REQUESTS: self.requests,
+                        DISK: self.disk,
+                        NETWORK: self.network,
+                    },
+                    node_usual={REQUESTS: 1.0, DISK: 0.01, NETWORK: 1e6},
                 )
             )
         return found
@@ -49,18 +56,34 @@ class Job:
         self.fabric = np.zeros(4)
 
 
-@pytest.mark.parametrize(("silent", "ticks"), [({3}, 2), ({2, 3}, 4), (set(), 4)])
-def test_a_job_that_waits_for_a_silent_node(silent: set[int], ticks: int) -> None:
+@pytest.mark.parametrize(("missed_before", "ticks"), [(1, 1), (0, 2)])
+def test_a_job_that_waits_for_a_silent_node(missed_before: int, ticks: int) -> None:
     job = Job()
     job.run(40)
+    job.ticks.silent = {3}
+    assert job.run(missed_before) == []
     job.hangs()
-    job.ticks.node_state = dict.fromkeys(silent, NodeState.DOWN)
+    # One sample is missed all the time.
     assert job.run(ticks - 1) == []
     found = job.run(1)
     assert of_jobs(found)
-    culprits = [item.rows.tolist() for item in found if item.cause == "node_silent"]
-    # Two of four are no culprit.
-    assert culprits == ([[3]] if silent == {3} else [])
+    assert only(found, "node_silent").rows.tolist() == [3]
+
+
+def test_a_job_that_works_without_a_sample_of_a_node() -> None:
+    job = Job()
+    job.run(40)
+    job.ticks.silent = {3}
+    assert job.run(20) == []
+
+
+def test_two_of_four_nodes_that_are_silent_are_no_culprit() -> None:
+    job = Job()
+    job.run(40)
+    job.hangs()
+    job.ticks.node_state = dict.fromkeys({2, 3}, NodeState.DOWN)
+    assert job.run(3) == []
+    assert [item.subject for item in job.run(1)] == [Subject.JOB]
 
 
 def of_jobs(found: list[Evidence]) -> list[Evidence]:
@@ -103,6 +126,14 @@ def _saves(job: Job) -> None:
     job.requests = 50.0
 
 
+def _writes(job: Job) -> None:
+    job.disk = 0.8
+
+
+def _sends(job: Job) -> None:
+    job.network = 5e8
+
+
 def _is_worked_at(job: Job) -> None:
     job.ticks.maintenance = {2}
 
@@ -119,6 +150,8 @@ def _is_not_read(job: Job) -> None:
         _moves_over_links,
         _moves_over_fabric,
         _saves,
+        _writes,
+        _sends,
         _is_worked_at,
         _is_not_read,
     ],
@@ -136,7 +169,9 @@ def test_the_device_that_differs_is_to_blame() -> None:
     job.run(40)
     job.hangs()
     job.load[9] = 0.0
-    found = [item for item in job.run(4) if item.subject is Subject.DEVICE]
+    # All others wait and one does nothing: two ticks of that are enough.
+    assert job.run(1) == []
+    found = [item for item in job.run(1) if item.subject is Subject.DEVICE]
     assert (only(found).cause, only(found).rows.tolist()) == ("hang_culprit", [9])
 
 
@@ -145,8 +180,19 @@ def test_a_device_that_is_lost_is_to_blame() -> None:
     job.run(40)
     job.hangs()
     job.ticks.device_state = {9: DeviceState.LOST}
-    found = [item for item in job.run(4) if item.subject is Subject.DEVICE]
+    assert job.run(1) == []
+    found = [item for item in job.run(1) if item.subject is Subject.DEVICE]
     assert only(found).rows.tolist() == [9]
+
+
+@pytest.mark.parametrize("saves", [_saves, _writes, _sends])
+def test_a_rank_that_saves_alone_is_no_culprit(saves: Callable[[Job], None]) -> None:
+    job = Job()
+    job.run(40)
+    job.hangs()
+    job.load[9] = 0.0
+    saves(job)
+    assert job.run(8) == []
 
 
 def test_the_node_whose_traffic_stopped_first_is_suspected() -> None:

@@ -22,16 +22,25 @@ _MOST = 0.8
 _LITTLE_POWER = 0.6
 _NO_TRAFFIC = 0.02
 _TICKS = 4
-# A job that stands still and misses a node waits for it: two ticks, as all of structure (4.2, S).
-_TICKS_SILENT = 2
+# Two kinds of evidence for the same need less time. A device that does nothing while all others wait:
+# two ticks, as all of structure (4.2, S). A node that has missed two samples: one, as it has been silent
+# for two already, and traffic is counted over the whole of a tick.
+_TICKS_DIFFERS, _TICKS_SILENT = 2, 1
 # A job of one device has nobody to wait for.
 _FEWEST = 2
 # Ten minutes at 30 s: after a start or a load a job has no past.
 _LEARNED = 20
 # A step of the running median, as share of it: it follows within an hour and ignores a save.
 _FOLLOWS = 0.02
-# Saving and loading: as many requests to storage as mean something (N), and twice what is usual.
-_REQUESTS, _TIMES = 10.0, 2.0
+# Saving and loading: as many requests to storage as mean something (N), a disk that is busy for half of
+# the time, or a link of a gigabit that is full, each twice as much as is usual. One rank that saves
+# suffices: its device rests, and the others wait for it busily.
+_MOVES = {
+    "host_nfs_requests_total": 10.0,
+    "host_disk_io_seconds_total": 0.5,
+    "host_network_bytes_total": 1e8,
+}
+_TIMES = 2.0
 
 
 class _Readings(NamedTuple):
@@ -56,7 +65,7 @@ class Hang(ChannelState):
         self._power = devices.position("power_watts")
         self._links = devices.positions(lambda row: row.series[0] == "interconnect_bytes_total")
         self._fabric = nodes.positions(lambda row: row.series[0] == "host_rdma_bytes_total")
-        self._requests = nodes.position("host_nfs_requests_total")
+        self._moves = {nodes.position(name): least for name, least in _MOVES.items()}
 
     def evidence(self, tick: Tick) -> list[Evidence]:
         """Jobs that have hung for four ticks."""
@@ -74,16 +83,21 @@ class Hang(ChannelState):
         # A cluster may have hundreds of jobs that nobody can wait for.
         for code in np.flatnonzero(np.bincount(job[job >= 0]) >= _FEWEST):
             rows = np.flatnonzero(job == code)
-            hung = self._is_hung(tick, rows, read)
+            silent = suspects.silent_nodes(tick, rows)
+            # What is not read says nothing of the others, of whom there may be few.
+            answering = rows[~np.isin(tick.frame.node_of[rows], silent)]
+            hung = self._is_hung(tick, answering, read)
             ticks = int(max(0, kept.codes["ticks"][rows].max())) + 1 if hung else 0
             kept.codes["ticks"][rows] = min(ticks, _TICKS)
             started = float(np.nanmin(np.append(kept.floats["since"][rows], tick.frame.now)))
             kept.floats["since"][rows] = started if hung else np.nan
-            silent = suspects.silent_nodes(tick.frame, rows)
-            if ticks >= (_TICKS_SILENT if silent.size else _TICKS):
+            if not hung:
+                continue
+            culprits = suspects.Culprits(silent, suspects.differing(tick, answering, read.load))
+            if ticks >= _ticks_needed(culprits):
                 results.append(_of_job(int(code), started, tick.frame.now))
                 stopped = kept.floats["stopped"]
-                results += suspects.evidence(tick, rows, read.load, stopped, started)
+                results += suspects.evidence(tick, rows, culprits, stopped, started)
         return results
 
     def _forget_other_jobs(self, tick: Tick) -> None:
@@ -136,10 +150,18 @@ class Hang(ChannelState):
         return bool(finite.any() and moved[finite].sum() < _NO_TRAFFIC * usual[finite].sum())
 
     def _moves_files(self, tick: Tick, nodes: Indices) -> bool:
-        requests = values_at(tick.nodes.value, self._requests)[nodes]
-        usual = values_at(tick.nodes.usual, self._requests)[nodes]
-        # One rank that saves suffices: the others wait for it.
-        return bool(((requests > _REQUESTS) & (requests > _TIMES * usual)).any())
+        for position, least in self._moves.items():
+            moved = values_at(tick.nodes.value, position)[nodes]
+            usual = values_at(tick.nodes.usual, position)[nodes]
+            if ((moved > least) & (moved > _TIMES * usual)).any():
+                return True
+        return False
+
+
+def _ticks_needed(culprits: suspects.Culprits) -> int:
+    if culprits.silent.size:
+        return _TICKS_SILENT
+    return _TICKS_DIFFERS if culprits.differing.size else _TICKS
 
 
 def _others(tick: Tick, rows: Indices) -> Bools:

@@ -1,11 +1,13 @@
 """Who is to blame for a job that hangs: the device that differs, or whose traffic stopped first."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats, Indices
 from accelwatch.detection.channels.components.building import of_rows
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
-from accelwatch.detection.frame import DeviceState, Frame, NodeState
+from accelwatch.detection.frame import DeviceState, NodeState
 from accelwatch.detection.tick import Tick
 
 # Everybody else is at 0.9 and more: one at less than half of it does not wait, but is dead
@@ -18,40 +20,48 @@ _FEW = 0.25
 _HINT = 6.0
 
 
+# Two samples are missing when the newest is nearly two intervals old: samples are not taken when ticks
+# are, and jitter by a second or so. One alone is missed all the time.
+_MISSED = 1.75
+
+
+class Culprits(NamedTuple):
+    """Who stands out in a job: rows of nodes that do not answer, and of devices that do nothing."""
+
+    silent: Indices
+    differing: Indices
+
+
 def evidence(
-    tick: Tick, rows: Indices, load: Floats, stopped: Floats, started: float
+    tick: Tick, rows: Indices, culprits: Culprits, stopped: Floats, started: float
 ) -> list[Evidence]:
     """Of a job of these devices: nodes that are silent, else devices that differ, else the node that
     stopped first, if one did.
 
-    `load` and `stopped` (Unix seconds; NaN: it did not) are float64[N].
+    `stopped` (Unix seconds; NaN: it did not) is float64[N].
     """
     frame = tick.frame
-    silent = silent_nodes(frame, rows)
-    if silent.size:
+    if culprits.silent.size:
         return of_rows(
             Channel.HANG,
             Weight.DECISIVE,
             Subject.NODE,
             "other",
-            _mask(silent, frame.maintenance.size),
+            _mask(culprits.silent, frame.maintenance.size),
             since=np.full(frame.maintenance.size, started),
             now=frame.now,
             score=12.0,
             advice="reboot",
             cause="node_silent",
         )
-    gone = np.isin(frame.device_state[rows], (DeviceState.LOST, DeviceState.UNREADABLE))
-    differs = rows[gone | (load[rows] < _IDLE)]
-    since = np.full(frame.job.size, started)
-    if 0 < differs.size <= max(1.0, _FEW * rows.size):
+    if culprits.differing.size:
         return of_rows(
             Channel.HANG,
             Weight.DECISIVE,
             Subject.DEVICE,
             "compute",
-            _mask(differs, frame.job.size),
-            since=since,
+            _mask(culprits.differing, frame.job.size),
+            since=np.full(frame.job.size, started),
             now=frame.now,
             score=12.0,
             advice="exclude",
@@ -74,11 +84,25 @@ def evidence(
     )
 
 
-def silent_nodes(frame: Frame, rows: Indices) -> Indices:
+def silent_nodes(tick: Tick, rows: Indices) -> Indices:
     """Nodes of these devices that do not answer; none where they are too many to be one's own matter."""
+    frame = tick.frame
     nodes = np.unique(frame.node_of[rows])
-    silent: Indices = nodes[frame.node_state[nodes] == NodeState.DOWN]
+    # At a hub that looks less often than nodes are read, two ticks.
+    late_s = _MISSED * max(frame.interval_s, tick.step_s)
+    late = np.isfinite(frame.node_sampled) & (frame.now - frame.node_sampled >= late_s)
+    silent: Indices = nodes[(late | (frame.node_state == NodeState.DOWN))[nodes]]
     return silent if silent.size <= max(1.0, _FEW * nodes.size) else silent[:0]
+
+
+def differing(tick: Tick, rows: Indices, load: Floats) -> Indices:
+    """Devices, of these, that do nothing or are not there; none where they are another part of the job.
+
+    `load` is float64[N].
+    """
+    gone = np.isin(tick.frame.device_state[rows], (DeviceState.LOST, DeviceState.UNREADABLE))
+    differs: Indices = rows[gone | (load[rows] < _IDLE)]
+    return differs if differs.size <= max(1.0, _FEW * rows.size) else differs[:0]
 
 
 def _mask(rows: Indices, size: int) -> Bools:
