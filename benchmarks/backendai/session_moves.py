@@ -22,7 +22,7 @@ from functools import partial
 
 from accelwatch.action.contract import ActionContext
 from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
-from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
 from accelwatch.alerting.incidents.journal.writer import JournalWriter
 from accelwatch.base.clock import SystemClock
 from accelwatch.remediation.execution.operations.effect import Site
@@ -146,7 +146,7 @@ def _is_restored(api: Api, agent: str) -> bool:
 
 async def _moves(cluster: Cluster, moves: int, drills: int) -> dict[str, object]:
     api = cluster.api
-    writer = JournalWriter(JournalFile(cluster.folder / FILE))
+    writer = JournalWriter(open_file(cluster.folder / FILE))
     mover = Mover(cluster, writer)
     ours: list[float] = []
     theirs: list[float] = []

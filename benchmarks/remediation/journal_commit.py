@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
 from accelwatch.alerting.incidents.journal.writer import JournalWriter
 
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
@@ -59,7 +59,7 @@ def told(times: list[float]) -> dict[str, float]:
 
 async def measure(folder: Path) -> dict[str, dict[str, float]]:
     """Both in turn, then many at once."""
-    writer = JournalWriter(JournalFile(folder / FILE))
+    writer = JournalWriter(open_file(folder / FILE))
     descriptor = os.open(folder / "bare", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     bares: list[float] = []
     commits: list[float] = []

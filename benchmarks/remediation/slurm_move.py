@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from accelwatch.action.contract import ActionContext
 from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
-from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
 from accelwatch.alerting.incidents.journal.writer import JournalWriter
 from accelwatch.base.clock import SystemClock
 from accelwatch.remediation.execution.operations.effect import Site
@@ -154,7 +154,7 @@ async def measured(
     slurm: WorkingSlurm, folder: Path, moves: int, fences: int
 ) -> tuple[list[float], list[float]]:
     """Seconds of each move, and of each fence."""
-    writer = JournalWriter(JournalFile(folder / FILE))
+    writer = JournalWriter(open_file(folder / FILE))
     site = site_of(slurm, writer)
     moved = [await move(slurm, site, number) for number in range(moves)]
     fenced = [await fence(slurm, writer, folder, number) for number in range(fences)]

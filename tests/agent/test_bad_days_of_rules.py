@@ -13,8 +13,9 @@ import pytest
 from accelwatch.agent.rules.evaluator import NodeEvaluator
 from accelwatch.agent.rules.rule_evaluator import NodeRuleEvaluator
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
-from accelwatch.alerting.incidents.journal.opening import LOCK
+from accelwatch.alerting.incidents.journal.journal import Journal
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
+from accelwatch.alerting.incidents.journal.sqlite.folder import LOCK
 from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.base.clock import ManualClock
 from accelwatch.config.model import RuleSettings
@@ -43,7 +44,7 @@ def damaged(folder: Path) -> None:
 
 
 def newer(folder: Path) -> None:
-    JournalFile(folder / FILE).close()
+    open_file(folder / FILE).close()
     database = sqlite3.connect(folder / FILE)
     database.execute("PRAGMA user_version=99")
     database.close()
@@ -109,7 +110,7 @@ def test_a_disk_that_is_full_for_a_while_costs_no_incident(
         judging = runner(tmp_path, clock, feed)
         await judging.start()
         with monkeypatch.context() as patch:
-            patch.setattr(JournalFile, "_append", full)
+            patch.setattr(Journal, "_append", full)
             await judging.tick()
             assert [one.rule for one in judging.open] == ["gpu.lost"]
             assert any("database or disk is full" in one for one in judging.problems)

@@ -9,8 +9,6 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
-from accelwatch.alerting.incidents.journal.opening import LOCK
 from accelwatch.alerting.incidents.journal.records import (
     GONE,
     Batch,
@@ -22,6 +20,8 @@ from accelwatch.alerting.incidents.journal.records import (
     SilenceRecord,
     StateRecord,
 )
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
+from accelwatch.alerting.incidents.journal.sqlite.folder import LOCK
 from accelwatch.cli.startup.app import build
 from alerting.incidents.incident_rules import START
 from alerting.incidents.test_journal import incident, silence, window
@@ -37,7 +37,7 @@ def run(*words: object) -> tuple[int, str, str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    file = JournalFile(tmp_path / FILE)
+    file = open_file(tmp_path / FILE)
     by_us: list[Record] = [
         RuleSetRecord("0123456789abcdef", ("a.yaml",), 60),
         IncidentRecord(incident()),

@@ -13,8 +13,9 @@ import msgspec
 import pytest
 
 from accelwatch.alerting.evaluation.self_check.own_problems import journal_problem, state_problem
-from accelwatch.alerting.incidents.journal.file import FILE as JOURNAL
-from accelwatch.alerting.incidents.journal.opening import MARKER_FILE, open_journal
+from accelwatch.alerting.incidents.journal.opening import open_journal
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE as JOURNAL
+from accelwatch.alerting.incidents.journal.sqlite.folder import MARKER_FILE
 from accelwatch.archive.blackbox.bounds import Bounds
 from accelwatch.archive.blackbox.freezer import Freezer
 from accelwatch.archive.history.writer import Writer as ArchiveWriter

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.alerting.incidents.journal.file import FILE as JOURNAL
-from accelwatch.alerting.incidents.journal.opening import LOCK as JOURNAL_LOCK
-from accelwatch.alerting.incidents.journal.opening import MARKER_FILE, open_journal
+from accelwatch.alerting.incidents.journal.opening import open_journal
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE as JOURNAL
+from accelwatch.alerting.incidents.journal.sqlite.folder import LOCK as JOURNAL_LOCK
+from accelwatch.alerting.incidents.journal.sqlite.folder import MARKER_FILE
 from accelwatch.archive.blackbox.files import lock as black_box_lock
 from accelwatch.archive.history.writer import Writer as ArchiveWriter
 from accelwatch.base.errors import AccelwatchError

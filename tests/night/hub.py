@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.alerting.incidents.journal import file as journal_file
-from accelwatch.alerting.incidents.journal import opening, patient
-from accelwatch.alerting.incidents.journal.file import JournalFile
+from accelwatch.alerting.incidents.journal import patient
+from accelwatch.alerting.incidents.journal.journal import Journal
 from accelwatch.alerting.incidents.journal.records import Batch
+from accelwatch.alerting.incidents.journal.sqlite import file as journal_file
+from accelwatch.alerting.incidents.journal.sqlite import folder as journal_folder
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.sink import Notice, Outcome, Status
 from accelwatch.base import slices
@@ -47,7 +48,7 @@ RULES = Path(__file__).with_name("rules.yaml")
 class Writer:
     """Writes the journal at once, where the hub has a thread; who is killed writes nothing more."""
 
-    def __init__(self, file: JournalFile) -> None:
+    def __init__(self, file: Journal) -> None:
         self._file = file
         self.killed = False
 
@@ -165,7 +166,7 @@ def surroundings(
         patch.setattr(plugins, "load", loaded)
         patch.setattr(patient, "JournalWriter", Writer)
         # A hub that is killed lets go of the folder's lock only when its process ends.
-        patch.setattr(opening, "lock_file", lambda _: os.open(os.devnull, os.O_RDONLY))
+        patch.setattr(journal_folder, "lock_file", lambda _: os.open(os.devnull, os.O_RDONLY))
         patch.setattr(journal_file, "open_database", _without_sync)
         patch.setattr(StopFile, "start", StopFile.check)
         patch.setattr(remedies_runner, "step", step)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from accelwatch.action.observed import HoldState, JobState
 from accelwatch.alerting.incidents.journal.audit import Audit, audit_journal
-from accelwatch.alerting.incidents.journal.file import FILE
+from accelwatch.alerting.incidents.journal.opening import read_journal
 from accelwatch.remediation.settings import ActionSettings, Budget, RemedySettings, SpareSettings
 from night import morning
 from night.admin import Admin
@@ -81,7 +81,7 @@ class Night:
                 self.loop.run_until_complete(self._play())
             finally:
                 self.loop.close()
-        self.audit = audit_journal(self.folder / FILE, self.clock.wall())
+        self.audit = audit_journal(read_journal(self.folder), self.clock.wall())
         return self
 
     async def _play(self) -> None:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
 from accelwatch.alerting.incidents.journal.writer import JournalWriter
 from accelwatch.remediation.execution.operations.ledger import Ledger
 from remediation.bench import Bench
@@ -30,7 +30,7 @@ def main(folder: Path, kind: IntentKind, point: Point) -> None:
     bench.action.apply = remembered  # type: ignore[method-assign]
 
     async def play() -> None:
-        writer = JournalWriter(JournalFile(folder / FILE))
+        writer = JournalWriter(open_file(folder / FILE))
 
         async def commit(batch):  # type: ignore[no-untyped-def]
             bench.journal.before(batch)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable
 
-from accelwatch.alerting.incidents.journal.file import JournalClaimedError, JournalError
+from accelwatch.alerting.incidents.journal.errors import JournalClaimedError, JournalError
 from accelwatch.alerting.incidents.journal.records import GONE, Batch, Record, StateRecord
 
 

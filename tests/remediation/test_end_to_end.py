@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from accelwatch.alerting.incidents.journal.audit import audit_journal
-from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
+from accelwatch.alerting.incidents.journal.opening import read_journal
 from accelwatch.alerting.incidents.journal.records import Batch
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
 from accelwatch.remediation.execution.journaling import restored
 from accelwatch.remediation.policy.state.changes import Command, Verb
 from accelwatch.remediation.policy.state.world import World
@@ -71,11 +72,11 @@ def test_the_journal_of_the_whole_way_is_well_and_can_be_made_again(
     watch: FleetWatch, tmp_path: Path
 ) -> None:
     watch.run(FAULT_S + 30.0)
-    file = JournalFile(tmp_path / FILE)
+    file = open_file(tmp_path / FILE)
     file.write([Batch(time=START, records=watch.bench.journal.written)])
     states = file.load(START).states
     assert restored(states) == restored(watch.bench.journal.states())
-    assert audit_journal(tmp_path / FILE, START).is_well
+    assert audit_journal(read_journal(tmp_path), START).is_well
     file.rebuild()
     assert file.load(START).states == states
     file.close()

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind, JobKey
-from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.journal.records import MOST_BODY, Batch, StateRecord
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
 from accelwatch.remediation.execution.journaling import PIECE_KIND, journal_records, restored
 from accelwatch.remediation.policy.context import records
 from accelwatch.remediation.policy.context.tables import replay
@@ -38,7 +38,7 @@ def remedy(text: str = "") -> Remedy:
 
 def through(folder: Path, *records: records.StateRecord) -> tuple[RemedyState, list[StateRecord]]:
     """The state after a journal on a disk, and its states."""
-    file = JournalFile(folder / FILE)
+    file = open_file(folder / FILE)
     states = [*itertools.chain.from_iterable(map(journal_records, records))]
     file.write([Batch(time=START, records=[*states])])
     known = file.load(START).states

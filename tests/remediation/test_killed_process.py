@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.journal.records import Batch
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
 from accelwatch.remediation.execution.operations.operation import operation_of
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from remediation import killed_engine
@@ -52,7 +52,7 @@ def test_a_killed_process_is_followed_by_one_that_goes_on(
     bench: Bench, tmp_path: Path, kind: IntentKind, point: Point, endings: list[PursuitResult]
 ) -> None:
     effects = killed(tmp_path, kind, point)
-    file = JournalFile(tmp_path / FILE)
+    file = open_file(tmp_path / FILE)
     wanted = PLAYS[kind](bench)
     bench.journal.take_up(file.load(wanted.deadline).states)
     bench.restart()

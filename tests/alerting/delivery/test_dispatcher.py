@@ -16,7 +16,8 @@ from accelwatch.alerting.delivery.dispatcher import Dispatcher
 from accelwatch.alerting.delivery.messages.message import Key
 from accelwatch.alerting.delivery.outbox import JournalOutbox, MemoryOutbox, Outbox
 from accelwatch.alerting.delivery.sinks import sinks_of
-from accelwatch.alerting.incidents.journal.file import JournalError, JournalFile
+from accelwatch.alerting.incidents.journal.errors import JournalError
+from accelwatch.alerting.incidents.journal.sqlite.file import open_file
 from accelwatch.alerting.incidents.journal.writer import JournalWriter
 from accelwatch.alerting.incidents.model.incident import Facts, Incident
 from accelwatch.alerting.sink import ApprovalRequest, Notice, Outcome, Sink, Status
@@ -245,7 +246,7 @@ def test_a_restart_sends_what_had_not_arrived(tmp_path: Path) -> None:
         async with receiver(code(500), code(200)) as there:
             alerts = settings(("a", there))
             for number in (1, 2):
-                file = JournalFile(tmp_path / "journal.sqlite")
+                file = open_file(tmp_path / "journal.sqlite")
                 rows = file.load(0.0).outbox
                 writer = JournalWriter(file)
                 outbox = JournalOutbox(writer, SystemClock(), rows)

@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from accelwatch.alerting.incidents.incident_store import IncidentStore, Line
-from accelwatch.alerting.incidents.journal.file import FILE, JournalError, JournalFile
+from accelwatch.alerting.incidents.journal.errors import JournalError
+from accelwatch.alerting.incidents.journal.journal import Journal
 from accelwatch.alerting.incidents.journal.patient import PatientJournal
 from accelwatch.alerting.incidents.journal.records import (
     MOST_BODY,
@@ -18,6 +19,7 @@ from accelwatch.alerting.incidents.journal.records import (
     SilenceRecord,
     StateRecord,
 )
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
 from accelwatch.alerting.incidents.model.incident import MOST_NOTES, Facts, Incident, TimelineKind
 from accelwatch.alerting.incidents.model.silence import Maintenance, Silence, matchers
 from accelwatch.alerting.rules.rule import RuleSet
@@ -134,7 +136,7 @@ def test_silences_go_on_after_a_restart_with_who_set_and_ended_them(tmp_path: Pa
         over = await Site().begin(tmp_path, ENDS)
         assert over.incident_store.muting.silences == []
         await over.incident_store.stop()
-        journal = JournalFile(tmp_path / FILE, read_only=True)
+        journal = open_file(tmp_path / FILE, read_only=True)
         journal.verify()
         actors = [entry.actor for entry in journal.entries() if entry.actor != "engine"]
         assert actors == ["ana (unverified)", "ana (unverified)", "ben"]
@@ -156,7 +158,7 @@ def test_a_person_closes_an_incident_and_the_journal_says_who(tmp_path: Path) ->
         with pytest.raises(UnmetError, match="no incident 'i1' is open"):
             await site.incident_store.close("i1", "ana", "replaced")
         await site.incident_store.stop()
-        journal = JournalFile(tmp_path / FILE, read_only=True)
+        journal = open_file(tmp_path / FILE, read_only=True)
         assert [entry.actor for entry in journal.entries()] == ["engine", "engine", "ana"]
         journal.close()
 
@@ -184,7 +186,7 @@ def test_lines_for_many_incidents_are_written_together_and_each_by_its_actor(
         kinds = {one.id: one.timeline[-1].kind for one in site.incident_store.open}
         assert kinds == {"i1": TimelineKind.CALL, "i2": TimelineKind.NOTE}
         await site.incident_store.stop()
-        journal = JournalFile(tmp_path / FILE, read_only=True)
+        journal = open_file(tmp_path / FILE, read_only=True)
         assert [entry.actor for entry in journal.entries()][-2:] == ["engine", "ana"]
         journal.close()
 
@@ -325,14 +327,14 @@ class FullDisk:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.is_full = False
-        written = JournalFile.write
+        written = Journal.write
 
-        def write(file: JournalFile, batches: list[Batch]) -> None:
+        def write(file: Journal, batches: list[Batch]) -> None:
             if self.is_full:
                 raise JournalError("the disk is full")
             written(file, batches)
 
-        monkeypatch.setattr(JournalFile, "write", write)
+        monkeypatch.setattr(Journal, "write", write)
 
 
 def _after_a_restart(folder: Path, now: float) -> IncidentStore:
@@ -370,7 +372,7 @@ def test_a_silence_that_could_not_be_written_is_written_later(
         await site.incident_store.stop()
 
     asyncio.run(story())
-    file = JournalFile(tmp_path / FILE, read_only=True)
+    file = open_file(tmp_path / FILE, read_only=True)
     written = [
         (entry.record.silence.id, entry.actor)
         for entry in file.entries()

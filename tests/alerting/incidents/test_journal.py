@@ -13,16 +13,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.alerting.incidents.journal.file import (
-    FILE,
-    KEPT_S,
-    RECENT_S,
+from accelwatch.alerting.incidents.journal.errors import (
     JournalClaimedError,
     JournalDamagedError,
     JournalError,
-    JournalFile,
 )
-from accelwatch.alerting.incidents.journal.opening import MARKER_FILE, open_journal
+from accelwatch.alerting.incidents.journal.journal import KEPT_S, RECENT_S, Journal
+from accelwatch.alerting.incidents.journal.opening import open_journal
 from accelwatch.alerting.incidents.journal.records import (
     GONE,
     Batch,
@@ -34,6 +31,8 @@ from accelwatch.alerting.incidents.journal.records import (
     SilenceRecord,
     StateRecord,
 )
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE, SQLiteFile, open_file
+from accelwatch.alerting.incidents.journal.sqlite.folder import MARKER_FILE
 from accelwatch.alerting.incidents.journal.writer import JournalWriter
 from accelwatch.alerting.incidents.model.incident import (
     Facts,
@@ -93,27 +92,27 @@ def hold(
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Iterator[JournalFile]:
-    file = JournalFile(tmp_path / FILE)
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    file = open_file(tmp_path / FILE)
     yield file
     file.close()
 
 
-def write(file: JournalFile, *records: Record, at: float = START, actor: str = "engine") -> None:
+def write(file: Journal, *records: Record, at: float = START, actor: str = "engine") -> None:
     file.write([Batch(time=at, records=list(records), actor=actor)])
 
 
-def test_a_new_journal_knows_nothing(journal: JournalFile) -> None:
+def test_a_new_journal_knows_nothing(journal: Journal) -> None:
     loaded = journal.load(START)
     assert (loaded.incidents, loaded.silences, loaded.windows, loaded.number) == ([], [], [], 0)
     assert journal.verify() == 0
 
 
-def test_what_is_open_is_known_again(tmp_path: Path, journal: JournalFile) -> None:
+def test_what_is_open_is_known_again(tmp_path: Path, journal: Journal) -> None:
     records = (SilenceRecord(silence(START + 60)), MaintenanceRecord(window(START + 60)))
     write(journal, IncidentRecord(incident()), *records)
     journal.close()
-    again = JournalFile(tmp_path / FILE)
+    again = open_file(tmp_path / FILE)
     loaded = again.load(START)
     assert loaded.incidents == [incident()]
     assert loaded.silences == [silence(START + 60)]
@@ -123,7 +122,7 @@ def test_what_is_open_is_known_again(tmp_path: Path, journal: JournalFile) -> No
 
 
 def test_what_was_written_under_a_vendors_old_name_is_about_the_device_of_today(
-    journal: JournalFile,
+    journal: Journal,
 ) -> None:
     entity = msgspec.structs.replace(device(), device="huawei:14036E64")
     facts = Facts(vendor="huawei", device_name="npu0")
@@ -145,7 +144,7 @@ def test_what_was_written_under_a_vendors_old_name_is_about_the_device_of_today(
     assert journal.verify() == 2
 
 
-def test_what_is_over_is_not_loaded_but_kept(journal: JournalFile) -> None:
+def test_what_is_over_is_not_loaded_but_kept(journal: Journal) -> None:
     write(journal, SilenceRecord(silence(START)), MaintenanceRecord(window(START)))
     write(journal, IncidentRecord(incident(1, START - RECENT_S - 1, closed=True)))
     write(journal, IncidentRecord(incident(2, START - RECENT_S + 1, closed=True)))
@@ -157,7 +156,7 @@ def test_what_is_over_is_not_loaded_but_kept(journal: JournalFile) -> None:
     assert journal.incident("i4") is None
 
 
-def test_the_last_word_on_an_incident_counts(journal: JournalFile) -> None:
+def test_the_last_word_on_an_incident_counts(journal: Journal) -> None:
     write(journal, IncidentRecord(incident()))
     write(journal, IncidentRecord(incident(at=START + 5, closed=True)))
     known = journal.incident("i1")
@@ -166,20 +165,20 @@ def test_the_last_word_on_an_incident_counts(journal: JournalFile) -> None:
     assert journal.verify() == 2
 
 
-def test_incidents_are_paged_from_the_latest(journal: JournalFile) -> None:
+def test_incidents_are_paged_from_the_latest(journal: Journal) -> None:
     for number in range(1, 6):
         write(journal, IncidentRecord(incident(number, START + number)))
     assert [one.id for one in journal.incidents(before=START + 99, most=2)] == ["i5", "i4"]
     assert [one.id for one in journal.incidents(before=START + 3, most=9)] == ["i2", "i1"]
 
 
-def test_fingerprints_are_remembered_until_they_are_over(journal: JournalFile) -> None:
+def test_fingerprints_are_remembered_until_they_are_over(journal: Journal) -> None:
     journal.write([Batch(time=START, fingerprints={"a": START + 10, "b": START + 30})])
     journal.prune(START + 20)
     assert journal.load(START + 20).fingerprints == {"b": START + 30}
 
 
-def test_entries_tell_who_did_what(journal: JournalFile) -> None:
+def test_entries_tell_who_did_what(journal: Journal) -> None:
     write(journal, NoteRecord("i1", "looked at it"), actor="operator")
     write(journal, RuleSetRecord("digest", ("a.yaml",), 3), at=START + 1)
     first, second = journal.entries()
@@ -198,7 +197,7 @@ def test_entries_tell_who_did_what(journal: JournalFile) -> None:
     ],
 )
 def test_a_line_that_was_changed_or_removed_is_found(
-    tmp_path: Path, journal: JournalFile, change: str
+    tmp_path: Path, journal: Journal, change: str
 ) -> None:
     for at in range(4):
         write(journal, NoteRecord("i1", f"looked {at}"), at=START + at)
@@ -210,7 +209,7 @@ def test_a_line_that_was_changed_or_removed_is_found(
         journal.verify()
 
 
-def test_the_state_can_be_made_again_from_the_entries(tmp_path: Path, journal: JournalFile) -> None:
+def test_the_state_can_be_made_again_from_the_entries(tmp_path: Path, journal: Journal) -> None:
     write(journal, IncidentRecord(incident()), SilenceRecord(silence(START + 60)))
     write(journal, IncidentRecord(incident(2)), MaintenanceRecord(window(START + 60)))
     write(journal, IncidentRecord(incident(at=START + 5, closed=True)))
@@ -224,7 +223,7 @@ def test_the_state_can_be_made_again_from_the_entries(tmp_path: Path, journal: J
     assert journal.load(START) == before
 
 
-def test_what_is_older_than_it_is_kept_goes_and_the_chain_holds(journal: JournalFile) -> None:
+def test_what_is_older_than_it_is_kept_goes_and_the_chain_holds(journal: Journal) -> None:
     later = START + KEPT_S + 100
     write(journal, IncidentRecord(incident(1, START, closed=True)))
     write(journal, IncidentRecord(incident(2, START)))
@@ -238,7 +237,7 @@ def test_what_is_older_than_it_is_kept_goes_and_the_chain_holds(journal: Journal
 
 
 def test_what_stands_for_longer_than_entries_are_kept_can_still_be_made_again(
-    journal: JournalFile,
+    journal: Journal,
 ) -> None:
     later = START + KEPT_S + 100
     write(journal, IncidentRecord(incident(1)), SilenceRecord(silence(later + 60)))
@@ -252,14 +251,14 @@ def test_what_stands_for_longer_than_entries_are_kept_can_still_be_made_again(
     assert journal.verify() == 4
 
 
-def test_a_batch_is_written_whole_or_not_at_all(journal: JournalFile) -> None:
+def test_a_batch_is_written_whole_or_not_at_all(journal: Journal) -> None:
     unwritable = Batch(time=START, records=[NoteRecord("i1", "a")], fingerprints={"a": object()})  # type: ignore[dict-item]
     with pytest.raises(JournalError):
         journal.write([Batch(time=START, records=[NoteRecord("i1", "first")]), unwritable])
     assert list(journal.entries()) == []
 
 
-def test_nobody_else_may_read_it(tmp_path: Path, journal: JournalFile) -> None:
+def test_nobody_else_may_read_it(tmp_path: Path, journal: Journal) -> None:
     write(journal, NoteRecord("i1", "a"))
     assert {path.stat().st_mode & 0o777 for path in tmp_path.glob(f"{FILE}*")} == {0o600}
 
@@ -305,7 +304,7 @@ def test_a_journal_of_another_version_is_left_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_journal_with_an_unreadable_row_is_left_as_it_is(tmp_path: Path) -> None:
-    file = JournalFile(tmp_path / FILE)
+    file = open_file(tmp_path / FILE)
     write(file, IncidentRecord(incident()))
     file.close()
     with sqlite3.connect(tmp_path / FILE) as database:
@@ -361,7 +360,7 @@ def test_a_folder_that_somebody_else_holds_is_left_alone(tmp_path: Path) -> None
 
 
 def test_a_locked_file_does_not_stop_anybody(tmp_path: Path) -> None:
-    JournalFile(tmp_path / FILE).close()
+    open_file(tmp_path / FILE).close()
     holder = sqlite3.connect(tmp_path / FILE, isolation_level=None)
     holder.execute("PRAGMA locking_mode=EXCLUSIVE")
     holder.execute("BEGIN EXCLUSIVE")
@@ -380,12 +379,12 @@ def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
     script = f"""
         import asyncio, os, signal
         from pathlib import Path
-        from accelwatch.alerting.incidents.journal.file import JournalFile
+        from accelwatch.alerting.incidents.journal.sqlite.file import open_file
         from accelwatch.alerting.incidents.journal.records import Batch, NoteRecord
         from accelwatch.alerting.incidents.journal.writer import JournalWriter
 
         async def main():
-            writer = JournalWriter(JournalFile(Path({str(tmp_path / FILE)!r})))
+            writer = JournalWriter(open_file(Path({str(tmp_path / FILE)!r})))
             for at in range(20):
                 await writer.commit(Batch(time=float(at), records=[NoteRecord("i1", str(at))]))
             os.kill(os.getpid(), signal.SIGKILL)
@@ -394,14 +393,14 @@ def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
     """
     ended = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=False)
     assert ended.returncode == -9
-    file = JournalFile(tmp_path / FILE)
+    file = open_file(tmp_path / FILE)
     assert file.verify() == 20
     file.close()
 
 
 def test_many_that_wait_are_written_in_their_order(tmp_path: Path) -> None:
     async def play() -> None:
-        writer = JournalWriter(JournalFile(tmp_path / FILE))
+        writer = JournalWriter(open_file(tmp_path / FILE))
         batches = [Batch(time=START, records=[NoteRecord("i1", str(at))]) for at in range(600)]
         await asyncio.gather(*(writer.commit(batch) for batch in batches))
         await writer.close()
@@ -410,7 +409,7 @@ def test_many_that_wait_are_written_in_their_order(tmp_path: Path) -> None:
         await writer.close()
 
     asyncio.run(play())
-    file = JournalFile(tmp_path / FILE, read_only=True)
+    file = open_file(tmp_path / FILE, read_only=True)
     texts = [entry.record.text for entry in file.entries() if isinstance(entry.record, NoteRecord)]
     assert texts == [str(at) for at in range(600)]
     file.close()
@@ -418,28 +417,29 @@ def test_many_that_wait_are_written_in_their_order(tmp_path: Path) -> None:
 
 def test_a_disk_that_was_full_is_tried_again(tmp_path: Path) -> None:
     async def play() -> None:
-        file = JournalFile(tmp_path / FILE)
+        database_file = SQLiteFile(tmp_path / FILE)
+        file = Journal(database_file)
         with sqlite3.connect(tmp_path / FILE) as database:
             pages = database.execute("PRAGMA page_count").fetchone()[0]
         database.close()
-        file._database.execute(f"PRAGMA max_page_count={pages}")
+        database_file.connection.execute(f"PRAGMA max_page_count={pages}")
         writer = JournalWriter(file)
         large = Batch(time=START, records=[NoteRecord("i1", "x" * 100_000)])
         with pytest.raises(JournalError, match="full"):
             await writer.commit(large)
-        file._database.execute("PRAGMA max_page_count=100000")
+        database_file.connection.execute("PRAGMA max_page_count=100000")
         await writer.commit(large)
         await writer.close()
 
     asyncio.run(play())
-    file = JournalFile(tmp_path / FILE)
+    file = open_file(tmp_path / FILE)
     assert file.verify() == 1
     file.close()
 
 
 def test_a_batch_that_is_refused_takes_no_other_with_it(tmp_path: Path) -> None:
     async def play() -> list[BaseException | None]:
-        writer = JournalWriter(JournalFile(tmp_path / FILE))
+        writer = JournalWriter(open_file(tmp_path / FILE))
         records = [hold(f"i{at}", claim=f"node:n{at // 2}") for at in range(6)]
         batches = [Batch(time=START, records=[record]) for record in records]
         said = await asyncio.gather(*map(writer.commit, batches), return_exceptions=True)
@@ -448,14 +448,14 @@ def test_a_batch_that_is_refused_takes_no_other_with_it(tmp_path: Path) -> None:
 
     said = asyncio.run(play())
     assert [type(one) for one in said] == [type(None), JournalClaimedError] * 3
-    file = JournalFile(tmp_path / FILE, read_only=True)
+    file = open_file(tmp_path / FILE, read_only=True)
     assert [one.key for one in file.load(START).states] == ["i0", "i2", "i4"]
     file.close()
 
 
 def test_who_no_longer_waits_takes_nothing_back(tmp_path: Path) -> None:
     async def play() -> None:
-        writer = JournalWriter(JournalFile(tmp_path / FILE))
+        writer = JournalWriter(open_file(tmp_path / FILE))
         batch = Batch(time=START, records=[NoteRecord("i1", "a")])
         waiting = asyncio.ensure_future(writer.commit(batch))
         await asyncio.sleep(0)
@@ -464,7 +464,7 @@ def test_who_no_longer_waits_takes_nothing_back(tmp_path: Path) -> None:
         await writer.close()
 
     asyncio.run(play())
-    file = JournalFile(tmp_path / FILE)
+    file = open_file(tmp_path / FILE)
     assert file.verify() == 1
     file.close()
 

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from accelwatch.alerting.incidents.incident_store import IncidentStore
-from accelwatch.alerting.incidents.journal import checking, patient
-from accelwatch.alerting.incidents.journal.file import FILE, JournalError, JournalFile
+from accelwatch.alerting.incidents.journal import patient
+from accelwatch.alerting.incidents.journal.errors import JournalError
+from accelwatch.alerting.incidents.journal.journal import Journal
 from accelwatch.alerting.incidents.journal.records import Batch, NoteRecord
-from accelwatch.alerting.incidents.journal.schema import VERSION
+from accelwatch.alerting.incidents.journal.sqlite import checking
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE, SQLiteFile, open_file
+from accelwatch.alerting.incidents.journal.sqlite.schema import VERSION
 from accelwatch.alerting.incidents.model.incident import Facts
 from accelwatch.alerting.rules.rule import RuleSet
 from alerting.incidents.incident_rules import START
@@ -25,7 +28,7 @@ def _delete(path: Path) -> None:
 
 def _replace(path: Path) -> None:
     path.rename(path.with_name("moved"))
-    JournalFile(path).close()
+    open_file(path).close()
 
 
 def _damage(path: Path) -> None:
@@ -69,7 +72,7 @@ def test_a_check_finds_it_though_nothing_is_to_be_written(tmp_path: Path, how: s
 @pytest.mark.parametrize("how", ["gone", "another", "newer"])
 def test_nothing_is_written_to_what_is_not_the_journal_any_more(tmp_path: Path, how: str) -> None:
     breaks, text = BREAKS[how]
-    file = JournalFile(tmp_path / FILE)
+    file = open_file(tmp_path / FILE)
     breaks(tmp_path / FILE)
     with pytest.raises(JournalError, match=text):
         file.write([Batch(time=START, records=[NoteRecord("a", "b")])])
@@ -98,16 +101,16 @@ def test_a_disk_that_hangs_is_asked_once_until_it_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = threading.Event()
-    asked: list[Path] = []
+    asked: list[str] = []
 
-    def hangs(file: JournalFile) -> None:
-        asked.append(file.path)
+    def hangs(file: Journal) -> None:
+        asked.append(file.name)
         disk.wait()
 
     async def story() -> None:
         incident_store = IncidentStore({}, lambda _: Facts())
         await incident_store.start(tmp_path, RuleSet(rules={}), START)
-        monkeypatch.setattr(JournalFile, "check", hangs)
+        monkeypatch.setattr(Journal, "check", hangs)
         monkeypatch.setattr(patient, "COMMIT_WAIT_S", 0.01)
         for _ in range(3):
             await incident_store.check_journal(START)
@@ -124,7 +127,7 @@ def test_a_disk_that_hangs_is_asked_once_until_it_answers(
 
 def test_what_does_not_fit_is_refused_whole_and_fits_later(tmp_path: Path) -> None:
     database = sqlite3.connect(tmp_path / FILE, isolation_level=None)
-    file = JournalFile.over(tmp_path / FILE, database)
+    file = Journal(SQLiteFile.over(str(tmp_path / FILE), database))
     (pages,) = database.execute("PRAGMA page_count").fetchone()
     database.execute(f"PRAGMA max_page_count={pages}")
     large = Batch(time=START, records=[NoteRecord("a", "b" * 100_000)])
@@ -141,9 +144,9 @@ def test_the_trial_that_ends_a_problem_writes_for_real(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What cannot be written is no journal, whatever can be read of it."""
-    write = JournalFile.write
+    write = Journal.write
 
-    def refuses(file: JournalFile, batches: list[Batch]) -> None:
+    def refuses(file: Journal, batches: list[Batch]) -> None:
         if any(batch.records or batch.fingerprints for batch in batches):
             raise JournalError("attempt to write a readonly database")
         write(file, batches)
@@ -152,7 +155,7 @@ def test_the_trial_that_ends_a_problem_writes_for_real(
         incident_store = IncidentStore({}, lambda _: Facts())
         await incident_store.start(tmp_path, RuleSet(rules={}), START)
         with monkeypatch.context() as read_only:
-            read_only.setattr(JournalFile, "write", refuses)
+            read_only.setattr(Journal, "write", refuses)
             await incident_store.remember({"f": START + 60}, START)
             await incident_store.check_journal(START)
             (problem,) = incident_store.problems

@@ -7,14 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.alerting.incidents.journal.file import (
-    FILE,
+from accelwatch.alerting.incidents.journal.errors import (
     JournalClaimedError,
     JournalDamagedError,
     JournalError,
-    JournalFile,
     JournalRefusedError,
 )
+from accelwatch.alerting.incidents.journal.journal import Journal
 from accelwatch.alerting.incidents.journal.records import (
     GONE,
     MOST_BODY,
@@ -22,7 +21,8 @@ from accelwatch.alerting.incidents.journal.records import (
     NoteRecord,
     StateRecord,
 )
-from accelwatch.alerting.incidents.journal.schema import VERSION
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
+from accelwatch.alerting.incidents.journal.sqlite.schema import VERSION
 from alerting.incidents.incident_rules import START
 
 OLD = Path(__file__).parent / "journal_version_1.sql"
@@ -36,36 +36,36 @@ def state(
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Iterator[JournalFile]:
-    file = JournalFile(tmp_path / FILE)
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    file = open_file(tmp_path / FILE)
     yield file
     file.close()
 
 
-def write(file: JournalFile, *records: StateRecord, address: str = "") -> None:
+def write(file: Journal, *records: StateRecord, address: str = "") -> None:
     file.write([Batch(time=START, records=list(records), actor="anna", address=address)])
 
 
-def test_the_last_word_on_a_state_counts(journal: JournalFile) -> None:
+def test_the_last_word_on_a_state_counts(journal: Journal) -> None:
     write(journal, state("o1", "first"), state("o2", "other"))
     write(journal, state("o1", "second"))
     assert journal.load(START).states == [state("o1", "second"), state("o2", "other")]
 
 
-def test_what_is_gone_stands_no_more(journal: JournalFile) -> None:
+def test_what_is_gone_stands_no_more(journal: Journal) -> None:
     write(journal, state("o1"))
     write(journal, state("o1", None))
     assert journal.load(START).states == []
 
 
-def test_what_is_over_is_not_loaded_and_goes(journal: JournalFile) -> None:
+def test_what_is_over_is_not_loaded_and_goes(journal: Journal) -> None:
     write(journal, state("o1", until=START + 10), state("o2", until=START + 30))
     assert [one.key for one in journal.load(START + 20).states] == ["o2"]
     journal.prune(START + 20)
     assert [one.key for one in journal.load(START).states] == ["o2"]
 
 
-def test_only_one_at_a_time_claims_the_same(journal: JournalFile) -> None:
+def test_only_one_at_a_time_claims_the_same(journal: Journal) -> None:
     write(journal, state("o1", claim="node:n1"), state("o2", claim="node:n2"))
     with pytest.raises(JournalClaimedError, match="holds 'node:n1' already"):
         write(journal, state("o4"), state("o3", claim="node:n1"))
@@ -75,13 +75,13 @@ def test_only_one_at_a_time_claims_the_same(journal: JournalFile) -> None:
     assert journal.load(START).states[2].claim == "node:n1"
 
 
-def test_a_body_has_a_bound(journal: JournalFile) -> None:
+def test_a_body_has_a_bound(journal: Journal) -> None:
     write(journal, state("o1", "x" * (MOST_BODY - 2)))
     with pytest.raises(JournalRefusedError, match="operation o2 is larger than 65536 bytes"):
         write(journal, state("o2", "x" * (MOST_BODY - 1)))
 
 
-def test_states_are_made_again_from_the_entries(tmp_path: Path, journal: JournalFile) -> None:
+def test_states_are_made_again_from_the_entries(tmp_path: Path, journal: Journal) -> None:
     write(journal, state("o1", claim="node:n1"), state("o2"), state("o3", until=START + 9))
     write(journal, state("o2", None), state("o1", "done"), state("o4", claim="node:n1"))
     before = journal.load(START)
@@ -93,7 +93,7 @@ def test_states_are_made_again_from_the_entries(tmp_path: Path, journal: Journal
     assert journal.load(START) == before
 
 
-def test_an_entry_tells_from_where_somebody_asked(tmp_path: Path, journal: JournalFile) -> None:
+def test_an_entry_tells_from_where_somebody_asked(tmp_path: Path, journal: Journal) -> None:
     write(journal, state("o1"), address="192.0.2.7")
     write(journal, state("o2"))
     assert [one.address for one in journal.entries()] == ["192.0.2.7", ""]
@@ -102,7 +102,7 @@ def test_an_entry_tells_from_where_somebody_asked(tmp_path: Path, journal: Journ
 
 @pytest.mark.parametrize("address", ["192.0.2.8", ""])
 def test_an_address_that_was_changed_is_found(
-    tmp_path: Path, journal: JournalFile, address: str
+    tmp_path: Path, journal: Journal, address: str
 ) -> None:
     write(journal, state("o1"), address="192.0.2.7")
     with sqlite3.connect(tmp_path / FILE) as database:
@@ -130,7 +130,7 @@ def version(path: Path) -> int:
 
 def test_a_file_of_the_first_version_keeps_everything(tmp_path: Path) -> None:
     path = old_file(tmp_path)
-    file = JournalFile(path)
+    file = open_file(path)
     loaded = file.load(START + 10)
     assert [(one.id, one.is_open) for one in loaded.incidents] == [("i2", True), ("i1", False)]
     assert ([one.id for one in loaded.silences], [one.id for one in loaded.windows]) == (
@@ -151,7 +151,7 @@ def test_a_file_of_the_first_version_keeps_everything(tmp_path: Path) -> None:
 
 def test_a_file_of_the_first_version_is_read_as_it_is(tmp_path: Path) -> None:
     path = old_file(tmp_path)
-    file = JournalFile(path, read_only=True)
+    file = open_file(path, read_only=True)
     assert file.verify() == 7
     *_, last = file.entries()
     assert (last.actor, last.address) == ("operator", "")
@@ -167,7 +167,7 @@ def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
         database.execute("CREATE TABLE state (somebody TEXT)")
     database.close()
     with pytest.raises(JournalError, match="state already exists"):
-        JournalFile(path)
+        open_file(path)
     assert version(path) == 1
     with sqlite3.connect(path) as database:
         columns = [row[1] for row in database.execute("PRAGMA table_info(entry)")]
@@ -180,4 +180,4 @@ def test_a_file_of_a_later_version_is_left_as_it_is(tmp_path: Path) -> None:
         database.execute(f"PRAGMA user_version={VERSION + 1}")
     database.close()
     with pytest.raises(JournalError, match=r"written by another version \(3\)"):
-        JournalFile(tmp_path / FILE)
+        open_file(tmp_path / FILE)

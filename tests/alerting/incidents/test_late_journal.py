@@ -9,7 +9,8 @@ import pytest
 
 from accelwatch.alerting.incidents.incident_store import IncidentStore
 from accelwatch.alerting.incidents.journal import patient
-from accelwatch.alerting.incidents.journal.file import JournalError, JournalFile
+from accelwatch.alerting.incidents.journal.errors import JournalError
+from accelwatch.alerting.incidents.journal.journal import Journal
 from accelwatch.alerting.incidents.journal.records import Batch
 from accelwatch.alerting.incidents.model.incident import Facts
 from accelwatch.alerting.rules.rule import RuleSet
@@ -22,15 +23,15 @@ def test_what_is_written_late_is_well_again(
 ) -> None:
     disk = threading.Event()
     disk.set()
-    write = JournalFile.write
+    write = Journal.write
 
-    def slowly(file: JournalFile, batches: list[Batch]) -> None:
+    def slowly(file: Journal, batches: list[Batch]) -> None:
         disk.wait()
         if fails and batches[0].fingerprints:
             raise JournalError("the disk is full")
         write(file, batches)
 
-    monkeypatch.setattr(JournalFile, "write", slowly)
+    monkeypatch.setattr(Journal, "write", slowly)
     monkeypatch.setattr(patient, "COMMIT_WAIT_S", 0.01)
 
     async def story() -> None:
@@ -54,7 +55,7 @@ def test_a_write_that_fails_after_its_caller_was_cancelled_is_no_unhandled_error
     disk = threading.Event()
     unhandled: list[object] = []
 
-    def refuses(_: JournalFile, batches: list[Batch]) -> None:
+    def refuses(_: Journal, batches: list[Batch]) -> None:
         disk.wait()
         raise JournalError("the disk is full")
 
@@ -65,7 +66,7 @@ def test_a_write_that_fails_after_its_caller_was_cancelled_is_no_unhandled_error
         incident_store = IncidentStore({}, lambda _: Facts())
         disk.set()
         await incident_store.start(tmp_path, RuleSet(rules={}), START)
-        monkeypatch.setattr(JournalFile, "write", refuses)
+        monkeypatch.setattr(Journal, "write", refuses)
         disk.clear()
         writing = asyncio.create_task(incident_store.remember({"f": START + 60}, START))
         await asyncio.sleep(0.05)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from accelwatch.alerting.incidents.journal import listing
-from accelwatch.alerting.incidents.journal.file import JournalFile
 from accelwatch.alerting.incidents.journal.records import Batch, NoteRecord, StateRecord
+from accelwatch.alerting.incidents.journal.sqlite.file import open_file
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.fleet.api.incidents.audit_pages import AuditPages
@@ -21,7 +21,7 @@ NOW = 1_795_000_000.0
 def pages(tmp_path: Path) -> AuditPages:
     """A journal of ten entries, one each ten seconds; every other one is about n1."""
     path = tmp_path / "journal.sqlite"
-    file = JournalFile(path)
+    file = open_file(path)
     for number in range(10):
         record = (
             StateRecord("remedy", "n1", node="n1", incident="i1")

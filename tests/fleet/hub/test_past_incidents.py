@@ -3,8 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.journal.records import Batch, IncidentRecord
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
 from accelwatch.config.model import RuleSettings
 from support.fleet.hub_peers import agent, hub
 from support.incidents.incident_samples import incident
@@ -28,7 +28,7 @@ def test_what_was_before_the_start_is_read_from_the_journal(tmp_path: Path) -> N
     state = tmp_path / "state"
     state.mkdir(mode=0o700)
     now = time.time()
-    journal = JournalFile(state / FILE)
+    journal = open_file(state / FILE)
     for days, id_ in ((3.0, "i1"), (40.0, "i2")):
         ended = now - days * DAY_S
         over = incident(id=id_, state="closed", closed=ended, updated=ended)

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.alerting.incidents.journal.file import JournalError
+from accelwatch.alerting.incidents.journal.errors import JournalError
 from accelwatch.alerting.incidents.journal.records import Batch
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.base.clock import ManualClock

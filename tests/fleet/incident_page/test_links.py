@@ -6,8 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.alerting.incidents.journal.file import JournalError, JournalFile
+from accelwatch.alerting.incidents.journal.errors import JournalError
 from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
+from accelwatch.alerting.incidents.journal.sqlite.file import open_file
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import ConfigError
 from accelwatch.fleet.approval.links import Link, LinkStatus, Signer, fingerprint, status_of
@@ -100,7 +101,7 @@ def test_a_form_is_for_one_incident_one_person_and_not_for_ever() -> None:
 
 def test_what_was_used_is_known_after_a_restart_and_never_in_clear(tmp_path: Path) -> None:
     clock, token = ManualClock(wall=NOW), Signer(b"k" * 32).link(LINK)
-    file = JournalFile(tmp_path / "journal.sqlite")
+    file = open_file(tmp_path / "journal.sqlite")
 
     async def commit(batch: Batch) -> None:
         file.write([batch])

@@ -9,13 +9,13 @@ from typing import cast
 import msgspec
 
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.journal.records import (
     Batch,
     IncidentRecord,
     Record,
     SilenceRecord,
 )
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.muting import Muting
 from accelwatch.alerting.incidents.model.silence import Maintenance, Silence, matchers
@@ -63,7 +63,7 @@ class Site:
 
 def written(folder: Path, incidents: Iterable[Incident], *silences: Silence) -> Path:
     path = folder / FILE
-    file = JournalFile(path)
+    file = open_file(path)
     records: list[Record] = [*map(IncidentRecord, incidents), *map(SilenceRecord, silences)]
     file.write([Batch(time=1.0, records=records)])
     file.close()

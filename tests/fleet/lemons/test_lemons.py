@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
 from accelwatch.alerting.incidents.journal.records import (
     Batch,
     IncidentRecord,
     MaintenanceRecord,
     Record,
 )
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.base.clock import SystemClock
@@ -63,7 +63,7 @@ def earlier(number: int, days: float, node: str, **fields: Any) -> Incident:
 def journal(folder: Path, records: Sequence[Record]) -> Path:
     state = folder / "state"
     state.mkdir(mode=0o700)
-    file = JournalFile(state / FILE)
+    file = open_file(state / FILE)
     file.write([Batch(time=time.time(), records=list(records))])
     file.close()
     return state

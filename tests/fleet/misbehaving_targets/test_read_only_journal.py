@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
-from accelwatch.alerting.incidents.journal.opening import LOCK, MARKER_FILE
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
+from accelwatch.alerting.incidents.journal.sqlite.folder import LOCK, MARKER_FILE
 from fleet.misbehaving_targets.processes import hub_process
 from support.servers.receivers import Receiver, receiver
 
@@ -54,7 +54,7 @@ def _state(folder: Path, what: str) -> Path:
     if what == "empty folder":
         state.chmod(0o500)
     else:
-        JournalFile(state / FILE).close()
+        open_file(state / FILE).close()
         (state / LOCK).touch(mode=0o600)
         (state / MARKER_FILE).touch(mode=0o600)
         _protect(state, what)

@@ -13,10 +13,13 @@ import pytest
 
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.evaluation.self_check import checks, own_problems
-from accelwatch.alerting.incidents.journal import checking, opening
-from accelwatch.alerting.incidents.journal.file import FILE, JournalError, JournalFile
+from accelwatch.alerting.incidents.journal.errors import JournalError
+from accelwatch.alerting.incidents.journal.journal import Journal
 from accelwatch.alerting.incidents.journal.records import Batch
-from accelwatch.alerting.incidents.journal.schema import VERSION
+from accelwatch.alerting.incidents.journal.sqlite import checking
+from accelwatch.alerting.incidents.journal.sqlite import folder as journal_folder
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE
+from accelwatch.alerting.incidents.journal.sqlite.schema import VERSION
 from accelwatch.config.alerts import Alerts, QuietHours, Route, SinkSettings
 from accelwatch.fleet.remedies.runner import RemedyRunner
 from fleet.remedies.hub_site import HubSite, until
@@ -37,7 +40,7 @@ def full(_: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 def gone(folder: Path, _: pytest.MonkeyPatch) -> None:
-    (folder / opening.MARKER_FILE).touch()
+    (folder / journal_folder.MARKER_FILE).touch()
     for file in folder.glob(f"{FILE}*"):
         file.unlink()
 
@@ -50,16 +53,16 @@ def newer(folder: Path, _: pytest.MonkeyPatch) -> None:
 
 def read_only(_: Path, patch: pytest.MonkeyPatch) -> None:
     """As a disk that was mounted anew does it: what is open can be read, and refuses what is written."""
-    write = JournalFile.write
+    write = Journal.write
 
-    def refuses(file: JournalFile, batches: list[Batch]) -> None:
+    def refuses(file: Journal, batches: list[Batch]) -> None:
         if any(batch.records or batch.fingerprints or batch.outbox for batch in batches):
             raise JournalError(
                 "the journal cannot be written: attempt to write a readonly database"
             )
         write(file, batches)
 
-    patch.setattr(JournalFile, "write", refuses)
+    patch.setattr(Journal, "write", refuses)
 
 
 def unlockable(_: Path, patch: pytest.MonkeyPatch) -> None:
@@ -68,7 +71,7 @@ def unlockable(_: Path, patch: pytest.MonkeyPatch) -> None:
     def refuses(_: Path) -> int:
         raise PermissionError(13, "Permission denied")
 
-    patch.setattr(opening, "lock_file", refuses)
+    patch.setattr(journal_folder, "lock_file", refuses)
 
 
 BEFORE: dict[str, tuple[Break, str]] = {

@@ -11,7 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.alerting.incidents.journal.file import FILE, JournalError, JournalFile
+from accelwatch.alerting.incidents.journal.errors import JournalError
+from accelwatch.alerting.incidents.journal.journal import Journal
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE
 from accelwatch.fleet.api.incidents.remedy_pages import RemedyPages
 from accelwatch.fleet.remedies.runner import RemedyRunner
 from accelwatch.web.pages.page import Change
@@ -172,7 +174,7 @@ def test_a_journal_that_fails_at_that_very_moment_keeps_nobody_from_it(
             def refuses(*_: object) -> None:
                 raise JournalError("the journal cannot be written: database or disk is full")
 
-            monkeypatch.setattr(JournalFile, "write", refuses)
+            monkeypatch.setattr(Journal, "write", refuses)
             code, told = await asked(site, remedies)
             assert code == 200
             assert "database or disk is full" in told["notes"][0]["text"]

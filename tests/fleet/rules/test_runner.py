@@ -14,7 +14,7 @@ from accelwatch.alerting.evaluation import rule_file_reader
 from accelwatch.alerting.evaluation import runner as runner_module
 from accelwatch.alerting.evaluation.rules_in_force import RulesInForce
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.alerting.incidents.journal.file import FILE, JournalFile
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
 from accelwatch.alerting.incidents.model.incident import Incident, TimelineKind
 from accelwatch.alerting.rules.budget import MOST_OVERRUNS
 from accelwatch.alerting.rules.document import Severity
@@ -182,7 +182,7 @@ def test_what_happened_is_in_the_journal(site: Site) -> None:
         await runner.stop()
 
     play(story)
-    journal = JournalFile(site.folder / FILE, read_only=True)
+    journal = open_file(site.folder / FILE, read_only=True)
     assert [type(entry.record).__name__ for entry in journal.entries()] == [
         "RuleSetRecord",
         "IncidentRecord",

@@ -6,13 +6,13 @@ A journal that cannot be kept costs nobody an incident: they stay in memory, and
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from accelwatch.alerting.incidents.grouping.causes import Causes, Suspects
 from accelwatch.alerting.incidents.incident_manager import Describe, IncidentManager
+from accelwatch.alerting.incidents.journal.location import JournalLocation
 from accelwatch.alerting.incidents.journal.patient import PatientJournal
 from accelwatch.alerting.incidents.journal.records import (
     IncidentRecord,
@@ -91,9 +91,9 @@ class IncidentStore:
         self._changing = asyncio.Lock()
         self._journal = PatientJournal()
 
-    async def start(self, folder: Path | None, rules: RuleSet, now: float) -> Loaded:
-        """Open the journal of a folder; what it knows from before. Raises nothing."""
-        loaded = await self._journal.open(folder, now)
+    async def start(self, location: JournalLocation | None, rules: RuleSet, now: float) -> Loaded:
+        """Open the journal of a location; what it knows from before. Raises nothing."""
+        loaded = await self._journal.open(location, now)
         self._number = loaded.number
         incidents = loaded.incidents
         self._manager = IncidentManager(self._rules, self._describe, self._next_id, incidents)
@@ -334,7 +334,7 @@ class IncidentStore:
     @property
     def has_journal(self) -> bool:
         """Whether a journal is wanted at all."""
-        return self._journal.has_folder
+        return self._journal.is_configured
 
     @property
     def problems(self) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """`accelwatch audit`: who did what and when, from the journal of a hub or agent on this machine."""
 
+import contextlib
 import os
 import time
 from collections.abc import Iterable
@@ -40,16 +41,13 @@ def _list(
     """Show the latest entries, the oldest of them first."""
     from collections import deque
 
-    from accelwatch.alerting.incidents.journal.file import JournalFile
     from accelwatch.alerting.incidents.journal.listing import about
+    from accelwatch.alerting.incidents.journal.opening import read_journal
     from accelwatch.cli.incidents.audit_lines import documents, line
 
-    file = JournalFile(journal_of(folder), read_only=True)
-    try:
-        fitting = (entry for entry in file.entries() if about(entry.record, node, incident))
+    with contextlib.closing(read_journal(journal_of(folder))) as journal:
+        fitting = (entry for entry in journal.entries() if about(entry.record, node, incident))
         entries: Iterable[Entry] = deque(fitting, maxlen=most)
-    finally:
-        file.close()
     write_stdout(documents(entries) if as_json else "".join(map(line, entries)).encode())
     raise click.exceptions.Exit(OK)
 
@@ -60,8 +58,10 @@ def _verify(folder: _Folder, as_json: _Json = False) -> None:
     import msgspec
 
     from accelwatch.alerting.incidents.journal.audit import audit_journal
+    from accelwatch.alerting.incidents.journal.opening import read_journal
 
-    result = audit_journal(journal_of(folder), time.time())
+    with contextlib.closing(read_journal(journal_of(folder))) as journal:
+        result = audit_journal(journal, time.time())
     if as_json:
         write_stdout(msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n")
     elif result.is_well:
@@ -81,8 +81,8 @@ def _rebuild(folder: _Folder, as_json: _Json = False) -> None:
     """Rebuild the tables from the entries; only while no process has the journal open."""
     import msgspec
 
-    from accelwatch.alerting.incidents.journal.file import JournalFile
-    from accelwatch.alerting.incidents.journal.opening import LOCK
+    from accelwatch.alerting.incidents.journal.sqlite.file import open_file
+    from accelwatch.alerting.incidents.journal.sqlite.folder import LOCK
     from accelwatch.base.errors import AccelwatchError
     from accelwatch.files.folder_lock import lock_file
 
@@ -94,7 +94,7 @@ def _rebuild(folder: _Folder, as_json: _Json = False) -> None:
     except OSError as error:
         raise AccelwatchError(f"{path}: it cannot be locked: {error.strerror}") from error
     try:
-        file = JournalFile(path)
+        file = open_file(path)
         try:
             count = file.verify()
             file.rebuild()
@@ -109,7 +109,7 @@ def _rebuild(folder: _Folder, as_json: _Json = False) -> None:
 
 def journal_of(folder: Path) -> Path:
     """The journal in a folder, or the file itself. Raises UsageError when there is none."""
-    from accelwatch.alerting.incidents.journal.file import FILE
+    from accelwatch.alerting.incidents.journal.sqlite.file import FILE
 
     path = folder / FILE if folder.is_dir() else folder
     if not path.is_file():

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 import msgspec
 
-from accelwatch.alerting.incidents.journal.file import JournalError
+from accelwatch.alerting.incidents.journal.errors import JournalError
 from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
 from accelwatch.base.clock import Clock
 from accelwatch.fleet.approval.links import Link

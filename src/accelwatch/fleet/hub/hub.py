@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from accelwatch.alerting.incidents.journal.location import JournalLocation
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.alerting.rules.document import Mode
@@ -336,14 +337,10 @@ class Hub:
         return None if self.rules is None else self.rules.incident_store.muting.windows
 
     @property
-    def journal(self) -> Path | None:
-        """The file that incidents are written to; None where they are not."""
+    def journal(self) -> JournalLocation | None:
+        """Where incidents are written to; None where they are not."""
         keeps = self.rules is not None and self.rules.incident_store.writer is not None
-        if self._state_dir is None or not keeps:
-            return None
-        from accelwatch.alerting.incidents.journal.file import FILE
-
-        return self._state_dir / FILE
+        return self._state_dir if keeps else None
 
     def own(self) -> dict[Series, Number]:
         """How the discoveries, the rules and the remedies do."""

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
-from accelwatch.alerting.incidents.journal.file import JournalError
+from accelwatch.alerting.incidents.journal.errors import JournalError
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import named
 from accelwatch.base import durations

@@ -8,11 +8,11 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from accelwatch.alerting.incidents.journal.location import JournalLocation
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import Maintenance, Silence
 from accelwatch.base.errors import AccelwatchError
@@ -42,9 +42,9 @@ class FaultHistory:
         self,
         fleet: Fleet,
         runner: "Callable[[], RuleRunner | None]",
-        journal: Callable[[], Path | None],
+        journal: Callable[[], JournalLocation | None],
     ) -> None:
-        """`journal` is the file that is written now; None where nothing is kept."""
+        """`journal` is where it is written now; None where nothing is kept."""
         self._fleet = fleet
         self._runner = runner
         self._journal = journal
@@ -101,8 +101,8 @@ class FaultHistory:
                 muting = runner.incident_store.muting
                 incidents = [*runner.closed, *runner.open]
                 mutes: list[Silence | Maintenance] = [*muting.silences, *muting.windows]
-                path = None if self._has_read else self._journal()
-                await asyncio.to_thread(self._count, path, incidents, mutes, wall)
+                location = None if self._has_read else self._journal()
+                await asyncio.to_thread(self._count, location, incidents, mutes, wall)
             else:
                 self.faults = self.lemons = ()
             await self._fleet.lemons.refresh(self.faults, self.lemons, LongWork())
@@ -110,15 +110,15 @@ class FaultHistory:
 
     def _count(
         self,
-        path: Path | None,
+        location: JournalLocation | None,
         incidents: Iterable[Incident],
         mutes: Iterable[Silence | Maintenance],
         wall: float,
     ) -> None:
         """On a thread, under the lock."""
         since = wall - PERIOD_S
-        if path is not None:
-            self._read(path, since)
+        if location is not None:
+            self._read(location, since)
         # What is in memory is newer than what is written. What is not in force any more was ended
         # early, or was withdrawn before it began.
         mutes = tuple(mutes)
@@ -135,11 +135,11 @@ class FaultHistory:
         self.faults = tuple(recent(self._faults.values(), wall))
         self.lemons = lemons_of(self.faults, wall)
 
-    def _read(self, path: Path, since: float) -> None:
-        from accelwatch.alerting.incidents.journal.file import JournalFile
+    def _read(self, location: JournalLocation, since: float) -> None:
+        from accelwatch.alerting.incidents.journal.opening import read_journal
 
         try:
-            with contextlib.closing(JournalFile(path, read_only=True)) as file:
+            with contextlib.closing(read_journal(location)) as file:
                 stored, mutes = file.changed_since(since), file.mutes_since(since)
         except AccelwatchError as error:
             # It is tried again with the next change.

@@ -13,7 +13,7 @@ import msgspec
 
 from accelwatch.action.contract import Action, ReceivesQuarantines
 from accelwatch.action.intent import Intent
-from accelwatch.alerting.incidents.journal.file import JournalError
+from accelwatch.alerting.incidents.journal.errors import JournalError
 from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
 from accelwatch.alerting.incidents.model.incident import ENGINE
 from accelwatch.base.clock import Clock

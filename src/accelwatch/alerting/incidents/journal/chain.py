@@ -1,12 +1,17 @@
 """The chain of the journal's entries: each holds the hash of all that was written before it."""
 
 import hashlib
-import sqlite3
 from collections.abc import Iterator
 from typing import NamedTuple
 
-# SQLite's greatest integer.
+from accelwatch.alerting.incidents.journal.database import Database
+
+# The greatest integer of both databases.
 _END = 2**63 - 1
+# Entries that are read at once.
+_PAGE = 500
+# The version of the tables from which on an entry has an address.
+_HAS_ADDRESS = 2
 
 
 class Line(NamedTuple):
@@ -32,30 +37,35 @@ def chained(last: str, time: float, actor: str, body: bytes, address: str = "") 
 
 
 def lines(
-    database: sqlite3.Connection, after: int = 0, to: int = _END, *, newest_first: bool = False
+    database: Database, after: int = 0, to: int = _END, *, newest_first: bool = False
 ) -> Iterator[Line]:
-    """The entries from after a sequence up to another, in their order. Raises sqlite3.Error."""
+    """The entries from after a sequence up to another, in their order, read page by page.
+
+    Raises what the database raises.
+    """
     order = "DESC" if newest_first else "ASC"
-    columns = {row[1] for row in database.execute("PRAGMA table_info(entry)")}
-    address = "address" if "address" in columns else "''"  # a file of the first version, only read
-    rows = database.execute(
+    # A file of the first version is only read.
+    address = "address" if database.version >= _HAS_ADDRESS else "''"
+    statement = (
         f"SELECT seq, time, actor, {address}, body, hash FROM entry"  # noqa: S608
-        f" WHERE seq > ? AND seq <= ? ORDER BY seq {order}",
-        (after, to),
+        f" WHERE seq > ? AND seq <= ? ORDER BY seq {order} LIMIT {_PAGE}"
     )
-    return map(Line._make, rows)
+    while page := database.execute(statement, (after, to)):
+        yield from map(Line._make, page)
+        last = page[-1][0]
+        after, to = (after, last - 1) if newest_first else (last, to)
 
 
-def anchor(database: sqlite3.Connection) -> str:
+def anchor(database: Database) -> str:
     """What the oldest entry is chained to: nothing, or the last of those that were removed."""
-    row = database.execute("SELECT value FROM meta WHERE key = 'anchor'").fetchone()
-    return "" if row is None else str(row[0])
+    rows = database.execute("SELECT value FROM meta WHERE key = 'anchor'")
+    return str(rows[0][0]) if rows else ""
 
 
-def last_hash(database: sqlite3.Connection) -> str:
+def last_hash(database: Database) -> str:
     """What the next entry is chained to."""
-    row = database.execute("SELECT hash FROM entry ORDER BY seq DESC LIMIT 1").fetchone()
-    return anchor(database) if row is None else str(row[0])
+    rows = database.execute("SELECT hash FROM entry ORDER BY seq DESC LIMIT 1")
+    return str(rows[0][0]) if rows else anchor(database)
 
 
 class Verdict(NamedTuple):
@@ -69,7 +79,7 @@ class Verdict(NamedTuple):
     last: str
 
 
-def follow(database: sqlite3.Connection) -> Verdict:
+def follow(database: Database) -> Verdict:
     """Follow the chain to its end or to the first entry that is not what was written."""
     last, good = anchor(database), 0
     for line in lines(database):

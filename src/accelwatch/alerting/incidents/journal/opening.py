@@ -1,115 +1,20 @@
-"""Opening the journal on a bad day: who asked for it goes on without, and says so.
+"""Opening the journal where the configuration says it is kept."""
 
-The opposite of what an inventory does. A journal that was begun anew by itself would forget what is
-silenced, what was judged already and, later, what is being done: so a file that is damaged, locked, of
-another version, not to be written, or gone is left as it is, and incidents are kept in memory until a
-person has looked. Beside the file stands a mark that there was one.
-"""
-
-import contextlib
-import logging
-import os
-from pathlib import Path
-from typing import NamedTuple
-
-from accelwatch.alerting.incidents.journal.file import (
-    FILE,
-    JournalDamagedError,
-    JournalError,
-    JournalFile,
-)
-from accelwatch.alerting.incidents.journal.records import Loaded
-from accelwatch.files.folder_lock import FLAGS, PRIVATE, lock_file
-from accelwatch.files.sqlite_files import OtherVersionError
-
-logger = logging.getLogger(__name__)
-
-LOCK = "journal.lock"
-MARKER_FILE = "journal.begun"
-# File systems on which SQLite's locks and shared memory cannot be trusted (sqlite.org/useovernet).
-_NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "afs", "ceph", "lustre"})
+from accelwatch.alerting.incidents.journal.journal import Journal
+from accelwatch.alerting.incidents.journal.location import JournalLocation
+from accelwatch.alerting.incidents.journal.opened import Opened, not_opened
+from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
+from accelwatch.alerting.incidents.journal.sqlite.folder import open_in_folder
 
 
-class Opened(NamedTuple):
-    """A journal, or why there is none."""
-
-    file: JournalFile | None
-    loaded: Loaded
-    # What is wrong until somebody mends it; empty when nothing is.
-    problem: str
-    # Descriptor that holds the folder for this process.
-    lock: int | None
+def open_journal(location: JournalLocation | None, now: float) -> Opened:
+    """The journal there. Without a location nothing outlives the process, which is a problem too."""
+    if location is None:
+        return not_opened("no state_dir is set, so incidents are forgotten when this process ends")
+    return open_in_folder(location, now)
 
 
-def open_journal(folder: Path | None, now: float) -> Opened:
-    """The journal of a folder. Without a folder nothing outlives the process, which is a problem too."""
-    if folder is None:
-        return _without("no state_dir is set, so incidents are forgotten when this process ends")
-    kind = _file_system(folder)
-    if kind in _NETWORK:
-        return _without(
-            f"{folder}: {kind} is not suitable for a journal; set state_dir to a local disk"
-        )
-    try:
-        descriptor = lock_file(folder / LOCK)
-    except BlockingIOError:
-        return _without(f"{folder}: another process keeps its journal here")
-    except OSError as error:
-        why = f"{folder}: nothing can be kept here: {error.strerror}"
-        return _without(why, "see that this user may write there, and restart")
-    opened = _open(folder, now)
-    if opened.file is None:
-        os.close(descriptor)
-        return opened
-    return opened._replace(lock=descriptor)
-
-
-def _open(folder: Path, now: float) -> Opened:
-    path, marker = folder / FILE, folder / MARKER_FILE
-    existed = marker.exists()
-    if existed and not path.exists():
-        return _without(
-            f"{path} is gone; restore it from a backup, or remove {marker.name} to begin a new one"
-        )
-    file = None
-    try:
-        file = JournalFile(path, had_journal=existed)
-        loaded = file.load(now)
-        file.prune(now)
-        os.close(os.open(marker, FLAGS, PRIVATE))
-    except (JournalError, OSError) as error:
-        if file is not None:
-            file.close()
-        return _without(f"{error}; it is left as it is", _what_to_do(error, path, marker))
-    return Opened(file, loaded, "", None)
-
-
-def _what_to_do(error: Exception, path: Path, marker: Path) -> str:
-    if isinstance(error.__cause__, OtherVersionError):
-        return "start the version that wrote it"
-    if isinstance(error, JournalDamagedError):
-        return (
-            f"put {path.name} back from a backup, or move it and {marker.name} away to start a new one, "
-            "and restart"
-        )
-    return "see that this user may write there and that the disk has room, and restart"
-
-
-def _without(why: str, what_to_do: str = "") -> Opened:
-    problem = f"{why}; incidents are shown and notified, but not kept"
-    if what_to_do:
-        problem = f"{problem}. What to do: {what_to_do}"
-    logger.error("%s", problem)
-    return Opened(None, Loaded(), problem, None)
-
-
-def _file_system(folder: Path) -> str:
-    """The type of the file system that a folder is on, as the kernel names it; empty if not known."""
-    with contextlib.suppress(OSError):
-        device = os.stat(folder).st_dev  # noqa: PTH116
-        device_number = f"{os.major(device)}:{os.minor(device)}"
-        for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
-            fields, _, rest = line.partition(" - ")
-            if fields.split()[2] == device_number and rest:
-                return rest.split()[0]
-    return ""
+def read_journal(location: JournalLocation) -> Journal:
+    """The journal there, only to read, while another may write it. Raises JournalError."""
+    path = location / FILE if location.is_dir() else location
+    return open_file(path, read_only=True)

@@ -4,11 +4,11 @@ import asyncio
 import logging
 import os
 from collections.abc import Coroutine
-from pathlib import Path
 
 import msgspec
 
-from accelwatch.alerting.incidents.journal.file import JournalError, JournalRefusedError
+from accelwatch.alerting.incidents.journal.errors import JournalError, JournalRefusedError
+from accelwatch.alerting.incidents.journal.location import JournalLocation
 from accelwatch.alerting.incidents.journal.opening import open_journal
 from accelwatch.alerting.incidents.journal.records import Batch, Loaded, Record, key_of
 from accelwatch.alerting.incidents.journal.writer import JournalWriter
@@ -32,13 +32,13 @@ class _Owed(msgspec.Struct):
 
 
 class PatientJournal:
-    """The journal of a folder, once it is open; for one event loop."""
+    """The journal of a location, once it is open; for one event loop."""
 
     def __init__(self) -> None:
         # Who writes it; None where there is none.
         self.writer: JournalWriter | None = None
-        # Whether there is a folder for it.
-        self.has_folder = False
+        # Whether there is a location for it.
+        self.is_configured = False
         self._lock: int | None = None
         self._unopened = ""
         self._unwritten = ""
@@ -47,10 +47,10 @@ class PatientJournal:
         # What is not on the disk, the newest of each thing; written once the disk takes something.
         self._owed: dict[tuple[str, ...], _Owed] = {}
 
-    async def open(self, folder: Path | None, now: float) -> Loaded:
+    async def open(self, location: JournalLocation | None, now: float) -> Loaded:
         """Open it; what it knows from before. Raises nothing."""
-        self.has_folder = folder is not None
-        opened = await asyncio.to_thread(open_journal, folder, now)
+        self.is_configured = location is not None
+        opened = await asyncio.to_thread(open_journal, location, now)
         self._unopened, self._lock = opened.problem, opened.lock
         if opened.file is not None:
             self.writer = JournalWriter(opened.file)

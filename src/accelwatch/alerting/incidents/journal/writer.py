@@ -7,11 +7,8 @@ import queue
 import threading
 from collections.abc import Sequence
 
-from accelwatch.alerting.incidents.journal.file import (
-    JournalError,
-    JournalFile,
-    JournalRefusedError,
-)
+from accelwatch.alerting.incidents.journal.errors import JournalError, JournalRefusedError
+from accelwatch.alerting.incidents.journal.journal import Journal
 from accelwatch.alerting.incidents.journal.records import Batch
 
 logger = logging.getLogger(__name__)
@@ -29,7 +26,7 @@ class JournalWriter:
     the same, for a disk that was full may not be full any more.
     """
 
-    def __init__(self, file: JournalFile) -> None:
+    def __init__(self, file: Journal) -> None:
         self._file = file
         self._loop = asyncio.get_running_loop()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()

@@ -3,9 +3,9 @@
 import asyncio
 import contextlib
 from collections.abc import Callable
-from pathlib import Path
 
 from accelwatch.alerting.incidents.journal.listing import AuditPage, page_of
+from accelwatch.alerting.incidents.journal.location import JournalLocation
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.fleet.api.query.events import SINCE, parse_start
@@ -19,8 +19,8 @@ PATH = "/v1/audit"
 class AuditPages:
     """For the hub's event loop; one page is read at a time, on a thread of its own."""
 
-    def __init__(self, journal: Callable[[], Path | None], clock: Clock) -> None:
-        """`journal` is the file that is written now; None where nothing is kept."""
+    def __init__(self, journal: Callable[[], JournalLocation | None], clock: Clock) -> None:
+        """`journal` is where it is written now; None where nothing is kept."""
         self._journal = journal
         self._clock = clock
         # A page reads the journal on a thread. One at a time bounds threads and memory, whatever
@@ -51,13 +51,14 @@ class AuditPages:
         since, limit = only(query, "since"), limit_of(query)
         start = None if since is None else parse_start(since, self._clock.wall())
         node, incident, before = only(query, "node"), only(query, "incident"), _before(query)
-        path = self._journal()
-        if path is None:
+        location = self._journal()
+        if location is None:
             raise UnmetError("no journal is kept here; it needs rules and a state_dir")
-        from accelwatch.alerting.incidents.journal.file import JournalError, JournalFile
+        from accelwatch.alerting.incidents.journal.errors import JournalError
+        from accelwatch.alerting.incidents.journal.opening import read_journal
 
         def read() -> AuditPage:
-            with contextlib.closing(JournalFile(path, read_only=True)) as file:
+            with contextlib.closing(read_journal(location)) as file:
                 newest = file.latest(before)
                 return page_of(newest, since=start, node=node, incident=incident, limit=limit)
 

@@ -3,13 +3,13 @@
 import asyncio
 import contextlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentsPage
 from accelwatch.alerting.evaluation.pages import incidents_page
+from accelwatch.alerting.incidents.journal.location import JournalLocation
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.base.clock import Clock
 from accelwatch.fleet.api.query.events import parse_start
@@ -28,10 +28,10 @@ class PastIncidents:
     def __init__(
         self,
         runner: "Callable[[], RuleRunner | None]",
-        journal: Callable[[], Path | None],
+        journal: Callable[[], JournalLocation | None],
         clock: Clock,
     ) -> None:
-        """`journal` is the file that is written now; None where nothing is kept."""
+        """`journal` is where it is written now; None where nothing is kept."""
         self._runner = runner
         self._journal = journal
         self._clock = clock
@@ -44,7 +44,7 @@ class PastIncidents:
 
         503 while the journal cannot be read. Raises UsageError.
         """
-        from accelwatch.alerting.incidents.journal.file import JournalError
+        from accelwatch.alerting.incidents.journal.errors import JournalError
 
         check_parameters(query, ("since", "node", "limit"))
         start = parse_start(only(query, "since") or "", self._clock.wall())
@@ -72,13 +72,13 @@ class PastIncidents:
 
     async def _stored(self, start: float) -> list[Incident]:
         """What the journal has. Raises JournalError."""
-        path = self._journal()
-        if path is None:
+        location = self._journal()
+        if location is None:
             return []
-        from accelwatch.alerting.incidents.journal.file import JournalFile
+        from accelwatch.alerting.incidents.journal.opening import read_journal
 
         def read() -> list[Incident]:
-            with contextlib.closing(JournalFile(path, read_only=True)) as file:
+            with contextlib.closing(read_journal(location)) as file:
                 return file.changed_since(start)
 
         async with self._reading:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.step import Committed, Report, Step, StepKind
-from accelwatch.alerting.incidents.journal.file import JournalError
+from accelwatch.alerting.incidents.journal.errors import JournalError
 from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
 from accelwatch.alerting.incidents.model.incident import ENGINE
 from accelwatch.base.clock import Clock

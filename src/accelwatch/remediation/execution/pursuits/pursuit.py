@@ -17,7 +17,7 @@ from accelwatch.action.contract import ActionUnavailableError, Corrects
 from accelwatch.action.intent import Intent
 from accelwatch.action.observed import Observed
 from accelwatch.action.step import Achieved, Refusal, RefusalKind, Step, Wait
-from accelwatch.alerting.incidents.journal.file import JournalClaimedError, JournalError
+from accelwatch.alerting.incidents.journal.errors import JournalClaimedError, JournalError
 from accelwatch.remediation.execution.operations.effect import Site, carry_out
 from accelwatch.remediation.execution.operations.ledger import originals
 from accelwatch.remediation.execution.operations.operation import Operation, OperationState, Witness

@@ -1,14 +1,11 @@
-"""The journal's SQLite file: entries that are only ever added, each chained to the one before.
+"""The journal: entries that are only ever added, each chained to the one before.
 
 The other tables say how things stand; they follow from the entries (`rebuild`) and are written in the
 same transaction. Everything here blocks and is for one thread at a time.
 """
 
 import contextlib
-import sqlite3
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Self
 
 import msgspec
 
@@ -20,12 +17,11 @@ from accelwatch.alerting.incidents.journal.chain import (
     last_hash,
     lines,
 )
-from accelwatch.alerting.incidents.journal.checking import (
-    Identity,
-    check_contents,
-    check_path,
-    check_version_kept,
-    identity,
+from accelwatch.alerting.incidents.journal.database import Database, DuplicateClaimError, Row
+from accelwatch.alerting.incidents.journal.errors import (
+    JournalClaimedError,
+    JournalDamagedError,
+    JournalRefusedError,
 )
 from accelwatch.alerting.incidents.journal.records import (
     GONE,
@@ -42,94 +38,72 @@ from accelwatch.alerting.incidents.journal.records import (
     number_of,
 )
 from accelwatch.alerting.incidents.journal.renamed import incident_of, with_current_vendors
-from accelwatch.alerting.incidents.journal.schema import VERSION, migrate, version_of
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import Maintenance, Silence
-from accelwatch.base.errors import AccelwatchError
-from accelwatch.files.sqlite_files import (
-    check_version,
-    open_database,
-    open_to_read,
-    transaction,
-    translated,
-)
 
-FILE = "journal.sqlite"
 # Incidents closed within this time are loaded: they may come back.
 RECENT_S = 86_400.0
 KEPT_S = 400 * 86_400.0
 # Those that follow from the entries.
 STATE_TABLES = ("incident", "silence", "maintenance", "state")
+# The version of the tables from which on states and addresses are kept.
+HAS_STATES = 2
 _NUMBERED = ("incident", "silence", "maintenance")
+_COLUMNS = {
+    "incident": "id, open, updated, body",
+    "silence": "id, ends, body",
+    "maintenance": "id, ends, body",
+    "state": "kind, key, until, claim, body",
+}
+_PUT_INCIDENT = (
+    "INSERT INTO incident (id, open, updated, body) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE"
+    " SET open = excluded.open, updated = excluded.updated, body = excluded.body"
+)
+_PUT_MUTE = (
+    "INSERT INTO {table} (id, ends, body) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE"
+    " SET ends = excluded.ends, body = excluded.body"
+)
+# Nothing that would remove the other row of the same claim.
+_PUT_STATE = (
+    "INSERT INTO state (kind, key, until, claim, body) VALUES (?, ?, ?, ?, ?)"
+    " ON CONFLICT (kind, key) DO UPDATE SET"
+    " until = excluded.until, claim = excluded.claim, body = excluded.body"
+)
+_PUT_EVENT = (
+    "INSERT INTO event_seen (fingerprint, until) VALUES (?, ?)"
+    " ON CONFLICT (fingerprint) DO UPDATE SET until = excluded.until"
+)
+_PUT_LETTER = (
+    "INSERT INTO outbox (incident, sink, body) VALUES (?, ?, ?)"
+    " ON CONFLICT (incident, sink) DO UPDATE SET body = excluded.body"
+)
+_PUT_ANCHOR = (
+    "INSERT INTO meta (key, value) VALUES ('anchor', ?)"
+    " ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+)
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _DECODER = msgspec.json.Decoder(Record)
 
 
-class JournalError(AccelwatchError):
-    """The journal cannot be read or written now."""
-
-
-class JournalDamagedError(JournalError):
-    """What the file holds is no journal any more, or its chain is broken."""
-
-
-class JournalRefusedError(JournalError):
-    """The batch itself is at fault: it will not be written, others may be."""
-
-
-class JournalClaimedError(JournalRefusedError):
-    """Something else stands that claims the same; nothing of the batch is written."""
-
-
-class JournalFile:
+class Journal:
     """An open journal."""
 
-    def __init__(self, path: Path, *, read_only: bool = False, had_journal: bool = False) -> None:
-        """Raises JournalError; what is not there is begun, unless it shall only be read.
-
-        `had_journal`: there was a journal here before, so an empty file is a lost one.
-        """
-        self.path = path
-        with journal_errors(f"{path}: the journal cannot be opened"):
-            if read_only:
-                self._database = open_to_read(path)
-            else:
-                self._database = open_database(
-                    path, version=VERSION, oldest=1, must_exist=had_journal
-                )
-            try:
-                if read_only:
-                    check_version(self._database, VERSION, oldest=1)
-                else:
-                    migrate(self._database)
-            except BaseException:
-                self._database.close()
-                raise
-        self._opened: Identity | None = identity(path)
-
-    @classmethod
-    def over(cls, path: Path, database: sqlite3.Connection) -> Self:
-        """A journal in a database that is open, from `path`. Raises sqlite3.Error."""
-        file = cls.__new__(cls)
-        file.path, file._database, file._opened = path, database, None
-        migrate(database)
-        return file
-
-    def copy_to(self, database: sqlite3.Connection) -> None:
-        """Copy everything as it is now. Raises sqlite3.Error."""
-        self._database.backup(database)
+    def __init__(self, database: Database) -> None:
+        """Over a database that is open."""
+        self._database = database
+        self.name = database.name
 
     def changed_since(self, since: float) -> list[Incident]:
         """Open incidents, and those that have changed since then, Unix seconds. Raises JournalError."""
-        with journal_errors("the journal cannot be read"):
+        with self.errors("the journal cannot be read"):
             rows = self._database.execute(
-                "SELECT body FROM incident WHERE open OR updated >= ?", (since,)
+                "SELECT body FROM incident WHERE open = 1 OR updated >= ?", (since,)
             )
             return [incident_of(body) for (body,) in rows]
 
     def mutes_since(self, since: float) -> list[Silence | Maintenance]:
         """Silences and windows that end after then, Unix seconds. Raises JournalError."""
-        with journal_errors("the journal cannot be read"):
+        with self.errors("the journal cannot be read"):
             sources: list[Silence | Maintenance] = [
                 *map(with_current_vendors, self._all("silence", Silence)),
                 *self._all("maintenance", Maintenance),
@@ -138,9 +112,10 @@ class JournalFile:
 
     def load(self, now: float) -> Loaded:
         """How things stand. Raises JournalError, JournalDamagedError."""
-        with journal_errors("the journal cannot be read"):
-            rows = self._database.execute(
-                "SELECT body FROM incident WHERE open OR updated > ? ORDER BY updated",
+        execute = self._database.execute
+        with self.errors("the journal cannot be read"):
+            rows = execute(
+                "SELECT body FROM incident WHERE open = 1 OR updated > ? ORDER BY updated",
                 (now - RECENT_S,),
             )
             incidents = [incident_of(body) for (body,) in rows]
@@ -154,10 +129,8 @@ class JournalFile:
                 windows=[
                     window for window in self._all("maintenance", Maintenance) if window.ends > now
                 ],
-                fingerprints=dict(
-                    self._database.execute("SELECT fingerprint, until FROM event_seen")
-                ),
-                outbox=[body for (body,) in self._database.execute("SELECT body FROM outbox")],
+                fingerprints=dict(execute("SELECT fingerprint, until FROM event_seen")),
+                outbox=[body for (body,) in execute("SELECT body FROM outbox")],
                 states=list(self._states(now)),
                 number=max((number_of(id_) for id_ in self._ids()), default=0),
             )
@@ -168,7 +141,7 @@ class JournalFile:
                 yield id_
 
     def _states(self, now: float) -> Iterator[StateRecord]:
-        if version_of(self._database) < VERSION:  # only read
+        if self._database.version < HAS_STATES:  # only read
             return
         rows = self._database.execute(
             "SELECT kind, key, until, claim, body FROM state WHERE until IS NULL OR until > ?"
@@ -184,15 +157,13 @@ class JournalFile:
 
     def incident(self, id_: str) -> Incident | None:
         """One incident, however old."""
-        with journal_errors("the journal cannot be read"):
-            row = self._database.execute(
-                "SELECT body FROM incident WHERE id = ?", (id_,)
-            ).fetchone()
-            return None if row is None else incident_of(row[0])
+        with self.errors("the journal cannot be read"):
+            rows = self._database.execute("SELECT body FROM incident WHERE id = ?", (id_,))
+            return incident_of(rows[0][0]) if rows else None
 
     def incidents(self, *, before: float, most: int) -> list[Incident]:
         """Incidents that changed before a moment (Unix seconds), the latest first."""
-        with journal_errors("the journal cannot be read"):
+        with self.errors("the journal cannot be read"):
             rows = self._database.execute(
                 "SELECT body FROM incident WHERE updated < ? ORDER BY updated DESC LIMIT ?",
                 (before, most),
@@ -201,66 +172,57 @@ class JournalFile:
 
     def write(self, batches: list[Batch]) -> None:
         """Write all of them or nothing; when it returns, they are on the disk. Raises JournalError."""
-        with journal_errors("the journal cannot be written"):
-            if self._opened is not None:
-                check_path(self.path, self._opened)
-            self._write(batches)
-
-    def check(self) -> None:
-        """See that what is on the disk can still be read as a journal, from any thread.
-
-        Raises JournalError.
-        """
-        with journal_errors(f"{self.path}: the journal cannot be read"):
-            if self._opened is not None:
-                check_path(self.path, self._opened)
-                check_contents(self.path)
-
-    def _write(self, batches: list[Batch]) -> None:
-        with transaction(self._database):
-            check_version_kept(self._database, VERSION)
+        with self.errors("the journal cannot be written"), self._database.writing():
             last = last_hash(self._database)
             for batch in batches:
                 last = self._append(batch, last)
 
+    def check(self) -> None:
+        """See that what is kept can still be read as a journal, from any thread.
+
+        Raises JournalError.
+        """
+        with self.errors(f"{self.name}: the journal cannot be read"):
+            self._database.check()
+
     def _append(self, batch: Batch, last: str) -> str:
+        entries: list[Row] = []
         for record in batch.records:
             body = _ENCODER.encode(record)
             last = chained(last, batch.time, batch.actor, body, batch.address)
-            self._database.execute(
-                "INSERT INTO entry (time, actor, address, body, hash) VALUES (?, ?, ?, ?, ?)",
-                (batch.time, batch.actor, batch.address, body, last),
-            )
-            self._apply(record)
-        self._database.executemany(
-            "INSERT OR REPLACE INTO event_seen VALUES (?, ?)", batch.fingerprints.items()
+            entries.append((batch.time, batch.actor, batch.address, body, last))
+        self._database.execute_many(
+            "INSERT INTO entry (time, actor, address, body, hash) VALUES (?, ?, ?, ?, ?)", entries
         )
+        self._apply(batch.records)
+        self._database.execute_many(_PUT_EVENT, batch.fingerprints.items())
         for key, letter in batch.outbox.items():
             if letter is None:
                 self._database.execute("DELETE FROM outbox WHERE incident = ? AND sink = ?", key)
             else:
-                self._database.execute(
-                    "INSERT OR REPLACE INTO outbox VALUES (?, ?, ?)", (*key, letter)
-                )
+                self._database.execute(_PUT_LETTER, (*key, letter))
         return last
 
-    def _apply(self, record: Record) -> None:
-        match record:
-            case IncidentRecord(incident):
-                row = (incident.id, incident.is_open, incident.updated, _ENCODER.encode(incident))
-                self._database.execute("INSERT OR REPLACE INTO incident VALUES (?, ?, ?, ?)", row)
-            case SilenceRecord(silence):
-                self._replace("silence", silence.id, silence.ends, silence)
-            case MaintenanceRecord(window):
-                self._replace("maintenance", window.id, window.ends, window)
-            case StateRecord():
-                self._set(record)
+    def _apply(self, records: list[Record]) -> None:
+        """Let the tables follow; the order counts among records of one table only."""
+        incidents: list[Row] = []
+        for record in records:
+            match record:
+                case IncidentRecord(incident):
+                    body = _ENCODER.encode(incident)
+                    row = (incident.id, int(incident.is_open), incident.updated, body)
+                    incidents.append(row)
+                case SilenceRecord(silence):
+                    self._put_mute("silence", silence)
+                case MaintenanceRecord(window):
+                    self._put_mute("maintenance", window)
+                case StateRecord():
+                    self._set(record)
+        self._database.execute_many(_PUT_INCIDENT, incidents)
 
-    def _replace(self, table: str, id_: str, ends: float, body: msgspec.Struct) -> None:
-        self._database.execute(
-            f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)",  # noqa: S608
-            (id_, ends, _ENCODER.encode(body)),
-        )
+    def _put_mute(self, table: str, mute: Silence | Maintenance) -> None:
+        row = (mute.id, mute.ends, _ENCODER.encode(mute))
+        self._database.execute(_PUT_MUTE.format(table=table), row)
 
     def _set(self, record: StateRecord) -> None:
         if bytes(record.body) == bytes(GONE):
@@ -273,26 +235,23 @@ class JournalFile:
                 f"{record.kind} {record.key} is larger than {MOST_BODY} bytes"
             )
         try:
-            # No OR REPLACE, which would remove the other row of the same claim.
             self._database.execute(
-                "INSERT INTO state (kind, key, until, claim, body) VALUES (?, ?, ?, ?, ?)"
-                " ON CONFLICT (kind, key) DO UPDATE SET"
-                " until = excluded.until, claim = excluded.claim, body = excluded.body",
+                _PUT_STATE,
                 (record.kind, record.key, record.until, record.claim or None, bytes(record.body)),
             )
-        except sqlite3.IntegrityError as error:
+        except DuplicateClaimError as error:
             raise JournalClaimedError(
                 f"{record.kind} {record.key}: something else holds {record.claim!r} already"
             ) from error
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """What was written, oldest first, from after a sequence. Raises JournalError."""
-        with journal_errors("the journal cannot be read"):
+        with self.errors("the journal cannot be read"):
             yield from map(_entry, lines(self._database, after))
 
     def latest(self, before: int | None = None) -> Iterator[Entry]:
         """What was written, newest first, from before a sequence. Raises JournalError."""
-        with journal_errors("the journal cannot be read"):
+        with self.errors("the journal cannot be read"):
             to = {} if before is None else {"to": before - 1}
             yield from map(_entry, lines(self._database, newest_first=True, **to))
 
@@ -301,24 +260,42 @@ class JournalFile:
 
         Raises JournalError.
         """
-        with journal_errors("the journal cannot be read"):
+        with self.errors("the journal cannot be read"), self._database.reading():
             return follow(self._database)
 
     def verify(self) -> int:
         """Check the chain; how many entries it has. Raises JournalDamagedError, naming the first bad."""
         verdict = self.follow()
         if verdict.bad is not None:
-            raise JournalDamagedError(f"{self.path}: entry {verdict.bad} is not what was written")
+            raise JournalDamagedError(f"{self.name}: entry {verdict.bad} is not what was written")
         return verdict.good
 
     def rebuild(self) -> None:
         """Make the tables of the state again from the entries. Raises JournalError."""
-        with journal_errors("the journal cannot be rebuilt"), transaction(self._database):
+        self.follow_entries_of(self)
+
+    def follow_entries_of(self, journal: "Journal") -> None:
+        """Make the tables of the state from the entries of a journal. Raises JournalError."""
+        with self.errors("the journal cannot be rebuilt"), self._database.writing():
             for table in STATE_TABLES:
                 self._database.execute(f"DELETE FROM {table}")  # noqa: S608
-            bodies = self._database.execute("SELECT body FROM entry ORDER BY seq").fetchall()
-            for (body,) in bodies:
-                self._apply(_DECODER.decode(body))
+            for line in lines(journal._database):
+                self._apply([_DECODER.decode(line.body)])
+
+    def rows(self, table: str, now: float) -> list[Row]:
+        """A table of the state, without what is over and only waits to be forgotten.
+
+        `now` in Unix seconds. Raises JournalError.
+        """
+        columns = _COLUMNS[table]
+        if table == "state" and self._database.version < HAS_STATES:
+            return []
+        condition = " WHERE until IS NULL OR until > ?" if table == "state" else ""
+        with self.errors("the journal cannot be read"):
+            return self._database.execute(
+                f"SELECT {columns} FROM {table}{condition} ORDER BY 1, 2",  # noqa: S608
+                (now,) if condition else (),
+            )
 
     def prune(self, now: float) -> None:
         """Forget what is older than it is kept, and fingerprints that are over. Raises JournalError.
@@ -328,15 +305,15 @@ class JournalFile:
         """
         old = now - KEPT_S
         execute = self._database.execute
-        with journal_errors("the journal cannot be pruned"), transaction(self._database):
+        with self.errors("the journal cannot be pruned"), self._database.writing():
             self._forget(now, old)
-            row = execute(
+            rows = execute(
                 "SELECT seq, hash FROM entry WHERE time < ? ORDER BY seq DESC LIMIT 1", (old,)
-            ).fetchone()
-            if row is not None:
-                self._carry_over(row[0], now)
-                execute("INSERT OR REPLACE INTO meta VALUES ('anchor', ?)", (row[1],))
-                execute("DELETE FROM entry WHERE seq <= ?", (row[0],))
+            )
+            for sequence, hash_ in rows:
+                self._carry_over(sequence, now)
+                execute(_PUT_ANCHOR, (hash_,))
+                execute("DELETE FROM entry WHERE seq <= ?", (sequence,))
 
     def _carry_over(self, sequence: int, now: float) -> None:
         """Write again what was written up to `sequence` and stands as it was written."""
@@ -354,23 +331,32 @@ class JournalFile:
         else:
             value = msgspec.structs.astuple(record)[0]
             body, where = _ENCODER.encode(value), (key_of(record)[0], "id = ?")
-        row = self._database.execute(
+        rows = self._database.execute(
             f"SELECT body FROM {where[0]} WHERE {where[1]}",  # noqa: S608
             key_of(record)[1:],
-        ).fetchone()
-        return row is not None and row[0] == body
+        )
+        return bool(rows) and rows[0][0] == body
 
     def _forget(self, now: float, old: float) -> None:
         execute = self._database.execute
-        execute("DELETE FROM incident WHERE NOT open AND updated < ?", (old,))
+        execute("DELETE FROM incident WHERE open = 0 AND updated < ?", (old,))
         execute("DELETE FROM silence WHERE ends < ?", (old,))
         execute("DELETE FROM maintenance WHERE ends < ?", (old,))
         execute("DELETE FROM state WHERE until < ?", (now,))
         execute("DELETE FROM event_seen WHERE until < ?", (now,))
 
     def close(self) -> None:
-        """Close the file."""
+        """Let go of the database."""
         self._database.close()
+
+    @contextlib.contextmanager
+    def errors(self, doing: str) -> Iterator[None]:
+        """Turn what the database and bad rows raise into errors of the journal."""
+        try:
+            with self._database.errors(doing):
+                yield
+        except msgspec.MsgspecError as error:
+            raise JournalDamagedError(f"{doing}: a row cannot be read: {error}") from error
 
 
 def _entry(line: Line) -> Entry:
@@ -382,13 +368,3 @@ def _entry(line: Line) -> Entry:
         record=_DECODER.decode(line.body),
         hash=line.hash,
     )
-
-
-@contextlib.contextmanager
-def journal_errors(doing: str) -> Iterator[None]:
-    """Turn what SQLite and bad rows raise into errors of the journal; `doing` says what was tried."""
-    try:
-        with translated(doing, JournalError, JournalDamagedError):
-            yield
-    except msgspec.MsgspecError as error:
-        raise JournalDamagedError(f"{doing}: a row cannot be read: {error}") from error

@@ -9,7 +9,7 @@ import os
 import sqlite3
 from pathlib import Path
 
-from accelwatch.alerting.incidents.journal.schema import version_of
+from accelwatch.alerting.incidents.journal.sqlite.schema import version_of
 from accelwatch.files.sqlite_files import open_to_read
 
 # Bytes that have to be free: SQLite writes whole pages, and a little more than what is asked for.
