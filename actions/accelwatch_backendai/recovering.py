@@ -4,8 +4,6 @@ from accelwatch.action.step import Recovery, ReportStatus, StartedStep
 from accelwatch_backendai.rows import Effect
 from accelwatch_backendai.scene import Scene
 
-_NOT_DONE = (ReportStatus.REFUSED, ReportStatus.RETRY, ReportStatus.NOT_STARTED)
-
 
 def recovered(started_step: StartedStep, effect: Effect | None, scene: Scene) -> Recovery:
     """Done when its effect is observed; else again, where it does no harm and cannot come any more.
@@ -22,19 +20,13 @@ def recovered(started_step: StartedStep, effect: Effect | None, scene: Scene) ->
         return Recovery.UNKNOWN
     if is_observed:
         return Recovery.DONE
-    if was_not_sent(started_step):
+    if started_step.is_without_effect:
         return Recovery.REDO
     return (
         Recovery.REDO
         if effect.kind.idempotent and _is_over(started_step, effect, scene)
         else (Recovery.UNKNOWN)
     )
-
-
-def was_not_sent(started_step: StartedStep) -> bool:
-    """Whether it is known that nothing has happened."""
-    report = started_step.report
-    return started_step.started is None or (report is not None and report.status in _NOT_DONE)
 
 
 def _is_over(started_step: StartedStep, effect: Effect, scene: Scene) -> bool:

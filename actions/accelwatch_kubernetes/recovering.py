@@ -1,10 +1,8 @@
 """What has become of a step whose end nobody saw, decided by what is observed now. Pure."""
 
-from accelwatch.action.step import Recovery, ReportStatus, StartedStep
+from accelwatch.action.step import Recovery, StartedStep
 from accelwatch_kubernetes.rows import Effect
 from accelwatch_kubernetes.scene import Scene
-
-_WITHOUT_EFFECT = (ReportStatus.REFUSED, ReportStatus.RETRY, ReportStatus.NOT_STARTED)
 
 
 def recovered(started_step: StartedStep, effect: Effect | None, scene: Scene) -> Recovery:
@@ -18,12 +16,6 @@ def recovered(started_step: StartedStep, effect: Effect | None, scene: Scene) ->
         return Recovery.UNKNOWN
     if is_observed:
         return Recovery.DONE
-    if effect.kind.idempotent or was_not_sent(started_step):
+    if effect.kind.idempotent or started_step.is_without_effect:
         return Recovery.REDO
     return Recovery.UNKNOWN
-
-
-def was_not_sent(started_step: StartedStep) -> bool:
-    """Whether it is known that nothing has happened."""
-    report = started_step.report
-    return started_step.started is None or (report is not None and report.status in _WITHOUT_EFFECT)

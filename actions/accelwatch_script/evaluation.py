@@ -250,7 +250,7 @@ def recovery(
     if started_step.report is not None:
         # What was asked for since counts more than what was told at first.
         status = observed.own.get(observation.REPORT_STATUS) or started_step.report.status.value
-    if status in (ReportStatus.REFUSED.value, ReportStatus.RETRY.value):
+    if status and ReportStatus(status).is_without_effect:
         return Recovery.REDO
     if status == ReportStatus.DONE.value and hook.trusted:
         return Recovery.DONE

@@ -21,7 +21,6 @@ from accelwatch_backendai.sessions import steps
 from accelwatch_backendai.sessions.job_view import SESSIONS, sessions_in
 from accelwatch_backendai.sessions.states import is_finished
 
-_NOT_DONE = (ReportStatus.REFUSED, ReportStatus.RETRY, ReportStatus.NOT_STARTED)
 _TERMINATING = "TERMINATING"
 # Where two requests for one name race, the database lets one of them through (26.9; 500 in 26.1).
 _RACE = 409
@@ -120,12 +119,6 @@ async def _refused(access: Access, error: BackendAiError, tag: str) -> Report:
     return Report(status=ReportStatus.REFUSED, text=text)
 
 
-def _was_not_sent(started_step: StartedStep) -> bool:
-    """Whether it is known that nothing has happened."""
-    report = started_step.report
-    return started_step.started is None or (report is not None and report.status in _NOT_DONE)
-
-
 def _is_terminating(step: Step, scene: Scene) -> bool | None:
     """Whether the session ends, or has; None where it was not read, or is known no more."""
     sessions = sessions_in(scene.own.get(SESSIONS, ""))
@@ -142,7 +135,7 @@ def _recovered_end(started_step: StartedStep, scene: Scene) -> Recovery:
     What was sent and not answered may come yet. If it came after it was written down as not done, and
     before another try, the end that it brings would look like its user's.
     """
-    if _was_not_sent(started_step):
+    if started_step.is_without_effect:
         return Recovery.REDO
     is_terminating = _is_terminating(started_step.step, scene)
     if is_terminating is None:
@@ -169,7 +162,7 @@ def _recovered_creation(started_step: StartedStep, scene: Scene) -> Recovery:
         return Recovery.UNKNOWN
     if is_created:
         return Recovery.DONE
-    if _was_not_sent(started_step):
+    if started_step.is_without_effect:
         return Recovery.REDO
     report = started_step.report
     if report is not None and report.status is ReportStatus.DONE:

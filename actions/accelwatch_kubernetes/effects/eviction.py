@@ -21,8 +21,6 @@ from accelwatch_kubernetes.scene import Scene
 from accelwatch_kubernetes.workloads.changes import is_suspended
 from accelwatch_kubernetes.workloads.lineage import Lineage, lineage_of
 
-_WITHOUT_EFFECT = (ReportStatus.REFUSED, ReportStatus.RETRY, ReportStatus.NOT_STARTED)
-
 
 def pod_path(namespace: str, name: str) -> str:
     """Where a pod is."""
@@ -114,8 +112,8 @@ def _recovered(started_step: StartedStep, scene: Scene) -> Recovery:
         return Recovery.UNKNOWN
     if is_gone:
         return Recovery.DONE
-    started, report = started_step.started, started_step.report
-    if started is None or (report is not None and report.status in _WITHOUT_EFFECT):
+    started = started_step.started
+    if started is None or started_step.is_without_effect:
         return Recovery.REDO
     is_late = scene.time - started >= steps.KINDS[steps.EVICT].settle_s
     return Recovery.REDO if is_late else Recovery.UNKNOWN

@@ -3,15 +3,13 @@
 from collections.abc import Callable
 
 from accelwatch.action.observed import JobState
-from accelwatch.action.step import Recovery, ReportStatus, StartedStep, Step
+from accelwatch.action.step import Recovery, StartedStep, Step
 from accelwatch_slurm.proposals.fencing import NEW_BOOT_S
 from accelwatch_slurm.texts import steps
 from accelwatch_slurm.texts.annotations import incident_in, is_fenced, is_of
 from accelwatch_slurm.texts.job_text import SlurmJob, names_of
 from accelwatch_slurm.texts.node_text import SlurmNode
 from accelwatch_slurm.texts.scene import OFF, SIGNALLED, Scene
-
-_NOT_DONE = (ReportStatus.REFUSED, ReportStatus.RETRY)
 
 
 def recovered(started_step: StartedStep, scene: Scene) -> Recovery:
@@ -29,10 +27,7 @@ def recovered(started_step: StartedStep, scene: Scene) -> Recovery:
         return Recovery.UNKNOWN
     if is_observed:
         return Recovery.DONE
-    never = started_step.started is None or (
-        started_step.report is not None and started_step.report.status in _NOT_DONE
-    )
-    if kind.idempotent or never:
+    if kind.idempotent or started_step.is_without_effect:
         return Recovery.REDO
     if step.kind == steps.REQUEUE and started_step.started is not None:
         late = scene.time - started_step.started > kind.timeout_s + kind.settle_s
@@ -51,10 +46,7 @@ def _has_key_of(started_step: StartedStep, scene: Scene) -> bool:
 
 def _sent(started_step: StartedStep) -> Recovery:
     """Nothing of it is to be seen, and it is not sent twice: what may have been sent counts as sent."""
-    never = started_step.started is None or (
-        started_step.report is not None and started_step.report.status in _NOT_DONE
-    )
-    return Recovery.REDO if never else Recovery.DONE
+    return Recovery.REDO if started_step.is_without_effect else Recovery.DONE
 
 
 def _is_effect_observed(step: Step, scene: Scene) -> bool | None:

@@ -116,6 +116,11 @@ class ReportStatus(StrEnum):
     # It may have happened, or may happen yet.
     UNKNOWN = "unknown"
 
+    @property
+    def is_without_effect(self) -> bool:
+        """Whether it is known that nothing has happened at the scheduler."""
+        return self in (ReportStatus.RETRY, ReportStatus.REFUSED, ReportStatus.NOT_STARTED)
+
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to a step."""
@@ -143,3 +148,10 @@ class StartedStep(msgspec.Struct, frozen=True, kw_only=True):
     # Unix seconds; None when it was written down only.
     started: float | None
     report: Report | None = None
+
+    @property
+    def is_without_effect(self) -> bool:
+        """Whether it is known that nothing has happened at the scheduler, nor will."""
+        if self.started is None:
+            return True
+        return self.report is not None and self.report.status.is_without_effect

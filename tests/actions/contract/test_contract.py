@@ -128,9 +128,9 @@ def test_no_step_is_done_whose_permission_was_withdrawn(subject: Subject, tmp_pa
         return await asyncio.wait_for(asyncio.gather(*calls), GUARD_S)
 
     tolds = asyncio.run(act())
-    not_done = {ReportStatus.NOT_STARTED, ReportStatus.RETRY, ReportStatus.REFUSED}
+    without_effect = {ReportStatus.NOT_STARTED, ReportStatus.RETRY, ReportStatus.REFUSED}
     assert tolds
-    assert {told.status for told in tolds} <= not_done
+    assert {told.status for told in tolds} <= without_effect
 
 
 @subjects

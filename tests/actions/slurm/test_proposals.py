@@ -571,6 +571,7 @@ def test_a_probe_is_sent_once_to_a_job_that_runs(
         (NOW, ReportStatus.UNKNOWN, Recovery.DONE),
         (NOW, ReportStatus.REFUSED, Recovery.REDO),
         (NOW, ReportStatus.RETRY, Recovery.REDO),
+        (NOW, ReportStatus.NOT_STARTED, Recovery.REDO),
     ],
 )
 def test_a_probe_that_may_have_been_sent_is_not_sent_again(

@@ -21,7 +21,6 @@ _MAY_BE_SENT = frozenset(
         OperationState.OBSERVED,
     }
 )
-_NOTHING_HAPPENED = frozenset({ReportStatus.RETRY, ReportStatus.REFUSED, ReportStatus.NOT_STARTED})
 # Whether a kind of step, or a key of what a step replaced, is of the scheduler that is asked about.
 IsOf = Callable[[str], bool]
 
@@ -68,7 +67,7 @@ class JournalQuarantines(Mapping[str, OwnerAnnotation]):
         recorded, pursued = self._index()
         last = self._latest(node)
         if last is not None and last.intent.kind is IntentKind.RELEASE:
-            if _is_done(last):
+            if _is_completed(last):
                 return None
         elif last is not None and (last.is_open or pursued.get(node) == last.intent):
             # Maybe sent, or seen to be so and not yet taken up by a decision.
@@ -109,10 +108,10 @@ def _may_have_happened(operation: Operation) -> bool:
     """A step that was written down and never begun has not; nor has one that was refused."""
     if operation.state not in _MAY_BE_SENT:
         return False
-    return operation.report is None or operation.report.status not in _NOTHING_HAPPENED
+    return operation.report is None or not operation.report.status.is_without_effect
 
 
-def _is_done(operation: Operation) -> bool:
+def _is_completed(operation: Operation) -> bool:
     if operation.state is OperationState.OBSERVED:
         return True
     return operation.report is not None and operation.report.status is ReportStatus.DONE
