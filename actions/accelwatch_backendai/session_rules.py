@@ -7,6 +7,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from accelwatch.base.errors import ConfigError
+
 # Column `name` and `tag` of a session have 64 characters, the name of a project as many.
 _Pattern = Annotated[str, Meta(min_length=1, max_length=128)]
 
@@ -43,6 +45,12 @@ class SessionRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     names: list[_Pattern] = []
     tags: list[_Pattern] = []
     leave: Leave
+    # Whether they are ended even where others depend on them, which then start too soon, or never.
+    ignore_dependents: bool = False
+
+    def __post_init__(self) -> None:
+        if self.ignore_dependents and self.leave is Leave.STAY:
+            raise ConfigError("ignore_dependents: expected with `leave: move` only")
 
     def fits(self, *, session_type: str, project: str, name: str, tag: str) -> bool:
         """Whether a session is one of those that it is about."""

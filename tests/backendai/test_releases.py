@@ -37,6 +37,7 @@ def test_releases_are_ordered_by_their_numbers() -> None:
 
 
 ALL = set(Ability)
+OF_24_09 = {Ability.REQUESTED_SLOTS, Ability.AGENT_IDS, Ability.DEPENDENTS}
 
 
 @pytest.mark.parametrize(
@@ -44,8 +45,8 @@ ALL = set(Ability)
     [
         (Release(23, 9, 10), set()),
         (Release(24, 3, 9), {Ability.REQUESTED_SLOTS}),
-        (Release(24, 9, 0), {Ability.REQUESTED_SLOTS, Ability.AGENT_IDS}),
-        (Release(26, 1, 0), {Ability.REQUESTED_SLOTS, Ability.AGENT_IDS, Ability.BATCH_TIMEOUT}),
+        (Release(24, 9, 0), OF_24_09),
+        (Release(26, 1, 0), OF_24_09 | {Ability.BATCH_TIMEOUT}),
         (Release(26, 4, 0), ALL - {Ability.GROUP_IN_ROW, Ability.STRICT_AGENTS}),
         (Release(26, 7, 9), ALL - {Ability.GROUP_IN_ROW, Ability.STRICT_AGENTS}),
         (Release(26, 8, 0), ALL),

@@ -8,7 +8,7 @@ from accelwatch_backendai.proposals.moving import create
 from accelwatch_backendai.proposals.terminating import end, propose_termination
 from accelwatch_backendai.scene import Scene
 from accelwatch_backendai.sessions.job_view import agents_of, job_view, named, was_terminated_for
-from accelwatch_backendai.sessions.leaving import stay_reason
+from accelwatch_backendai.sessions.leaving import why_it_stays
 from accelwatch_backendai.sessions.states import state_of
 
 
@@ -26,7 +26,7 @@ def propose_cancel(intent: Intent, scene: Scene) -> Proposal:
         return Achieved(f"{named(head)} is not on {intent.node} any more")
     if state is JobState.COMPLETING:
         return propose_termination(intent, scene, view, head)
-    if reason := stay_reason(head, scene.options.sessions, view.lineage.users_tag):
+    if reason := why_it_stays(head, scene, view):
         return Refusal(RefusalKind.NOT_ALLOWED, f"{named(head)} is left alone: {reason}")
     return end(head, note=False)
 

@@ -23,7 +23,7 @@ from accelwatch_backendai.sessions.job_view import (
     named,
     was_terminated_for,
 )
-from accelwatch_backendai.sessions.leaving import stay_reason
+from accelwatch_backendai.sessions.leaving import why_it_stays
 from accelwatch_backendai.sessions.lineage import is_successor
 from accelwatch_backendai.sessions.states import has_died, state_of
 
@@ -73,7 +73,7 @@ def _away(intent: Intent, scene: Scene, view: JobView, head: Session) -> Proposa
             f"{intent.node} is schedulable again, by another person or tool: what runs there stays"
         )
         return Refusal(RefusalKind.OVERRIDDEN, text)
-    if reason := stay_reason(head, scene.options.sessions, view.lineage.users_tag):
+    if reason := why_it_stays(head, scene, view):
         return Refusal(RefusalKind.NOT_ALLOWED, f"{named(head)} stays on {','.join(bad)}: {reason}")
     if view.unspecified:
         return _unspecified(head, view)

@@ -10,6 +10,7 @@ from accelwatch.action.observed import JobState
 from accelwatch.backendai.errors import BackendAiError
 from accelwatch_backendai.answers import is_final, unavailable_if_unread
 from accelwatch_backendai.api.agents import Agent, agents_by_id
+from accelwatch_backendai.api.dependents import dependents_of
 from accelwatch_backendai.api.sessions import (
     OwnedSession,
     Session,
@@ -22,8 +23,10 @@ from accelwatch_backendai.api.waiting import why_pending
 from accelwatch_backendai.readings.checkpoints import with_checkpoint
 from accelwatch_backendai.rows import Access, Reading
 from accelwatch_backendai.scene import AGENT, agent_of
+from accelwatch_backendai.sessions.dependents import dependents_text
 from accelwatch_backendai.sessions.job_view import (
     AGENTS,
+    DEPENDENTS,
     OFF,
     SESSIONS,
     UNSPECIFIED,
@@ -40,6 +43,9 @@ _WITH_CHECKPOINTS = (IntentKind.MOVE_JOB, IntentKind.FOLLOW_JOB)
 # Where it may be created anew, so that somebody has to know how.
 _CREATES = (IntentKind.MOVE_JOB, IntentKind.RESTORE_JOB)
 
+# Where it may be ended, on which others may depend.
+_ENDS = (IntentKind.MOVE_JOB, IntentKind.CANCEL_JOB)
+
 
 async def read_job(access: Access, intent: Intent, own: Mapping[str, str]) -> Reading:
     """The sessions of a job, their agents, and the power of those. Raises ActionUnavailableError."""
@@ -50,6 +56,7 @@ async def read_job(access: Access, intent: Intent, own: Mapping[str, str]) -> Re
         agents = await _agents(access, lineage, agent_of(own.get(AGENT, "")))
         waits = await _waits(access, lineage.head)
         unspecified = await _unspecified(access, intent, lineage.head)
+        dependents = await _dependents(access, intent, lineage.head)
     off = await _without_power(access, lineage, agents)
     job = observed_job(intent.job, lineage, waits, requeueable=not unspecified)
     if intent.kind in _WITH_CHECKPOINTS:
@@ -61,6 +68,7 @@ async def read_job(access: Access, intent: Intent, own: Mapping[str, str]) -> Re
             OFF: ",".join(sorted(off)),
             UNSPECIFIED: unspecified,
             WAITS: waits,
+            DEPENDENTS: dependents,
         },
         job=job,
     )
@@ -113,6 +121,19 @@ async def _unspecified(access: Access, intent: Intent, head: Session | None) -> 
         if not is_final(error):
             raise
         return str(error)
+
+
+async def _dependents(access: Access, intent: Intent, head: Session | None) -> str:
+    """Who depends on the newest session; empty where nobody does, or it is not ended next."""
+    if head is None or intent.kind not in _ENDS or not _may_be_terminated(intent, head):
+        return ""
+    release = await access.release.current()
+    return dependents_text(await dependents_of(access.client, release, head.id))
+
+
+def _may_be_terminated(intent: Intent, head: Session) -> bool:
+    is_open = state_of(head.status) in (JobState.RUNNING, JobState.WAITING)
+    return is_open and (intent.kind is IntentKind.CANCEL_JOB or _may_be_next(intent, head))
 
 
 def _may_be_next(intent: Intent, head: Session) -> bool:

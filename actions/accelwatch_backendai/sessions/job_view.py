@@ -14,8 +14,9 @@ from accelwatch_backendai.sessions.states import is_kernel_finished, was_forced
 
 # Keys of `own`: the sessions of the job, the oldest first; the agents that those are or were on; ids of
 # those of them that have no power; why there is no specification of the newest session, empty where
-# there is one; why it waits, in the manager's words.
+# there is one; why it waits, in the manager's words; which sessions depend on the newest one.
 SESSIONS, AGENTS, OFF, UNSPECIFIED, WAITS = "sessions", "agents", "off", "unspecified", "waits"
+DEPENDENTS = "dependents"
 # In `original` of a step that ends a session, before its id: what was there, and that it was ended
 # without its agents' word once their power was proven to be off.
 TERMINATED, FORCED = "ended ", "forced "
@@ -30,6 +31,7 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     off: frozenset[str]
     unspecified: str
     waits: str
+    dependents: str
 
     def silent(self, kernels: Iterable[Kernel]) -> str:
         """The first agent of some kernels that does not answer and may still run them; else empty."""
@@ -96,6 +98,7 @@ def job_view(scene: Scene) -> JobView:
         off=frozenset(own.get(OFF, "").split(",")) - {""},
         unspecified=own.get(UNSPECIFIED, ""),
         waits=own.get(WAITS, ""),
+        dependents=own.get(DEPENDENTS, ""),
     )
 
 

@@ -12,17 +12,24 @@ _MOST_NAMED = 10
 
 
 def preview_texts(
-    sessions: Sequence[Session], rules: Sequence[SessionRule], unspecified: Mapping[str, str]
+    sessions: Sequence[Session],
+    rules: Sequence[SessionRule],
+    unspecified: Mapping[str, str],
+    dependents: Mapping[str, str],
 ) -> Iterator[str]:
     """How many would be moved, and each reason with the sessions that stay by it.
 
-    `unspecified` says by the id of a session why nobody could create it anew, where nobody could.
+    `unspecified` says by the id of a session why nobody could create it anew, where nobody could;
+    `dependents` which sessions depend on it, where some do.
     """
     stays: dict[str, list[str]] = {}
     moved = 0
     for session in sessions:
         missing = unspecified.get(session.id, "")
-        reason = stay_reason(session, rules) or (missing and f"it is not resumed by us: {missing}")
+        waiting = dependents.get(session.id, "")
+        reason = stay_reason(session, rules, dependents=waiting) or (
+            missing and f"it is not resumed by us: {missing}"
+        )
         if reason:
             stays.setdefault(reason, []).append(named(session))
         else:

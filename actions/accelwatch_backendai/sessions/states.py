@@ -62,7 +62,7 @@ def has_died(session: Session) -> bool:
 
     Its own time limit, an idle check and everybody's request are wishes. Only 26.9 says at the session
     why it has ended; 26.1 leaves `scheduled` there, and says it at a kernel, where it may be overwritten
-    by `already-terminated`. A request leaves `user-requested`, with SUCCESS (26.9) or FAILURE (26.1).
+    by `already-terminated`. A request leaves `user-requested`, with SUCCESS or FAILURE by its command.
     """
     if session.status == "ERROR":
         return True

@@ -27,6 +27,8 @@ class Ability(StrEnum):
     REQUESTED_SLOTS = "requested_slots"
     # `agent_ids` of a session, and `priority`.
     AGENT_IDS = "agent_ids"
+    # `compute_session_node`, with the sessions that depend on one.
+    DEPENDENTS = "dependents"
     # `batch_timeout` of POST /session.
     BATCH_TIMEOUT = "batch_timeout"
     # /v2/sessions and /v2/agents, with a session's whole specification.
@@ -41,6 +43,7 @@ class Ability(StrEnum):
 _SINCE: dict[Ability, tuple[int, int]] = {
     Ability.REQUESTED_SLOTS: (24, 3),
     Ability.AGENT_IDS: (24, 9),
+    Ability.DEPENDENTS: (24, 9),
     Ability.BATCH_TIMEOUT: (25, 1),
     Ability.V2: (26, 4),
     Ability.GROUP_IN_ROW: (26, 8),

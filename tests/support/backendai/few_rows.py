@@ -49,6 +49,8 @@ class Manager:
                 if f'"{name}"' in variables["filter"]
             ]
             return msgspec.json.encode({"agent_list": {"items": items}})
+        if "compute_session_node" in query:
+            return msgspec.json.encode({"compute_session_node": None})
         if variables["filter"].startswith("("):
             key = variables["key"]
             live = [each for each in self.rows if each["status"] not in ENDED]

@@ -14,6 +14,7 @@ from accelwatch_backendai.options import BackendAiOptions
 from accelwatch_backendai.scene import Scene
 from accelwatch_backendai.sessions.job_view import (
     AGENTS,
+    DEPENDENTS,
     OFF,
     SESSIONS,
     TERMINATED,
@@ -101,6 +102,7 @@ def job_scene(
     off: Sequence[str] = (),
     unspecified: str = "",
     waits: str = "",
+    dependents: str = "",
     options: BackendAiOptions = OPTIONS,
     agent: Agent | None = None,
     annotation: OwnerAnnotation | None = None,
@@ -125,6 +127,7 @@ def job_scene(
             OFF: ",".join(off),
             UNSPECIFIED: unspecified,
             WAITS: waits,
+            DEPENDENTS: dependents,
         },
     )
 

@@ -61,6 +61,14 @@ def test_what_the_rules_leave_to_its_user_is_not_cancelled() -> None:
     assert refusal.kind is RefusalKind.NOT_ALLOWED
 
 
+def test_what_others_depend_on_is_not_cancelled() -> None:
+    scene = job_scene(session(), dependents="session eval (e)")
+    refusal = propose_cancel(CANCEL, scene)
+    assert isinstance(refusal, Refusal)
+    assert refusal.kind is RefusalKind.NOT_ALLOWED
+    assert "session eval (e) would start without its result, or never" in refusal.text
+
+
 DIED = {"status": "TERMINATED", "result": "FAILURE", "status_info": "task-failed"}
 DONE = {"status": "TERMINATED", "result": "SUCCESS", "status_info": "task-finished"}
 

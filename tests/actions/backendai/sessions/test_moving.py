@@ -7,6 +7,7 @@ import pytest
 
 from accelwatch.action.intent import OwnerAnnotation
 from accelwatch.action.step import Achieved, Refusal, RefusalKind, Step, Wait
+from accelwatch.base.errors import ConfigError
 from accelwatch_backendai.api.tags import tag_of
 from accelwatch_backendai.options import BackendAiOptions
 from accelwatch_backendai.proposals.moving import propose_move
@@ -188,6 +189,36 @@ def test_a_session_without_agents_does_not_count_as_one_that_runs_elsewhere() ->
 
 def test_a_job_that_the_manager_does_not_know_cannot_be_moved() -> None:
     assert refused(propose_move(intent(), job_scene())).kind is RefusalKind.IMPOSSIBLE
+
+
+def test_what_others_depend_on_stays_and_names_them() -> None:
+    refusal = propose_move(intent(), job_scene(session(), dependents="session eval (e)"))
+    assert isinstance(refusal, Refusal)
+    assert refusal.kind is RefusalKind.NOT_ALLOWED
+    assert refusal.text == (
+        f"session train ({FIRST}) stays on gpu1: session eval (e) would start without its result, or"
+        " never, if it were ended; a rule with `ignore_dependents: true` moves it all the same"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "outcome"),
+    [
+        (SessionRule(leave=Leave.MOVE, ignore_dependents=True), Step),
+        (SessionRule(leave=Leave.MOVE), Refusal),
+        (SessionRule(names=["other"], leave=Leave.MOVE, ignore_dependents=True), Refusal),
+    ],
+)
+def test_only_a_rule_that_says_so_moves_what_others_depend_on(
+    rule: SessionRule, outcome: type
+) -> None:
+    scene = job_scene(session(), dependents="session eval (e)", options=rules(rule))
+    assert isinstance(propose_move(intent(), scene), outcome)
+
+
+def test_a_rule_that_moves_nothing_cannot_ignore_dependents() -> None:
+    with pytest.raises(ConfigError, match="ignore_dependents"):
+        SessionRule(leave=Leave.STAY, ignore_dependents=True)
 
 
 @pytest.mark.parametrize(

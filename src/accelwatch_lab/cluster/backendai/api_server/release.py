@@ -55,6 +55,19 @@ class Release(NamedTuple):
         return self >= (26, 4)
 
     @property
+    def swaps_dependents(self) -> bool:
+        """Whether a session's `dependents` and `dependees` are the wrong way round, and fail.
+
+        Seen on 26.1.0, and not on 26.9.6.
+        """
+        return self < (26, 4)
+
+    @property
+    def has_project_roles(self) -> bool:
+        """Whether a role has to be given in a project: not to members of the fixtures' project."""
+        return self >= (26, 8)
+
+    @property
     def retry_s(self) -> float:
         """Until a session that was not placed is looked at again: seen 2 s on 26.1, 60 s on 26.9."""
         return 60.0 if self >= (26, 4) else 2.0

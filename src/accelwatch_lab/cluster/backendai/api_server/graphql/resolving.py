@@ -6,6 +6,7 @@ from typing import Any
 from accelwatch_lab.cluster.backendai.api_server import problems
 from accelwatch_lab.cluster.backendai.api_server.accounts import Keypair
 from accelwatch_lab.cluster.backendai.api_server.graphql.filters import Row, matching, ordered
+from accelwatch_lab.cluster.backendai.api_server.graphql.nodes import session_node
 from accelwatch_lab.cluster.backendai.api_server.graphql.rows import agent_row, session_row
 from accelwatch_lab.cluster.backendai.api_server.manager import Manager
 from accelwatch_lab.cluster.backendai.api_server.state.agents import Agent
@@ -64,6 +65,11 @@ class Root:
     def compute_session(self, _: Any, id: str) -> Row | None:
         """One session; null where there is none of the caller."""
         return next((row for row in self._sessions({}) if row["id"] == id), None)
+
+    def compute_session_node(self, _: Any, id: str) -> Row | None:
+        """One session with those that depend on it; to a superadmin here."""
+        self._for_superadmin()
+        return session_node(self._manager, id)
 
     def compute_session_list(self, _: Any, limit: int, offset: int, **arguments: str) -> Row:
         """A page of sessions; of others only for a superadmin."""

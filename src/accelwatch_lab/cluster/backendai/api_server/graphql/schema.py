@@ -9,6 +9,7 @@ _TEXT = """
 scalar DateTime
 scalar UUID
 scalar JSONString
+scalar GlobalIDField
 
 type Query {
   agent(agent_id: String!): Agent
@@ -18,6 +19,7 @@ type Query {
   agent_summary_list(limit: Int!, offset: Int!, filter: String, order: String, scaling_group: String,
     status: String): AgentList
   compute_session(id: UUID!): ComputeSession
+  compute_session_node(id: GlobalIDField!): ComputeSessionNode
   compute_session_list(limit: Int!, offset: Int!, filter: String, order: String, domain_name: String,
     group_id: UUID, access_key: String, status: String): ComputeSessionList
   keypair(domain_name: String, access_key: String): KeyPair
@@ -111,6 +113,22 @@ type ComputeSession {
   occupied_slots: JSONString
   dependencies: [ComputeSession]
   containers: [ComputeContainer]
+}
+
+type ComputeSessionNode {
+  row_id: UUID
+  name: String
+  status: String
+  dependents: ComputeSessionConnection
+  dependees: ComputeSessionConnection
+}
+
+type ComputeSessionConnection {
+  edges: [ComputeSessionEdge]
+}
+
+type ComputeSessionEdge {
+  node: ComputeSessionNode
 }
 
 type ComputeContainer {

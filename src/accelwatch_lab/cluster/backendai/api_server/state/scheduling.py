@@ -11,6 +11,8 @@ def placement(
     session: Session, agents: Agents, sessions: Sessions, release: Release
 ) -> Sequence[str] | None:
     """An agent for each kernel; None where there is no room for all of them."""
+    if not all(_has_succeeded(sessions.rows.get(name)) for name in session.dependencies):
+        return None
     designated = [agents.rows[name] for name in session.agent_list if name in agents.rows]
     if session.agent_list and release.agent_list == "bound":
         # Whether it takes work, and of which group it is, is not looked at.
@@ -22,6 +24,10 @@ def placement(
     elif session.agent_list:
         candidates = sorted(candidates, key=lambda agent: agent.id not in session.agent_list)
     return _packed(session, candidates, sessions)
+
+
+def _has_succeeded(session: Session | None) -> bool:
+    return session is not None and (session.status, session.result) == ("TERMINATED", "SUCCESS")
 
 
 def _packed(
