@@ -32,6 +32,27 @@ def test_a_wrong_secret_and_an_unknown_key_are_unauthorized(cluster: ServedClust
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("account", Account)
+def test_each_role_is_told_as_the_release_tells_it(
+    cluster: ServedCluster, account: Account
+) -> None:
+    """26.9 refuses everybody but a superadmin, who alone may read users there."""
+
+    async def run() -> None:
+        status, answer = await cluster.request("GET", "/auth/role", keys=cluster.keys(account))
+        may = account is Account.SUPERADMIN or cluster.release.startswith("26.1.")
+        assert status == (200 if may else 403), answer
+        if may:
+            is_admin = account in (Account.SUPERADMIN, Account.DOMAIN_ADMIN)
+            assert answer["domain_role"] == ("admin" if is_admin else "user")
+            is_all = account is Account.SUPERADMIN
+            assert answer["global_role"] == ("superadmin" if is_all else "user")
+        else:
+            assert answer["error_code"] == "permission_access_forbidden"
+
+    asyncio.run(run())
+
+
 def test_a_signature_of_any_characters_is_unauthorized(stand_in: StandInCluster) -> None:
     headers = signed("GET", "/auth/role", stand_in.keys())
     headers["Authorization"] += "\N{LATIN SMALL LETTER E WITH ACUTE}"

@@ -98,7 +98,7 @@ def _done(manager: Manager, request: Request, caller: Keypair, not_ok: bool) -> 
         case "POST", "admin", "gql":
             return _OK, graphql.answer(manager, caller, body, not_ok)
         case "GET", "auth", "role":
-            return _OK, _role(caller)
+            return _OK, _role(manager, caller)
         case "POST", "session":
             return _CREATED, creating.created(manager, caller, body)
         case "GET", "session", key:
@@ -114,6 +114,12 @@ def _done(manager: Manager, request: Request, caller: Keypair, not_ok: bool) -> 
     raise problems.unknown_path(request.path)
 
 
-def _role(caller: Keypair) -> dict[str, Any]:
+def _role(manager: Manager, caller: Keypair) -> dict[str, Any]:
+    """To a superadmin alone from 26.9 on: others have no right to read users. Raises RequestError."""
+    if manager.release.has_project_roles and not caller.is_superadmin:
+        user = caller.user_id
+        text = f"User {user} lacks permission <Permission.READ: 1> on user {user}"
+        raise problems.not_permitted(text)
     domain = "user" if caller.role in ("user", "monitor") else "admin"
-    return {"global_role": caller.role, "domain_role": domain, "group_role": None}
+    role = caller.role if caller.is_superadmin else "user"
+    return {"global_role": role, "domain_role": domain, "group_role": None}

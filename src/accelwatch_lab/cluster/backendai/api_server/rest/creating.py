@@ -44,7 +44,7 @@ def created(manager: Manager, caller: Keypair, body: Any) -> dict[str, Any]:
     values = _canonical_keys(manager, body)
     owner = manager.accounts.acting_for(caller, body.get("owner_access_key"))
     name = _name(manager, values)
-    if manager.release >= (26, 8) and not caller.is_superadmin:
+    if manager.release.has_project_roles and not caller.is_superadmin:
         # The fixtures' project was not made by the API, so that its members have no rights in it.
         raise problems.not_permitted(f"User {caller.user_id} lacks permission on session")
     there = [
