@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from accelwatch.detection.channels.hard import Hard
-from accelwatch.detection.evidence import Evidence, Weight
+from accelwatch.detection.evidence import Evidence, Subject, Weight
 from accelwatch.detection.frame import DeviceState
 from accelwatch.schema.metrics import Series
 from support.detection.ticks import LOAD, TABLE, Ticks, only, row
@@ -131,3 +131,62 @@ def test_a_device_that_is_not_listed_in_a_single_sample_is_not_lost() -> None:
     for number in range(20):
         ticks.device_state = {4: DeviceState.LOST} if number % 2 else {}
         assert hard.evidence(ticks.after()) == []
+
+
+UP: Series = ("host_rdma_port_up",)
+RATE: Series = ("host_rdma_port_rate_bytes_per_second",)
+
+
+@pytest.mark.parametrize(
+    ("series", "usual", "now", "cause"),
+    [(UP, 1.0, 0.0, "rdma_port_down"), (RATE, 5e10, 2.5e10, "rdma_port_rate")],
+)
+def test_a_port_below_what_it_has_had(series: Series, usual: float, now: float, cause: str) -> None:
+    ticks = Ticks()
+    hard = started(ticks)
+    assert hard.evidence(ticks.after(node={series: usual})) == []
+    # A flap of a sample or two is a matter of counters.
+    for _ in range(2):
+        assert hard.evidence(ticks.after(node={series: row(4, usual, r2=now)})) == []
+    found = only(hard.evidence(ticks.after(node={series: row(4, usual, r2=now)})))
+    assert (found.cause, found.subject, found.family) == (cause, Subject.NODE, "fabric")
+    assert (found.weight, found.advice) == (Weight.DECISIVE, "exclude")
+    assert found.rows.tolist() == [2]
+    assert hard.evidence(ticks.after(node={series: usual})) == []
+
+
+def test_a_port_that_was_never_better_has_no_fault() -> None:
+    ticks = Ticks()
+    hard = started(ticks)
+    for _ in range(6):
+        # Another adapter, and a port that nobody uses.
+        found = hard.evidence(
+            ticks.after(node={UP: row(4, 1.0, r1=0.0), RATE: row(4, 5e10, r1=2.5e10)})
+        )
+    assert found == []
+
+
+def test_a_port_whose_node_is_worked_at() -> None:
+    ticks = Ticks()
+    hard = started(ticks)
+    hard.evidence(ticks.after(node={RATE: 5e10}))
+    ticks.maintenance = {2}
+    for _ in range(6):
+        assert hard.evidence(ticks.after(node={RATE: row(4, 5e10, r2=2.5e10)})) == []
+
+
+def test_a_missing_sample_of_a_port_neither_begins_nor_ends_a_fault() -> None:
+    ticks = Ticks()
+    hard = started(ticks)
+    hard.evidence(ticks.after(node={RATE: 5e10}))
+    slow = {RATE: row(4, 5e10, r2=2.5e10)}
+    hard.evidence(ticks.after(node=slow))
+    assert hard.evidence(ticks.after(node={RATE: np.nan})) == []
+    assert only(hard.evidence(ticks.after(node=slow))).rows.tolist() == [2]
+
+
+def test_a_port_that_flaps_is_not_lost() -> None:
+    ticks = Ticks()
+    hard = started(ticks)
+    for number in range(30):
+        assert hard.evidence(ticks.after(node={UP: row(4, 1.0, r2=float(number % 3 == 0))})) == []

@@ -9,6 +9,7 @@ from accelwatch.detection.arrays import Bools, Floats, Indices
 from accelwatch.detection.channels.components.building import (
     active_since,
     evaluated_devices,
+    evaluated_nodes,
     of_rows,
 )
 from accelwatch.detection.channels.components.memory import ChannelState, Memory
@@ -39,6 +40,7 @@ class Rule(NamedTuple):
     family: str
     advice: str
     lasting_s: float = 0.0
+    subject: Subject = Subject.DEVICE
 
 
 # detection.md 4.2, H; advice by 6.3, step 2.
@@ -65,6 +67,15 @@ RULES = (
     ),
     Rule("power_brake", ("throttle_active", "power_brake"), Test.ON, "power", "exclude", 120.0),
 )
+# The same of ports of the host. They rest at full rate, so that no load is needed, and other nodes may
+# have other adapters, so that only the own best counts. 60 s as above: a flap is of counters.
+PORT_RULES = tuple(
+    Rule(cause, (series,), Test.BELOW_BEST, "fabric", "exclude", 60.0, Subject.NODE)
+    for cause, series in (
+        ("rdma_port_down", "host_rdma_port_up"),
+        ("rdma_port_rate", "host_rdma_port_rate_bytes_per_second"),
+    )
+)
 # A device that driver, bus or inventory say has gone comes back by a reboot, if at all (6.3).
 _LOST = Rule("device_lost", (), Test.ON, "pcie", "reboot")
 # A step of a counter is seen once. It stands for ten minutes, in which what follows from it is seen.
@@ -76,12 +87,17 @@ _FEWEST_PEERS = 3
 
 
 class Hard(ChannelState):
-    """Channel H. Decisive. Devices only."""
+    """Channel H. Decisive. Devices, and ports of their nodes."""
 
     def __init__(self, table: Table) -> None:
         shape = (len(RULES),)
-        super().__init__(Memory({"since": shape, "best": shape, "lost": ()}))
+        of_ports = (len(PORT_RULES),)
+        super().__init__(
+            Memory({"since": shape, "best": shape, "lost": ()}),
+            Memory({"since": of_ports, "best": of_ports}),
+        )
         self._positions = [table.devices.position(*rule.series) for rule in RULES]
+        self._ports = [table.nodes.position(*rule.series) for rule in PORT_RULES]
         self._load = table.devices.position("utilization_ratio")
 
     def evidence(self, tick: Tick) -> list[Evidence]:
@@ -106,10 +122,26 @@ class Hard(ChannelState):
             if rule.test is not Test.GREW:
                 present &= finite
             results += _evidence(rule, present, since, now, position)
+        results += self._of_ports(tick)
         lost = evaluated & (tick.frame.device_state == DeviceState.LOST)
         kept["lost"] = active_since(kept["lost"], lost, now)
         # Two ticks, as all of structure (4.2, S): a driver that is loaded again lists none for a sample.
         return results + _evidence(_LOST, lost & (now > kept["lost"]), kept["lost"], now, -1)
+
+    def _of_ports(self, tick: Tick) -> list[Evidence]:
+        now, evaluated = tick.frame.now, evaluated_nodes(tick)
+        kept = self.nodes.floats
+        results: list[Evidence] = []
+        for at, (rule, position) in enumerate(zip(PORT_RULES, self._ports, strict=True)):
+            value = values_at(tick.nodes.value, position)
+            finite = ~np.isnan(value)
+            kept["best"][at] = np.fmax(kept["best"][at], value)
+            below = value < kept["best"][at]
+            since = np.where(finite, active_since(kept["since"][at], below, now), kept["since"][at])
+            kept["since"][at] = since = np.where(evaluated, since, np.nan)
+            present = below & ~np.isnan(since) & (now - since >= rule.lasting_s)
+            results += _evidence(rule, present, since, now, position)
+        return results
 
     def _matches(self, at: int, rule: Rule, position: int, tick: Tick) -> tuple[Bools, Bools]:
         value = values_at(tick.devices.value, position)
@@ -139,7 +171,7 @@ def _evidence(rule: Rule, present: Bools, since: Floats, now: float, signal: int
     return of_rows(
         Channel.HARD,
         Weight.DECISIVE,
-        Subject.DEVICE,
+        rule.subject,
         rule.family,
         present,
         since=since,

@@ -138,6 +138,8 @@ CAUSES: Mapping[str, str] = {
     "page_out": "pages out far more than usual",
     "pcie_speed": "has a PCIe link below its speed",
     "pcie_width": "has a PCIe link below its width",
+    "rdma_port_down": "has lost RDMA ports",
+    "rdma_port_rate": "has an RDMA link below its speed",
     "power_brake": "is held back by the power brake",
     "remap_failure": "has failed to replace a row of its memory",
     "row_remap": "has replaced a row of its memory after an uncorrected error",
