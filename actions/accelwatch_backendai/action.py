@@ -19,15 +19,17 @@ from accelwatch.action.step import (
     StepKind,
 )
 from accelwatch.action_kit.checkpoint_search import CheckpointSearch
+from accelwatch.action_kit.performing import Performer
 from accelwatch.action_kit.power import PowerSwitch
 from accelwatch.backendai.client import BackendAiClient
+from accelwatch.backendai.errors import BackendAiError
 from accelwatch.backendai.releases import ManagerRelease
 from accelwatch.backendai.server import server_of
 from accelwatch.plugins.options import checked
+from accelwatch_backendai.answers import report_of
 from accelwatch_backendai.api.specifications import Specifications
 from accelwatch_backendai.observer import Observer
 from accelwatch_backendai.options import BackendAiOptions
-from accelwatch_backendai.performing import Performer
 from accelwatch_backendai.permissions import Permissions, complaints_of
 from accelwatch_backendai.quarantines import Quarantines
 from accelwatch_backendai.readings.previews import drain_preview
@@ -60,7 +62,7 @@ class BackendAiAction:
         )
         self._observer = Observer(access, READINGS)
         self._effects = effects_of(options)
-        self._performer = Performer(access, self._effects)
+        self._performer = Performer(access, self._effects, BackendAiError, report_of)
         self._permissions = Permissions(
             client,
             access.release,

@@ -14,16 +14,12 @@ _LATER = frozenset({401, 429})
 _WRONG_DATE = "invalid-auth-params"
 
 
-class ChangedError(Exception):
-    """It is not any more as it was seen; nothing was done."""
-
-
 @contextmanager
 def unavailable_if_unread() -> Iterator[None]:
     """For reads: whatever is not answered is not known. Raises ActionUnavailableError."""
     try:
         yield
-    except (BackendAiError, BackendAiUnavailableError) as error:
+    except BackendAiError as error:
         raise ActionUnavailableError(str(error)) from error
 
 
@@ -33,7 +29,7 @@ def is_final(error: BackendAiError) -> bool:
     return not may_be_granted and not error.problem.started
 
 
-def report_of(error: BackendAiError | BackendAiUnavailableError) -> Report:
+def report_of(error: BackendAiError) -> Report:
     """What a write has come to that was not granted."""
     if isinstance(error, BackendAiUnavailableError):
         status = ReportStatus.UNKNOWN if error.sent else ReportStatus.RETRY

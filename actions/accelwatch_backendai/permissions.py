@@ -11,7 +11,7 @@ import msgspec
 from accelwatch.action.intent import IntentKind
 from accelwatch.backendai.client import BackendAiClient, decoded
 from accelwatch.backendai.credentials import secret_key_in
-from accelwatch.backendai.errors import BackendAiError, BackendAiUnavailableError
+from accelwatch.backendai.errors import BackendAiError
 from accelwatch.backendai.releases import Ability, ManagerRelease, Release
 from accelwatch.backendai.server import ServerOptions
 from accelwatch.base.clock import Clock
@@ -72,7 +72,7 @@ class Permissions:
         try:
             data = decoded(await self._client.graphql(_QUERY), _Data)
             self._release = await self._manager.current()
-        except (BackendAiError, BackendAiUnavailableError) as error:
+        except BackendAiError as error:
             if _NO_ROLE in error.problem.message:
                 self._role = _UNREADABLE
             self._due = now + _AGAIN_REFUSED_S

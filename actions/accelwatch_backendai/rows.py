@@ -5,16 +5,8 @@ from collections.abc import Awaitable, Callable, Mapping
 import msgspec
 
 from accelwatch.action.intent import Intent
-from accelwatch.action.observed import JobObservation
-from accelwatch.action.step import (
-    Committed,
-    Proposal,
-    Recovery,
-    Report,
-    StartedStep,
-    Step,
-    StepKind,
-)
+from accelwatch.action.step import Proposal
+from accelwatch.action_kit import effects
 from accelwatch.action_kit.checkpoint_search import CheckpointSearch
 from accelwatch.action_kit.power import PowerSwitch
 from accelwatch.backendai.client import BackendAiClient
@@ -41,30 +33,9 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     specifications: Specifications
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What an intent of some kind needs besides its agent."""
-
-    # Added to the observation's `own`.
-    own: Mapping[str, str] = {}
-    job: JobObservation | None = None
-    proven_dead: bool = False
-
-
 # Raises ActionUnavailableError. What is read already of the agent is in `own`.
-Read = Callable[[Access, Intent, Mapping[str, str]], Awaitable[Reading]]
+Read = Callable[[Access, Intent, Mapping[str, str]], Awaitable[effects.Reading]]
 # The next step towards an intent. Pure.
 Propose = Callable[[Intent, Scene], Proposal]
-# Does one write. Raises ChangedError, WithdrawnError and ActionUnavailableError where nothing was done,
-# and as the client does.
-Perform = Callable[[Access, Step, Committed], Awaitable[Report]]
-
-
-class Effect(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of step."""
-
-    kind: StepKind
-    perform: Perform
-    # Whether its effect is there to be seen; None where nothing was read that shows it. Pure.
-    is_observed: Callable[[Step, Scene], bool | None]
-    # What has become of it after a crash, where `is_observed` does not decide that alone. Pure.
-    recover: Callable[[StartedStep, Scene], Recovery] | None = None
+# One kind of step.
+Effect = effects.Effect[Access, Scene]

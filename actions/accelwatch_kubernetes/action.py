@@ -18,18 +18,20 @@ from accelwatch.action.step import (
     Step,
     StepKind,
 )
+from accelwatch.action_kit.performing import Performer
 from accelwatch.action_kit.power import PowerSwitch
 from accelwatch.kubernetes.client import KubernetesClient
+from accelwatch.kubernetes.errors import KubernetesError
 from accelwatch.kubernetes.server import server_of
 from accelwatch.kubernetes.versions import ServedVersions
 from accelwatch.plugins.options import checked
 from accelwatch_kubernetes.answering import AnswerTimes
+from accelwatch_kubernetes.answers import report_of
 from accelwatch_kubernetes.cache.cluster_cache import ClusterCache
 from accelwatch_kubernetes.devices.taint_rule import labels_of
 from accelwatch_kubernetes.marks.hold import HOLD, OUT_OF_SERVICE, OUT_OF_SERVICE_EFFECT
 from accelwatch_kubernetes.observer import Observer
 from accelwatch_kubernetes.options import KubernetesOptions
-from accelwatch_kubernetes.performing import Performer
 from accelwatch_kubernetes.permissions import Permissions
 from accelwatch_kubernetes.reader import NodeReader
 from accelwatch_kubernetes.readings.previews import drain_preview
@@ -66,7 +68,7 @@ class KubernetesAction:
         )
         self._observer = Observer(access, self._cache, READINGS)
         self._effects = effects_of(options)
-        self._performer = Performer(access, self._effects)
+        self._performer = Performer(access, self._effects, KubernetesError, report_of)
         self._permissions = Permissions(client, context.clock)
 
     @property

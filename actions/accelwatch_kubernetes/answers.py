@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.step import Report, ReportStatus
-from accelwatch.api_client.errors import WithdrawnError
+from accelwatch.action_kit.performing import ChangedError
 from accelwatch.kubernetes.errors import (
     ApiError,
     ApiUnavailableError,
@@ -19,14 +19,6 @@ _LATER = frozenset({401, 429})
 _CHANGED = frozenset({404, 409, 410})
 
 
-class ChangedError(Exception):
-    """It is not any more as it was seen; nothing was done."""
-
-
-class NotStartedError(Exception):
-    """Nothing was sent, because the permission of the step was withdrawn; the text says why."""
-
-
 @contextmanager
 def unavailable_if_unread() -> Iterator[None]:
     """For reads: whatever is not answered is not known. Raises ActionUnavailableError."""
@@ -38,11 +30,9 @@ def unavailable_if_unread() -> Iterator[None]:
 
 @contextmanager
 def write_errors() -> Iterator[None]:
-    """For writes. Raises ChangedError for 404, 409 and 410, NotStartedError for a withdrawn step."""
+    """For writes. Raises ChangedError for 404, 409 and 410."""
     try:
         yield
-    except WithdrawnError as error:
-        raise NotStartedError(str(error)) from error
     except ApiError as error:
         if error.status not in _CHANGED:
             raise

@@ -1,21 +1,16 @@
 """What has become of a step whose end nobody saw, decided by what is observed now. Pure."""
 
-from accelwatch.action.step import Recovery, StartedStep
+from accelwatch.action.step import Recovery, StartedStep, StepKind
+from accelwatch.action_kit import effects
 from accelwatch_kubernetes.rows import Effect
 from accelwatch_kubernetes.scene import Scene
 
 
 def recovered(started_step: StartedStep, effect: Effect | None, scene: Scene) -> Recovery:
     """Done when its effect is observed; else again, where that does no harm or it never was sent."""
-    if effect is None:
-        return Recovery.UNKNOWN
-    if effect.recover is not None:
-        return effect.recover(started_step, scene)
-    is_observed = effect.is_observed(started_step.step, scene)
-    if is_observed is None:
-        return Recovery.UNKNOWN
-    if is_observed:
-        return Recovery.DONE
-    if effect.kind.idempotent or started_step.is_without_effect:
-        return Recovery.REDO
-    return Recovery.UNKNOWN
+    return effects.recovered(started_step, effect, scene, _is_over)
+
+
+def _is_over(_started_step: StartedStep, _kind: StepKind, _scene: Scene) -> bool:
+    """A write has the version that was read: once somebody else has written, it comes to nothing."""
+    return True

@@ -15,7 +15,7 @@ from accelwatch.api_client.errors import WithdrawnError
 from accelwatch.api_client.limiter import Limiter
 from accelwatch.api_client.session import Session
 from accelwatch.backendai.client import BackendAiClient, decoded
-from accelwatch.backendai.errors import BackendAiError, BackendAiUnavailableError
+from accelwatch.backendai.errors import BackendAiRefusedError, BackendAiUnavailableError
 from accelwatch.backendai.server import Server, ServerOptions, server_of
 from accelwatch.base.clock import SystemClock
 from support.backendai.signed_api import ACCESS_KEY, SECRET_KEY, problem, signed
@@ -74,8 +74,8 @@ async def connected(
             await client.close()
 
 
-async def refused(call: Coroutine[Any, Any, object]) -> BackendAiError:
-    with pytest.raises(BackendAiError) as raised:
+async def refused(call: Coroutine[Any, Any, object]) -> BackendAiRefusedError:
+    with pytest.raises(BackendAiRefusedError) as raised:
         await call
     return raised.value
 

@@ -54,7 +54,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
 async def all_agents(client: BackendAiClient) -> list[Agent]:
     """All that the manager has ever known and not forgotten, by id.
 
-    Raises BackendAiError, BackendAiUnavailableError.
+    Raises BackendAiError.
     """
     return await _agents(client, None)
 

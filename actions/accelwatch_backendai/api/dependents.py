@@ -9,7 +9,7 @@ import base64
 import msgspec
 
 from accelwatch.backendai.client import BackendAiClient, decoded
-from accelwatch.backendai.errors import GRAPHQL_ERROR, BackendAiError
+from accelwatch.backendai.errors import GRAPHQL_ERROR, BackendAiRefusedError
 from accelwatch.backendai.releases import Ability, Release
 
 _QUERY = "query($id: GlobalIDField!) { compute_session_node(id: $id) { %s } }"
@@ -55,13 +55,13 @@ async def dependents_of(
 ) -> tuple[Dependent, ...]:
     """Those of a session, whether they have ended or not; none before 24.09, which cannot be asked.
 
-    Raises BackendAiError, BackendAiUnavailableError.
+    Raises BackendAiError.
     """
     if not release.can(Ability.DEPENDENTS):
         return ()
     try:
         body = await _read(client, session_id, f"{_DEPENDENTS} {_DEPENDEES}")
-    except BackendAiError as error:
+    except BackendAiRefusedError as error:
         if not _is_swapped(error):
             raise
         return await _unnamed(client, session_id)
@@ -80,7 +80,7 @@ async def _unnamed(client: BackendAiClient, session_id: str) -> tuple[Dependent,
     """Whether there are any, of a release that does not show which they are."""
     try:
         await _read(client, session_id, _DEPENDEES)
-    except BackendAiError as error:
+    except BackendAiRefusedError as error:
         if not _is_swapped(error):
             raise
         return (Dependent(),)
@@ -92,6 +92,6 @@ async def _read(client: BackendAiClient, session_id: str, fields: str) -> bytes:
     return await client.graphql(_QUERY % fields, {"id": node})
 
 
-def _is_swapped(error: BackendAiError) -> bool:
+def _is_swapped(error: BackendAiRefusedError) -> bool:
     problem = error.problem
     return problem.kind == GRAPHQL_ERROR and problem.started and problem.message in _SWAPPED

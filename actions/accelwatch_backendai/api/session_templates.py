@@ -5,7 +5,7 @@ import uuid
 import msgspec
 
 from accelwatch.backendai.client import BackendAiClient, decoded
-from accelwatch.backendai.errors import BackendAiError
+from accelwatch.backendai.errors import BackendAiRefusedError
 from accelwatch.base.errors import ConfigError
 from accelwatch_backendai.api.specification_files import WrittenSpecification
 
@@ -49,7 +49,7 @@ async def template_specification(client: BackendAiClient, template: str) -> Writ
         raise ConfigError(f"template: {template} is no id of a session template") from None
     try:
         body = await client.get(path, {"format": "json"})
-    except BackendAiError as error:
+    except BackendAiRefusedError as error:
         if error.status == _NOT_FOUND:
             raise ConfigError(
                 f"template: the manager has no session template {template}"

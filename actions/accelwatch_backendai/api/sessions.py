@@ -10,7 +10,7 @@ from datetime import datetime
 import msgspec
 
 from accelwatch.backendai.client import BackendAiClient, decoded
-from accelwatch.backendai.errors import GRAPHQL_ERROR, BackendAiError
+from accelwatch.backendai.errors import GRAPHQL_ERROR, BackendAiRefusedError
 from accelwatch_backendai.api.paging import PAGE, Slots, all_rows, quoted, slots_in
 
 # Of one user with one name: each of them is a time that somebody created it.
@@ -87,7 +87,7 @@ class OwnedSession(msgspec.Struct, frozen=True):
 async def session_by_id(client: BackendAiClient, session_id: str) -> OwnedSession | None:
     """One session, whether it runs or has ended; None where the manager has none of that id.
 
-    This and those below raise BackendAiError and BackendAiUnavailableError.
+    This and those below raise BackendAiError.
     """
     page = await _page(client, f"id == {quoted(session_id)}", "", 0, _OLDEST_FIRST)
     return page[0] if page else None
@@ -99,7 +99,7 @@ async def live_sessions(client: BackendAiClient, agent: str = "") -> list[OwnedS
         return await _all(client, _LIVE)
     try:
         return await _all(client, f"{_LIVE} & (agent_ids == {quoted(agent)})")
-    except BackendAiError as error:
+    except BackendAiRefusedError as error:
         if error.problem.kind != GRAPHQL_ERROR:
             raise
         # Releases before 23.09 cannot be asked for the sessions of an agent.

@@ -9,7 +9,7 @@ from decimal import Decimal
 import msgspec
 
 from accelwatch.backendai.client import BackendAiClient, decoded
-from accelwatch.backendai.errors import BackendAiError
+from accelwatch.backendai.errors import BackendAiRefusedError
 from accelwatch.backendai.releases import Ability, Release
 from accelwatch_backendai.api.paging import quoted
 
@@ -65,7 +65,7 @@ class _Data(msgspec.Struct, frozen=True):
 async def session_row(
     client: BackendAiClient, release: Release, session_id: str
 ) -> SessionRow | None:
-    """The row; None without one. Raises BackendAiError, BackendAiUnavailableError."""
+    """The row; None without one. Raises BackendAiError."""
     fields = _FIELDS
     if release.can(Ability.REQUESTED_SLOTS):
         fields += " requested_slots"
@@ -193,12 +193,12 @@ class SessionDetail(msgspec.Struct, frozen=True, kw_only=True):
 async def session_detail(
     client: BackendAiClient, release: Release, session_id: str
 ) -> SessionDetail | None:
-    """The detail; None before 26.4. Raises BackendAiError, BackendAiUnavailableError."""
+    """The detail; None before 26.4. Raises BackendAiError."""
     if not release.can(Ability.V2):
         return None
     try:
         body = await client.get(f"/v2/sessions/{session_id}")
-    except BackendAiError as error:
+    except BackendAiRefusedError as error:
         if error.status == _NOT_FOUND:
             return None
         raise

@@ -81,7 +81,7 @@ class Specifications:
     async def missing(self, session: Session) -> str:
         """Why a session could not be created anew; empty where it could.
 
-        Raises BackendAiError, BackendAiUnavailableError.
+        Raises BackendAiError.
         """
         specification = await self._read(session)
         return specification if isinstance(specification, str) else ""

@@ -3,7 +3,7 @@
 import msgspec
 
 from accelwatch.backendai.client import BackendAiClient, decoded
-from accelwatch.backendai.errors import BackendAiError
+from accelwatch.backendai.errors import BackendAiRefusedError
 from accelwatch.backendai.releases import Ability, Release
 from accelwatch.base.untrusted_text import printable
 from accelwatch_backendai.api.sessions import Session
@@ -34,7 +34,7 @@ async def why_pending(client: BackendAiClient, release: Release, session: Sessio
         path = f"/v2/scheduling-history/sessions/{session.id}/search"
         try:
             tries = decoded(await client.post(path, {}), _History).items
-        except BackendAiError:
+        except BackendAiRefusedError:
             tries = ()
         text = next((each.message or "" for each in tries if each.result != _WELL), text)
     return printable(" ".join(text.split()))[:_MOST_TEXT]

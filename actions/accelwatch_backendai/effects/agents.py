@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from accelwatch.action.step import Committed, Report, ReportStatus, Step, StepKind
+from accelwatch.action_kit.performing import ChangedError
 from accelwatch.backendai.client import decoded
-from accelwatch.backendai.errors import BackendAiError
+from accelwatch.backendai.errors import BackendAiRefusedError
 from accelwatch.base.untrusted_text import printable
-from accelwatch_backendai.answers import DONE, ChangedError
+from accelwatch_backendai.answers import DONE
 from accelwatch_backendai.api.agents import Agent
 from accelwatch_backendai.reader import read_agent
 from accelwatch_backendai.rows import Access, Effect
@@ -78,7 +79,7 @@ async def _move(access: Access, step: Step, operation: Committed) -> Report:
         raise ChangedError(f"sessions run on {agent.id} by now")
     try:
         return await _modify(access, step, operation, {"scaling_group": group})
-    except BackendAiError as error:
+    except BackendAiRefusedError as error:
         if _IN_USE not in error.problem.message:
             raise
         # A session was placed there since it was read.

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from accelwatch.action.observed import HoldState
 from accelwatch.action.power_switch import power_off_kind
 from accelwatch.action.step import Committed, Report, Step
+from accelwatch.action_kit.performing import ChangedError
 from accelwatch.api_client.errors import WithdrawnError
-from accelwatch_backendai.answers import ChangedError, unavailable_if_unread
+from accelwatch_backendai.answers import unavailable_if_unread
 from accelwatch_backendai.api.agents import agent_by_id
 from accelwatch_backendai.quarantines import hold_state
 from accelwatch_backendai.rows import Access, Effect

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 import msgspec
 
 from accelwatch.action.step import Committed, Recovery, Report, ReportStatus, StartedStep, Step
+from accelwatch.action_kit.performing import ChangedError
 from accelwatch.backendai.client import decoded
-from accelwatch.backendai.errors import BackendAiError
-from accelwatch_backendai.answers import DONE, ChangedError, unavailable_if_unread
+from accelwatch.backendai.errors import BackendAiRefusedError
+from accelwatch_backendai.answers import DONE, unavailable_if_unread
 from accelwatch_backendai.api.sessions import OwnedSession, session_by_id, sessions_tagged
 from accelwatch_backendai.rows import Access, Effect
 from accelwatch_backendai.scene import Scene
@@ -85,7 +86,7 @@ async def _create(access: Access, step: Step, operation: Committed) -> Report:
             private=True,
             withdrawn=operation.withdrawn,
         )
-    except BackendAiError as error:
+    except BackendAiRefusedError as error:
         return await _refused(access, error, tag)
     answer = decoded(body, _Created)
     if not answer.created:
@@ -102,7 +103,7 @@ async def _with_tag(access: Access, predecessor: OwnedSession, tag: str) -> str:
     return next((session.id for session in tagged), "")
 
 
-async def _refused(access: Access, error: BackendAiError, tag: str) -> Report:
+async def _refused(access: Access, error: BackendAiRefusedError, tag: str) -> Report:
     """A name that is in use: by our own session, by one that is still ending, or by its user's."""
     existing = error.problem.existing_session_id
     if error.status == _RACE and not existing:

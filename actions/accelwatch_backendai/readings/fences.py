@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from accelwatch.action.intent import Intent
-from accelwatch_backendai.rows import Access, Reading
+from accelwatch.action_kit.effects import Reading
+from accelwatch_backendai.rows import Access
 from accelwatch_backendai.scene import AGENT, agent_of
 from accelwatch_backendai.sessions.job_view import OFF
 

@@ -7,7 +7,8 @@ import msgspec
 
 from accelwatch.action.intent import Intent, IntentKind, JobKey
 from accelwatch.action.observed import JobState
-from accelwatch.backendai.errors import BackendAiError
+from accelwatch.action_kit.effects import Reading
+from accelwatch.backendai.errors import BackendAiRefusedError
 from accelwatch_backendai.answers import is_final, unavailable_if_unread
 from accelwatch_backendai.api.agents import Agent, agents_by_id
 from accelwatch_backendai.api.dependents import dependents_of
@@ -21,7 +22,7 @@ from accelwatch_backendai.api.sessions import (
 from accelwatch_backendai.api.tags import first_of
 from accelwatch_backendai.api.waiting import why_pending
 from accelwatch_backendai.readings.checkpoints import with_checkpoint
-from accelwatch_backendai.rows import Access, Reading
+from accelwatch_backendai.rows import Access
 from accelwatch_backendai.scene import AGENT, agent_of
 from accelwatch_backendai.sessions.dependents import dependents_text
 from accelwatch_backendai.sessions.job_view import (
@@ -116,7 +117,7 @@ async def _unspecified(access: Access, intent: Intent, head: Session | None) -> 
         return ""
     try:
         return await access.specifications.missing(head)
-    except BackendAiError as error:
+    except BackendAiRefusedError as error:
         # Of a session that has ended already, a refusal is the end of its move.
         if not is_final(error):
             raise

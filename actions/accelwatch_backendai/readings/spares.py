@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 
 from accelwatch.action.intent import Intent, IntentKind
+from accelwatch.action_kit.effects import Reading
 from accelwatch_backendai.answers import unavailable_if_unread
 from accelwatch_backendai.api.sessions import session_by_id
 from accelwatch_backendai.reader import read_agent
-from accelwatch_backendai.rows import Access, Reading
+from accelwatch_backendai.rows import Access
 from accelwatch_backendai.scene import GROUP, SPARE, text_of
 
 

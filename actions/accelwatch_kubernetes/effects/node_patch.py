@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Committed, Report, ReportStatus, Step, StepKind
-from accelwatch_kubernetes.answers import DONE, ChangedError, write_errors
+from accelwatch.action_kit.performing import ChangedError
+from accelwatch_kubernetes.answers import DONE, write_errors
 from accelwatch_kubernetes.marks.foreign import taint_text
 from accelwatch_kubernetes.marks.hold import Drawn, Hold, drawn_of, hold_of
 from accelwatch_kubernetes.marks.hold_state import hold_state_of, our_taints
@@ -45,7 +46,7 @@ async def patched(access: Access, step: Step, operation: Committed, decide: Deci
     """Send what is decided for the node of a step; None where nothing had to be sent.
 
     Where the node was changed since it was read, it is read again and decided anew, once. Raises
-    ChangedError, NotStartedError, ActionUnavailableError, KubernetesError.
+    ChangedError, WithdrawnError, ActionUnavailableError, KubernetesError.
     """
     name = step.arguments["node"]
     node = access.nodes.pop_latest(name)

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from accelwatch.action.observed import HoldState
 from accelwatch.action.power_switch import power_off_kind
 from accelwatch.action.step import Committed, Report, Step
-from accelwatch_kubernetes.answers import DONE, ChangedError, NotStartedError
+from accelwatch.action_kit.performing import ChangedError
+from accelwatch.api_client.errors import WithdrawnError
+from accelwatch_kubernetes.answers import DONE
 from accelwatch_kubernetes.drain import steps
 from accelwatch_kubernetes.drain.job_view import OFF
 from accelwatch_kubernetes.effects.node_patch import patched
@@ -41,7 +43,7 @@ async def _power_off(access: Access, step: Step, operation: Committed) -> Report
     if node.ready:
         raise ChangedError(f"the kubelet of {name} answers again")
     if why := operation.withdrawn():
-        raise NotStartedError(why)
+        raise WithdrawnError(why)
     return await access.power.turn_off(name)
 
 

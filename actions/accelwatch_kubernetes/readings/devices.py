@@ -7,6 +7,7 @@ import msgspec
 
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.intent import Intent, JobKey
+from accelwatch.action_kit.effects import Reading
 from accelwatch.kubernetes.errors import ApiError
 from accelwatch_kubernetes.answers import unavailable_if_unread
 from accelwatch_kubernetes.devices.claims import ResourceClaim, claims_of, holders_of, users
@@ -27,7 +28,7 @@ from accelwatch_kubernetes.marks.hold import label_value
 from accelwatch_kubernetes.objects.pod import Pod
 from accelwatch_kubernetes.objects.resource_slice import SLICE_VERSIONS, slices_of
 from accelwatch_kubernetes.readings.owners import resolve_owners
-from accelwatch_kubernetes.rows import Access, Reading
+from accelwatch_kubernetes.rows import Access
 
 # The pods of a node. Raises ActionUnavailableError.
 ReadPods = Callable[[], Awaitable[Sequence[Pod]]]

@@ -7,6 +7,7 @@ import msgspec
 
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import HoldState
+from accelwatch.action_kit.effects import Reading
 from accelwatch_kubernetes.drain.job_view import (
     BAD_NODES,
     CLAIMS,
@@ -25,7 +26,7 @@ from accelwatch_kubernetes.objects.pod import Pod
 from accelwatch_kubernetes.readings.devices import claims_of_device
 from accelwatch_kubernetes.readings.evictions import verdicts
 from accelwatch_kubernetes.readings.pods import lineage_of_job, pods_of_job, pods_text
-from accelwatch_kubernetes.rows import Access, Reading
+from accelwatch_kubernetes.rows import Access
 from accelwatch_kubernetes.scene import NODE
 from accelwatch_kubernetes.workloads.checkpoints import with_checkpoints
 from accelwatch_kubernetes.workloads.consequences import consequences

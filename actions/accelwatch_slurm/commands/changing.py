@@ -10,10 +10,6 @@ Handler = Callable[[Step, Committed], Awaitable[Report]]
 DONE = Report(status=ReportStatus.DONE)
 
 
-class ChangedError(Exception):
-    """It is not any more as it was seen; nothing was done."""
-
-
 async def release_job(commands: Commands, job: SlurmJob, token: str) -> Report:
     """Have a job that we hold begun again; the word by which we know it is taken away last."""
     answer = report_of("scontrol", await commands.change("scontrol", "release", job.handle))

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.step import Committed, Report, ReportStatus, Step
-from accelwatch_slurm.commands.changing import DONE, ChangedError
+from accelwatch.action_kit.performing import ChangedError
+from accelwatch_slurm.commands.changing import DONE
 from accelwatch_slurm.commands.commands import Commands, NotStartedError, report_of, started_lines
 from accelwatch_slurm.commands.reading import Reader
 from accelwatch_slurm.texts.node_text import SlurmNode

@@ -7,8 +7,9 @@ import msgspec
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Committed, Report, ReportStatus, Step
+from accelwatch.action_kit.performing import ChangedError
 from accelwatch.base.clock import Clock
-from accelwatch_slurm.commands.changing import DONE, ChangedError, Handler, updated
+from accelwatch_slurm.commands.changing import DONE, Handler, updated
 from accelwatch_slurm.commands.commands import Commands, NotStartedError, report_of
 from accelwatch_slurm.commands.options import SlurmOptions
 from accelwatch_slurm.commands.reading import Reader

@@ -4,7 +4,8 @@ import math
 import shlex
 
 from accelwatch.action.step import Committed, Report, ReportStatus, Step
-from accelwatch_slurm.commands.changing import DONE, ChangedError, Handler
+from accelwatch.action_kit.performing import ChangedError
+from accelwatch_slurm.commands.changing import DONE, Handler
 from accelwatch_slurm.commands.commands import Commands, report_of
 from accelwatch_slurm.commands.options import SlurmOptions
 from accelwatch_slurm.commands.reading import Reader

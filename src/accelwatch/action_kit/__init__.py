@@ -1,1 +1,1 @@
-"""What several actions share: commands for the power of nodes, and searches for checkpoints."""
+"""What several actions share: steps performed and recovered by tables, power of nodes, checkpoints."""

@@ -47,7 +47,7 @@ class _GraphqlAnswer(msgspec.Struct, frozen=True):
 class BackendAiClient:
     """For one event loop. Every call ends in bounded time, with the body of the answer.
 
-    All raise BackendAiError where the manager refused, and BackendAiUnavailableError where it did not
+    All raise BackendAiRefusedError where the manager refused, BackendAiUnavailableError where it did not
     answer or is broken; those with `withdrawn`, which is called immediately before each is sent,
     besides WithdrawnError when it gives a reason. With `private`, messages of the manager are left
     out of errors: they may repeat what users wrote into the session that the request is about.

@@ -33,23 +33,27 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BackendAiError(AccelwatchError):
-    """The manager refused: HTTP 4xx, or an error of GraphQL. Nothing has changed by it.
-
-    But for a mutation whose `problem` says that it was started.
-    """
+    """The manager did not do what was requested, or it is not known whether it did."""
 
     def __init__(
         self, text: str, *, status: int, problem: Problem, retry_after_s: float | None = None
     ) -> None:
         """`text` is for people."""
         super().__init__(text)
-        # HTTP status; 200 for an error of GraphQL.
+        # HTTP status; 200 for an error of GraphQL, 0 where there was no answer.
         self.status = status
         self.problem = problem
         self.retry_after_s = retry_after_s
 
 
-class BackendAiUnavailableError(AccelwatchError):
+class BackendAiRefusedError(BackendAiError):
+    """The manager refused: HTTP 4xx, or an error of GraphQL. Nothing has changed by it.
+
+    But for a mutation whose `problem` says that it was started.
+    """
+
+
+class BackendAiUnavailableError(BackendAiError):
     """No answer, no TLS, an answer that nobody can read, 5xx, or 408.
 
     `sent` is True where the request may have had its effect, or may have it yet.
@@ -64,12 +68,10 @@ class BackendAiUnavailableError(AccelwatchError):
         problem: Problem | None = None,
         retry_after_s: float | None = None,
     ) -> None:
-        super().__init__(text)
+        super().__init__(
+            text, status=status, problem=problem or Problem(), retry_after_s=retry_after_s
+        )
         self.sent = sent
-        # HTTP status; 0 where there was no answer.
-        self.status = status
-        self.problem = problem or Problem()
-        self.retry_after_s = retry_after_s
 
 
 class _Existing(msgspec.Struct, frozen=True):
@@ -104,7 +106,7 @@ def error_of(
     retry_after_s: float | None = None,
     private: bool = False,
     note: str = "",
-) -> BackendAiError | BackendAiUnavailableError:
+) -> BackendAiError:
     """What an answer other than 2xx means.
 
     With `private` the message is left out, since it may repeat what a user has written. `note` says
@@ -126,16 +128,16 @@ def error_of(
         return BackendAiUnavailableError(
             text, sent=True, status=status, problem=problem, retry_after_s=retry_after_s
         )
-    return BackendAiError(text, status=status, problem=problem, retry_after_s=retry_after_s)
+    return BackendAiRefusedError(text, status=status, problem=problem, retry_after_s=retry_after_s)
 
 
 def graphql_error(
     messages: tuple[str, ...], *, private: bool = False, started: bool = False
-) -> BackendAiError:
+) -> BackendAiRefusedError:
     """What the `errors` of an answer of GraphQL mean; `started` where one of them is of a field."""
     message = "" if private else printable("; ".join(messages))[:_MAX_MESSAGE]
     text = "the manager answered with an error of GraphQL"
-    return BackendAiError(
+    return BackendAiRefusedError(
         f"{text}: {message}" if message else text,
         status=200,
         problem=Problem(kind=GRAPHQL_ERROR, message=message, started=started),

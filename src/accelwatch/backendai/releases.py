@@ -94,7 +94,7 @@ class ManagerRelease:
         self._release: Release | None = None
 
     async def current(self) -> Release:
-        """Raises BackendAiError, BackendAiUnavailableError."""
+        """Raises BackendAiError."""
         now = self._clock.monotonic()
         if self._release is not None and now - self._read_at < _KEEP_S:
             return self._release

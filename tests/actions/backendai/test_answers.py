@@ -3,7 +3,7 @@
 import pytest
 
 from accelwatch.action.step import ReportStatus
-from accelwatch.backendai.errors import BackendAiError, Problem
+from accelwatch.backendai.errors import BackendAiRefusedError, Problem
 from accelwatch_backendai.answers import is_final, report_of
 
 
@@ -21,12 +21,14 @@ from accelwatch_backendai.answers import is_final, report_of
 def test_what_may_be_granted_later_is_tried_again(
     status: int, kind: str, expected: ReportStatus
 ) -> None:
-    error = BackendAiError("refused", status=status, problem=Problem(kind=kind))
+    error = BackendAiRefusedError("refused", status=status, problem=Problem(kind=kind))
     assert report_of(error).status is expected
     assert is_final(error) is (expected is ReportStatus.REFUSED)
 
 
 def test_what_was_started_is_unknown_whatever_it_is_called() -> None:
-    error = BackendAiError("failed", status=200, problem=Problem(kind="graphql", started=True))
+    error = BackendAiRefusedError(
+        "failed", status=200, problem=Problem(kind="graphql", started=True)
+    )
     assert report_of(error).status is ReportStatus.UNKNOWN
     assert not is_final(error)

@@ -13,8 +13,8 @@ from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.intent import Intent, IntentKind, OwnerAnnotation
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Committed, Report, ReportStatus, Step, stands
+from accelwatch.action_kit.performing import ChangedError
 from accelwatch.processes.command import CommandResult
-from accelwatch_slurm.commands.changing import ChangedError
 from accelwatch_slurm.commands.commands import Commands, NotStartedError, started_lines
 from accelwatch_slurm.commands.options import SlurmOptions
 from accelwatch_slurm.commands.reading import Reader

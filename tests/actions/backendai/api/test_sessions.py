@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.backendai.errors import BackendAiError
+from accelwatch.backendai.errors import BackendAiRefusedError
 from accelwatch_backendai.api.sessions import (
     Kernel,
     OwnedSession,
@@ -158,7 +158,7 @@ def test_a_key_without_the_right_is_no_reason_to_list_all(secret_key_file: Path)
     async def main() -> None:
         refused = problem(403, "generic-forbidden", "Forbidden operation.")
         async with connected(secret_key_file, refused) as (client, api):
-            with pytest.raises(BackendAiError):
+            with pytest.raises(BackendAiRefusedError):
                 await live_sessions(client, "i-1")
             assert len(api.received) == 1
 

@@ -9,7 +9,7 @@ import pytest
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.backendai.client import BackendAiClient
-from accelwatch.backendai.errors import BackendAiError, Problem
+from accelwatch.backendai.errors import BackendAiRefusedError, Problem
 from accelwatch.backendai.releases import Release
 from accelwatch.backendai.server import ServerOptions, server_of
 from accelwatch.remediation.policy.state.pursued import PursuitResult
@@ -109,7 +109,7 @@ class Failing:
     """A client whose requests all end in one error."""
 
     def __init__(self, status: int, **problem: Any) -> None:
-        self._error = BackendAiError("refused", status=status, problem=Problem(**problem))
+        self._error = BackendAiRefusedError("refused", status=status, problem=Problem(**problem))
 
     async def graphql(self, *_: Any) -> bytes:
         raise self._error
@@ -125,7 +125,7 @@ class Failing:
     ],
 )
 def test_a_failure_of_the_manager_is_not_taken_for_dependents(client: Any) -> None:
-    with pytest.raises(BackendAiError, match="refused"):
+    with pytest.raises(BackendAiRefusedError, match="refused"):
         asyncio.run(dependents_of(client, Release(26, 1), "train"))
 
 

@@ -9,8 +9,8 @@ import pytest
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.intent import OwnerAnnotation
 from accelwatch.action.step import Committed, Recovery, Report, ReportStatus, StartedStep, Step
-from accelwatch.backendai.errors import BackendAiError, BackendAiUnavailableError, Problem
-from accelwatch_backendai.answers import ChangedError
+from accelwatch.action_kit.performing import ChangedError
+from accelwatch.backendai.errors import BackendAiRefusedError, BackendAiUnavailableError, Problem
 from accelwatch_backendai.api.tags import tag_of
 from accelwatch_backendai.effects.sessions import SESSION_EFFECTS
 from support.backendai.few_rows import Access, Manager, row
@@ -113,9 +113,9 @@ def test_nothing_is_created_that_nobody_knows() -> None:
     assert manager.writes == []
 
 
-def refused(status: int = 400, existing: str = "") -> BackendAiError:
+def refused(status: int = 400, existing: str = "") -> BackendAiRefusedError:
     problem = Problem(kind="session-already-exists", existing_session_id=existing)
-    return BackendAiError("refused", status=status, problem=problem)
+    return BackendAiRefusedError("refused", status=status, problem=problem)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_name_that_is_in_use(status: str, tag: str, outcome: ReportStatus) -> 
 def test_a_race_for_the_name_is_looked_at_again() -> None:
     manager = Manager(row(FIRST, "TERMINATED"), answer=refused(status=409))
     assert perform(CREATE, manager).status is ReportStatus.RETRY
-    with pytest.raises(BackendAiError):
+    with pytest.raises(BackendAiRefusedError):
         perform(CREATE, Manager(row(FIRST, "TERMINATED"), answer=refused(status=400)))
 
 

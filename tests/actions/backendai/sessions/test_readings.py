@@ -12,10 +12,10 @@ from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import JobState
 from accelwatch.action_kit.checkpoint_search import CheckpointSearch
-from accelwatch.backendai.errors import BackendAiError, Problem
+from accelwatch.action_kit.effects import Reading
+from accelwatch.backendai.errors import BackendAiRefusedError, Problem
 from accelwatch_backendai.api.tags import tag_of
 from accelwatch_backendai.readings.jobs import read_job
-from accelwatch_backendai.rows import Reading
 from accelwatch_backendai.scene import AGENT
 from accelwatch_backendai.sessions.job_view import (
     AGENTS,
@@ -146,14 +146,14 @@ def test_it_is_asked_for_before_a_session_is_ended_or_created(
     assert reading(manager, known=False).own[UNSPECIFIED] == missing
 
 
-def _refused(status: int, **problem: Any) -> BackendAiError:
-    return BackendAiError("refused", status=status, problem=Problem(**problem))
+def _refused(status: int, **problem: Any) -> BackendAiRefusedError:
+    return BackendAiRefusedError("refused", status=status, problem=Problem(**problem))
 
 
 @pytest.mark.parametrize(
     "error", [_refused(429), _refused(401), _refused(200, kind="graphql", started=True)]
 )
-def test_a_refusal_for_now_says_nothing_of_a_specification(error: BackendAiError) -> None:
+def test_a_refusal_for_now_says_nothing_of_a_specification(error: BackendAiRefusedError) -> None:
     """It would be the end of a move whose session has ended already."""
     with pytest.raises(ActionUnavailableError, match="refused"):
         ended_and_refused(error)
@@ -163,7 +163,7 @@ def test_a_refusal_for_good_leaves_it_unknown() -> None:
     assert ended_and_refused(_refused(403)).own[UNSPECIFIED] == "refused"
 
 
-def ended_and_refused(error: BackendAiError) -> Reading:
+def ended_and_refused(error: BackendAiRefusedError) -> Reading:
     manager = Manager(row(FIRST, "TERMINATED", agents=("gpu1",)), agents={"gpu1": "ALIVE"})
     access: Any = Access(manager)
     access.specifications.error = error
