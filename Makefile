@@ -114,6 +114,19 @@ backendai: $(STAMP)
 	@version=$$($(BIN)/python tests/support/backendai/build.py $(VERSION)) \
 		&& ACCELWATCH_BACKENDAI_VERSION="$$version" PYTHONDONTWRITEBYTECODE= $(BIN)/pytest $(BACKENDAI_TESTS)
 
+# The real client of the node-health check (docs/in-job.md), unpacked once into the user's cache: what runs without torch.
+.PHONY: nvrx
+NVRX_VERSION := 0.7.0
+NVRX_FOLDER = $${XDG_CACHE_HOME:-$$HOME/.cache}/accelwatch/nvrx/$(NVRX_VERSION)
+PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet
+nvrx: $(STAMP)
+	@test -d "$(NVRX_FOLDER)" || { fetched=$$(mktemp -d) \
+		&& $(PIP) download --no-deps --only-binary=:all: --python-version 3.12 --platform manylinux_2_39_x86_64 \
+			--dest "$$fetched" nvidia-resiliency-ext==$(NVRX_VERSION) \
+		&& $(PIP) install --target "$$fetched/all" defusedxml httpx \
+		&& $(BIN)/python -m zipfile -e "$$fetched"/*.whl "$$fetched/all" \
+		&& mkdir -p "$$(dirname "$(NVRX_FOLDER)")" && mv "$$fetched/all" "$(NVRX_FOLDER)"; }
+
 # The Helm chart's tests with helm, built once from its Go module into the user's cache: two minutes of CPU.
 .PHONY: helm
 HELM_VERSION := $(shell sed -n 's/^VERSION = "\(.*\)"/\1/p' tests/examples/test_helm_chart.py)

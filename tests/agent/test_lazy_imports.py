@@ -14,7 +14,7 @@ from support.servers.agent_processes import AgentProcess
 
 NEEDLESS = (
     *("aiohttp", "typer", "pydantic", "html", "difflib", "numpy", "sqlite3", "email"),
-    *("lzma", "gzip"),
+    *("lzma", "gzip", "grpc"),
 )
 
 

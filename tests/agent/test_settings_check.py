@@ -44,6 +44,31 @@ def test_every_section_is_checked_at_once_with_its_line(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("section", "lines"),
+    [
+        (
+            "{hub: 'http://h:1'}",
+            ["F:1: node_health.socket: nothing is served without one, such as"],
+        ),
+        ("{socket: s, hub: x}", ["F:1: node_health.hub: expected a URL, https://HOST/PATH"]),
+        (
+            "{socket: s, hub_token_file: t}",
+            ["F:1: node_health.hub: no hub is asked without its URL, such as http://hub:9878"],
+        ),
+        (
+            "{socket: s, hub_ca_file: t}",
+            ["F:1: node_health.hub: no hub is asked without its URL, such as http://hub:9878"],
+        ),
+    ],
+)
+def test_a_health_check_that_does_not_fit_together(
+    section: str, lines: list[str], tmp_path: Path
+) -> None:
+    refused = refusal(tmp_path / "agent.yaml", f"node_health: {section}\n")
+    assert [line.partition(" /")[0] for line in refused] == lines
+
+
 def test_the_command_says_the_same(tmp_path: Path) -> None:
     file = tmp_path / "agent.yaml"
     lines = refusal(file, MANY)

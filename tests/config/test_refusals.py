@@ -20,10 +20,10 @@ BAD = [
     ("collekt: {}", "F:1: collekt: unknown key; did you mean collect?"),
     (
         "a: 1\nb: 2",
-        "F:1: a: unknown key; expected one of alerts, blackbox, collect, exposition, hub, log, otlp,"
-        " rules,"
+        "F:1: a: unknown key; expected one of alerts, blackbox, collect, exposition, hub, log,"
+        " node_health, otlp, rules,"
         " state_dir, usage, web, workloads\nF:2: b: unknown key; expected one of alerts, blackbox,"
-        " collect, exposition, hub, log, otlp, rules, state_dir, usage, web, workloads",
+        " collect, exposition, hub, log, node_health, otlp, rules, state_dir, usage, web, workloads",
     ),
     ("collect:\n  intervall: 1s", "F:2: collect.intervall: unknown key; did you mean interval?"),
     (

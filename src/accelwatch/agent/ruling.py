@@ -1,6 +1,7 @@
 """The rules of a running agent, of which nothing is loaded by those who have none."""
 
 import logging
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from accelwatch.agent.rules.evaluator import NodeEvaluator
     from accelwatch.alerting.evaluation.notifier_owner import NotifierOwner
     from accelwatch.alerting.evaluation.runner import RuleRunner
+    from accelwatch.alerting.incidents.model.incident import Incident
     from accelwatch.web.pages.routes import RouteTable
 
 logger = logging.getLogger(__name__)
@@ -109,6 +111,11 @@ class Ruling:
             silences = SilencePages(lambda: runner, self._clock, lambda: (feed.snapshot().host,))
             self._pages = RouteTable((*incidents.routes(), *silences.routes()))
         return self._pages
+
+    @property
+    def open_incidents(self) -> "Iterable[Incident]":
+        """What is wrong now by the rules, those that group others too; empty without rules."""
+        return () if self._running is None else self._running[0].open
 
     @property
     def alive(self) -> bool:

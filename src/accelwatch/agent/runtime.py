@@ -15,6 +15,7 @@ from accelwatch.agent.hub_presence import HubPresence
 from accelwatch.agent.metrics.own_metrics import OwnMetrics
 from accelwatch.agent.metrics.pushing import Pushing
 from accelwatch.agent.metrics.scrape import Scrape
+from accelwatch.agent.node_health.endpoint import HealthEndpoint
 from accelwatch.agent.ruling import Ruling
 from accelwatch.agent.server import AgentServer
 from accelwatch.agent.settings_check import checked
@@ -144,6 +145,9 @@ class Agent:
         presence = HubPresence(self._clock)
         self._ruling = Ruling(self._collection, self._clock, self._own, self._state, presence)
         self._pushing = Pushing(self._collection, self._clock, self._own)
+        self._health_endpoint = HealthEndpoint(
+            self._collection.snapshot, lambda: self._ruling.open_incidents, self._clock
+        )
         self._server = AgentServer(
             self._collection,
             self._scrape,
@@ -178,10 +182,12 @@ class Agent:
         try:
             await self._ruling.change(self._settings)
             await self._pushing.change(self._settings.otlp)
+            await self._health_endpoint.change(self._settings.node_health)
             self._own.reloads["agent"] = True
             asyncio.get_running_loop().call_later(_SETTLED_S, give_back)
             await self.life.run(self._collection.failed)
         finally:
+            await self._health_endpoint.stop()
             await self._black_box_feeder.stop()
             await self._using.stop()
             await self._pushing.stop()
@@ -213,6 +219,7 @@ class Agent:
         settings = self._without_restart_only(settings)
         await self._ruling.change(settings)
         await self._pushing.change(settings.otlp)
+        await self._health_endpoint.change(settings.node_health)
         for loss in losses(self._settings, settings):
             logger.warning("%s", loss)
         self._settings = settings

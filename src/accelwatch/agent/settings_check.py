@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.base.errors import ConfigError
+from accelwatch.config import node_health
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.layers import Effective, Flag, effective
 from accelwatch.config.model import Collect, RuleSettings, Settings
@@ -51,6 +52,9 @@ def checked(read: Effective[Settings]) -> Protection:
     ]
     if settings.otlp != Otlp():
         problems += [(f"otlp.{key}", text) for key, text in mistakes(settings.otlp)]
+    problems += [
+        (f"node_health.{key}", text) for key, text in node_health.mistakes(settings.node_health)
+    ]
     protection = Protection()
     try:
         if settings.web.config_file:

@@ -21,6 +21,7 @@ from accelwatch.config.field_types import (
     Short,
     VeryShort,
 )
+from accelwatch.config.node_health import NodeHealth
 from accelwatch.config.otlp import Otlp
 from accelwatch.config.usage import UsageSettings
 
@@ -134,4 +135,5 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     blackbox: BlackBoxSettings = BlackBoxSettings()
     usage: UsageSettings = UsageSettings()
     otlp: Otlp = Otlp()
+    node_health: NodeHealth = NodeHealth()
     state_dir: Path | None = None

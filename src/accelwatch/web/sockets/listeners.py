@@ -74,7 +74,7 @@ def open_unix(path: Path) -> socket.socket:
 
     Raises AccelwatchError.
     """
-    _clear(path)
+    clear_unix(path)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     mask = os.umask(0o777 & ~_SOCKET_MODE)
     try:
@@ -89,7 +89,8 @@ def open_unix(path: Path) -> socket.socket:
     return listening
 
 
-def _clear(path: Path) -> None:
+def clear_unix(path: Path) -> None:
+    """Remove a socket that was left behind. Raises AccelwatchError if it is in use, or a file."""
     try:
         mode = path.lstat().st_mode
     except OSError:
