@@ -26,7 +26,7 @@ from accelwatch.plugins.options import checked
 from accelwatch_script import answer, evaluation, observation
 from accelwatch_script.call import Call, of_intent
 from accelwatch_script.checkpoint_search import CheckpointSearch
-from accelwatch_script.process import MOST_KEPT
+from accelwatch_script.process.command import MOST_KEPT
 from accelwatch_script.program_hook import ProgramHook, Slots, user_of
 from accelwatch_script.request_hook import RequestHook
 from accelwatch_script.settings import OBSERVE, SURVEY, HookOptions, ScriptOptions, check

@@ -8,7 +8,7 @@ import msgspec
 from accelwatch.action.step import Report, ReportStatus
 from accelwatch.alerting.delivery.transport.post import Answer
 from accelwatch.base.untrusted_text import escaped
-from accelwatch_script.process import RunResult
+from accelwatch_script.process.command import RunResult
 from accelwatch_script.references import HIDDEN
 
 # EX_TEMPFAIL of sysexits.h.

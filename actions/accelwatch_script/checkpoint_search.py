@@ -6,7 +6,8 @@ import uuid
 from accelwatch.action.checkpoint_options import CheckpointOptions
 from accelwatch.alerting.delivery.transport.blocking import Blocking
 from accelwatch.base.untrusted_text import escaped
-from accelwatch_script import process
+from accelwatch_script.process.command import CALL, Command, RunResult, Stop
+from accelwatch_script.process.run import run
 
 _log = logging.getLogger(__name__)
 _TIMEOUT_S = 5.0
@@ -32,20 +33,20 @@ class CheckpointSearch:
 
         Each is empty where none is found in time.
         """
-        stop = process.Stop()
-        command = process.Command(
+        stop = Stop()
+        command = Command(
             argv=self._options.search(job),
-            environ={process.CALL: uuid.uuid4().hex},
+            environ={CALL: uuid.uuid4().hex},
             document=b"",
             timeout_s=self.timeout_s,
             kill_after_s=_KILL_AFTER_S,
             user=self._user,
         )
-        work = Blocking[process.RunResult]("checkpoints")
+        work = Blocking[RunResult]("checkpoints")
         try:
             result = await work.run(lambda: _ran(command, stop), self.timeout_s + _OVERHEAD_S)
         except TimeoutError:
-            result = process.RunResult()
+            result = RunResult()
         if result.status == 0:
             self._logged = ""
             return self._options.read(result.output.decode(errors="replace"))
@@ -58,8 +59,8 @@ class CheckpointSearch:
         return "", ""
 
 
-def _ran(command: process.Command, stop: process.Stop) -> process.RunResult:
+def _ran(command: Command, stop: Stop) -> RunResult:
     try:
-        return process.run(command, stop)
+        return run(command, stop)
     finally:
         stop.close()

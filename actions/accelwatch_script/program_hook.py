@@ -13,9 +13,11 @@ from accelwatch.action.step import ReportStatus, stands
 from accelwatch.alerting.delivery.transport.blocking import Blocking
 from accelwatch.base.errors import ConfigError
 from accelwatch.base.untrusted_text import escaped
-from accelwatch_script import answer, call, process, references
+from accelwatch_script import answer, call, references
 from accelwatch_script.answer import HookReply
 from accelwatch_script.file_rights import complaint
+from accelwatch_script.process.command import CALL, MOST_KEPT, Command, RunResult, Stop
+from accelwatch_script.process.run import run
 from accelwatch_script.settings import OBSERVE_TIMEOUT_S, HookOptions
 
 _log = logging.getLogger(__name__)
@@ -62,7 +64,7 @@ class ProgramHook:
         *,
         user: tuple[int, int] | None = None,
         is_observer: bool = False,
-        kept: int = process.MOST_KEPT,
+        kept: int = MOST_KEPT,
     ) -> None:
         """`is_observer`: it changes nothing, and is ended sooner. Raises ConfigError."""
         self.options = options
@@ -83,7 +85,7 @@ class ProgramHook:
         self._slots = slots
         self._user = user
         self._kept = kept
-        self._running: set[process.Stop] = set()
+        self._running: set[Stop] = set()
 
     @property
     def owners(self) -> frozenset[int]:
@@ -119,41 +121,41 @@ class ProgramHook:
         self._note(reply, result)
         return reply
 
-    async def _run_in_thread(self, what: call.Call) -> process.RunResult:
-        stop = process.Stop()
+    async def _run_in_thread(self, what: call.Call) -> RunResult:
+        stop = Stop()
         self._running.add(stop)
-        work = Blocking[process.RunResult](f"hook {self._key}")
+        work = Blocking[RunResult](f"hook {self._key}")
         try:
             return await work.run(lambda: self._run(what, stop), self.longest_s)
         except TimeoutError:
             stop.set()
-            return process.RunResult()
+            return RunResult()
         except asyncio.CancelledError:
             stop.set()
             raise
 
-    def _run(self, what: call.Call, stop: process.Stop) -> process.RunResult:
+    def _run(self, what: call.Call, stop: Stop) -> RunResult:
         try:
             if problem := self.complaint():
-                return process.RunResult(failure=problem)
-            command = process.Command(
+                return RunResult(failure=problem)
+            command = Command(
                 argv=self.options.argv,
-                environ={**self._env, **call.variables(what), process.CALL: uuid.uuid4().hex},
+                environ={**self._env, **call.variables(what), CALL: uuid.uuid4().hex},
                 document=call.document(what),
                 timeout_s=self.timeout_s,
                 kill_after_s=self.kill_after_s,
                 user=self._user,
                 kept=self._kept,
             )
-            return process.run(command, stop)
+            return run(command, stop)
         except ValueError as error:
-            return process.RunResult(failure=str(error))
+            return RunResult(failure=str(error))
         finally:
             self._running.discard(stop)
             stop.close()
 
-    def _clean(self, result: process.RunResult) -> process.RunResult:
-        errors_complete = len(result.errors) < process.MOST_KEPT
+    def _clean(self, result: RunResult) -> RunResult:
+        errors_complete = len(result.errors) < MOST_KEPT
         return msgspec.structs.replace(
             result,
             output=self._without(result.output, is_complete=result.is_complete),
@@ -171,7 +173,7 @@ class ProgramHook:
     def _hide(self, text: str) -> str:
         return references.without(self._secrets, text)
 
-    def _note(self, reply: HookReply, result: process.RunResult) -> None:
+    def _note(self, reply: HookReply, result: RunResult) -> None:
         # Who looks does so every few seconds; only that it cannot, or can again, is worth a line.
         if self._is_observer and reply.report.status is self._noted:
             return

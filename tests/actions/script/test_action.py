@@ -26,7 +26,7 @@ from accelwatch.action.step import (
     Wait,
 )
 from accelwatch.base.clock import ManualClock
-from accelwatch_script.process import MOST_KEPT
+from accelwatch_script.process.command import MOST_KEPT
 from accelwatch_script.references import HIDDEN, without, without_cut
 from support.actions.hooks import JOB, MOVE, intent, operation, printing, program, script
 

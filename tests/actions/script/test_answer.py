@@ -7,7 +7,7 @@ import pytest
 from accelwatch.action.step import ReportStatus
 from accelwatch.alerting.delivery.transport.post import Answer
 from accelwatch_script.answer import HookReply, of_program, of_request
-from accelwatch_script.process import RunResult
+from accelwatch_script.process.command import RunResult
 
 DONE, ACCEPTED, RETRY = ReportStatus.DONE, ReportStatus.ACCEPTED, ReportStatus.RETRY
 REFUSED, UNKNOWN = ReportStatus.REFUSED, ReportStatus.UNKNOWN

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch_script.process import CALL, MOST_KEPT, Command, RunResult, Stop, run
+from accelwatch_script.process.command import CALL, MOST_KEPT, Command, RunResult, Stop
+from accelwatch_script.process.run import run
 from support.actions.hooks import program
 from support.processes.waiting import wait_until
 

@@ -1,0 +1,1 @@
+"""One run of a program: started alone in its group, bounded, and ended with all it started."""
