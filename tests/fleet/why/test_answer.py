@@ -10,7 +10,7 @@ from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.base.errors import UnmetError
 from accelwatch.fleet.lemons.documents import Blamed, LemonNote
 from accelwatch.fleet.picture.model import UTILIZATION, FleetView, Past
-from accelwatch.fleet.picture.why.answer import Answer, answer, idle_since, waiting
+from accelwatch.fleet.picture.why.answer import Answer, answer
 from accelwatch.fleet.picture.why.lines import lines_of
 from accelwatch.fleet.picture.why.scene import (
     Scene,
@@ -19,6 +19,7 @@ from accelwatch.fleet.picture.why.scene import (
     with_node,
 )
 from accelwatch.fleet.picture.why.subject import Kind, subject_of
+from accelwatch.fleet.picture.why.waiting import idle_since, waiting
 from accelwatch.fleet.wire import DeviceNow
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health

@@ -14,7 +14,8 @@ from accelwatch.fleet.hub_client.node import read_node
 from accelwatch.fleet.hub_client.once import first_view
 from accelwatch.fleet.hub_client.source import past_of
 from accelwatch.fleet.picture.remedies import next_step
-from accelwatch.fleet.picture.why.answer import Answer, about, answer, idle_since, waiting
+from accelwatch.fleet.picture.why.answer import Answer, answer
+from accelwatch.fleet.picture.why.concerns import about
 from accelwatch.fleet.picture.why.scene import (
     ObservedDevice,
     Scene,
@@ -24,6 +25,7 @@ from accelwatch.fleet.picture.why.scene import (
 )
 from accelwatch.fleet.picture.why.subject import Kind, Subject, subject_of
 from accelwatch.fleet.picture.why.troubles import troubles
+from accelwatch.fleet.picture.why.waiting import idle_since, waiting
 from accelwatch.schema.json import wire
 
 _NO_PAGE = 404

@@ -1,0 +1,146 @@
+"""The sentence: what is wrong with it, since when, and who waits."""
+
+from collections.abc import Sequence
+
+from accelwatch.exposition.display import counted, duration
+from accelwatch.fleet.picture.why.scene import ObservedDevice, Scene
+from accelwatch.fleet.picture.why.silence import last_read, of_silent_job
+from accelwatch.fleet.picture.why.subject import Kind, Subject
+from accelwatch.fleet.picture.why.troubles import NEVER_REPORTED, RUINS_JOBS, Trouble
+from accelwatch.fleet.picture.why.waiting import (
+    idle_text,
+    is_idle,
+    waiting_devices,
+    waits_text,
+)
+from accelwatch.schema.health import STATE_REASONS
+from accelwatch.schema.status.device_status import state_label
+
+
+def of_everything(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
+    """The worst trouble of all nodes, or that there is none."""
+    nodes = len(scene.nodes)
+    if chief is None:
+        scope = f" on {counted(nodes, 'node')}" if nodes > 1 else ""
+        if not subject.devices:
+            return "there is no device"
+        return f"nothing is wrong with {counted(len(subject.devices), 'device')}{scope}"
+    return f"{_trouble_text(scene, chief)}{waits_text(scene, subject, chief)}"
+
+
+def of_target(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
+    """The worst trouble of a node or device, or how it is."""
+    if chief is not None and chief.silent and subject.kind is Kind.DEVICE:
+        silent_s = scene.time - chief.since
+        return f"{last_read(subject.devices[0], silent_s)}: {_trouble_text(scene, chief)}"
+    if chief is not None:
+        return f"{_trouble_text(scene, chief)}{waits_text(scene, subject, chief)}"
+    if subject.kind is Kind.DEVICE:
+        return _of_well_device(subject.devices[0])
+    return f"nothing is wrong with {subject.name}: {_status_of(subject.devices)}"
+
+
+def as_of(scene: Scene, own: Trouble | None, chief: Trouble) -> str:
+    """Of a device whose node is silent, that what is known of it is old."""
+    if own is None or own is chief:
+        return ""
+    return f"; {_trouble_text(scene, own)}"
+
+
+def _of_well_device(device: ObservedDevice) -> str:
+    name = f"{device.node}/{device.name}"
+    if device.state != "ok":
+        reason = device.verdict.summary
+        return f"{name} is {state_label(device.state)}" + (f": {reason}" if reason else "")
+    details = []
+    if device.load_ratio is not None:
+        details.append(f"load {device.load_ratio:.0%}")
+    if device.jobs:
+        details.append(f"has job {', '.join(device.jobs)}")
+    text = f"nothing is wrong with {name}" + (f": {', '.join(details)}" if details else "")
+    if device.slowed_by:
+        causes = ", ".join(cause.replace("_", " ") for cause in device.slowed_by)
+        text += f"; its clocks are reduced by: {causes}"
+    return text
+
+
+def of_job(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
+    """Whether the job, or the jobs of a user, run, and what they wait for."""
+    name = _owner_name(scene, subject)
+    own = subject.devices
+    idle = [device for device in own if is_idle(device)]
+    if chief is None:
+        if own and len(idle) == len(own):
+            return (
+                f"{name} has {counted(len(own), 'device')}, and all are idle; nothing is wrong with"
+                " them: look into the job itself (its input, a barrier, a process that has ended)"
+            )
+        return f"nothing is wrong with {name}: {_status_of(own)}"
+    runs = _runs(name, subject, idle)
+    if chief.silent and (text := of_silent_job(scene, name, own, runs)):
+        return text
+    if chief.sentence and chief.where.partition(":")[0] == f"job {subject.name}":
+        return chief.sentence
+    waits = waiting_devices(own, chief)
+    if chief.weight >= RUINS_JOBS and waits:
+        cause = _trouble_text(scene, chief, which=", which")
+        cause = f": {cause}" if chief.sentence else f" for {cause}"
+        rest = f"{len(waits)} of its {counted(len(own), 'device')} are idle{idle_text(scene)}"
+        return f"{name} waits{cause}; {rest}"
+    return f"{runs}, but {_trouble_text(scene, chief)}"
+
+
+def _runs(name: str, subject: Subject, idle: Sequence[ObservedDevice]) -> str:
+    """`job 17 of ada is still running`, or that it stands still; of a user, that the jobs do."""
+    stands = bool(subject.devices) and len(idle) == len(subject.devices)
+    if subject.kind is Kind.USER:
+        return f"jobs of {name} {'stand still' if stands else 'are still running'}"
+    return f"{name} {'stands still' if stands else 'is still running'}"
+
+
+def _owner_name(scene: Scene, subject: Subject) -> str:
+    if subject.kind is Kind.USER:
+        return subject.name
+    users = {device.user for device in subject.devices if device.user}
+    if not users:
+        # Where no agent tells whose it is, a scheduler did.
+        alone = (incident for incident in scene.incidents if incident.jobs == (subject.name,))
+        users = {user for incident in alone for user in incident.users}
+    return f"job {subject.name}" + (f" of {users.pop()}" if len(users) == 1 else "")
+
+
+def _trouble_text(scene: Scene, trouble: Trouble, *, which: str = "") -> str:
+    """`n014/nvidia6 has been lost for 18 s: GPU fell off the bus`; `which`: as a relative clause."""
+    if trouble.many:
+        return trouble.verdict
+    if trouble.sentence:
+        state = f"; {trouble.where} {_now(trouble.condition)}" if trouble.condition else ""
+        return f"{trouble.sentence}{state}"
+    lasts = f" for {duration(max(scene.time - trouble.since, 0.0))}" if trouble.since else ""
+    stands = (
+        f"{which} has been {trouble.condition}{lasts}"
+        if lasts
+        else f"{which} {_now(trouble.condition)}"
+    )
+    text = f"{trouble.where}{stands}" if trouble.condition else trouble.where
+    if trouble.among:
+        text += f", one of {trouble.among} nodes"
+    verdict = verdict_text(trouble)
+    if not verdict:
+        return text
+    return f"{text}: {verdict}" if trouble.condition else f"{text}: {verdict}{lasts and ','}{lasts}"
+
+
+def _now(condition: str) -> str:
+    return "has never answered" if condition == NEVER_REPORTED else f"is {condition}"
+
+
+def verdict_text(trouble: Trouble) -> str:
+    """What it amounts to, where that says more than the state does."""
+    return "" if trouble.verdict in STATE_REASONS else trouble.verdict
+
+
+def _status_of(devices: Sequence[ObservedDevice]) -> str:
+    loads = [device.load_ratio for device in devices if device.load_ratio is not None]
+    text = counted(len(devices), "device")
+    return f"{text}, load {sum(loads) / len(loads):.0%}" if loads else text
