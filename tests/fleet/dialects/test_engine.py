@@ -28,8 +28,9 @@ from accelwatch.fleet.dialects.base.table import (
 from accelwatch.fleet.dialects.exporters.all_smi import ALL_SMI
 from accelwatch.fleet.dialects.plans import family_names
 from accelwatch.fleet.dialects.plans.family_names import cached_names
+from accelwatch.fleet.dialects.plans.formulas import Formula, Term, evaluate, scaled
 from accelwatch.fleet.dialects.plans.identity import first_value
-from accelwatch.fleet.dialects.plans.plan import Formula, Term, evaluate, fits, left_out, scaled
+from accelwatch.fleet.dialects.plans.plan import fits, left_out
 from accelwatch.schema.reading import Number
 
 BLANKS = {7.0: Absence.PERMISSION}

@@ -15,14 +15,8 @@ from accelwatch.fleet.dialects.base.table import INT64_BLANK, UINT32_BLANK
 from accelwatch.fleet.dialects.cards import counted_once
 from accelwatch.fleet.dialects.page_plan import DialectPlan
 from accelwatch.fleet.dialects.plans.arrangement import RowLayout
-from accelwatch.fleet.dialects.plans.plan import (
-    SPECIAL,
-    Cell,
-    Location,
-    blanks_of,
-    evaluate,
-    scaled,
-)
+from accelwatch.fleet.dialects.plans.formulas import blanks_of, evaluate, scaled
+from accelwatch.fleet.dialects.plans.plan import SPECIAL, Cell, Location
 from accelwatch.fleet.dialects.plans.workload import read_processes
 from accelwatch.kernel.xid import category_of
 from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, Device, DeviceState

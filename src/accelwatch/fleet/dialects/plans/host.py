@@ -11,7 +11,8 @@ from accelwatch.base.absence import Absence
 from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.base.table import Dialect, Labels, Row
 from accelwatch.fleet.dialects.plans.family_names import names_of
-from accelwatch.fleet.dialects.plans.plan import Cell, Planner, evaluate, met
+from accelwatch.fleet.dialects.plans.formulas import evaluate
+from accelwatch.fleet.dialects.plans.plan import Cell, Planner, met
 from accelwatch.schema.device import Device, DeviceKind, DeviceState
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading, complete

@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.base.table import Labels, Processes, ProcessRow
+from accelwatch.fleet.dialects.plans.formulas import scaled
 from accelwatch.fleet.dialects.plans.identity import first_value
 from accelwatch.fleet.dialects.plans.partitions import name_of
-from accelwatch.fleet.dialects.plans.plan import Location, Planner, scaled
+from accelwatch.fleet.dialects.plans.plan import Location, Planner
 from accelwatch.processes.program import program_name
 from accelwatch.schema.reading import Number, Process
 from accelwatch.schema.snapshot import Owner
