@@ -1,11 +1,12 @@
 """Fourth pass: syntax tree to typed tree. Names, types and calls are checked, errors get a caret."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from accelwatch.base.errors import ExpressionError
 from accelwatch.expr.checking.calls import Bound, bind
+from accelwatch.expr.checking.comparing import NUMBERS, comparable, plural, with_current_vendors
 from accelwatch.expr.checking.event_calls import event
 from accelwatch.expr.checking.group_calls import fold, groups_by_job, is_fold, peers
 from accelwatch.expr.checking.tree import (
@@ -30,7 +31,6 @@ from accelwatch.expr.vocabulary.kleene import INTEGER_LIMIT
 from accelwatch.expr.vocabulary.names import Fault, NameTable, Type, did_you_mean
 from accelwatch.expr.vocabulary.peers import FOLDS, GROUPS, PEERS
 from accelwatch.expr.vocabulary.windows import WINDOWS
-from accelwatch.schema.renamed import current_vendor
 
 _ARITHMETIC: Mapping[type[ast.operator], str] = {
     ast.Add: "+",
@@ -51,9 +51,6 @@ _COMPARISON: Mapping[type[ast.cmpop], str] = {
     ast.In: "in",
     ast.NotIn: "not in",
 }
-
-_NUMBERS = frozenset({Type.NUMBER, Type.FLAG})
-_CONDITIONS = frozenset({Type.BOOL, Type.FLAG})
 
 
 class Checker:
@@ -198,7 +195,7 @@ class Checker:
     def number(self, node: ast.expr) -> Node:
         """A part that is a number or a flag."""
         typed = self.typed(node)
-        if typed.type not in _NUMBERS:
+        if typed.type not in NUMBERS:
             raise self.refusal(node, f"a number is needed here, but this is {typed.type}")
         return typed
 
@@ -214,7 +211,7 @@ class Checker:
 
     def _comparison(self, node: ast.Compare) -> Node:
         sources = (node.left, *node.comparators)
-        operands = _with_current_vendors([self.typed(source) for source in sources])
+        operands = with_current_vendors([self.typed(source) for source in sources])
         operators = tuple(_COMPARISON[type(op)] for op in node.ops)
         for index, operator in enumerate(operators):
             left, right = operands[index], operands[index + 1]
@@ -231,17 +228,17 @@ class Checker:
 
     def _check_membership(self, source: ast.expr, left: Node, right: Node) -> None:
         if isinstance(right, Items):
-            if not _comparable(left.type, right.element_type):
-                message = f"{left.type} cannot be in a list whose elements are {_plural(right)}"
+            if not comparable(left.type, right.element_type):
+                message = f"{left.type} cannot be in a list whose elements are {plural(right)}"
                 raise self.refusal(source, message)
         elif not (left.type is Type.STRING and right.type is Type.STRING):
             message = f"after in stands a list or text, but this is {right.type}"
             raise self.refusal(source, message, 'write for example vendor in ("amd", "intel")')
 
     def _check_pair(self, source: ast.expr, operator: str, left: Node, right: Node) -> None:
-        if not _comparable(left.type, right.type):
+        if not comparable(left.type, right.type):
             raise self.refusal(source, f"{left.type} cannot be compared with {right.type}")
-        if operator not in ("==", "!=") and not {left.type, right.type} <= _NUMBERS:
+        if operator not in ("==", "!=") and not {left.type, right.type} <= NUMBERS:
             hint = "write version_lt(a, b) to compare versions" if left.type is Type.STRING else ""
             raise self.refusal(
                 source, f"{operator} compares numbers, but this is {right.type}", hint
@@ -267,7 +264,7 @@ class Checker:
         for element, source in zip(elements, node.elts, strict=True):
             if element.type is Type.LIST:
                 raise self.refusal(source, "a list is only allowed after in")
-            if not _comparable(first, element.type):
+            if not comparable(first, element.type):
                 message = f"elements of a list are of one type, but this is {element.type}"
                 raise self.refusal(source, f"{message} and the first is {first}")
         return Items(elements, first)
@@ -335,33 +332,3 @@ def _folded(bound: Bound, function: Function) -> Node:
     return Invoke(
         bound.implementation, bound.arguments, function.result, function.name, bound.constants
     )
-
-
-def _comparable(left: Type, right: Type) -> bool:
-    if left is right:
-        return left is not Type.LIST
-    return {left, right} <= _NUMBERS or {left, right} == _CONDITIONS
-
-
-def _plural(items: Items) -> str:
-    return {"a number": "numbers", "a flag": "flags", "a condition": "conditions"}.get(
-        items.element_type, "text"
-    )
-
-
-def _with_current_vendors(operands: Sequence[Node]) -> tuple[Node, ...]:
-    """What the vendor is compared with under its name of today: rules of people live long."""
-    if not any(
-        isinstance(operand, Reading) and operand.keys[0] == "vendor" for operand in operands
-    ):
-        return tuple(operands)
-    return tuple(map(_under_current_name, operands))
-
-
-def _under_current_name(operand: Node) -> Node:
-    match operand:
-        case Constant(value=str(vendor)):
-            return replace(operand, value=current_vendor(vendor))
-        case Items(elements=elements):
-            return replace(operand, elements=tuple(map(_under_current_name, elements)))
-    return operand
