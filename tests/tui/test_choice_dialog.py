@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from accelwatch.tui.local.processes.rows import COLUMNS
+from accelwatch.tui.local.processes.columns import COLUMNS
 from accelwatch.tui.screens.dialogs.choice import ChoiceScreen
 from accelwatch.tui.widgets.row_list import RowList
 from support.dashboards.fleets import FleetStage

@@ -16,8 +16,8 @@ from accelwatch.kernel import proc
 from accelwatch.schema.reading import Process
 from accelwatch.tui.local import filters
 from accelwatch.tui.local.processes import signals
+from accelwatch.tui.local.processes.arranging import rows_of
 from accelwatch.tui.local.processes.environment import read_environment
-from accelwatch.tui.local.processes.rows import rows_of
 from accelwatch.tui.local.processes.signals import Target, send, targets
 from support.dashboards.local import busy_process, lost, node
 

@@ -21,7 +21,7 @@ from accelwatch.tui.drawing.lines import width_of
 from accelwatch.tui.events.event_lines import recent
 from accelwatch.tui.fleet import columns
 from accelwatch.tui.fleet.board import FleetBoard
-from accelwatch.tui.fleet.cells import watts
+from accelwatch.tui.fleet.cells.value_cells import watts
 from accelwatch.tui.fleet.filters import TextFilter, condition
 from accelwatch.tui.fleet.map.grid import Grid
 from accelwatch.tui.fleet.node_view import NodeStatus, aged

@@ -10,10 +10,10 @@ from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.drawing.device_signs import FILLED
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.drawing.lines import Line, plain, width_of
-from accelwatch.tui.fleet import cells
 from accelwatch.tui.fleet.board import FleetBoard
-from accelwatch.tui.fleet.cells import RenderContext
-from accelwatch.tui.fleet.device_cell import device_cell
+from accelwatch.tui.fleet.cells import value_cells
+from accelwatch.tui.fleet.cells.device_cell import device_cell
+from accelwatch.tui.fleet.cells.render_context import RenderContext
 from accelwatch.tui.fleet.map.grid import Grid
 from accelwatch.tui.fleet.map.grid_lines import grid_line, wrong_line
 from accelwatch.tui.fleet.recent_loads import MOST_DEVICES, STEP_S, STEPS
@@ -254,15 +254,19 @@ def test_the_list_shows_a_fault_in_a_filled_cell_two_wide() -> None:
     board = board_for(fleet_view(12, faults=FAULTS))
     rows = {row.node: row for row in board.rows}
     sight = sight_for(board)
-    shown = cells.lights_cell(rows["n009"], sight, 9)
+    shown = value_cells.lights_cell(rows["n009"], sight, 9)
     assert [text for text, role in shown if role == "alarm"] == ["◌ "]
     assert width_of(shown) == 9
-    two = cells.lights_cell(rows["n002"], sight, 9)
+    two = value_cells.lights_cell(rows["n002"], sight, 9)
     assert width_of(two) == 9
     assert plain(two).count("✕") == 2
-    eight = cells.lights_cell(rows["n009"], sight, 8)
+    eight = value_cells.lights_cell(rows["n009"], sight, 8)
     assert (width_of(eight), plain(eight).count("◌")) == (8, 1)
-    assert roles_of(cells.lights_cell(rows["n001"], sight, 9)) <= {"quiet0", "quiet1", "quiet2"}
+    assert roles_of(value_cells.lights_cell(rows["n001"], sight, 9)) <= {
+        "quiet0",
+        "quiet1",
+        "quiet2",
+    }
 
 
 def test_the_sentence_of_the_selected_row_is_whole_below_the_table() -> None:

@@ -17,7 +17,7 @@ from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.drawing.lines import plain
 from accelwatch.tui.fleet import columns
 from accelwatch.tui.fleet.board import FleetBoard
-from accelwatch.tui.fleet.cells import RenderContext
+from accelwatch.tui.fleet.cells.render_context import RenderContext
 from accelwatch.tui.fleet.selected_lines import selected_lines
 from accelwatch.tui.theme.preferences import Preferences
 from support.dashboards.fleets import STARTED, fleet_view

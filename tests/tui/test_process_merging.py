@@ -11,14 +11,9 @@ from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.drawing.lines import plain
 from accelwatch.tui.local.processes import rows as process_rows
-from accelwatch.tui.local.processes.rows import (
-    ProcessRow,
-    arranged,
-    columns_for,
-    empty_columns,
-    merged,
-    rows_of,
-)
+from accelwatch.tui.local.processes.arranging import arranged, merged, rows_of
+from accelwatch.tui.local.processes.columns import columns_for, empty_columns
+from accelwatch.tui.local.processes.process_row import ProcessRow
 from support.dashboards.local import FedSource, busy_process, busy_view, node, running
 from support.machines.composed import GIB, NOW, mig_view, view
 

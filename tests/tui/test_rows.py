@@ -17,7 +17,9 @@ from accelwatch.tui.local.devices import cells as device_cells
 from accelwatch.tui.local.devices import rows as device_rows
 from accelwatch.tui.local.local_plan import plan
 from accelwatch.tui.local.processes import rows as process_rows
-from accelwatch.tui.local.processes.rows import COLUMNS, arranged, column_at, columns_for, rows_of
+from accelwatch.tui.local.processes.arranging import arranged, rows_of
+from accelwatch.tui.local.processes.columns import BY_ID, COLUMNS, columns_for
+from accelwatch.tui.local.processes.rows import column_at
 from support.dashboards.local import busy_view, hung, lost, node, stale
 from support.machines.composed import mig_view
 
@@ -164,7 +166,7 @@ def test_pid_device_and_command_are_on_every_width(width: int) -> None:
 @pytest.mark.parametrize("column", [column.id for column in COLUMNS])
 def test_every_column_sorts_both_ways_and_the_unknown_come_last(column: str) -> None:
     rows = rows_of(node().devices)
-    value = process_rows.BY_ID[column].order
+    value = BY_ID[column].order
     for descending in (False, True):
         ordered = [value(row) for row in arranged(rows, column, descending=descending, tree=False)]
         known = [one for one in ordered if one is not None]

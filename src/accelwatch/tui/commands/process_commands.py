@@ -15,7 +15,8 @@ from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.drawing.lines import wrapped
 from accelwatch.tui.local.devices.sorting import SORTS
 from accelwatch.tui.local.processes import signals
-from accelwatch.tui.local.processes.rows import BY_ID, COLUMNS, command
+from accelwatch.tui.local.processes.columns import BY_ID, COLUMNS
+from accelwatch.tui.local.processes.process_row import command
 from accelwatch.tui.state import local_actions
 from accelwatch.tui.state.action import LOCAL
 from accelwatch.tui.state.filtering import Filtering

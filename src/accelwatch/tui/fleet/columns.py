@@ -9,9 +9,9 @@ from accelwatch.tui.drawing import columns
 from accelwatch.tui.drawing.columns import BARRED, GAP, Column, filled, fitting, needed
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped
-from accelwatch.tui.fleet import cells
 from accelwatch.tui.fleet.board import FleetBoard
-from accelwatch.tui.fleet.cells import RenderContext
+from accelwatch.tui.fleet.cells import value_cells, verdict_cells, work_cells
+from accelwatch.tui.fleet.cells.render_context import RenderContext
 from accelwatch.tui.theme.preferences import Preferences
 
 Cell = Callable[[FleetRow, RenderContext, int], Line]
@@ -24,20 +24,22 @@ NAME, MOST_NAME = 8, 24
 FleetColumn = Column[Cell]
 
 COLUMNS = (
-    FleetColumn(id="state", title="STATE", width=7, cell=cells.state_cell, rank=3, sort="worst"),
-    FleetColumn(id="node", title="NODE", width=NAME, cell=cells.name_cell, sort="node"),
     FleetColumn(
-        id="age", title="AGE", width=6, cell=cells.age_cell, rank=3, right=True, sort="age"
+        id="state", title="STATE", width=7, cell=value_cells.state_cell, rank=3, sort="worst"
     ),
-    FleetColumn(id="lights", title="DEVICES", width=LIGHTS, cell=cells.lights_cell, rank=7),
+    FleetColumn(id="node", title="NODE", width=NAME, cell=value_cells.name_cell, sort="node"),
     FleetColumn(
-        id="count", title="OK/ALL", width=7, cell=cells.count_cell, right=True, sort="devices"
+        id="age", title="AGE", width=6, cell=value_cells.age_cell, rank=3, right=True, sort="age"
+    ),
+    FleetColumn(id="lights", title="DEVICES", width=LIGHTS, cell=value_cells.lights_cell, rank=7),
+    FleetColumn(
+        id="count", title="OK/ALL", width=7, cell=value_cells.count_cell, right=True, sort="devices"
     ),
     FleetColumn(
         id="load",
         title="LOAD",
         width=4,
-        cell=cells.load_cell,
+        cell=value_cells.load_cell,
         rank=2,
         grow=3,
         most=BARRED,
@@ -48,7 +50,7 @@ COLUMNS = (
         id="memory",
         title="MEM",
         width=4,
-        cell=cells.memory_cell,
+        cell=value_cells.memory_cell,
         rank=4,
         grow=3,
         most=BARRED,
@@ -59,7 +61,7 @@ COLUMNS = (
         id="power",
         title="POWER",
         width=7,
-        cell=cells.power_cell,
+        cell=value_cells.power_cell,
         rank=5,
         right=True,
         sort="power",
@@ -68,41 +70,54 @@ COLUMNS = (
         id="heat",
         title="TEMP",
         width=5,
-        cell=cells.heat_cell,
+        cell=value_cells.heat_cell,
         rank=6,
         right=True,
         sort="temperature",
     ),
     FleetColumn(
-        id="worst", title="WORST", width=18, cell=cells.worst_cell, grow=4, most=80, sort="worst"
+        id="worst",
+        title="WORST",
+        width=18,
+        cell=verdict_cells.worst_cell,
+        grow=4,
+        most=80,
+        sort="worst",
     ),
     FleetColumn(
         id="finding",
         title="FINDING",
         width=7,
-        cell=cells.finding_cell,
+        cell=verdict_cells.finding_cell,
         rank=4,
         grow=1,
         most=24,
         sort="finding",
     ),
     FleetColumn(
-        id="odd", title="ODD", width=7, cell=cells.odd_cell, rank=8, grow=1, most=24, sort="odd"
+        id="odd",
+        title="ODD",
+        width=7,
+        cell=verdict_cells.odd_cell,
+        rank=8,
+        grow=1,
+        most=24,
+        sort="odd",
     ),
     FleetColumn(
         id="lemon",
         title="LEMON",
         width=9,
-        cell=cells.lemon_cell,
+        cell=verdict_cells.lemon_cell,
         rank=8,
         grow=1,
         most=16,
         sort="lemon",
     ),
-    FleetColumn(id="work", title="WORK", width=14, cell=cells.work_cell, rank=8, grow=1),
-    FleetColumn(id="labels", title="LABELS", width=14, cell=cells.labels_cell, rank=9, grow=1),
+    FleetColumn(id="work", title="WORK", width=14, cell=work_cells.work_cell, rank=8, grow=1),
+    FleetColumn(id="labels", title="LABELS", width=14, cell=work_cells.labels_cell, rank=9, grow=1),
 )
-_SIGN = FleetColumn(id="state", title="", width=1, cell=cells.state_cell, sort="worst")
+_SIGN = FleetColumn(id="state", title="", width=1, cell=value_cells.state_cell, sort="worst")
 
 
 # Called for every row of a repaint; it changes with the size of the terminal only.

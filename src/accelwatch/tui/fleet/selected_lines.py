@@ -10,8 +10,8 @@ from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing import node_signs as signs
 from accelwatch.tui.drawing.lines import Line, wrapped_in
 from accelwatch.tui.drawing.sentence import verdict_text
-from accelwatch.tui.fleet import cells
-from accelwatch.tui.fleet.cells import RenderContext
+from accelwatch.tui.fleet.cells import verdict_cells, work_cells
+from accelwatch.tui.fleet.cells.render_context import RenderContext, state_of
 
 
 def selected_lines(
@@ -56,8 +56,8 @@ def _wrong(row: FleetRow, context: RenderContext) -> tuple[str, str]:
 def _trouble(row: FleetRow, context: RenderContext) -> tuple[str, str]:
     if not row.node:
         return _members(row, context), "warn"
-    state = cells.state_of(row, context)
-    text, role = cells.trouble(row, context)
+    state = state_of(row, context)
+    text, role = verdict_cells.trouble(row, context)
     if row.worst is None or not context.live(row):
         age = "" if row.age_s is None else f" for {fmt.ago(row.age_s + context.since_s)}"
         why = f": {row.why}" if row.why else ""
@@ -69,7 +69,7 @@ def _trouble(row: FleetRow, context: RenderContext) -> tuple[str, str]:
         sign = device_signs.device_glyph(status, context.glyphs)
         more = f" (+{_others(row)} more)" if _others(row) else ""
         text = f"{row.node}/{device.name} {sign} {device_signs.device_status_text(status)}{more}"
-    verdict = cells.verdict(row.worst, context)
+    verdict = verdict_cells.verdict(row.worst, context)
     separator = ": " if verdict.summary else " "
     return f"{text}{separator}{verdict_text(verdict, context.glyphs)}".strip(), role
 
@@ -84,8 +84,8 @@ def _members(row: FleetRow, context: RenderContext) -> str:
     wrong = [member for member in row.members if member.severity]
     texts = []
     for member in ordered(wrong, "worst", descending=True):
-        text, _ = cells.trouble(member, context)
-        texts.append(f"{member.node} {text or cells.state_of(member, context)}")
+        text, _ = verdict_cells.trouble(member, context)
+        texts.append(f"{member.node} {text or state_of(member, context)}")
     return f"{grouping.title(context.group, row.group)}: {f' {context.glyphs.dot} '.join(texts)}"
 
 
@@ -99,7 +99,7 @@ def _what(row: FleetRow, context: RenderContext) -> str:
     )
     labels = " ".join(f"{name}={value}" for name, value in row.labels.items())
     fragments = [f"{len(row.devices)} x {', '.join(models)}" if models else "", labels]
-    fragments.append(cells.work(row, context))
+    fragments.append(work_cells.work(row, context))
     fragments.append(text_of(row.odd))
     fragments.append("" if row.lemon is None else row.lemon.sentence)
     return "  ".join([row.node, *filter(None, fragments)])

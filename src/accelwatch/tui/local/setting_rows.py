@@ -7,7 +7,7 @@ import msgspec
 from accelwatch.fleet.picture.grouping import CYCLE
 from accelwatch.fleet.picture.ordering import SORTS
 from accelwatch.tui.drawing.lines import Line, clipped, fit
-from accelwatch.tui.local.processes.rows import COLUMNS
+from accelwatch.tui.local.processes.columns import COLUMNS
 from accelwatch.tui.theme.palettes import PALETTES
 from accelwatch.tui.theme.preferences import (
     COMMENTS,

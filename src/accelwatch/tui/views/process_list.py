@@ -7,16 +7,9 @@ from collections.abc import Callable, Hashable
 from accelwatch.exposition.display import size
 from accelwatch.tui.drawing.lines import Line, clipped, width_of
 from accelwatch.tui.local.processes import rows as process_rows
-from accelwatch.tui.local.processes.rows import (
-    COLUMNS,
-    NONE_EMPTY,
-    Key,
-    ProcessRow,
-    arranged,
-    empty_columns,
-    merged,
-    rows_of,
-)
+from accelwatch.tui.local.processes.arranging import arranged, merged, rows_of
+from accelwatch.tui.local.processes.columns import COLUMNS, NONE_EMPTY, empty_columns
+from accelwatch.tui.local.processes.process_row import Key, ProcessRow, command
 from accelwatch.tui.state.board import Board
 
 # Cells that a key moves the commands by.
@@ -113,7 +106,7 @@ class ProcessList:
 
     def scroll_by(self, steps: int) -> None:
         """Move all commands sideways; the longest stops at its last cells."""
-        commands = (process_rows.command(row.process) for row in self.rows if row.process)
+        commands = (command(row.process) for row in self.rows if row.process)
         most = max(max(map(len, commands), default=0) - _STEP, 0)
         self.scroll = min(max(self.scroll + steps * _STEP, 0), most)
 

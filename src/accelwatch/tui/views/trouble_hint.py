@@ -35,7 +35,8 @@ def _severity(view: DeviceView) -> int:
 
 
 def _of_fleet(board: Board) -> Line:
-    from accelwatch.tui.fleet import cells
+    from accelwatch.tui.fleet.cells import verdict_cells
+    from accelwatch.tui.fleet.cells.render_context import state_of
 
     fleet = board.fleet
     counted = fleet.counted if fleet is not None else None
@@ -45,10 +46,10 @@ def _of_fleet(board: Board) -> Line:
     if worst is None or not worst.severity:
         return []
     context = render_context(board, fleet)
-    text, role = cells.trouble(worst, context)
+    text, role = verdict_cells.trouble(worst, context)
     sign, _, what = text.partition(" ")
     if not worst.speaks or worst.worst is None:
-        return _fitted_hint(f"{worst.node} {cells.state_of(worst, context)}", "bad", board)
+        return _fitted_hint(f"{worst.node} {state_of(worst, context)}", "bad", board)
     return _fitted_hint(f"{sign} {worst.node} {what}", role, board)
 
 

@@ -13,9 +13,9 @@ from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing import node_signs as signs
 from accelwatch.tui.drawing.lines import Line, cell_len, width_of
 from accelwatch.tui.drawing.sentence import sentence
-from accelwatch.tui.fleet import cells
-from accelwatch.tui.fleet.cells import RenderContext
-from accelwatch.tui.fleet.device_cell import device_cell
+from accelwatch.tui.fleet.cells import value_cells, verdict_cells, work_cells
+from accelwatch.tui.fleet.cells.device_cell import device_cell
+from accelwatch.tui.fleet.cells.render_context import RenderContext, state_of
 from accelwatch.tui.fleet.grid_shape import NUMBERED, GridShape
 from accelwatch.tui.fleet.map.grid import Block, Cell, GridLine
 
@@ -59,7 +59,7 @@ def _name(block: Block, context: RenderContext, width: int) -> Line:
         return [(" " * width, "text")]
     row = block.row
     shown = context.node(row.node, width - 1)
-    state = cells.state_of(row, context)
+    state = state_of(row, context)
     role = "dim" if state == "up" and not row.severity else signs.filled_role(state)
     if role == "calm":
         role = "strong"
@@ -70,7 +70,7 @@ def block_cells(block: Block, context: RenderContext) -> Line:
     """The cells of a node."""
     row = block.row
     if not row.devices:
-        state = cells.state_of(row, context)
+        state = state_of(row, context)
         label = f" {state}" if block.cell >= NUMBERED else ""
         role = signs.NODE_ROLES.get(state, "warn")
         return [(f"{signs.node_glyph(state, context.glyphs)}{label}", role)]
@@ -85,8 +85,8 @@ def head_line(row: FleetRow, context: RenderContext) -> Line:
     """A group in a line above its cells."""
     name = printable(grouping.title(context.group, row.group), ascii_only=context.glyphs.ascii_only)
     totals = f"  {len(row.members)} nodes  {row.total - row.bad}/{row.total} ok"
-    totals += f"  load {fmt.percent(row.load_ratio)}  {cells.watts(row.power)}  "
-    worst = cells.worst_cell(row, context, 30)
+    totals += f"  load {fmt.percent(row.load_ratio)}  {value_cells.watts(row.power)}  "
+    worst = verdict_cells.worst_cell(row, context, 30)
     return [(" ", "text"), (name, "strong"), (totals, "dim"), *worst]
 
 
@@ -99,7 +99,7 @@ def wrong_line(context: RenderContext, width: int) -> Line:
     line: Line = [(f" {count} wrong: ", "strong")]
     hint: Line = [("   x", "key"), (" next ", "dim")]
     for number, row in enumerate(rows):
-        text, role = cells.trouble(row, context)
+        text, role = verdict_cells.trouble(row, context)
         entry: Line = [
             (f" {context.glyphs.dot} " if number else "", "faint"),
             (f"{row.node} {text}", role),
@@ -141,7 +141,7 @@ def detail(
     """The selected cell in two lines: which device and state; its figures and whose work it does."""
     if cell is None or row is None:
         return [[(" nothing is selected", "dim")], []]
-    state = cells.state_of(row, context)
+    state = state_of(row, context)
     age = "" if row.age_s is None else f" {fmt.age(row.age_s + context.since_s)}"
     node: Line = [
         (f" {context.cut(row.node, min(len(row.node), width))}", "strong"),
@@ -164,7 +164,10 @@ def _sentence(now: DeviceNow, context: RenderContext, width: int) -> Line:
     role = device_signs.device_role(device_class(now))
     if role == "ok" or width < 3:
         return []
-    return [("  ", role), *sentence(cells.verdict(now, context), width - 2, context.glyphs, role)]
+    return [
+        ("  ", role),
+        *sentence(verdict_cells.verdict(now, context), width - 2, context.glyphs, role),
+    ]
 
 
 def _who(device: DeviceSlot, now: DeviceNow, context: RenderContext) -> Line:
@@ -189,7 +192,7 @@ def _figures(
     shown = [
         ("load", fmt.percent(values[UTILIZATION])),
         ("memory", memory),
-        ("power", cells.watts(values[POWER])),
+        ("power", value_cells.watts(values[POWER])),
         ("temperature", warm),
     ]
     line: Line = []
@@ -203,4 +206,4 @@ def _figures(
 
 
 def _labels(row: FleetRow, context: RenderContext) -> Line:
-    return [(" ", "text"), *cells.labels_cell(row, context, 60)]
+    return [(" ", "text"), *work_cells.labels_cell(row, context, 60)]

@@ -8,7 +8,7 @@ from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, wrapped
-from accelwatch.tui.local.processes.rows import command, owner
+from accelwatch.tui.local.processes.process_row import command, owner
 
 FOREIGN = (
     "Its number belongs to another pid namespace (a container's or the host's), so nothing more can be "

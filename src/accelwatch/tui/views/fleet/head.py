@@ -14,7 +14,7 @@ from accelwatch.tui.drawing import node_signs as signs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, in_role, spread, width_of
 from accelwatch.tui.events.event_lines import recent
 from accelwatch.tui.fleet.board import FleetBoard
-from accelwatch.tui.fleet.cells import watts
+from accelwatch.tui.fleet.cells.value_cells import watts
 from accelwatch.tui.incidents import remedy_summary
 from accelwatch.tui.state.action import FLEET, INCIDENT, INCIDENTS
 from accelwatch.tui.state.board import Board

@@ -7,7 +7,7 @@ from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.events.event_lines import event_heading, event_line
 from accelwatch.tui.fleet import columns
 from accelwatch.tui.fleet.board import FleetBoard
-from accelwatch.tui.fleet.cells import RenderContext
+from accelwatch.tui.fleet.cells.render_context import RenderContext
 from accelwatch.tui.fleet.troubles import why_empty
 from accelwatch.tui.state.board import Board
 

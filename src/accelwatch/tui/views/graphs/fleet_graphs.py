@@ -11,7 +11,7 @@ from accelwatch.schema.device import UP
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.lines import Line, fit, spread
 from accelwatch.tui.drawing.plot import graph
-from accelwatch.tui.fleet.cells import watts
+from accelwatch.tui.fleet.cells.value_cells import watts
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views.graphs.device_graphs import Graph, without_nan
 

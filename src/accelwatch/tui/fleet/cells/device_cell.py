@@ -13,7 +13,7 @@ from accelwatch.tui.drawing.plot import columns_of, graph
 from accelwatch.tui.fleet.grid_shape import NUMBERED, TRACED
 
 if TYPE_CHECKING:
-    from accelwatch.tui.fleet.cells import RenderContext
+    from accelwatch.tui.fleet.cells.render_context import RenderContext
 
 # Degrees Celsius at which the shade of a cell begins and is full.
 _COOL, _HOT = 30.0, 90.0

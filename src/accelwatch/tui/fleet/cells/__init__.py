@@ -1,0 +1,1 @@
+"""The cells of a row of the fleet, by what they show."""
