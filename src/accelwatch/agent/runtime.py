@@ -259,6 +259,6 @@ class Agent:
 async def serve_agent(read: Callable[[], Effective[Settings]]) -> None:
     """Run an agent until SIGTERM or SIGINT; SIGHUP reads the configuration again."""
     agent = Agent(read, notifier_of(os.environ, os.getpid()))
-    agent.life.heed_signals()
+    agent.life.handle_signals()
     with contextlib.suppress(asyncio.CancelledError):
         await agent.run()

@@ -29,7 +29,7 @@ class Lifecycle:
         self._stop = asyncio.Event()
         self._reload = asyncio.Event()
 
-    def heed_signals(self) -> None:
+    def handle_signals(self) -> None:
         """Take the signals of this process."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):

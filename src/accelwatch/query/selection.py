@@ -82,8 +82,8 @@ def visible(
     for vendor in {view.device.vendor for view in views}:
         mine = [view for view in views if view.device.vendor == vendor]
         visibility = declared.of(mine[0].device)
-        heeded = () if visibility is None else (*visibility.also, visibility.variable)
-        variable = next((name for name in heeded if name in environ), None)
+        variables = () if visibility is None else (*visibility.also, visibility.variable)
+        variable = next((name for name in variables if name in environ), None)
         if visibility is not None and variable is not None:
             allowed[vendor] = _listed(mine, environ[variable], visibility)
     kept: list[DeviceView] = []

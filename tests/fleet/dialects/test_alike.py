@@ -9,7 +9,7 @@ import pytest
 from accelwatch.exposition import alike as shapes
 from accelwatch.exposition import reader
 from accelwatch.fleet.dialects import Foreign, ForeignReader, alike
-from accelwatch.fleet.dialects.alike import heeded_labels
+from accelwatch.fleet.dialects.alike import needed_labels
 from accelwatch.fleet.dialects.base.table import Dialect, Row
 from accelwatch.fleet.dialects.ours.page import OURS
 from accelwatch.fleet.dialects.page_plan import PageOutline
@@ -184,12 +184,12 @@ def test_our_own_agents_are_read_each_by_itself() -> None:
 
 @pytest.mark.parametrize("dialect", FOREIGN, ids=lambda dialect: dialect.name)
 def test_what_places_a_sample_is_heeded(dialect: Dialect) -> None:
-    assert heeded_labels(dialect) >= (consulted_labels(dialect) or frozenset())
+    assert needed_labels(dialect) >= (consulted_labels(dialect) or frozenset())
     labels = dialect.labels
     told = (*labels.index, *labels.name, *labels.model, *labels.driver, *labels.kind, *labels.pci)
-    assert heeded_labels(dialect) >= {*told, *dialect.required}
+    assert needed_labels(dialect) >= {*told, *dialect.required}
     for row in dialect.host:
-        assert heeded_labels(dialect) >= {*row.where, *row.without, row.over, *row.value_names}
+        assert needed_labels(dialect) >= {*row.where, *row.without, row.over, *row.value_names}
 
 
 def _ids(dialect: Dialect, node: str, device: int) -> dict[str, str]:

@@ -33,7 +33,7 @@ from support.rules.rule_worlds import Row
 
 UPTIME = ("host_uptime_seconds",)
 Answer = float | int | str | bool | None
-_RECKON = {
+_COMPUTE = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -75,7 +75,7 @@ def naive(node: Node, row: Row) -> Answer:
             pairs = zip(operators, operands, operands[1:], strict=False)
             return all_of([compared(name, left, right, row) for name, left, right in pairs])
         case Arithmetic(operator=name, left=left, right=right):
-            return reckoned(name, naive(left, row), naive(right, row))
+            return computed(name, naive(left, row), naive(right, row))
         case Invoke(implementation=implementation, arguments=arguments):
             return implementation(*[naive(one, row) for one in arguments])
     return of_rule(node, row)
@@ -196,10 +196,10 @@ def opposite(value: Answer) -> Answer:
     return None if value is None else not value
 
 
-def reckoned(name: str, left: Answer, right: Answer) -> Answer:
+def computed(name: str, left: Answer, right: Answer) -> Answer:
     if left is None or right is None or (name in ("/", "//", "%") and right == 0):
         return None
-    result: float = _RECKON[name](left, right)
+    result: float = _COMPUTE[name](left, right)
     return result if math.isfinite(result) else None
 
 

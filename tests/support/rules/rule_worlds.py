@@ -126,7 +126,7 @@ _plain_number = st.one_of(
 )
 
 
-def _reckoned(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+def _computed(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     pair = st.tuples(inner, st.sampled_from(["+", "-", "*", "/", "//", "%"]), inner)
     called = st.tuples(st.sampled_from(["min", "max"]), inner, inner)
     return st.one_of(
@@ -138,7 +138,7 @@ def _reckoned(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-_local_number = _short(st.recursive(_plain_number, _reckoned, max_leaves=3))
+_local_number = _short(st.recursive(_plain_number, _computed, max_leaves=3))
 _peers = st.one_of(
     st.tuples(st.sampled_from(["peer_median", "peer_z"]), _local_number, st.sampled_from(BY)).map(
         lambda one: f'{one[0]}({one[1]}, by="{one[2]}")'

@@ -23,7 +23,7 @@ _OF_CONSTANTS: Mapping[str, Callable[..., float]] = {"abs": abs, "min": min, "ma
 def arithmetic(symbol: str, left: Query, right: Query) -> Query:
     """`left word right`, of constants their value. Raises PromqlError."""
     if left.scalar is not None and right.scalar is not None:
-        return _reckoned(symbol, left.scalar, right.scalar)
+        return _computed(symbol, left.scalar, right.scalar)
     if symbol in ("+", "-", "*"):
         return joined(left, symbol, right)
     if right.scalar == 0:
@@ -37,7 +37,7 @@ def arithmetic(symbol: str, left: Query, right: Query) -> Query:
     return floored if symbol == "//" else joined(left, "-", joined(floored, "*", right))
 
 
-def _reckoned(symbol: str, left: float, right: float) -> Query:
+def _computed(symbol: str, left: float, right: float) -> Query:
     table: Mapping[str, Callable[..., float]] = {
         "+": operator.add,
         "-": operator.sub,

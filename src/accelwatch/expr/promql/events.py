@@ -55,7 +55,7 @@ def happened(node: Event, context: QueryContext) -> Truth:
     return Truth(true, without(context.everybody, true))
 
 
-def reckoned(node: Event | Boot, context: QueryContext) -> Query:
+def computed(node: Event | Boot, context: QueryContext) -> Query:
     """When the last one was, how long ago, or how many there were. Raises PromqlError."""
     if isinstance(node, Boot):
         uptime = reading(node.reading, context)

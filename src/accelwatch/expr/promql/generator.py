@@ -248,7 +248,7 @@ def number(node: Node, context: QueryContext) -> Query:
                 else query
             )
         case Event() | Boot():
-            return events.reckoned(node, context)
+            return events.computed(node, context)
         case Peers():
             return groups.peers(node, context, number)
         case Fold():

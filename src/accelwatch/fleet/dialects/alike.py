@@ -64,7 +64,7 @@ class _TextRoles(NamedTuple):
 
 
 # By dialect; those that we know are never dropped.
-_heeded: dict[int, frozenset[str]] = {}
+_needed: dict[int, frozenset[str]] = {}
 
 
 def shared_plan(series: PageSeries) -> PagePlan | None:
@@ -97,21 +97,21 @@ def _text_roles(shape: Shape) -> _TextRoles | None:
     dialects = named_by(tuple(names))
     if OURS in dialects:
         return None
-    heeded = frozenset[str]().union(*(heeded_labels(dialect) for dialect in dialects))
+    needed = frozenset[str]().union(*(needed_labels(dialect) for dialect in dialects))
     positions: set[int] = set()
     others: set[int] = set()
     for _, labels, some in shape.series:
         positions.update(some)
         others.update(
-            position for label, position in zip(labels, some, strict=True) if label in heeded
+            position for label, position in zip(labels, some, strict=True) if label in needed
         )
     return _TextRoles(dialects, tuple(sorted(positions - others)), tuple(sorted(others)))
 
 
-def heeded_labels(dialect: Dialect) -> frozenset[str]:
+def needed_labels(dialect: Dialect) -> frozenset[str]:
     """Every label whose values may decide anything beyond who a device is, and more: all that its
     table names anywhere but as uuid or serial number."""
-    labels = _heeded.get(id(dialect))
+    labels = _needed.get(id(dialect))
     if labels is None:
         replace, used = msgspec.structs.replace, dialect.processes
         reduced = replace(
@@ -119,7 +119,7 @@ def heeded_labels(dialect: Dialect) -> frozenset[str]:
             labels=replace(dialect.labels, uuid=(), serial=()),
             processes=None if used is None else replace(used, uuid=()),
         )
-        labels = _heeded[id(dialect)] = frozenset(_texts_of(reduced))
+        labels = _needed[id(dialect)] = frozenset(_texts_of(reduced))
     return labels
 
 

@@ -269,7 +269,7 @@ async def serve_hub(
         alive=lambda: hub.alive,
         read_again=lambda: read_again(server, read),
     )
-    life.heed_signals()
+    life.handle_signals()
     await _start(server, settings, clock)
     server.reloads["hub"] = True
     tending = loop.create_task(tend(), name="garbage")

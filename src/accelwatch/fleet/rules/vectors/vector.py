@@ -80,7 +80,7 @@ class Generator:
             ):
                 return self._number_once(node)
             case Arithmetic(operator=operator, left=left, right=right):
-                return _reckoned(operator, self.number(left), self.number(right))
+                return _computed(operator, self.number(left), self.number(right))
             case Invoke() if node.type is not Type.BOOL:
                 return function(node, [self.number(argument) for argument in node.arguments])
         condition = self.condition(node)
@@ -230,7 +230,7 @@ _ZERO: Floats = np.zeros(())
 _UNKNOWN = Truths(np.zeros((), dtype=np.bool_), np.zeros((), dtype=np.bool_))
 
 
-def _reckoned(operator: str, left: Number, right: Number) -> Number:
+def _computed(operator: str, left: Number, right: Number) -> Number:
     how = ARITHMETIC[operator]
     return lambda tick: finite(how(left(tick), right(tick)))
 
