@@ -1,7 +1,6 @@
 """How the server misbehaves, by rule: refusals of every kind, silence, dropped connections, delay."""
 
 import re
-from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -22,7 +21,7 @@ class Fault(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     body: str = ""
     # So many requests; None: all, until the rule is cleared.
     times: int | None = 1
-    # So many that match are left alone first.
+    # So many that match are not affected first.
     skip: int = 0
     effect: Effect = "refuse"
     status: int = 500
@@ -37,38 +36,3 @@ class Fault(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             and re.search(self.path, path) is not None
             and re.search(self.body, body) is not None
         )
-
-
-class Faults:
-    """The rules of a server; the first that matches a request applies."""
-
-    def __init__(self) -> None:
-        self._rules: list[Fault] = []
-
-    def add(self, *rules: Fault) -> None:
-        """After those that are there."""
-        self._rules.extend(rules)
-
-    def clear(self) -> None:
-        """The server behaves again."""
-        self._rules.clear()
-
-    @property
-    def rules(self) -> Sequence[Fault]:
-        """Those that still apply."""
-        return tuple(self._rules)
-
-    def next(self, method: str, path: str, body: str) -> Fault | None:
-        """What happens to a request; it is counted."""
-        for rule in self._rules:
-            if not rule.matches(method, path, body):
-                continue
-            if rule.skip:
-                rule.skip -= 1
-                continue
-            if rule.times is not None:
-                rule.times -= 1
-                if rule.times <= 0:
-                    self._rules.remove(rule)
-            return rule
-        return None

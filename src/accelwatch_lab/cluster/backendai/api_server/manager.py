@@ -5,13 +5,15 @@ from pathlib import Path
 from accelwatch.base.clock import Clock
 from accelwatch_lab.cluster.backendai.api_server.accounts import Accounts
 from accelwatch_lab.cluster.backendai.api_server.clock import ShiftedClock
-from accelwatch_lab.cluster.backendai.api_server.faults import Faults
+from accelwatch_lab.cluster.backendai.api_server.faults import Fault
 from accelwatch_lab.cluster.backendai.api_server.pace import Pace
 from accelwatch_lab.cluster.backendai.api_server.release import NEWEST, Release, release_of
-from accelwatch_lab.cluster.backendai.api_server.request_log import RequestLog
+from accelwatch_lab.cluster.backendai.api_server.request_log import LoggedRequest
 from accelwatch_lab.cluster.backendai.api_server.state.agents import Agent, Agents
 from accelwatch_lab.cluster.backendai.api_server.state.lifecycle import Lifecycle
 from accelwatch_lab.cluster.backendai.api_server.state.sessions import Sessions
+from accelwatch_lab.cluster.served_api.fault_rules import FaultRules
+from accelwatch_lab.cluster.served_api.request_log import RequestLog
 
 # Groups of the lab's real servers, and their only image.
 GROUPS = ("default", "spare", "quarantine")
@@ -33,8 +35,8 @@ class Manager:
         self.clock = clock or ShiftedClock()
         self.pace = Pace(retry_s=self.release.retry_s)
         self.accounts = Accounts(self.clock)
-        self.faults = Faults()
-        self.log = RequestLog(log)
+        self.faults = FaultRules[Fault]()
+        self.log = RequestLog[LoggedRequest](log)
         self.groups = list(GROUPS)
         self.images = [IMAGE]
         self.agents = Agents()

@@ -3,16 +3,18 @@
 from pathlib import Path
 
 from accelwatch_lab.cluster.kubernetes.api_server.access import Access
-from accelwatch_lab.cluster.kubernetes.api_server.faults import Faults
+from accelwatch_lab.cluster.kubernetes.api_server.faults import Fault
 from accelwatch_lab.cluster.kubernetes.api_server.objects.defaults import with_defaults
 from accelwatch_lab.cluster.kubernetes.api_server.objects.resources import NAMESPACES, Registry
 from accelwatch_lab.cluster.kubernetes.api_server.objects.store import Store
 from accelwatch_lab.cluster.kubernetes.api_server.objects.times import Clock
-from accelwatch_lab.cluster.kubernetes.api_server.request_log import RequestLog
+from accelwatch_lab.cluster.kubernetes.api_server.request_log import LoggedRequest
 from accelwatch_lab.cluster.kubernetes.api_server.verbs.eviction import Evictor
 from accelwatch_lab.cluster.kubernetes.api_server.verbs.reading import Reader
 from accelwatch_lab.cluster.kubernetes.api_server.verbs.watching import Watcher
 from accelwatch_lab.cluster.kubernetes.api_server.verbs.writing import Writer
+from accelwatch_lab.cluster.served_api.fault_rules import FaultRules
+from accelwatch_lab.cluster.served_api.request_log import RequestLog
 
 _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 # The real server sends one about each minute.
@@ -30,8 +32,8 @@ class Cluster:
         self.clock = Clock()
         self.registry = Registry()
         self.store = Store()
-        self.log = RequestLog(log_file)
-        self.faults = Faults()
+        self.log = RequestLog[LoggedRequest](log_file)
+        self.faults = FaultRules[Fault]()
         self.access = Access(self.store, self.clock)
         self.reader = Reader(self.store)
         self.watcher = Watcher(self.store, self.reader, _BOOKMARK_S)

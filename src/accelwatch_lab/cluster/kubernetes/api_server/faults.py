@@ -1,7 +1,6 @@
 """How the server misbehaves, by rule: refusals of every kind, silence, dropped connections, webhooks."""
 
 import re
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -35,7 +34,7 @@ class Fault(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     query: str = ""
     # So many requests; None: all, until the rule is cleared.
     times: int | None = 1
-    # So many that match are left alone first.
+    # So many that match are not affected first.
     skip: int = 0
     # refuse: answered with `status`. hang: never answered. drop: connection closed before the
     # effect. drop_after: closed when the write has been stored. rewrite: `merge` is applied to
@@ -72,38 +71,3 @@ def denied(webhook: str, message: str, **pattern: Any) -> Fault:
     return Fault(
         effect="refuse", status=403, reason="Forbidden", message=text, times=None, **pattern
     )
-
-
-class Faults:
-    """The rules of a server; the first that matches a request applies."""
-
-    def __init__(self) -> None:
-        self._rules: list[Fault] = []
-
-    def add(self, *rules: Fault) -> None:
-        """After those that are there."""
-        self._rules.extend(rules)
-
-    def clear(self) -> None:
-        """The server behaves again."""
-        self._rules.clear()
-
-    @property
-    def rules(self) -> Sequence[Fault]:
-        """Those that still apply."""
-        return tuple(self._rules)
-
-    def next(self, method: str, path: str, query: str) -> Fault | None:
-        """What happens to a request; it is counted."""
-        for rule in self._rules:
-            if not rule.matches(method, path, query):
-                continue
-            if rule.skip:
-                rule.skip -= 1
-                continue
-            if rule.times is not None:
-                rule.times -= 1
-                if rule.times <= 0:
-                    self._rules.remove(rule)
-            return rule
-        return None

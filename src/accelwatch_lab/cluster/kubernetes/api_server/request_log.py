@@ -1,6 +1,5 @@
-"""Every request that the server was sent, and what it answered: what tests read."""
+"""What is logged of a request that the server was sent, and of its answer."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -21,29 +20,7 @@ class LoggedRequest(msgspec.Struct, frozen=True, kw_only=True):
     # 0: the connection was dropped, or nothing was answered.
     status: int
 
-
-class RequestLog:
-    """In memory, and in a file where there is one: a line of JSON a request."""
-
-    def __init__(self, file: Path | None = None) -> None:
-        self._file = file
-        self.entries: list[LoggedRequest] = []
-
-    def add(self, entry: LoggedRequest) -> None:
-        """Raises OSError."""
-        self.entries.append(entry)
-        if self._file is not None:
-            with self._file.open("ab") as out:
-                out.write(msgspec.json.encode(entry) + b"\n")
-
-    def writes(self, path: str = "") -> list[LoggedRequest]:
-        """Requests that are no reads, of paths that hold a text."""
-        return [
-            entry
-            for entry in self.entries
-            if entry.method not in ("GET", "HEAD") and path in entry.path
-        ]
-
-    def clear(self) -> None:
-        """Forget all; the file stays."""
-        self.entries.clear()
+    @property
+    def is_write(self) -> bool:
+        """Whether it is to change anything."""
+        return self.method not in ("GET", "HEAD")
