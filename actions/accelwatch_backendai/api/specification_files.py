@@ -62,7 +62,7 @@ def read_specification(path: Path) -> WrittenSpecification:
     data = {} if document.data is None else document.data
     written = document.struct(data, WrittenSpecification, ())
     if written is not None:
-        for location, text in _mistakes(written):
+        for location, text in _invalid_values(written):
             document.complain(location, text)
     document.refuse()
     if written is None:  # refused above
@@ -70,25 +70,25 @@ def read_specification(path: Path) -> WrittenSpecification:
     return written
 
 
-def _mistakes(written: WrittenSpecification) -> list[tuple[Location, str]]:
+def _invalid_values(written: WrittenSpecification) -> list[tuple[Location, str]]:
     """What the manager would refuse when a session has ended already."""
-    mistakes: list[tuple[Location, str]] = []
+    invalid: list[tuple[Location, str]] = []
     if written.cluster_mode not in (None, "single-node", "multi-node"):
-        mistakes.append((("cluster_mode",), "one of single-node, multi-node"))
+        invalid.append((("cluster_mode",), "one of single-node, multi-node"))
     for name, value in (written.environ or {}).items():
         if not isinstance(value, str):
-            mistakes.append((("environ", name), "expected a text; put it in quotes"))
+            invalid.append((("environ", name), "expected a text; put it in quotes"))
     for key, mapping in (
         ("mount_map", written.mount_map),
         ("mount_options", written.mount_options),
     ):
         for folder in mapping or {}:
             if folder not in (written.mounts or ()):
-                mistakes.append(((key, folder), "a folder that is not in mounts; add it there"))
+                invalid.append(((key, folder), "a folder that is not in mounts; add it there"))
     if written.batch_timeout is not None and not _is_duration(str(written.batch_timeout)):
         text = "expected seconds, or a number with w, d, h, m or s, such as 7d"
-        mistakes.append((("batch_timeout",), text))
-    return mistakes
+        invalid.append((("batch_timeout",), text))
+    return invalid
 
 
 def _is_duration(text: str) -> bool:

@@ -63,12 +63,12 @@ def hold_state_of(node: Node, options: KubernetesOptions) -> HoldState:
     if node.metadata.deletion_timestamp:
         return HoldState.DOWN
     hold = hold_of(node)
-    if hold is not None and (our_taints(node, hold) or _is_cordoned_by_us(node, hold)):
+    if hold is not None and (our_taints(node, hold) or _has_our_cordon(node, hold)):
         return HoldState.OURS if hold.by == options.hub else HoldState.FOREIGN
     return HoldState.FOREIGN if foreign_claims(node, hold, options) else HoldState.OPEN
 
 
-def _is_cordoned_by_us(node: Node, hold: Hold) -> bool:
+def _has_our_cordon(node: Node, hold: Hold) -> bool:
     return hold.cordoned_by_us and node.spec.unschedulable
 
 

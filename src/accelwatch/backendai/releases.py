@@ -29,14 +29,8 @@ class Ability(StrEnum):
     AGENT_IDS = "agent_ids"
     # `compute_session_node`, with the sessions that depend on one.
     DEPENDENTS = "dependents"
-    # `batch_timeout` of POST /session.
-    BATCH_TIMEOUT = "batch_timeout"
     # /v2/sessions and /v2/agents, with a session's whole specification.
     V2 = "v2"
-    # An agent's resource group is the manager's row: a busy agent is refused, a lost one answers.
-    GROUP_IN_ROW = "group_in_row"
-    # `agent_selection_policy: strict` of /v2/sessions/enqueue.
-    STRICT_AGENTS = "strict_agents"
 
 
 # The first release of each, by year and month.
@@ -44,10 +38,7 @@ _SINCE: dict[Ability, tuple[int, int]] = {
     Ability.REQUESTED_SLOTS: (24, 3),
     Ability.AGENT_IDS: (24, 9),
     Ability.DEPENDENTS: (24, 9),
-    Ability.BATCH_TIMEOUT: (25, 1),
     Ability.V2: (26, 4),
-    Ability.GROUP_IN_ROW: (26, 8),
-    Ability.STRICT_AGENTS: (26, 8),
 }
 # The oldest whose API has been read; what is older may understand something else by the same words.
 OLDEST = (23, 3)
@@ -109,7 +100,3 @@ class ManagerRelease:
             )
         self._release, self._read_at = release, now
         return release
-
-    def forget(self) -> None:
-        """Read it again: something that this release can was refused as unknown."""
-        self._release = None

@@ -29,10 +29,10 @@ class ThreadServer(Generic[Where]):
     def call(self, function: Callable[[], object]) -> None:
         """Do something on the server's thread, whose the state is, and wait until it is done."""
 
-        async def done() -> None:
+        async def called() -> None:
             function()
 
-        asyncio.run_coroutine_threadsafe(done(), self._loop).result()
+        asyncio.run_coroutine_threadsafe(called(), self._loop).result()
 
     def stop(self) -> None:
         """End it, and every connection."""

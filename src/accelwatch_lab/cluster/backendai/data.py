@@ -93,6 +93,6 @@ def _run(tree: Tree, folder: Path, *arguments: str) -> None:
 def _copy(source: Path, target: Path) -> None:
     """A folder with owners and rights, which the database insists on. Raises AccelwatchError."""
     argv = ("cp", "--archive", "--reflink=auto", "--no-target-directory", str(source), str(target))
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise AccelwatchError(f"{source} cannot be copied: {done.stderr.strip()}")
+    completed = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if completed.returncode:
+        raise AccelwatchError(f"{source} cannot be copied: {completed.stderr.strip()}")

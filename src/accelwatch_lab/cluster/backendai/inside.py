@@ -66,7 +66,7 @@ def run_inside(
     """
     argv = argv_inside(tree, folder, command, cwd)
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             argv,
             env={**os.environ, FOLDER_VARIABLE: str(folder.parent)},
             input=text,
@@ -77,7 +77,7 @@ def run_inside(
         )
     except subprocess.TimeoutExpired as error:
         raise AccelwatchError(f"{shlex.join(command)} took more than {_COMMAND_S:g} s") from error
-    if done.returncode:
-        why = (done.stderr or done.stdout).strip()[-500:]
+    if completed.returncode:
+        why = (completed.stderr or completed.stdout).strip()[-500:]
         raise AccelwatchError(f"{shlex.join(command)} failed: {why}")
-    return f"{done.stdout}{done.stderr}"
+    return f"{completed.stdout}{completed.stderr}"

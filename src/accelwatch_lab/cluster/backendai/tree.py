@@ -109,11 +109,11 @@ def _mirror() -> str:
 
 def _run(argv: Sequence[str]) -> None:
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        completed = subprocess.run(argv, capture_output=True, text=True, check=False)
     except OSError as error:
         raise UnmetError(f"{argv[0]} cannot be run: {error.strerror}") from error
-    if done.returncode:
-        text = (done.stderr or done.stdout).strip()[-500:]
+    if completed.returncode:
+        text = (completed.stderr or completed.stdout).strip()[-500:]
         raise AccelwatchError(f"{argv[0]} failed: {text}")
 
 

@@ -120,11 +120,11 @@ def _running(snapshot: LabSnapshot, context: PhaseContext) -> Observation | None
 
 
 def _progress(snapshot: LabSnapshot, context: PhaseContext) -> Observation | None:
-    done = [line for line in snapshot.lines if line.what == "step"]
-    for line in done:
+    steps = [line for line in snapshot.lines if line.what == "step"]
+    for line in steps:
         if line.restart > context.written:
             before = max(
-                (earlier.step for earlier in done if earlier.restart < line.restart), default=0
+                (earlier.step for earlier in steps if earlier.restart < line.restart), default=0
             )
             again = before - line.step + 1
             text = f"step {line.step}, the first after the checkpoint"
@@ -136,7 +136,7 @@ def _away(snapshot: LabSnapshot, _: PhaseContext) -> Observation | None:
     return Observation(snapshot.at, snapshot.frozen) if snapshot.frozen else None
 
 
-def _left_alone(snapshot: LabSnapshot, context: PhaseContext) -> Observation | None:
+def _drained_by_other(snapshot: LabSnapshot, context: PhaseContext) -> Observation | None:
     observation = _noted(snapshot, context, f"took {context.node} over")
     return (
         None
@@ -188,7 +188,7 @@ _OBSERVE: Mapping[Expectation, Observe] = {
     Expectation.RUNNING: _running,
     Expectation.PROGRESS: _progress,
     Expectation.AWAY: _away,
-    Expectation.DRAINED_BY_OTHER: _left_alone,
+    Expectation.DRAINED_BY_OTHER: _drained_by_other,
     Expectation.IDLE: _idle,
     Expectation.VERIFIED: _verified,
     Expectation.RELEASED: _released,

@@ -82,12 +82,12 @@ class Slurm:
     def run(self, *argv: str, check: bool = True) -> str:
         """What a command of Slurm prints. Raises SlurmError."""
         environ = {**self.environ, FOLDER_VARIABLE: str(self.folder)}
-        done = subprocess.run(
+        completed = subprocess.run(
             argv, env=environ, capture_output=True, text=True, timeout=_COMMAND_S, check=False
         )
-        if check and done.returncode:
-            raise SlurmError(f"{' '.join(argv)}: {done.stderr.strip()}")
-        return done.stdout.strip()
+        if check and completed.returncode:
+            raise SlurmError(f"{' '.join(argv)}: {completed.stderr.strip()}")
+        return completed.stdout.strip()
 
     def scontrol(self, *arguments: str, check: bool = True) -> str:
         """Have something changed or shown. Raises SlurmError."""

@@ -80,7 +80,7 @@ class SchedulerState:
         # What should run on each node.
         self.orders = dict.fromkeys(names, Orders())
         self._user = user
-        self._done: dict[str, HookReply] = {}
+        self._replies: dict[str, HookReply] = {}
         self._greatest = 0
 
     def submit(self, count: int, now: float) -> str:
@@ -130,12 +130,12 @@ class SchedulerState:
         if call.dry_run:
             return HookReply(status="ok", message=f"{call.hook} would be done")
         self._greatest = call.fence
-        done = self._done.get(call.operation_id)
-        if done is not None:
-            return done
+        earlier = self._replies.get(call.operation_id)
+        if earlier is not None:
+            return earlier
         reply = _HOOKS[call.hook](self, call, now)
         if call.operation_id and reply.status == "ok":
-            self._done[call.operation_id] = reply
+            self._replies[call.operation_id] = reply
         return reply
 
     def _is_theirs(self, call: Call) -> bool:

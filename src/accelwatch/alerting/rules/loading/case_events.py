@@ -57,8 +57,8 @@ def _check(event: object, kinds: Collection[str], events: Section, at: int) -> N
         section.complain("at", "is missing; write at: 30s for one reported 30 s from the start")
     if "code" not in event:
         section.complain("code", "is missing; write for example code: xid_79")
-    elif mistake := _mistake_of_code(str(event["code"]), kinds):
-        section.complain("code", mistake)
+    elif why := _why_unmatched(str(event["code"]), kinds):
+        section.complain("code", why)
     _check_values(event, section)
 
 
@@ -72,7 +72,7 @@ def _check_values(event: Mapping[str, Any], section: Section) -> None:
         section.complain("category", f"is one of {', '.join(Category)}")
 
 
-def _mistake_of_code(code: str, kinds: Collection[str]) -> str:
+def _why_unmatched(code: str, kinds: Collection[str]) -> str:
     """Why no event(...) of a rule that asks for these kinds can match the code; empty if one can."""
     kind = kind_of(code)
     if kind is not None and kind.numbered and not code.rpartition("_")[2].isdecimal():
