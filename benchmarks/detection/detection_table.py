@@ -1,7 +1,8 @@
 """Recall, false alarms, delays of detectors over traces with known faults (design: issue 31, part 3).
 
     python benchmarks/detection/detection_table.py [--seeds 0 1 2] [--days 4] [--nodes 63]
-        [--fault-rate 10] [--only NAME] [--lines NAME=FOLDER] [--keep FOLDER] [--json FILE]
+        [--fault-rate 10] [--group-rate 1] [--only NAME] [--lines NAME=FOLDER] [--keep FOLDER]
+        [--json FILE]
     python benchmarks/detection/detection_table.py --validation --json FILE
 
 Makes each trace in a temporary folder (or in --keep, where those that are there are used), runs
@@ -101,7 +102,9 @@ def main() -> None:
     outcomes: dict[str, list[Outcome]] = {}
     for seed in given.seeds:
         began = time.perf_counter()
-        settings = Settings(seed, given.nodes, 8, given.days, given.interval, given.fault_rate)
+        settings = Settings(
+            seed, given.nodes, 8, given.days, given.interval, given.fault_rate, given.group_rate
+        )
         with tempfile.TemporaryDirectory() as name:
             folder = (given.keep or Path(name)) / "-".join(f"{one:g}" for one in settings)
             of_trace = judged(settings, folder, given.only)
@@ -137,7 +140,7 @@ def main() -> None:
 
 
 def _plain(given: argparse.Namespace) -> dict[str, object]:
-    names = ("seeds", "days", "nodes", "interval", "fault_rate")
+    names = ("seeds", "days", "nodes", "interval", "fault_rate", "group_rate")
     return {name: getattr(given, name) for name in names}
 
 
@@ -148,6 +151,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--nodes", type=int, default=63)
     parser.add_argument("--interval", type=float, default=30.0)
     parser.add_argument("--fault-rate", type=float, default=10.0, help="times the published rate")
+    parser.add_argument("--group-rate", type=float, default=1.0, help="times the rate of faults")
     parser.add_argument("--only", action="append", default=[], help="of the detectors")
     parser.add_argument("--lines", action="append", default=[], help="NAME=FOLDER")
     parser.add_argument(
@@ -158,7 +162,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--validation", action="store_true")
     given = parser.parse_args()
     if given.validation:
-        given.seeds, given.days, given.fault_rate = list(VALIDATION), 55.0, 1.0
+        given.seeds, given.days = list(VALIDATION), 55.0
+        given.fault_rate = given.group_rate = 1.0
     elif set(given.seeds) & set(VALIDATION):
         parser.error("seeds 100 to 119 run only as a whole: --validation")
     return given

@@ -9,6 +9,7 @@ from traces.character import Array, Character, Settings
 from traces.classes import APP, GROUP_CLASSES, OTHER_CLASSES, XID_CLASSES, FaultClass
 
 _TRACE_DAYS, _TRACE_NODES = 55.0, 63.0
+_PUBLISHED_GROUPS = sum(one.weight for one in GROUP_CLASSES)
 
 
 class Arrival(NamedTuple):
@@ -28,7 +29,7 @@ def arrivals(rng: np.random.Generator, character: Character, settings: Settings)
     kinds = [
         *_of(rng, XID_CLASSES, with_xid),
         *_of(rng, OTHER_CLASSES, count - with_xid),
-        *_of(rng, GROUP_CLASSES, rng.poisson(share * sum(one.weight for one in GROUP_CLASSES))),
+        *_of(rng, GROUP_CLASSES, rng.poisson(share * settings.group_rate * _PUBLISHED_GROUPS)),
         *_of(rng, (APP,), rng.poisson(share * rng.uniform(5, 20))),  # 5.1: 5-20 a trace
     ]
     moments = _moments(rng, len(kinds), character.burstiness, settings)

@@ -25,6 +25,8 @@ class Settings(NamedTuple):
     interval_s: float = 30.0
     # Times the published rate of faults; 1 for every figure that is quoted.
     fault_rate: float = 1.0
+    # Times that rate of what befalls several nodes by one cause: a few days have too few to learn from.
+    group_rate: float = 1.0
 
     @property
     def seconds(self) -> float:
