@@ -14,8 +14,8 @@ from accelwatch.alerting.incidents.incident_manager import IncidentManager
 from accelwatch.alerting.incidents.incident_store import IncidentStore
 from accelwatch.alerting.incidents.model.incident import Facts, Incident
 from accelwatch.alerting.incidents.model.silence import Silence, matchers
-from accelwatch.alerting.rules.document import Severity
-from accelwatch.alerting.rules.rule import RuleSet
+from accelwatch.alerting.rules.document import Scope, Severity
+from accelwatch.alerting.rules.rule import Grouping, RuleSet
 from accelwatch.alerting.rules.timing import Transition
 from accelwatch.alerting.rules.verdict import Entity
 from alerting.incidents.incident_rules import START, change, device, rule
@@ -253,6 +253,40 @@ def test_who_waits_for_a_storm(rule_id: str, at_s: float, where: Entity, told: l
     assert [one.incident.id for one in said] == told
     if told == ["i1"] and where is ELSEWHERE:
         assert [one.incident.id for one in causes.step([], START + at_s + 60)] == ["i2"]
+
+
+@pytest.mark.parametrize(
+    ("second", "nodes", "after_s", "notified"),
+    [
+        ("fabric", ("n1", "n2"), TOGETHER_S + 120, ["storage", "fabric"]),
+        ("lost", ("n1",), TOGETHER_S + 120, ["storage", "lost"]),
+        ("storage.again", ("n1", "n2"), TOGETHER_S + 120, ["storage"]),  # in the same way
+        ("warn", ("n1",), TOGETHER_S + 120, ["storage"]),  # it wakes nobody
+        ("fabric", ("n1", "n2"), TOGETHER_S - 120, ["storage"]),  # together with it
+        ("lost", ("n1",), TOGETHER_S - 120, ["storage"]),
+    ],
+)
+def test_what_begins_long_after_many_nodes_suffer_is_a_cause_of_its_own(
+    second: str, nodes: tuple[str, ...], after_s: float, notified: list[str]
+) -> None:
+    fleet = Grouping(by="fleet", at_least=2, within_s=300.0, calm_s=300.0)
+    wide = {
+        id_: rule(id_, family=family, severity=Severity.CRITICAL, group=fleet)
+        for id_, family in (("storage", ""), ("storage.again", "storage"), ("fabric", ""))
+    }
+    rules = RULES | wide
+    numbers = itertools.count(1)
+    kept = IncidentManager(rules, lambda _: Facts(), lambda: f"i{next(numbers)}")
+    causes = Causes(rules, lambda _: (), lambda _nodes, _now: None)
+    names: list[str] = []
+    for rule_id, at_s, where in (("storage", 0.0, ("n1", "n2")), (second, after_s, nodes)):
+        entities = [Entity(scope=Scope.NODE, node=node) for node in where]
+        fired = [change(FIRED, at_s, rule_id=rule_id, entity=entity) for entity in entities]
+        changed = kept.step(fired, START + at_s)
+        reports = causes.step(changed, START + at_s) + causes.step((), START + at_s + 61)
+        names += [report.incident.rule for report in reports]
+
+    assert names == notified
 
 
 def calls_of(count: int) -> int:

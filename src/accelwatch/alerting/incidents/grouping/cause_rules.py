@@ -25,7 +25,15 @@ def adds_nothing(incident: Incident, cause: Cause) -> bool:
     """Whether what goes on explains an incident, however late it comes."""
     device = incident.entity.device
     alone = level_of(incident) == ALERT and device not in ("", cause.device)
-    return cause.closed is None and not alone
+    return cause.closed is None and not alone and not _has_other_reason(incident, cause)
+
+
+def _has_other_reason(incident: Incident, cause: Cause) -> bool:
+    """Whether an alert is of another kind than what many nodes suffer: a storage that stalls, or a room
+    that is warm for hours, explains no congestion, hang or lost node that begins long after it.
+    """
+    families = {each.family for each in cause.open_.values()}
+    return cause.group and level_of(incident) == ALERT and incident.family not in families
 
 
 def is_over(cause: Cause, now: float) -> bool:
