@@ -140,6 +140,20 @@ def test_who_keeps_a_level_that_most_leave_learns_no_other_habit() -> None:
     assert np.abs(others).max() < 4.0
 
 
+def test_who_has_what_it_always_had_and_its_peers_have_does_not_deviate() -> None:
+    state, fleet = DetectorState(), Fleet(8, each=1)
+    _run(state, fleet, 40)
+    usual = fleet.interrupts.copy()
+    # For half an hour most of a young group suffer: what the others are off by then is no habit.
+    fleet.interrupts[:5] *= 500.0
+    _run(state, fleet, 60)
+    fleet.interrupts[:] = usual
+    # The scatter of the group is what it was after some hours, a habit would last for half a day.
+    _run(state, fleet, 600)
+    others = [_run(state, fleet, 1).nodes.z[node_at(INTERRUPTS)] for _ in range(120)]
+    assert np.nanmax(np.abs(others)) < 4.0
+
+
 def test_what_peers_have_is_in_the_unit_of_the_signal() -> None:
     state, fleet = DetectorState(), Fleet()
     tick = _run(state, fleet, _HOLD)

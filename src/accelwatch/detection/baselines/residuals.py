@@ -65,7 +65,10 @@ def residuals(level: LevelState, tick: Observed, on_hold: Bools, frozen: Bools) 
     unlearned = _unlearned(level, _spread(median, low, high), offset, phase)
     scale = np.hypot(by_peers, unlearned)
     rows_on_hold = on_hold[code]
-    z = np.clip(left / scale, -_CLIP, _CLIP)
+    # Habits that were learned while most of a group suffered say nothing of who is beside its peers and
+    # has what it always had: nobody deviates by more than from the farther of both.
+    away = np.fmax(np.abs(value - median), np.abs(value - usual))
+    z = np.clip(np.clip(left, -away, away) / scale, -_CLIP, _CLIP)
     z[:, rows_on_hold] = np.nan
     # Peers that have left their level say nothing of the habit of one that keeps its own, however
     # large their noise is there.
