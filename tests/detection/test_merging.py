@@ -271,6 +271,39 @@ def test_what_a_group_does_not_explain_stays_the_nodes() -> None:
     assert changed[1].advice == "reset"
 
 
+@pytest.mark.parametrize(
+    ("shared", "own", "weight", "keys"),
+    [
+        ("thermal", "clock", Weight.STATISTICAL, ["group/cooling"]),  # it slows down for heat
+        ("fabric", "compute", Weight.STATISTICAL, ["group/fabric"]),  # it waits
+        ("storage", "power", Weight.STATISTICAL, ["group/storage"]),
+        ("fabric", "clock", Weight.STATISTICAL, ["group/fabric", "node/n001"]),
+        ("thermal", "clock", Weight.DECISIVE, ["group/cooling", "node/n001"]),
+        ("thermal", "nvlink", Weight.STATISTICAL, ["group/cooling", "node/n001"]),
+    ],
+)
+def test_what_follows_from_what_nodes_share_is_no_fault_of_one(
+    shared: str, own: str, weight: Weight, keys: list[str]
+) -> None:
+    evidence = says([0, 2, 4], 9.0, family=shared), says(2, 9.0, family=own, weight=weight)
+
+    assert [found.key for found in Detector(60).at(0, *evidence)] == keys
+
+
+@pytest.mark.parametrize(("after_s", "key"), [(1800, "group/cooling"), (1830, "node/n005")])
+def test_who_gets_too_hot_last_shares_the_cooling_that_others_have_back(
+    after_s: float, key: str
+) -> None:
+    detector = Detector(60)
+    detector.at(0, says([0, 2, 4], 9.0, family="thermal"))
+    late = says(
+        10, 12.0, family="thermal", weight=Weight.DECISIVE, channel=Channel.HARD, advice="exclude"
+    )
+    detector.at(after_s, late)
+
+    assert key in {found.key for found in detector.merging.open.values() if "n005" in found.nodes}
+
+
 def hang(time: float = 0.0) -> Evidence:
     return says(
         0,

@@ -11,13 +11,20 @@ from accelwatch.detection.findings.suspects import Suspect
 from accelwatch.detection.fusion.families import FAMILIES, position_of
 from accelwatch.detection.tick import Tick
 
-# More than a fifth of those who do the same work, three at least, within five minutes.
+# More than a fifth of those who do the same work, three at least, within what their family says.
 SHARE = 0.2
 LEAST_NODES = 3
-WITHIN_S = 300.0
 
 # What a job stands still for, so that all else of its nodes follows from it.
 _AWAITED = ("storage", "fabric")
+
+# What a node that is hot, or that waits, does less of: no more than what the group says of it.
+_WORK = frozenset(family.name for family in FAMILIES if family.of_work)
+_FOLLOWS: Mapping[str, frozenset[str]] = {
+    "cooling": _WORK | {"clock"},
+    "fabric": _WORK,
+    "storage": _WORK,
+}
 
 # A node's row and a family.
 Accusation = tuple[str, str]
@@ -35,6 +42,11 @@ class Common(NamedTuple):
     many: frozenset[str]
     # The first to suffer is first.
     members: tuple[Suspect, ...]
+
+    @property
+    def follows(self) -> frozenset[str]:
+        """Families in which its nodes differ by what they share, unless something is decisive."""
+        return _FOLLOWS.get(self.shared, frozenset())
 
 
 class _Group(NamedTuple):
@@ -64,7 +76,7 @@ def common_causes(
     since: Mapping[Accusation, float],
     shared_at: Mapping[str, Mapping[str, float]],
 ) -> list[Common]:
-    """Groups of which enough nodes suffer, or did until five minutes ago.
+    """Groups of which enough nodes suffer, or did until five minutes ago; until half an hour of heat.
 
     `hinted` are nodes of no level: heat of a row comes slowly, and the first that is hot enough to be
     accused is no more to blame than those that follow. One of a group at least is accused.
@@ -84,7 +96,8 @@ def common_causes(
     many = {group for group, members in groups.items() if _are_many(tick, group, members, since)}
     for group in groups:
         at = shared_at.get(group.key, {}).get(group.family, -np.inf)
-        if group in many or tick.frame.now - at <= WITHIN_S:
+        # What takes its time to come takes it to go.
+        if group in many or tick.frame.now - at <= FAMILIES[position_of(group.family)].within_s:
             by_key.setdefault(group.key, []).append(group)
     return [_common(key, matching, groups, many) for key, matching in sorted(by_key.items())]
 

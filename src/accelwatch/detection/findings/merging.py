@@ -134,13 +134,15 @@ def _unexplained(
 ) -> Suspect | None:
     """What a node stands accused of now that no group explains; None for nothing."""
     explained: frozenset[str] = frozenset()
+    follows: frozenset[str] = frozenset()
     for group in common:
         if any(member.node == suspect.node for member in group.members):
             explained |= group.families
+            follows |= group.follows
     if not suspect.families:
         return None
     if explained:
-        remaining = without(suspect, explained)
+        remaining = without(suspect, explained, follows)
         if remaining is None:
             return None
         suspect = remaining

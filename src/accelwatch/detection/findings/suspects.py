@@ -169,9 +169,19 @@ def pieces_of_jobs(evidence: Sequence[Evidence], jobs: Conclusions) -> dict[int,
     return {job: strongest(pieces) for job, pieces in by_job.items()}
 
 
-def without(suspect: Suspect, families: frozenset[str]) -> Suspect | None:
-    """What is left of a suspect when some families have another cause; None where that is nothing."""
-    pieces = tuple(piece for piece in suspect.pieces if piece.family not in families)
+def without(
+    suspect: Suspect, families: frozenset[str], follows: frozenset[str] = frozenset()
+) -> Suspect | None:
+    """What is left of a suspect when some families have another cause; None where that is nothing.
+
+    What is decisive in families that only follow from that cause is left.
+    """
+    pieces = tuple(
+        piece
+        for piece in suspect.pieces
+        if piece.family not in families
+        and (piece.family not in follows or piece.weight is Weight.DECISIVE)
+    )
     strong = [piece for piece in pieces if piece.score >= AGREE]
     decisive = any(piece.weight is Weight.DECISIVE for piece in pieces)
     if not strong and not decisive:
