@@ -6,7 +6,7 @@ from accelwatch.action.intent import Intent, IntentKind, OwnerAnnotation
 from accelwatch.action.observed import HoldState, NodeObservation, Observed
 from accelwatch_backendai.answers import unavailable_if_unread
 from accelwatch_backendai.api.agents import Agent, all_agents
-from accelwatch_backendai.api.sessions import live_sessions
+from accelwatch_backendai.api.sessions import scheduled_sessions
 from accelwatch_backendai.quarantines import hold_state
 from accelwatch_backendai.reader import read_agent
 from accelwatch_backendai.rows import Access, Read
@@ -31,7 +31,7 @@ class Observer:
         before = self._access.quarantines.all()
         with unavailable_if_unread():
             agents = await all_agents(self._access.client)
-            sessions = await live_sessions(self._access.client)
+            sessions = await scheduled_sessions(self._access.client)
         jobs = jobs_by_agent(
             self._access.name, [row.session for row in sessions], self._access.options.sessions
         )

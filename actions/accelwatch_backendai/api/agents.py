@@ -7,12 +7,13 @@ from urllib.parse import urlsplit
 import msgspec
 
 from accelwatch.backendai.client import BackendAiClient, decoded
-from accelwatch_backendai.api.paging import PAGE, Slots, all_rows, quoted, slots_in
+from accelwatch.backendai.paging import PAGE, Page, all_rows, quoted
+from accelwatch_backendai.api.slots import Slots, slots_in
 
 # What is asked of agents themselves (hardware_metadata) is left out: a lost one would be waited for.
 _QUERY = """query($limit: Int!, $offset: Int!, $filter: String) {
  agent_list(limit: $limit, offset: $offset, filter: $filter, order: "id") {
-  items { id status schedulable scaling_group addr version first_contact lost_at
+  total_count items { id status schedulable scaling_group addr version first_contact lost_at
    available_slots occupied_slots } } }"""
 # Ids in one filter: their texts stay far below the longest request that the manager reads (2 MiB).
 _TOGETHER = 200
@@ -75,9 +76,10 @@ async def agents_by_id(client: BackendAiClient, ids: Iterable[str]) -> list[Agen
 
 
 async def _agents(client: BackendAiClient, chosen: str | None) -> list[Agent]:
-    async def page(offset: int) -> tuple[_Row, ...]:
+    async def page(offset: int) -> Page[_Row]:
         variables = {"limit": PAGE, "offset": offset, "filter": chosen}
-        return decoded(await client.graphql(_QUERY, variables), _Data).agent_list.items
+        listed = decoded(await client.graphql(_QUERY, variables), _Data).agent_list
+        return Page(listed.items, listed.total_count)
 
     return [_agent(row) for row in await all_rows(page, lambda row: row.id)]
 
@@ -98,6 +100,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
 
 class _List(msgspec.Struct, frozen=True):
     items: tuple[_Row, ...]
+    total_count: int = 0
 
 
 class _Data(msgspec.Struct, frozen=True):

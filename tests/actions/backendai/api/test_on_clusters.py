@@ -17,6 +17,7 @@ from accelwatch_backendai.api.sessions import (
     OwnedSession,
     Session,
     live_sessions,
+    scheduled_sessions,
     session_by_id,
     sessions_named,
     sessions_tagged,
@@ -102,6 +103,18 @@ def test_agents_and_their_sessions_are_read(cluster: ServedCluster) -> None:
                 assert [row.session.id for row in here] == expected
             assert await agent_by_id(client, "i-none") is None
             assert await session_by_id(client, str(uuid.uuid4())) is None
+
+    asyncio.run(main())
+
+
+def test_a_session_that_waits_is_not_among_those_that_are_placed(cluster: ServedCluster) -> None:
+    async def main() -> None:
+        row = await cluster.create_batch_session("train-placed")
+        waits = await cluster.create_session("train-waits", resources={"cuda.device": "64"})
+        async with client_of(cluster) as client:
+            placed = [each.session.id for each in await scheduled_sessions(client)]
+            assert placed == [row["session_id"]]
+            assert (await read(client, waits)).session.status == "PENDING"
 
     asyncio.run(main())
 

@@ -13,6 +13,7 @@ from accelwatch_backendai.api.sessions import (
     OwnedSession,
     Session,
     live_sessions,
+    scheduled_sessions,
     session_by_id,
     sessions_named,
     sessions_tagged,
@@ -29,7 +30,7 @@ LIST = "compute_session_list"
 def _sessions(secret_key_file: Path, *rows: dict[str, Any]) -> list[OwnedSession]:
     async def main() -> list[OwnedSession]:
         async with connected(secret_key_file, pages(LIST, rows)) as (client, _):
-            return await live_sessions(client)
+            return await scheduled_sessions(client)
 
     return asyncio.run(main())
 
@@ -106,7 +107,7 @@ def test_the_owners_key_stands_neither_in_a_session_nor_in_a_representation(
 def test_nothing_that_a_user_wrote_is_requested(secret_key_file: Path) -> None:
     async def main() -> None:
         async with connected(secret_key_file, pages(LIST, [])) as (client, api):
-            await live_sessions(client)
+            await scheduled_sessions(client)
             query = api.received[0].body["query"]
             assert not any(word in query for word in ("startup_command", "email", "environ"))
 
