@@ -109,7 +109,7 @@ kubernetes: $(STAMP)
 # The Backend.AI tests on real servers: manager and agents in a Debian 13 tree that is built once in the user's cache (root,
 # debootstrap, four minutes, 2 GB); the newest release that we know, or VERSION=26.1.0.
 .PHONY: backendai
-BACKENDAI_TESTS ?= $(wildcard tests/actions/backendai tests/backendai tests/lab/backendai tests/lab/test_backendai_*.py tests/fleet/targets/test_sessions_of_a_cluster.py)
+BACKENDAI_TESTS ?= $(wildcard tests/actions/backendai tests/backendai tests/lab/backendai tests/lab/test_backendai_*.py tests/fleet/targets/test_sessions_of_a_cluster.py tests/fleet/targets/test_backendai_groups.py)
 backendai: $(STAMP)
 	@version=$$($(BIN)/python tests/support/backendai/build.py $(VERSION)) \
 		&& ACCELWATCH_BACKENDAI_VERSION="$$version" PYTHONDONTWRITEBYTECODE= $(BIN)/pytest $(BACKENDAI_TESTS)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from support.backendai.clusters import cluster, real_servers
+from support.backendai.clusters import cluster, real_servers, stand_in
 from support.servers.certificate_authority import Authority
 
-__all__ = ["cluster", "real_servers"]
+__all__ = ["cluster", "real_servers", "stand_in"]
 
 
 @pytest.fixture

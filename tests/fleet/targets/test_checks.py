@@ -100,6 +100,24 @@ def test_every_discovery_is_configured(tmp_path: Path) -> None:
             2,
             r"backendai\[0\].*nothing is followed",
         ),
+        (
+            "targets:\n  backendai:\n    url: http://m\n    server:\n"
+            "      {url: 'http://m', access_key: A}",
+            5,
+            r"backendai\[0\].server.secret_key_file.*name the file",
+        ),
+        (
+            "targets:\n  backendai:\n    url: http://m\n    server:\n"
+            "      {url: 'http://m', access_key: 'A B', secret_key_file: /key}",
+            5,
+            r"backendai\[0\].server.access_key.*without blanks",
+        ),
+        (
+            "targets:\n  backendai:\n    url: http://m\n    server:\n"
+            "      {access_key: A, secret_key_file: /key}",
+            5,
+            r"backendai\[0\].server.url.*expected",
+        ),
         ("targets:\n  slurm:\n    port: 0", 3, r"slurm\[0\].port.*from 1 to 65535"),
         ("targets:\n  rename_labels: {instance: node}", 2, "instance never names a node"),
         ("targets:\n  keep_labels: ['a-b']", 2, "not a valid label name"),

@@ -1,9 +1,10 @@
 """Targets from a Backend.AI manager: its page for Prometheus' http_sd lists the agents of the cluster.
 
 A node is called as Backend.AI calls its agent. The page (of the manager's internal address, without a
-login) tells an agent's address, name and version; resource groups are in no release on it.
+login) tells an agent's address, name and version; its resource group only the manager's API tells.
 """
 
+import asyncio
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -16,10 +17,11 @@ from accelwatch.base.host_ranges import MAX_HOSTS
 from accelwatch.base.untrusted_text import escaped
 from accelwatch.fleet.scrape_settings import Credentials
 from accelwatch.fleet.target import NODE_LABEL, Target
+from accelwatch.fleet.targets.backendai_groups import GROUP_LABEL, ResourceGroups
 from accelwatch.fleet.targets.groups import Group
 from accelwatch.fleet.targets.http import HttpTargets, Listed
 from accelwatch.fleet.targets.rules import Rules
-from accelwatch.fleet.targets.settings import BackendAiSd, HttpSd
+from accelwatch.fleet.targets.settings import BackendAiSd, BackendAiServer, HttpSd
 from accelwatch.fleet.targets.watch import Publish
 
 PAGE = "/metrics/service_discovery"
@@ -49,10 +51,23 @@ class BackendAiTargets:
         )
         self._http = HttpTargets(http_settings(settings), rules, read=self._targets)
         self.kept = self._http.kept
+        self._groups = (
+            None
+            if settings.server == BackendAiServer()
+            else ResourceGroups(settings.server, settings.refresh_s, self.kept)
+        )
 
     async def run(self, publish: Publish) -> None:
         """Ask until cancelled."""
-        await self._http.run(publish)
+        if self._groups is None:
+            await self._http.run(publish)
+            return
+        is_first_over = asyncio.Event()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._groups.run(is_first_over))
+            # The first list has the label already: with it, a node begins in its group.
+            await is_first_over.wait()
+            await self._http.run(publish)
 
     def _targets(self, document: object) -> Listed:
         agents = agents_in(document)
@@ -64,7 +79,9 @@ class BackendAiTargets:
         return Listed(targets, explanation(unusable))
 
     def _targets_of(self, agent: "Agent") -> list[Target]:
-        labels = {**self._settings.labels, **agent.labels, NODE_LABEL: agent.name}
+        group = "" if self._groups is None else self._groups.by_agent.get(agent.name, "")
+        by_group = {GROUP_LABEL: group} if group else {}
+        labels = {**self._settings.labels, **by_group, **agent.labels, NODE_LABEL: agent.name}
         targets: list[Target] = []
         if self._settings.platform:
             targets += self._pages.targets([agent.address], labels)

@@ -12,6 +12,7 @@ from accelwatch.fleet.target import NODE_LABEL, checked_labels
 from accelwatch.fleet.targets.discovery import SECTIONS, static_targets
 from accelwatch.fleet.targets.settings import (
     BackendAiSd,
+    BackendAiServer,
     DnsSd,
     HttpSd,
     KubernetesSd,
@@ -87,6 +88,18 @@ def _of_backendai(key: str, settings: BackendAiSd) -> Iterator[Mistake]:
     yield from _of_http(key, settings)
     if settings.agent_port is None and not settings.platform:
         yield key, "nothing is followed: set agent_port or platform"
+    if settings.server != BackendAiServer():
+        yield from _of_server(f"{key}.server", settings.server)
+
+
+def _of_server(key: str, settings: BackendAiServer) -> Iterator[Mistake]:
+    from accelwatch.fleet.targets.backendai_groups import server_in
+
+    try:
+        server_in(settings)
+    except ConfigError as error:
+        name, _, text = str(error).partition(": ")
+        yield f"{key}.{name}", text
 
 
 def _of_slurm(key: str, settings: SlurmSd) -> Iterator[Mistake]:

@@ -34,11 +34,25 @@ class HttpSd(msgspec.Struct, frozen=True, kw_only=True):
     tls_config: TlsConfig = TlsConfig()
 
 
+class BackendAiServer(msgspec.Struct, frozen=True, kw_only=True):
+    """The API of a Backend.AI manager, and the key that is shown to it; none without a URL."""
+
+    url: str = ""
+    access_key: str = ""
+    secret_key_file: Path | None = None
+    ca_file: Path | None = None
+    # The Host that reaches the manager, where a proxy sends another than that of the URL.
+    host: str = ""
+    timeout_s: Short = field(default=10.0, name="timeout")
+
+
 class BackendAiSd(msgspec.Struct, frozen=True, kw_only=True):
     """The agents of a Backend.AI cluster, as its manager lists them for Prometheus."""
 
     # Of the manager's internal address; the page is its own where the URL names none.
     url: Annotated[str, Meta(extra={"alone": True})] = ""
+    # The manager's API and a superadmin's key, by which the resource group of each agent is a label.
+    server: BackendAiServer = BackendAiServer()
     # Port of accelwatch's agent on each of the nodes; null where there is none.
     agent_port: Port | None = AGENT_PORT
     # Whether the pages of Backend.AI's own agents are followed, and how.
