@@ -94,6 +94,8 @@ SCENARIOS: dict[str, Scenario] = {
             Phase(
                 (Intervention.REPAIR_FIRST,),
                 (Expectation.RELEASED, Expectation.RUNNING, Expectation.PROGRESS),
+                # Backend.AI tries a session again a minute after it has found no agents for it.
+                120.0,
             ),
             Phase((Intervention.REPAIR,), (Expectation.OVER,)),
         ),
