@@ -120,6 +120,15 @@ def test_what_a_job_leaves_on_its_other_nodes_follows_the_fault_that_ended_it(
     assert site.follows == {"lost": "", rule_id: follows}
 
 
+@pytest.mark.parametrize(("at_s", "follows"), [(TOGETHER_S, "i1"), (TOGETHER_S + 1, "")])
+def test_a_job_that_stops_long_after_one_of_its_devices_fell_ill_is_news(
+    at_s: float, follows: str
+) -> None:
+    job = Entity(scope=Scope.JOB, job="4711")
+    site = play((FIRED, "lost", 0, ONE), (FIRED, "lost", at_s, job), jobs={"n1": "4711"})
+    assert site.told["i2"].follows == follows
+
+
 @pytest.mark.parametrize(("after_s", "follows"), [(AGAIN_S - 1, True), (AGAIN_S + 70, False)])
 def test_what_comes_soon_after_it_was_over_is_the_same_again(after_s: float, follows: bool) -> None:
     site = play(

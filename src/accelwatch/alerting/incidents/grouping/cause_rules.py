@@ -22,9 +22,13 @@ def is_near(cause: Cause, now: float) -> bool:
 
 
 def adds_nothing(incident: Incident, cause: Cause) -> bool:
-    """Whether what goes on explains an incident, however late it comes."""
-    device = incident.entity.device
-    alone = level_of(incident) == ALERT and device not in ("", cause.device)
+    """Whether what goes on explains an incident, however late it comes.
+
+    An alert about another device is news, and so is one about a whole job that went on until now.
+    """
+    entity = incident.entity
+    other = entity.scope is Scope.JOB or entity.device not in ("", cause.device)
+    alone = other and level_of(incident) == ALERT
     return cause.closed is None and not alone and not _has_other_reason(incident, cause)
 
 
