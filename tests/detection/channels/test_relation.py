@@ -163,6 +163,20 @@ def test_without_peers_a_break_only_confirms() -> None:
     assert (found.rows.tolist(), found.weight) == ([5], Weight.CONFIRMING)
 
 
+def test_without_peers_more_power_at_the_same_load_is_more_work() -> None:
+    machine = Machine(peers=False)
+    machine.run(400)
+    machine.extra_w = 60.0
+    assert machine.run(10) == []
+
+
+def test_beside_peers_more_power_at_the_same_load_is_named() -> None:
+    machine = Machine()
+    machine.run(400)
+    machine.extra_w = 60.0
+    assert only(machine.run(10)).rows.tolist() == [5]
+
+
 def test_where_too_few_peers_are_known_a_break_only_confirms() -> None:
     machine = Machine()
     machine.known = range(3, 7)

@@ -99,6 +99,9 @@ class Relation(ChannelState):
         for position, signal in enumerate((self._power, self._receives)):
             in_order = np.abs(values_at(tick.devices.z, signal)) < persistence.ENTRY
             errors[position, has_peers[position] & in_order] = 0.0
+        # A load of 100 % says nothing of how much work is done in it: a service by day draws more than
+        # it did in the early morning. Only peers can tell that from a fault, which draws less.
+        errors[0, ~has_peers[0] & (errors[0] > 0.0)] = 0.0
         now = tick.frame.now
         score, since = persistence.kept_level(self.devices, np.abs(errors), now)
         results: list[Evidence] = []
