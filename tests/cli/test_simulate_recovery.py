@@ -27,6 +27,7 @@ from support.machines import composed as machines
 from traces.truth import Fault as TrueFault
 
 FEW = ("--faults", "300")
+OUTAGES = Path(__file__).resolve().parents[2] / "fixtures/recovery/outages.json"
 
 
 def run(*words: str) -> tuple[str, str]:
@@ -91,6 +92,38 @@ def test_options_of_the_site_are_what_is_simulated() -> None:
     }
 
 
+def test_spares_are_counted_in_recorded_outages_too() -> None:
+    own = document("--outages", str(OUTAGES), "--outage-servers", "100")
+    assert own["spares"]["recorded"] == {
+        "enough": 1,
+        "trace": "outages.json",
+        "servers": 100,
+        "days": 10.5,
+        "outages": 5,
+    }
+    assert document()["spares"]["recorded"] is None
+    out, _ = run("--outages", str(OUTAGES), "--outage-servers", "100")
+    text = "In outages.json (100 servers, 10 days, 5 outages) 1 were enough in 99 % of the hours for 60"
+    assert text in out
+
+
+def test_recorded_outages_of_few_servers_say_nothing() -> None:
+    out, _ = run("--outages", str(OUTAGES))
+    assert "outages.json (3 servers, 10 days, 5 outages) has too few servers for 60 nodes" in out
+
+
+def test_the_most_spares_are_advised(tmp_path: Path) -> None:
+    path = tmp_path / "many.json"
+    events = [
+        {"node_id": str(node), "event_time": at, "event_type": type_}
+        for node in range(40)
+        for at, type_ in ((0.0, "fault_start"), (5.0, "fault_end"))
+    ]
+    path.write_text(json.dumps(events))
+    out, _ = run("--outages", str(path), "--nodes", "40")
+    assert "How many spares should I keep? 40 for 40 nodes" in out
+
+
 def test_what_an_operator_states_is_not_assumed() -> None:
     stated = ("--right-node", "80%", "--recall", "0.9", "--delay", "2m")
     detector = document(*stated)["plan"]["detector"]
@@ -119,6 +152,8 @@ def test_code_that_no_restart_cures() -> None:
         (["--load", "0s"], "--load must be longer than 0, not '0s'"),
         (["--save", "soon"], "--save: 'soon' is not a valid duration"),
         (["--delay", "0m"], "--delay must be longer than 0, not '0m'"),
+        (["--outage-servers", "9"], "--outage-servers goes with --outages FILE"),
+        (["--outages", "/nowhere.json"], "--outages /nowhere.json: No such file or directory"),
         (["--detector", "packs"], "--detector goes with --measured FILE"),
         (["--measured", "/nowhere.json"], "--measured /nowhere.json: No such file or directory"),
         (["--hub", "http://h:1", "--history", "a"], "--hub and --history: one of them"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from accelwatch.recovery.report import BASELINES, Report, less
+from accelwatch.recovery.report import BASELINES, RecordedSpares, Report, less
 from accelwatch.recovery.simulation import FIXED, MANUAL, OWN
 from accelwatch.recovery.site import MINUTE_S
 
@@ -17,14 +17,16 @@ def answers(report: Report) -> list[str]:
     """How many spares, how often to save, what a faster load is worth."""
     spares, saving, faster = report.spares, report.saving, report.faster_load
     plan, own = report.plan, report.outcomes[OWN]
-    clustered = max(spares.clustered, spares.poisson)
+    recorded = None if spares.recorded is None else spares.recorded.enough
+    enough = max(spares.clustered, spares.poisson, recorded or 0)
     now = ""
     if saving.interval_s is not None and saving.ratio_now is not None:
         now = f" Every {_minutes(saving.interval_s)}, as now, it is {saving.ratio_now[OWN]:.1%}."
     return [
-        f"How many spares should I keep? {clustered} for {plan.site.nodes} nodes: "
+        f"How many spares should I keep? {enough} for {plan.site.nodes} nodes: "
         f"{spares.mean_out:.1f} are out on average, and {spares.poisson} are enough 99 % of the "
-        f"time if nodes fail independently, {spares.clustered} if outages come in clusters.",
+        f"time if nodes fail independently, {spares.clustered} if outages come in clusters."
+        f"{_recorded(spares.recorded, plan.site.nodes)}",
         f"How often should I save? Every {_minutes(saving.best_interval_s)}: a save holds the job "
         f"up for {_minutes(plan.site.save_s)}, and it ends {plan.ends_a_day:.2f} times a day. "
         f"{saving.ratio[OWN]:.1%} of the time is productive then.{now}",
@@ -32,6 +34,19 @@ def answers(report: Report) -> list[str]:
         f"{_minutes(faster.mean_s)} on average, not {_minutes(own.mean_s)}: "
         f"{faster.device_hours_a_month:.0f} device-hours in 30 days.",
     ]
+
+
+def _recorded(spares: RecordedSpares | None, nodes: int) -> str:
+    """What a trace of outages says of spares."""
+    if spares is None:
+        return ""
+    size = f"{spares.servers} servers, {spares.days:.0f} days, {spares.outages} outages"
+    if spares.enough is None:
+        return f" {spares.trace} ({size}) has too few servers for {nodes} nodes."
+    return (
+        f" In {spares.trace} ({size}) {spares.enough} were enough in 99 % of the hours for {nodes} "
+        "of the servers."
+    )
 
 
 def comparison(report: Report) -> Iterator[str]:

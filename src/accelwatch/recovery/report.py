@@ -7,6 +7,7 @@ import msgspec
 from accelwatch.recovery.checkpoints import best_interval, effective_ratio
 from accelwatch.recovery.detector import Origin, Share
 from accelwatch.recovery.failures import CODE_SHARE
+from accelwatch.recovery.outages import OutageTrace, spares_in_trace
 from accelwatch.recovery.policies.person import RIGHT
 from accelwatch.recovery.rates import DAY_S
 from accelwatch.recovery.simulation import FIXED, MANUAL, OWN, Outcome, Plan, simulate
@@ -27,12 +28,24 @@ class Saving(msgspec.Struct, frozen=True, kw_only=True):
     ratio_now: dict[str, float] | None
 
 
+class RecordedSpares(msgspec.Struct, frozen=True, kw_only=True):
+    """Spares that were enough in 99 % of the hours of a trace of outages."""
+
+    # None where the job has more nodes than the trace has servers.
+    enough: int | None
+    trace: str
+    servers: int
+    days: float
+    outages: int
+
+
 class Spares(msgspec.Struct, frozen=True, kw_only=True):
     """Nodes that are out on average, and spares that are enough 99 % of the time."""
 
     mean_out: float
     poisson: int
     clustered: int
+    recorded: RecordedSpares | None
 
 
 class FasterLoad(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,15 +75,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     variations: tuple[Variation, ...]
 
 
-def report(plan: Plan) -> Report:
-    """Simulate, and answer."""
+def report(plan: Plan, trace: OutageTrace | None = None) -> Report:
+    """Simulate, and answer; spares also by the outages of a trace, where there is one."""
     outcomes = simulate(plan)
     saving = _saving(plan, outcomes)
     return Report(
         plan=plan,
         outcomes=outcomes,
         saving=saving,
-        spares=_spares(plan),
+        spares=_spares(plan, trace),
         faster_load=_faster(plan, saving),
         variations=tuple(
             Variation(change=change, outcomes=simulate(worse)) for change, worse in _worse(plan)
@@ -103,13 +116,24 @@ def _saving(plan: Plan, outcomes: dict[str, Outcome]) -> Saving:
     )
 
 
-def _spares(plan: Plan) -> Spares:
+def _spares(plan: Plan, trace: OutageTrace | None) -> Spares:
     nodes, repair_days = plan.site.nodes, plan.site.repair_s / DAY_S
     per_day = plan.rates.hardware_per_day(nodes)
     return Spares(
         mean_out=per_day * repair_days,
         poisson=poisson_spares(per_day * repair_days),
         clustered=clustered_spares(per_day, repair_days, nodes, plan.chance("spares")),
+        recorded=None if trace is None else _recorded(plan, trace),
+    )
+
+
+def _recorded(plan: Plan, trace: OutageTrace) -> RecordedSpares:
+    return RecordedSpares(
+        enough=spares_in_trace(trace, plan.site.nodes, plan.chance("outages")),
+        trace=trace.name,
+        servers=trace.servers,
+        days=trace.days,
+        outages=trace.count,
     )
 
 

@@ -11,7 +11,12 @@ from accelwatch.cli.options import command
 from accelwatch.cli.output import write_stdout
 from accelwatch.cli.parameters import option
 from accelwatch.cli.simulate.recovery_counts import RateFlags
-from accelwatch.cli.simulate.recovery_flags import DetectorFlags, SiteFlags, share_of
+from accelwatch.cli.simulate.recovery_flags import (
+    DetectorFlags,
+    OutageFlags,
+    SiteFlags,
+    share_of,
+)
 
 
 class Form(StrEnum):
@@ -26,6 +31,7 @@ def recovery_command(
     site: SiteFlags,
     failures: RateFlags,
     detector: DetectorFlags,
+    outages: OutageFlags,
     code_share: Annotated[
         str,
         option(
@@ -49,7 +55,7 @@ def recovery_command(
     from accelwatch.recovery.simulation import Plan
 
     code = share_of("--code-share", code_share)
-    job, measures = site.site(), detector.read()
+    job, measures, trace = site.site(), detector.read(), outages.read()
     rates = failures.rates()
     plan = Plan(
         rates=rates.with_code(code) if code else rates,
@@ -58,7 +64,7 @@ def recovery_command(
         faults=faults,
         seed=seed,
     )
-    made = report(plan)
+    made = report(plan, trace)
     if form is Form.JSON:
         write_stdout(msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n")
     else:

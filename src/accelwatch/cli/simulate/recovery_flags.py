@@ -11,6 +11,7 @@ from accelwatch.cli.parameters import option
 from accelwatch.recovery.detector import ASSUMED, Delay, Detector, Origin, Share
 from accelwatch.recovery.failures import Channel
 from accelwatch.recovery.measured import measured
+from accelwatch.recovery.outages import OutageTrace, outages_of
 from accelwatch.recovery.site import Site
 
 
@@ -47,6 +48,32 @@ class SiteFlags(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class OutageFlags(msgspec.Struct, frozen=True, kw_only=True):
+    """Outages that a fleet has recorded."""
+
+    outages: Annotated[
+        Path | None,
+        option(
+            metavar="FILE", help="Recorded outages, JSON or gzip: spares are counted in them too."
+        ),
+    ] = None
+    outage_servers: Annotated[
+        int | None,
+        option(
+            metavar="N", min=1, max=1_000_000, help="Servers of that fleet, also without outages."
+        ),
+    ] = None
+
+    def read(self) -> OutageTrace | None:
+        """The outages. Raises UsageError, ConfigError."""
+        if self.outages is None:
+            if self.outage_servers is not None:
+                raise UsageError("--outage-servers goes with --outages FILE")
+            return None
+        data = _bytes_of("--outages", self.outages)
+        return outages_of(data, self.outages.name, self.outage_servers)
+
+
 class DetectorFlags(msgspec.Struct, frozen=True, kw_only=True):
     """What the detector is worth: measured, stated, or else its goals."""
 
@@ -72,11 +99,7 @@ class DetectorFlags(msgspec.Struct, frozen=True, kw_only=True):
         return self._replaced(ASSUMED if self.measured is None else self._of_file(self.measured))
 
     def _of_file(self, path: Path) -> Detector:
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise UsageError(f"--measured {path}: {error.strerror}") from error
-        return measured(data, path.name, self.detector)
+        return measured(_bytes_of("--measured", path), path.name, self.detector)
 
     def _replaced(self, detector: Detector) -> Detector:
         """What an option states replaces what was measured."""
@@ -90,6 +113,13 @@ class DetectorFlags(msgspec.Struct, frozen=True, kw_only=True):
             length = _above_zero("--delay", self.delay)
             changes["delays"] = dict.fromkeys(Channel, Delay(length, length, Origin.STATED))
         return msgspec.structs.replace(detector, **changes)
+
+
+def _bytes_of(flag: str, path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{flag} {path}: {error.strerror}") from error
 
 
 def _stated(flag: str, text: str) -> Share:
