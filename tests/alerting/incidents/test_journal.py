@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -44,6 +43,7 @@ from accelwatch.alerting.incidents.model.incident import (
 from accelwatch.alerting.incidents.model.silence import Maintenance, Silence, matchers
 from accelwatch.alerting.rules.document import Advice, Confidence, Severity
 from alerting.incidents.incident_rules import START, device
+from support.incidents.kept_journals import KeptJournal
 
 
 def incident(number: int = 1, at: float = START, *, closed: bool = False) -> Incident:
@@ -91,13 +91,6 @@ def hold(
     return StateRecord("hold", incident, body, until, claim, incident, "n1")
 
 
-@pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    file = open_file(tmp_path / FILE)
-    yield file
-    file.close()
-
-
 def write(file: Journal, *records: Record, at: float = START, actor: str = "engine") -> None:
     file.write([Batch(time=at, records=list(records), actor=actor)])
 
@@ -108,11 +101,11 @@ def test_a_new_journal_knows_nothing(journal: Journal) -> None:
     assert journal.verify() == 0
 
 
-def test_what_is_open_is_known_again(tmp_path: Path, journal: Journal) -> None:
+def test_what_is_open_is_known_again(kept: KeptJournal, journal: Journal) -> None:
     records = (SilenceRecord(silence(START + 60)), MaintenanceRecord(window(START + 60)))
     write(journal, IncidentRecord(incident()), *records)
     journal.close()
-    again = open_file(tmp_path / FILE)
+    again = kept.open()
     loaded = again.load(START)
     assert loaded.incidents == [incident()]
     assert loaded.silences == [silence(START + 60)]
@@ -190,34 +183,30 @@ def test_entries_tell_who_did_what(journal: Journal) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        "UPDATE entry SET body = replace(body, 'looked', 'peeped') WHERE seq = 2",
+        "UPDATE entry SET body = (SELECT body FROM entry WHERE seq = 1) WHERE seq = 2",
         "UPDATE entry SET time = time + 1 WHERE seq = 2",
         "UPDATE entry SET actor = 'nobody' WHERE seq = 2",
         "DELETE FROM entry WHERE seq = 2",
     ],
 )
 def test_a_line_that_was_changed_or_removed_is_found(
-    tmp_path: Path, journal: Journal, change: str
+    kept: KeptJournal, journal: Journal, change: str
 ) -> None:
     for at in range(4):
         write(journal, NoteRecord("i1", f"looked {at}"), at=START + at)
     assert journal.verify() == 4
-    with sqlite3.connect(tmp_path / FILE) as database:
-        database.execute(change)
-    database.close()
+    kept.change(change)
     with pytest.raises(JournalDamagedError, match=r"entry [23] is not what was written"):
         journal.verify()
 
 
-def test_the_state_can_be_made_again_from_the_entries(tmp_path: Path, journal: Journal) -> None:
+def test_the_state_can_be_made_again_from_the_entries(kept: KeptJournal, journal: Journal) -> None:
     write(journal, IncidentRecord(incident()), SilenceRecord(silence(START + 60)))
     write(journal, IncidentRecord(incident(2)), MaintenanceRecord(window(START + 60)))
     write(journal, IncidentRecord(incident(at=START + 5, closed=True)))
     before = journal.load(START)
-    with sqlite3.connect(tmp_path / FILE) as database:
-        database.execute("DELETE FROM incident WHERE id = 'i2'")
-        database.execute("UPDATE silence SET ends = 0")
-    database.close()
+    kept.change("DELETE FROM incident WHERE id = 'i2'")
+    kept.change("UPDATE silence SET ends = 0")
     assert journal.load(START) != before
     journal.rebuild()
     assert journal.load(START) == before
@@ -258,9 +247,11 @@ def test_a_batch_is_written_whole_or_not_at_all(journal: Journal) -> None:
     assert list(journal.entries()) == []
 
 
-def test_nobody_else_may_read_it(tmp_path: Path, journal: Journal) -> None:
+def test_nobody_else_may_read_it(tmp_path: Path) -> None:
+    journal = open_file(tmp_path / FILE)
     write(journal, NoteRecord("i1", "a"))
     assert {path.stat().st_mode & 0o777 for path in tmp_path.glob(f"{FILE}*")} == {0o600}
+    journal.close()
 
 
 def test_a_new_folder_gets_a_journal(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """The journal's states: whatever remedies keep, its claims, and files of the first version."""
 
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -24,6 +23,7 @@ from accelwatch.alerting.incidents.journal.records import (
 from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
 from accelwatch.alerting.incidents.journal.sqlite.schema import VERSION
 from alerting.incidents.incident_rules import START
+from support.incidents.kept_journals import KeptJournal
 
 OLD = Path(__file__).parent / "journal_version_1.sql"
 
@@ -33,13 +33,6 @@ def state(
 ) -> StateRecord:
     raw = GONE if body is None else msgspec.Raw(msgspec.json.encode(body))
     return StateRecord("operation", key, raw, until, claim)
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    file = open_file(tmp_path / FILE)
-    yield file
-    file.close()
 
 
 def write(file: Journal, *records: StateRecord, address: str = "") -> None:
@@ -81,19 +74,17 @@ def test_a_body_has_a_bound(journal: Journal) -> None:
         write(journal, state("o2", "x" * (MOST_BODY - 1)))
 
 
-def test_states_are_made_again_from_the_entries(tmp_path: Path, journal: Journal) -> None:
+def test_states_are_made_again_from_the_entries(kept: KeptJournal, journal: Journal) -> None:
     write(journal, state("o1", claim="node:n1"), state("o2"), state("o3", until=START + 9))
     write(journal, state("o2", None), state("o1", "done"), state("o4", claim="node:n1"))
     before = journal.load(START)
-    with sqlite3.connect(tmp_path / FILE) as database:
-        database.execute("UPDATE state SET claim = NULL, until = NULL, body = x'2230'")
-        database.execute("DELETE FROM state WHERE key = 'o1'")
-    database.close()
+    kept.change("UPDATE state SET claim = NULL, until = NULL, body = '\"another\"'")
+    kept.change("DELETE FROM state WHERE key = 'o1'")
     journal.rebuild()
     assert journal.load(START) == before
 
 
-def test_an_entry_tells_from_where_somebody_asked(tmp_path: Path, journal: Journal) -> None:
+def test_an_entry_tells_from_where_somebody_asked(journal: Journal) -> None:
     write(journal, state("o1"), address="192.0.2.7")
     write(journal, state("o2"))
     assert [one.address for one in journal.entries()] == ["192.0.2.7", ""]
@@ -102,12 +93,10 @@ def test_an_entry_tells_from_where_somebody_asked(tmp_path: Path, journal: Journ
 
 @pytest.mark.parametrize("address", ["192.0.2.8", ""])
 def test_an_address_that_was_changed_is_found(
-    tmp_path: Path, journal: Journal, address: str
+    kept: KeptJournal, journal: Journal, address: str
 ) -> None:
     write(journal, state("o1"), address="192.0.2.7")
-    with sqlite3.connect(tmp_path / FILE) as database:
-        database.execute("UPDATE entry SET address = ?", (address,))
-    database.close()
+    kept.change(f"UPDATE entry SET address = '{address}'")
     with pytest.raises(JournalDamagedError, match="entry 1 is not what was written"):
         journal.verify()
 

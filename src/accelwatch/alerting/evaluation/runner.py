@@ -29,6 +29,7 @@ from accelwatch.alerting.evaluation.self_check.own_problems import (
 )
 from accelwatch.alerting.evaluation.switched_off import SWITCHED_OFF, SwitchedOffRules
 from accelwatch.alerting.incidents.incident_store import IncidentStore, OnChanges, restore_firing
+from accelwatch.alerting.incidents.journal.location import JournalLocation
 from accelwatch.alerting.incidents.journal.records import StateRecord
 from accelwatch.alerting.incidents.model.incident import Facts, Incident
 from accelwatch.alerting.incidents.model.muting import Mute
@@ -57,15 +58,18 @@ class RuleRunner:
         alerts: Alerts | None = None,
         notifier_owner: NotifierOwner | None = None,
         approval_requests: ApprovalRequests | None = None,
+        journal: JournalLocation | None = None,
     ) -> None:
-        """`notifier_owner` knows whether a hub tells people instead, `approval_requests` what they are
+        """`journal` is where incidents are kept, the `folder` of all state if None.
+
+        `notifier_owner` knows whether a hub tells people instead, `approval_requests` what they are
         asked.
 
         Raises ConfigError for rules that cannot be loaded, WindowsError for those too dear.
         """
         self._evaluator = evaluator
         self._clock = evaluator.clock
-        self._folder = folder
+        self._journal = folder if journal is None else journal
         self._forward_changes = on_changes
         # One at a time: a tick rests now and then, and goes on with the moment that it began at.
         self._ticking = asyncio.Lock()
@@ -118,9 +122,12 @@ class RuleRunner:
         self._open_at: tuple[int, set[tuple[str, str]]] = (-1, set())
 
     async def start(self) -> None:
-        """Open the journal, take up what was open, and begin to judge."""
+        """Open the journal, take up what was open, and begin to judge.
+
+        Raises JournalError for a database that cannot be written, or that another process writes.
+        """
         wall, now = self._clock.wall(), self._clock.monotonic()
-        loaded = await self._incident_store.start(self._folder, self.rules, wall)
+        loaded = await self._incident_store.start(self._journal, self.rules, wall)
         self.states = loaded.states
         self._deduplicator = EventDeduplicator(
             loaded.fingerprints, self._has_open, self._clock.wall

@@ -92,7 +92,10 @@ class IncidentStore:
         self._journal = PatientJournal()
 
     async def start(self, location: JournalLocation | None, rules: RuleSet, now: float) -> Loaded:
-        """Open the journal of a location; what it knows from before. Raises nothing."""
+        """Open the journal of a location; what it knows from before.
+
+        Raises JournalError for a database that cannot be written, or that another process writes.
+        """
         loaded = await self._journal.open(location, now)
         self._number = loaded.number
         incidents = loaded.incidents
@@ -335,6 +338,11 @@ class IncidentStore:
     def has_journal(self) -> bool:
         """Whether a journal is wanted at all."""
         return self._journal.is_configured
+
+    @property
+    def lost(self) -> str:
+        """Why the journal has to be opened again; empty while it need not."""
+        return self._journal.lost
 
     @property
     def problems(self) -> tuple[str, ...]:

@@ -24,6 +24,12 @@ class Database(Protocol):
     # The version of its tables.
     version: int
 
+    # How often it has to receive something from who writes; None where it need not.
+    keep_every_s: float | None
+
+    # Why it may not be written any more until it is opened again; empty while it may.
+    lost: str
+
     def errors(self, doing: str) -> AbstractContextManager[None]:
         """Turns what the database raises into JournalError; `doing` says what was tried."""
 
@@ -41,6 +47,9 @@ class Database(Protocol):
 
     def execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
         """The same statement for each row, in their order. Raises what `errors` translates."""
+
+    def keep(self) -> None:
+        """Show that who writes is still there. Raises what `errors` translates."""
 
     def check(self) -> None:
         """See that it can still be read as a journal. Raises what `errors` translates."""

@@ -15,6 +15,14 @@ class JournalVersionError(JournalError):
     """Another version has written the journal, and this one does not read what that writes."""
 
 
+class JournalInUseError(JournalError):
+    """Another process writes the journal, or did until a few seconds ago."""
+
+
+class LostTurnError(JournalError):
+    """Another may have written the journal meanwhile: who wrote it has to load it again."""
+
+
 class JournalRefusedError(JournalError):
     """The batch itself is at fault: it will not be written, others may be."""
 

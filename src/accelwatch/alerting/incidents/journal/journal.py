@@ -177,6 +177,21 @@ class Journal:
             for batch in batches:
                 last = self._append(batch, last)
 
+    @property
+    def keep_every_s(self) -> float | None:
+        """How often `keep` has to be called; None for never."""
+        return self._database.keep_every_s
+
+    @property
+    def lost(self) -> str:
+        """Why it may not be written any more until it is opened again; empty while it may."""
+        return self._database.lost
+
+    def keep(self) -> None:
+        """Show that who writes is still there. Raises JournalError."""
+        with self.errors(f"{self.name}: the journal cannot be kept"):
+            self._database.keep()
+
     def check(self) -> None:
         """See that what is kept can still be read as a journal, from any thread.
 

@@ -48,7 +48,10 @@ class PatientJournal:
         self._owed: dict[tuple[str, ...], _Owed] = {}
 
     async def open(self, location: JournalLocation | None, now: float) -> Loaded:
-        """Open it; what it knows from before. Raises nothing."""
+        """Open it; what it knows from before.
+
+        Raises JournalError for a database that cannot be written, or that another process writes.
+        """
         self.is_configured = location is not None
         opened = await asyncio.to_thread(open_journal, location, now)
         self._unopened, self._lock = opened.problem, opened.lock
@@ -63,6 +66,11 @@ class PatientJournal:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+    @property
+    def lost(self) -> str:
+        """Why it has to be opened again before anything is written; empty while it need not."""
+        return "" if self.writer is None else self.writer.lost
 
     @property
     def problems(self) -> tuple[str, ...]:

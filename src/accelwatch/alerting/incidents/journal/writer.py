@@ -34,6 +34,11 @@ class JournalWriter:
         self._closed = False
         self._thread.start()
 
+    @property
+    def lost(self) -> str:
+        """Why nothing may be written any more; empty while it may."""
+        return self._file.lost
+
     async def commit(self, batch: Batch) -> None:
         """Have a batch written; when this returns, it is on the disk. Raises JournalError."""
         if self._closed:
@@ -69,13 +74,22 @@ class JournalWriter:
     def _waiting(self) -> tuple[list[_Job], bool]:
         """What waits now, at least one, and whether that was the last."""
         jobs: list[_Job] = []
-        job = self._jobs.get()
+        job = self._next_job()
         while job is not None:
             jobs.append(job)
             if len(jobs) >= MOST_TOGETHER or self._jobs.empty():
                 return jobs, False
             job = self._jobs.get()
         return jobs, True
+
+    def _next_job(self) -> _Job | None:
+        """The next that waits; the database hears from who writes as often as it has to."""
+        while True:
+            try:
+                return self._jobs.get(timeout=self._file.keep_every_s)
+            except queue.Empty:
+                with contextlib.suppress(JournalError):  # writing tells it, and so does `lost`
+                    self._file.keep()
 
     def _write(self, batches: list[Batch]) -> list[JournalError | None]:
         error = self._try(batches)

@@ -36,6 +36,9 @@ FILE = "journal.sqlite"
 class SQLiteFile:
     """A file that is open; a `Database`."""
 
+    keep_every_s: float | None = None
+    lost = ""
+
     def __init__(self, path: Path, *, read_only: bool = False, had_journal: bool = False) -> None:
         """Raises JournalError; what is not there is begun, unless it shall only be read.
 
@@ -108,6 +111,9 @@ class SQLiteFile:
     def execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
         """The statement for each row. Raises sqlite3.Error."""
         self.connection.executemany(statement, rows)
+
+    def keep(self) -> None:
+        """Nothing has to be shown: the folder's lock lasts as long as the process."""
 
     def check(self) -> None:
         """See that the file on the disk can still be read, from any thread. Raises sqlite3.Error."""

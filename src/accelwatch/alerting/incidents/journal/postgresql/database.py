@@ -1,0 +1,203 @@
+"""The journal in PostgreSQL: a `Database` that only the hub writes whose token stands there."""
+
+import contextlib
+import socket
+from collections.abc import Iterable, Iterator, Sequence
+
+from accelwatch.alerting.incidents.journal.database import Row
+from accelwatch.alerting.incidents.journal.errors import (
+    JournalDamagedError,
+    JournalError,
+    JournalInUseError,
+    JournalVersionError,
+    LostTurnError,
+)
+from accelwatch.alerting.incidents.journal.postgresql.connection import Connection
+from accelwatch.alerting.incidents.journal.postgresql.failures import translated
+from accelwatch.alerting.incidents.journal.postgresql.schema import (
+    EXISTS,
+    HAS_META,
+    MIGRATING,
+    PUT_VERSION,
+    SCHEMA,
+    STATEMENTS,
+    VERSION,
+    WRITING,
+    WRITTEN_VERSION,
+)
+from accelwatch.config.journal import PostgreSQL
+
+_TIMELINE = "('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint"
+_WRITER = f"SELECT token, holder, since, {_TIMELINE} FROM writer"  # noqa: S608
+_TO_WRITE = f"{_WRITER} FOR UPDATE"
+KEEP_EVERY_S = 1.0
+# Of a token: what is left of it is the timeline of the database.
+_COUNTER_BITS = 32
+
+
+class PostgreSQLDatabase:
+    """A database that is open; everything here blocks.
+
+    The session that writes holds a lock of the database, which ends with it: two never write at once.
+    The token says whether another has written meanwhile; it is compared in each transaction.
+    """
+
+    def __init__(self, settings: PostgreSQL, *, read_only: bool = False) -> None:
+        """Raises JournalError; tables are made where there are none, unless it shall only be read."""
+        self.name = database_name(settings)
+        self.version = VERSION
+        self._settings = settings
+        self._token = 0
+        self.lost = ""
+        self.keep_every_s = None if read_only else KEEP_EVERY_S
+        self._connection = Connection(settings, None if read_only else self._lock)
+        try:
+            with self.errors(f"{self.name}: the journal cannot be opened"):
+                if not read_only:
+                    self._migrate()
+                self._check_version()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    @property
+    def token(self) -> int:
+        """By which this one writes; 0 before `acquire`."""
+        return self._token
+
+    def acquire(self, latest: int, now: float) -> None:
+        """Begin to write, with a new token. `latest` is the greatest that was observed before.
+
+        Raises LostTurnError for a database that is older than what was seen, JournalError.
+        """
+        with self.errors(f"{self.name}: the journal cannot be opened"), self._transaction():
+            token, _, _, timeline = self._writer()
+            ours = (timeline << _COUNTER_BITS) + (token & ((1 << _COUNTER_BITS) - 1)) + 1
+            if ours <= max(latest, token):
+                raise LostTurnError(
+                    f"{self.name}: the database knows less than was written before (its token"
+                    f" would be {ours}, {max(latest, token)} was there): it was restored or is another."
+                    " If that is so on purpose, remove journal.token from the state_dir"
+                )
+            self.execute(
+                "UPDATE writer SET token = ?, holder = ?, since = ?",
+                (ours, socket.gethostname(), now),
+            )
+        self._token = ours
+
+    def _writer(self) -> Row:
+        rows = self.execute(_TO_WRITE)
+        if not rows:
+            raise JournalDamagedError(f"{self.name}: the row of the table writer is gone")
+        return rows[0]
+
+    def _lock(self) -> None:
+        """With each session: no other may write while it lasts. Raises JournalError."""
+        ((locked,),) = self._connection.execute("SELECT pg_try_advisory_lock(?)", (WRITING,))
+        if not locked:
+            raise JournalInUseError(f"{self.name}: another hub writes there{self._holder()}")
+
+    def _holder(self) -> str:
+        ((there,),) = self._connection.execute(HAS_META, (SCHEMA,))
+        rows = self._connection.execute("SELECT holder FROM writer") if there else []
+        return f": the one on {rows[0][0]}" if rows and rows[0][0] else ""
+
+    @contextlib.contextmanager
+    def errors(self, doing: str) -> Iterator[None]:
+        """Turn what PostgreSQL raises into errors of the journal."""
+        with translated(doing):
+            yield
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """A transaction, as long as nobody else has written meanwhile."""
+        with self._transaction():
+            self._check_turn(self._writer())
+            yield
+
+    def keep(self) -> None:
+        """Let the database hear from who writes, and see that nobody else has meanwhile."""
+        for row in self.execute(_WRITER):
+            self._check_turn(row)
+
+    def _check_turn(self, row: Row) -> None:
+        token, holder, _, timeline = row
+        if token != self._token:
+            self.lost = f"{self.name}: the hub on {holder} has written meanwhile"
+        elif timeline != self._token >> _COUNTER_BITS:
+            self.lost = f"{self.name}: the database has failed over and may lack what came last"
+        if self.lost:
+            raise LostTurnError(self.lost)
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.start_transaction()
+        try:
+            yield
+        except BaseException:
+            self._connection.roll_back()
+            raise
+        self._connection.commit()
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """A transaction that sees one moment."""
+        self._connection.start_transaction("ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        try:
+            yield
+        finally:
+            self._connection.roll_back()
+
+    def execute(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
+        """The rows."""
+        return self._connection.execute(statement, parameters)
+
+    def execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
+        """The statement for each row."""
+        self._connection.execute_many(statement, rows)
+
+    def check(self) -> None:
+        """See over a session of its own, from any thread, that the journal is there to be written."""
+        with contextlib.closing(Connection(self._settings)) as connection:
+            ((standby, read_only),) = connection.execute(
+                "SELECT pg_is_in_recovery(), current_setting('default_transaction_read_only')"
+            )
+            if standby or read_only == "on":
+                raise JournalError(f"{self.name}: it is read-only; name the primary")
+            connection.execute("SELECT body, hash FROM entry ORDER BY seq DESC LIMIT 1")
+
+    def close(self) -> None:
+        """Let go of the session, and with it of the lock."""
+        self._connection.close()
+
+    def _migrate(self) -> None:
+        with self._transaction():
+            self.execute("SELECT pg_advisory_xact_lock(?)", (MIGRATING,))
+            ((there,),) = self.execute(EXISTS, (SCHEMA,))
+            if not there:
+                self.execute(f"CREATE SCHEMA {SCHEMA}")
+            written = self._written_version()
+            if written > VERSION:
+                return
+            for version, statements in STATEMENTS.items():
+                if version > written:
+                    for statement in statements:
+                        self.execute(statement)
+            if written < VERSION:
+                self.execute(PUT_VERSION, (str(VERSION),))
+
+    def _written_version(self) -> int:
+        ((there,),) = self.execute(HAS_META, (SCHEMA,))
+        rows = self.execute(WRITTEN_VERSION) if there else []
+        return int(rows[0][0]) if rows else 0
+
+    def _check_version(self) -> None:
+        written = self._written_version()
+        if written != VERSION:
+            what = f"written by another version ({written})" if written else "there is no journal"
+            raise JournalVersionError(f"{self.name}: {what}")
+
+
+def database_name(settings: PostgreSQL) -> str:
+    """A database for messages."""
+    return f"PostgreSQL {settings.database} on {', '.join(settings.hosts)}"

@@ -1,0 +1,59 @@
+"""Opening a journal in PostgreSQL: what cannot be written is told, and nothing is begun anew."""
+
+from pathlib import Path
+
+from accelwatch.alerting.incidents.journal.errors import JournalError
+from accelwatch.alerting.incidents.journal.journal import Journal
+from accelwatch.alerting.incidents.journal.location import DatabaseLocation
+from accelwatch.alerting.incidents.journal.opened import Opened
+from accelwatch.alerting.incidents.journal.postgresql.database import PostgreSQLDatabase
+from accelwatch.files.atomic_file import PRIVATE, read_replaced, replace_file
+
+# The greatest token that this hub has written with.
+TOKEN_FILE = "journal.token"  # noqa: S105 - of a writer's turn, no secret
+
+
+def open_in_postgresql(location: DatabaseLocation, now: float) -> Opened:
+    """The journal of a database, to be written by this process alone.
+
+    Raises JournalError: without it nothing is evaluated, for another may do so already.
+    """
+    database = None
+    try:
+        latest = _latest_token(location.folder)
+        database = PostgreSQLDatabase(location.settings)
+        database.acquire(latest, now)
+        if location.folder is not None:
+            write_token(location.folder, database.token)
+        journal = Journal(database)
+        loaded = journal.load(now)
+        journal.prune(now)
+    except BaseException:
+        if database is not None:
+            database.close()
+        raise
+    return Opened(journal, loaded, "", None)
+
+
+def write_token(folder: Path, token: int) -> None:
+    """Remember by which token was written. Raises JournalError."""
+    try:
+        replace_file(folder / TOKEN_FILE, str(token).encode(), mode=PRIVATE)
+    except OSError as error:
+        text = f"{folder / TOKEN_FILE} cannot be written: {error.strerror}"
+        raise JournalError(text) from error
+
+
+def _latest_token(folder: Path | None) -> int:
+    """The greatest by which this process has written. Raises JournalError."""
+    if folder is None:
+        return 0
+    file = folder / TOKEN_FILE
+    try:
+        return int(read_replaced(file))
+    except FileNotFoundError:
+        return 0
+    except (OSError, ValueError) as error:
+        raise JournalError(
+            f"{file} cannot be read: {error}; see what it was, or remove it"
+        ) from error
