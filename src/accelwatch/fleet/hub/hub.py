@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from accelwatch.alerting.incidents.journal.errors import JournalError
 from accelwatch.alerting.incidents.journal.location import JournalLocation
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import Maintenance
@@ -28,6 +29,7 @@ from accelwatch.fleet.follow.frames import RawTick, Received
 from accelwatch.fleet.follow.poll import Exposed, ReadExposition
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.hub.by_ssh import by_ssh
+from accelwatch.fleet.hub.journal_turn import JournalTurn, location_of
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.hub.sampling import Sampling
 from accelwatch.fleet.hub.slurm_maintenance import SlurmMaintenance
@@ -103,6 +105,13 @@ class Hub:
         self._followers: Followers | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._complaint = ""
+        # Rules and remedies run while this hub writes the journal.
+        self.turn = JournalTurn(
+            self._start_turn,
+            self._end_turn,
+            lambda: None if self.rules is None else self.rules.incident_store.lost,
+        )
+        self._setting_rules = asyncio.Lock()
         self._state_dir = state_dir
         self._slurm = SlurmMaintenance(
             lambda: self.settings.targets.slurm,
@@ -132,7 +141,7 @@ class Hub:
         self._watch.set(self._static, self._discoveries())
         self._warn()
         self.peers.start()
-        await self._set_rules(self.settings)
+        await self.turn.try_start()
         loop = asyncio.get_running_loop()
         self._tasks = [
             loop.create_task(self._watch.run(), name="targets"),
@@ -142,6 +151,7 @@ class Hub:
             loop.create_task(self.usage.run(), name="usage"),
             loop.create_task(self.faults.run(), name="lemons"),
             loop.create_task(self._sampling.run(), name="samples"),
+            loop.create_task(self.turn.run(), name="journal"),
         ]
 
     async def reload(self, settings: HubSettings) -> None:
@@ -150,7 +160,10 @@ class Hub:
         Raises UsageError for targets that make no sense, and then nothing has changed.
         """
         static = static_targets(settings.targets, settings.scrape)
-        await self._set_rules(settings)
+        async with self._setting_rules:
+            # A hub that waits for its turn starts with the settings of then.
+            if not self.turn.waiting:
+                await self._set_rules(settings)
         before, self.settings, self._static = self.settings, settings, static
         self.fleet.thresholds = settings.thresholds
         self.fleet.verify(not settings.scrape.tls_config.insecure_skip_verify)
@@ -169,13 +182,7 @@ class Hub:
     async def _set_rules(self, settings: HubSettings) -> None:
         """Raises ConfigError, WindowsError; then what was in force stays."""
         if not settings.rules_in_force.any:
-            if self.remedies is not None:
-                await self.remedies.stop()
-            if self.rules is not None:
-                await self.rules.stop()
-            if self.detector is not None:
-                await self.detector.stop()
-            self.rules = self.remedies = self.detector = None
+            await self._stop_rules()
             if settings.remedy.actions:
                 logger.warning(
                     "no rules are configured, so nothing is ever done key=remedy.actions"
@@ -200,6 +207,7 @@ class Hub:
                 self._state_dir,
                 self._on_incident_changes,
                 alerts=settings.alerts,
+                journal=location_of(settings.journal, self._state_dir),
                 approval_requests=HubApprovalRequests(
                     lambda: self.remedies,
                     lambda: self.approvals,
@@ -208,7 +216,12 @@ class Hub:
                 ),
             )
             runner.unread = self._unread_state
-            await runner.start()
+            try:
+                await runner.start()
+            except JournalError:
+                evaluator.close()
+                self.detector = None
+                raise
             self.rules = runner
             await self._act(evaluator, runner, settings)
         else:
@@ -218,13 +231,33 @@ class Hub:
             elif settings.remedy.actions:
                 logger.warning("a change takes a restart key=remedy.actions")
 
+    async def _start_turn(self) -> None:
+        """Raises JournalError while another hub has its turn, ConfigError, WindowsError."""
+        async with self._setting_rules:
+            if self.rules is None:
+                await self._set_rules(self.settings)
+
+    async def _end_turn(self) -> None:
+        async with self._setting_rules:
+            await self._stop_rules()
+
+    async def _stop_rules(self) -> None:
+        if self.remedies is not None:
+            await self.remedies.stop()
+        if self.rules is not None:
+            await self.rules.stop()
+        if self.detector is not None:
+            await self.detector.stop()
+        self.rules = self.remedies = self.detector = self.approvals = None
+
     def _findings(self) -> "tuple[Finding, ...]":
         return () if self.detector is None else self.detector.facts.findings
 
     def _lacking(self) -> tuple[str, ...]:
         """Why targets or evidence may be lacking."""
         of_targets = () if self._watch is None else self._watch.problems()
-        return (*of_targets, *self._sources.problems)
+        waiting = f"no rules are evaluated here: {self.turn.waiting}" if self.turn.waiting else ""
+        return (*of_targets, *self._sources.problems, *filter(None, (waiting,)))
 
     def _unread_state(self) -> tuple[str, ...]:
         """Which state cannot be kept or was not read, and why."""
@@ -307,12 +340,7 @@ class Hub:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.usage.save()
-        if self.remedies is not None:
-            await self.remedies.stop()
-        if self.rules is not None:
-            await self.rules.stop()
-        if self.detector is not None:
-            await self.detector.stop()
+        await self._stop_rules()
         await self.peers.stop()
         await self._recording.stop()
         await self._stop_following()
@@ -340,7 +368,7 @@ class Hub:
     def journal(self) -> JournalLocation | None:
         """Where incidents are written to; None where they are not."""
         keeps = self.rules is not None and self.rules.incident_store.writer is not None
-        return self._state_dir if keeps else None
+        return location_of(self.settings.journal, self._state_dir) if keeps else None
 
     def own(self) -> dict[Series, Number]:
         """How the discoveries, the rules and the remedies do."""

@@ -12,6 +12,8 @@ from accelwatch.base.default_addresses import HUB_ADDRESS
 from accelwatch.base.errors import ConfigError, UsageError
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.field_types import Long, Path, Short
+from accelwatch.config.journal import JournalSettings
+from accelwatch.config.journal import mistakes as mistakes_of_journal
 from accelwatch.config.layers import Effective, Flag, values_of_flags
 from accelwatch.config.model import Log, RuleSettings, Web
 from accelwatch.config.otlp import Otlp
@@ -87,6 +89,7 @@ class HubSettings(msgspec.Struct, frozen=True, kw_only=True):
     usage: UsageSettings = UsageSettings()
     web: Web = Web(listen_address=(HUB_ADDRESS,), stream_max_clients=512, max_connections=1024)
     log: Log = Log()
+    journal: JournalSettings = JournalSettings()
     state_dir: Path | None = None
     # How often the hub's own stream sends a tick.
     stream_interval_s: Short = field(default=1.0, name="stream_interval")
@@ -186,6 +189,8 @@ def mistakes_in(settings: HubSettings) -> Iterator[Mistake]:
     yield from _of_evidence(settings.evidence, settings.remedy.actions)
     for key, text in mistakes_of_otlp(settings.otlp):
         yield f"otlp.{key}", text
+    for key, text in mistakes_of_journal(settings.journal):
+        yield f"journal.{key}", text
     for key, text in _of_remedies(settings.remedy):
         yield f"remedy.{key}", text
     yield from _of_links(settings)

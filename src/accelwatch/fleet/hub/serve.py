@@ -208,7 +208,7 @@ class HubServer:
         """
         before = self.hub.settings
         await self.hub.reload(settings)
-        for name in ("state_dir", "stream_interval_s"):
+        for name in ("state_dir", "journal", "stream_interval_s"):
             if getattr(settings, name) != getattr(before, name):
                 logger.warning("a change takes a restart key=%s", name.removesuffix("_s"))
         set_up_logging(settings.log.level, settings.log.format)

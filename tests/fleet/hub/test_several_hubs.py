@@ -1,0 +1,127 @@
+"""Several hubs with one journal in PostgreSQL: one evaluates rules, the others serve and wait."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from accelwatch.alerting.incidents.model.silence import Silence, matchers
+from accelwatch.config.journal import JournalSettings, mistakes
+from accelwatch.config.journal import PostgreSQL as Database
+from accelwatch.config.model import RuleSettings
+from accelwatch.fleet.hub.hub import Hub
+from accelwatch.fleet.hub.model import HubSettings
+from support.fleet.hub_peers import served_hub
+from support.incidents.kept_journals import InPostgreSQL
+from support.postgresql.server import programs, running
+
+RULES = RuleSettings(packs=("nvidia",))
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[InPostgreSQL]:
+    if programs() is None:
+        pytest.skip("there is no PostgreSQL server: apt-get install postgresql")
+    with running() as server:
+        yield InPostgreSQL(server)
+
+
+@contextlib.asynccontextmanager
+async def a_hub(database: InPostgreSQL, folder: Path) -> AsyncIterator[Hub]:
+    folder.mkdir(exist_ok=True)
+    settings = HubSettings(
+        rules=RULES, journal=JournalSettings(postgresql=database.settings), state_dir=str(folder)
+    )
+    async with served_hub(settings, interval_s=1.0, state_dir=folder) as running_hub:
+        yield running_hub.hub
+
+
+async def until(true: Callable[[], object]) -> None:
+    async with asyncio.timeout(60):
+        while not true():
+            await asyncio.sleep(0.05)
+
+
+def test_one_evaluates_and_the_next_goes_on_from_its_journal(
+    database: InPostgreSQL, tmp_path: Path
+) -> None:
+    async def play() -> None:
+        async with a_hub(database, tmp_path / "a") as first, contextlib.AsyncExitStack() as stack:
+            assert first.rules is not None
+            second = await stack.enter_async_context(a_hub(database, tmp_path / "b"))
+            assert second.rules is None
+            assert "another hub writes there: the one on" in second.turn.waiting
+            assert any("no rules are evaluated here" in text for text in second.fleet.lacking())
+            store = first.rules.incident_store
+            now = first.fleet.clock.wall()
+            silence = Silence(
+                id=store.next_id("s"),
+                matchers=matchers("node=n1"),
+                starts=now,
+                ends=now + 3600,
+                by="anna",
+                reason="swap",
+            )
+            assert await store.mute(silence) == ""
+            await first.stop()
+            await until(lambda: second.rules is not None)
+            assert second.rules is not None
+            assert second.rules.incident_store.muting.silences == [silence]
+            assert not second.turn.waiting
+
+    asyncio.run(play())
+
+
+def test_a_hub_that_loses_its_turn_stops_and_starts_again_from_the_journal(
+    database: InPostgreSQL, tmp_path: Path
+) -> None:
+    async def play() -> None:
+        async with a_hub(database, tmp_path / "a") as hub:
+            before = hub.rules
+            assert before is not None
+            await asyncio.to_thread(
+                database.change, "UPDATE writer SET token = token + 1, holder = 'another'"
+            )
+            await until(lambda: hub.rules is not before)
+            await until(lambda: hub.rules is not None)
+            assert not hub.turn.waiting
+
+    asyncio.run(play())
+
+
+def test_without_the_database_nothing_is_evaluated_and_that_is_told(tmp_path: Path) -> None:
+    settings = HubSettings(
+        rules=RULES,
+        journal=JournalSettings(postgresql=Database(hosts=("127.0.0.1:9",), tls=False)),
+    )
+
+    async def play() -> None:
+        async with served_hub(settings, interval_s=1.0, state_dir=tmp_path) as running_hub:
+            assert running_hub.hub.rules is None
+            assert "PostgreSQL accelwatch on 127.0.0.1:9" in running_hub.hub.turn.waiting
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    ("settings", "key", "text"),
+    [
+        (Database(user="me"), "postgresql.hosts", "name the host"),
+        (Database(hosts=("db:0",)), "postgresql.hosts", "'db:0' is no host"),
+        (Database(hosts=("db:many",)), "postgresql.hosts", "'db:many' is no host"),
+        (Database(hosts=(":5432",)), "postgresql.hosts", "':5432' is no host"),
+        (Database(hosts=("db",), database=""), "postgresql.database", "is empty"),
+        (Database(hosts=("db",), user=""), "postgresql.user", "is empty"),
+    ],
+)
+def test_settings_that_do_not_fit_are_told(settings: Database, key: str, text: str) -> None:
+    ((found, told),) = mistakes(JournalSettings(postgresql=settings))
+    assert found == key
+    assert text in told
+
+
+@pytest.mark.parametrize("host", ["db", "db:5433", "2001:db8::7", "[2001:db8::7]:5433", "/run/pg"])
+def test_hosts_that_fit(host: str) -> None:
+    assert list(mistakes(JournalSettings(postgresql=Database(hosts=(host,))))) == []
