@@ -27,8 +27,8 @@ def _of_devices(snapshot: Snapshot) -> Iterator[str]:
     for view in physical_devices(snapshot.devices):
         # Of devices whose collector has failed the health is unknown, and their jobs run on.
         if view.health is Health.FAILED and view.device.id not in unread:
-            found = verdict(view, snapshot)
-            yield f"{view.device.name}: {found.summary or '; '.join(view.health_reasons) or 'failed'}"
+            outcome = verdict(view, snapshot)
+            yield f"{view.device.name}: {outcome.summary or '; '.join(view.health_reasons) or 'failed'}"
 
 
 def _of_incidents(incidents: Iterable[Incident]) -> Iterator[str]:
