@@ -13,7 +13,7 @@ from accelwatch.alerting.incidents.journal.errors import (
     JournalError,
     JournalInUseError,
     JournalVersionError,
-    LostTurnError,
+    LeaseLostError,
 )
 from accelwatch.alerting.incidents.journal.journal import Journal
 from accelwatch.alerting.incidents.journal.location import DatabaseLocation
@@ -110,7 +110,7 @@ def disconnect(kept: InPostgreSQL) -> None:
     )
 
 
-def test_nothing_is_written_after_another_has_had_its_turn(kept: InPostgreSQL) -> None:
+def test_nothing_is_written_after_another_held_the_lease(kept: InPostgreSQL) -> None:
     with contextlib.closing(kept.open()) as first:
         disconnect(kept)
         with contextlib.closing(kept.open()) as second:
@@ -119,18 +119,18 @@ def test_nothing_is_written_after_another_has_had_its_turn(kept: InPostgreSQL) -
                 with pytest.raises(JournalError):
                     write(first, "of the first")
         wait_until(lambda: lost(first))
-        with pytest.raises(LostTurnError, match="has written meanwhile"):
+        with pytest.raises(LeaseLostError, match="has written meanwhile"):
             write(first, "of the first")
     assert texts(kept.settings) == ["of the second"]
 
 
 def lost(journal: Journal) -> str:
     with contextlib.suppress(JournalError):
-        journal.keep()
+        journal.renew()
     return journal.lost
 
 
-def test_who_says_nothing_for_some_seconds_loses_its_turn(kept: InPostgreSQL) -> None:
+def test_who_says_nothing_for_some_seconds_loses_the_lease(kept: InPostgreSQL) -> None:
     """As a process that is stopped, or cut off."""
     with contextlib.closing(kept.open()) as stopped:
         with eventually_open(kept.settings) as next_:
@@ -156,7 +156,7 @@ def test_a_turn_that_is_stolen_by_hand_is_over(kept: InPostgreSQL) -> None:
     with contextlib.closing(kept.open()) as journal:
         write(journal, "before")
         kept.change("UPDATE writer SET token = token + 1, holder = 'another'")
-        with pytest.raises(LostTurnError, match="the hub on another has written meanwhile"):
+        with pytest.raises(LeaseLostError, match="the hub on another has written meanwhile"):
             write(journal, "after")
         assert "another" in journal.lost
     assert texts(kept.settings) == ["before"]
@@ -171,7 +171,7 @@ def test_tokens_grow_and_a_database_that_was_put_back_is_refused(
         tokens.append(int((tmp_path / TOKEN_FILE).read_text()))
     assert tokens == [(1 << 32) + 1, (1 << 32) + 2, (1 << 32) + 3]
     kept.change("UPDATE writer SET token = token - 2")
-    with pytest.raises(LostTurnError, match="it was restored or is another"):
+    with pytest.raises(LeaseLostError, match="it was restored or is another"):
         opens(kept.settings, tmp_path)
     (tmp_path / TOKEN_FILE).unlink()
     opens(kept.settings, tmp_path).close()
@@ -321,7 +321,7 @@ def test_a_database_that_has_failed_over_is_loaded_again(
                 standby.start()
             standby.promote()
             wait_until(lambda: lost(journal))
-            with pytest.raises(LostTurnError, match="has failed over"):
+            with pytest.raises(LeaseLostError, match="has failed over"):
                 write(journal, "on another history")
         with contextlib.closing(opens(settings, tmp_path)) as journal:
             write(journal, "after")

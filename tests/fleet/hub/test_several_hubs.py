@@ -52,7 +52,7 @@ def test_one_evaluates_and_the_next_goes_on_from_its_journal(
             assert first.rules is not None
             second = await stack.enter_async_context(a_hub(database, tmp_path / "b"))
             assert second.rules is None
-            assert "another hub writes there: the one on" in second.turn.waiting
+            assert "another hub writes there: the one on" in second.lease.waiting
             assert any("no rules are evaluated here" in text for text in second.fleet.lacking())
             store = first.rules.incident_store
             now = first.fleet.clock.wall()
@@ -69,7 +69,7 @@ def test_one_evaluates_and_the_next_goes_on_from_its_journal(
             await until(lambda: second.rules is not None)
             assert second.rules is not None
             assert second.rules.incident_store.muting.silences == [silence]
-            assert not second.turn.waiting
+            assert not second.lease.waiting
 
     asyncio.run(play())
 
@@ -86,7 +86,7 @@ def test_a_hub_that_loses_its_turn_stops_and_starts_again_from_the_journal(
             )
             await until(lambda: hub.rules is not before)
             await until(lambda: hub.rules is not None)
-            assert not hub.turn.waiting
+            assert not hub.lease.waiting
 
     asyncio.run(play())
 
@@ -100,7 +100,7 @@ def test_without_the_database_nothing_is_evaluated_and_that_is_told(tmp_path: Pa
     async def play() -> None:
         async with served_hub(settings, interval_s=1.0, state_dir=tmp_path) as running_hub:
             assert running_hub.hub.rules is None
-            assert "PostgreSQL accelwatch on 127.0.0.1:9" in running_hub.hub.turn.waiting
+            assert "PostgreSQL accelwatch on 127.0.0.1:9" in running_hub.hub.lease.waiting
 
     asyncio.run(play())
 

@@ -29,7 +29,7 @@ from accelwatch.fleet.follow.frames import RawTick, Received
 from accelwatch.fleet.follow.poll import Exposed, ReadExposition
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.hub.by_ssh import by_ssh
-from accelwatch.fleet.hub.journal_turn import JournalTurn, location_of
+from accelwatch.fleet.hub.journal_lease import JournalLease, location_of
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.hub.sampling import Sampling
 from accelwatch.fleet.hub.slurm_maintenance import SlurmMaintenance
@@ -106,9 +106,9 @@ class Hub:
         self._tasks: list[asyncio.Task[None]] = []
         self._complaint = ""
         # Rules and remedies run while this hub writes the journal.
-        self.turn = JournalTurn(
-            self._start_turn,
-            self._end_turn,
+        self.lease = JournalLease(
+            self._start_leading,
+            self._stop_leading,
             lambda: None if self.rules is None else self.rules.incident_store.lost,
         )
         self._setting_rules = asyncio.Lock()
@@ -141,7 +141,7 @@ class Hub:
         self._watch.set(self._static, self._discoveries())
         self._warn()
         self.peers.start()
-        await self.turn.try_start()
+        await self.lease.try_start()
         loop = asyncio.get_running_loop()
         self._tasks = [
             loop.create_task(self._watch.run(), name="targets"),
@@ -151,7 +151,7 @@ class Hub:
             loop.create_task(self.usage.run(), name="usage"),
             loop.create_task(self.faults.run(), name="lemons"),
             loop.create_task(self._sampling.run(), name="samples"),
-            loop.create_task(self.turn.run(), name="journal"),
+            loop.create_task(self.lease.run(), name="journal"),
         ]
 
     async def reload(self, settings: HubSettings) -> None:
@@ -161,8 +161,8 @@ class Hub:
         """
         static = static_targets(settings.targets, settings.scrape)
         async with self._setting_rules:
-            # A hub that waits for its turn starts with the settings of then.
-            if not self.turn.waiting:
+            # A hub that waits for the lease starts with the settings of then.
+            if not self.lease.waiting:
                 await self._set_rules(settings)
         before, self.settings, self._static = self.settings, settings, static
         self.fleet.thresholds = settings.thresholds
@@ -231,13 +231,13 @@ class Hub:
             elif settings.remedy.actions:
                 logger.warning("a change takes a restart key=remedy.actions")
 
-    async def _start_turn(self) -> None:
-        """Raises JournalError while another hub has its turn, ConfigError, WindowsError."""
+    async def _start_leading(self) -> None:
+        """Raises JournalError while another hub holds the lease, ConfigError, WindowsError."""
         async with self._setting_rules:
             if self.rules is None:
                 await self._set_rules(self.settings)
 
-    async def _end_turn(self) -> None:
+    async def _stop_leading(self) -> None:
         async with self._setting_rules:
             await self._stop_rules()
 
@@ -256,7 +256,7 @@ class Hub:
     def _lacking(self) -> tuple[str, ...]:
         """Why targets or evidence may be lacking."""
         of_targets = () if self._watch is None else self._watch.problems()
-        waiting = f"no rules are evaluated here: {self.turn.waiting}" if self.turn.waiting else ""
+        waiting = f"no rules are evaluated here: {self.lease.waiting}" if self.lease.waiting else ""
         return (*of_targets, *self._sources.problems, *filter(None, (waiting,)))
 
     def _unread_state(self) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ class Database(Protocol):
     version: int
 
     # How often it has to receive something from who writes; None where it need not.
-    keep_every_s: float | None
+    renew_every_s: float | None
 
     # Why it may not be written any more until it is opened again; empty while it may.
     lost: str
@@ -48,7 +48,7 @@ class Database(Protocol):
     def execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
         """The same statement for each row, in their order. Raises what `errors` translates."""
 
-    def keep(self) -> None:
+    def renew(self) -> None:
         """Show that who writes is still there. Raises what `errors` translates."""
 
     def check(self) -> None:

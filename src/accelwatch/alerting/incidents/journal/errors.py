@@ -19,7 +19,7 @@ class JournalInUseError(JournalError):
     """Another process writes the journal, or did until a few seconds ago."""
 
 
-class LostTurnError(JournalError):
+class LeaseLostError(JournalError):
     """Another may have written the journal meanwhile: who wrote it has to load it again."""
 
 

@@ -178,19 +178,19 @@ class Journal:
                 last = self._append(batch, last)
 
     @property
-    def keep_every_s(self) -> float | None:
+    def renew_every_s(self) -> float | None:
         """How often `keep` has to be called; None for never."""
-        return self._database.keep_every_s
+        return self._database.renew_every_s
 
     @property
     def lost(self) -> str:
         """Why it may not be written any more until it is opened again; empty while it may."""
         return self._database.lost
 
-    def keep(self) -> None:
+    def renew(self) -> None:
         """Show that who writes is still there. Raises JournalError."""
         with self.errors(f"{self.name}: the journal cannot be kept"):
-            self._database.keep()
+            self._database.renew()
 
     def check(self) -> None:
         """See that what is kept can still be read as a journal, from any thread.

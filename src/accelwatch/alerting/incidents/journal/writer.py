@@ -86,10 +86,10 @@ class JournalWriter:
         """The next that waits; the database hears from who writes as often as it has to."""
         while True:
             try:
-                return self._jobs.get(timeout=self._file.keep_every_s)
+                return self._jobs.get(timeout=self._file.renew_every_s)
             except queue.Empty:
                 with contextlib.suppress(JournalError):  # writing tells it, and so does `lost`
-                    self._file.keep()
+                    self._file.renew()
 
     def _write(self, batches: list[Batch]) -> list[JournalError | None]:
         error = self._try(batches)

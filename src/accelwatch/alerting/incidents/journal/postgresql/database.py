@@ -10,7 +10,7 @@ from accelwatch.alerting.incidents.journal.errors import (
     JournalError,
     JournalInUseError,
     JournalVersionError,
-    LostTurnError,
+    LeaseLostError,
 )
 from accelwatch.alerting.incidents.journal.postgresql.connection import Connection
 from accelwatch.alerting.incidents.journal.postgresql.failures import translated
@@ -30,7 +30,7 @@ from accelwatch.config.journal import PostgreSQL
 _TIMELINE = "('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint"
 _WRITER = f"SELECT token, holder, since, {_TIMELINE} FROM writer"  # noqa: S608
 _TO_WRITE = f"{_WRITER} FOR UPDATE"
-KEEP_EVERY_S = 1.0
+RENEW_EVERY_S = 1.0
 # Of a token: what is left of it is the timeline of the database.
 _COUNTER_BITS = 32
 
@@ -49,7 +49,7 @@ class PostgreSQLDatabase:
         self._settings = settings
         self._token = 0
         self.lost = ""
-        self.keep_every_s = None if read_only else KEEP_EVERY_S
+        self.renew_every_s = None if read_only else RENEW_EVERY_S
         self._connection = Connection(settings, None if read_only else self._lock)
         try:
             with self.errors(f"{self.name}: the journal cannot be opened"):
@@ -68,13 +68,13 @@ class PostgreSQLDatabase:
     def acquire(self, latest: int, now: float) -> None:
         """Begin to write, with a new token. `latest` is the greatest that was observed before.
 
-        Raises LostTurnError for a database that is older than what was seen, JournalError.
+        Raises LeaseLostError for a database that is older than what was seen, JournalError.
         """
         with self.errors(f"{self.name}: the journal cannot be opened"), self._transaction():
             token, _, _, timeline = self._writer()
             ours = (timeline << _COUNTER_BITS) + (token & ((1 << _COUNTER_BITS) - 1)) + 1
             if ours <= max(latest, token):
-                raise LostTurnError(
+                raise LeaseLostError(
                     f"{self.name}: the database knows less than was written before (its token"
                     f" would be {ours}, {max(latest, token)} was there): it was restored or is another."
                     " If that is so on purpose, remove journal.token from the state_dir"
@@ -112,22 +112,22 @@ class PostgreSQLDatabase:
     def writing(self) -> Iterator[None]:
         """A transaction, as long as nobody else has written meanwhile."""
         with self._transaction():
-            self._check_turn(self._writer())
+            self._check_lease(self._writer())
             yield
 
-    def keep(self) -> None:
-        """Let the database hear from who writes, and see that nobody else has meanwhile."""
+    def renew(self) -> None:
+        """Renew the lease, and see that nobody else has written meanwhile."""
         for row in self.execute(_WRITER):
-            self._check_turn(row)
+            self._check_lease(row)
 
-    def _check_turn(self, row: Row) -> None:
+    def _check_lease(self, row: Row) -> None:
         token, holder, _, timeline = row
         if token != self._token:
             self.lost = f"{self.name}: the hub on {holder} has written meanwhile"
         elif timeline != self._token >> _COUNTER_BITS:
             self.lost = f"{self.name}: the database has failed over and may lack what came last"
         if self.lost:
-            raise LostTurnError(self.lost)
+            raise LeaseLostError(self.lost)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:

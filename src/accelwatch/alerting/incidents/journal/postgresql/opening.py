@@ -10,7 +10,7 @@ from accelwatch.alerting.incidents.journal.postgresql.database import PostgreSQL
 from accelwatch.files.atomic_file import PRIVATE, read_replaced, replace_file
 
 # The greatest token that this hub has written with.
-TOKEN_FILE = "journal.token"  # noqa: S105 - of a writer's turn, no secret
+TOKEN_FILE = "journal.token"  # noqa: S105 - of a lease, no secret
 
 
 def open_in_postgresql(location: DatabaseLocation, now: float) -> Opened:

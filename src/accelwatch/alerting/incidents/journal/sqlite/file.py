@@ -36,7 +36,7 @@ FILE = "journal.sqlite"
 class SQLiteFile:
     """A file that is open; a `Database`."""
 
-    keep_every_s: float | None = None
+    renew_every_s: float | None = None
     lost = ""
 
     def __init__(self, path: Path, *, read_only: bool = False, had_journal: bool = False) -> None:
@@ -112,7 +112,7 @@ class SQLiteFile:
         """The statement for each row. Raises sqlite3.Error."""
         self.connection.executemany(statement, rows)
 
-    def keep(self) -> None:
+    def renew(self) -> None:
         """Nothing has to be shown: the folder's lock lasts as long as the process."""
 
     def check(self) -> None:

@@ -1,7 +1,7 @@
-"""Whose turn it is among hubs with one journal: rules and remedies run where it can be written.
+"""The leader among hubs with one journal: whoever holds the lease to write it runs rules and remedies.
 
-The others follow their targets and serve what they see. A hub whose turn begins starts from what stands
-in the journal, as after a restart; one whose turn is over stops whatever it evaluated and did.
+The others follow their targets and serve what they see. A hub that becomes the leader starts from what
+stands in the journal, as after a restart; one that loses the lease stops whatever it evaluated and did.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ def location_of(settings: JournalSettings, state_dir: Path | None) -> JournalLoc
     return state_dir
 
 
-class JournalTurn:
+class JournalLease:
     """Starts and stops what needs the journal; for one event loop."""
 
     def __init__(
@@ -34,9 +34,9 @@ class JournalTurn:
         stop: Callable[[], Awaitable[None]],
         lost: Callable[[], str | None],
     ) -> None:
-        """`start` raises JournalError while another has its turn.
+        """`start` raises JournalError while another hub holds the lease.
 
-        `lost` says why the turn is over; it is empty as long as it is ours, and None while nothing runs.
+        `lost` says why the lease was lost; it is empty while it is ours, and None while nothing runs.
         """
         self._start = start
         self._stop = stop
