@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from accelwatch.remediation.policy.conditions.progress import busy, idle
-from accelwatch.remediation.policy.conditions.scene import Condition, Effect
+from accelwatch.remediation.policy.conditions.transition import Condition, Effect
 from accelwatch.remediation.policy.state.stage import BY_PEOPLE, Stage, Trigger
 from accelwatch.remediation.policy.table.ignored import IGNORED
 from accelwatch.remediation.policy.table.machine import TABLE

@@ -82,7 +82,7 @@ def test_indices_are_given_where_no_uuid_is_taken(folder: Path) -> None:
         ({"CUDA_VISIBLE_DEVICES": ""}, [0, 1]),
     ],
 )
-def test_a_strangers_variables_are_heeded(
+def test_a_strangers_variables_count(
     folder: Path, environ: dict[str, str], indices: list[int]
 ) -> None:
     installed(folder, _BY_UUID)

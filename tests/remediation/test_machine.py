@@ -29,7 +29,7 @@ from accelwatch.remediation.policy.conditions.permission import (
     may_test,
 )
 from accelwatch.remediation.policy.conditions.progress import idle
-from accelwatch.remediation.policy.conditions.scene import Scene, Situation
+from accelwatch.remediation.policy.conditions.transition import Transition, TransitionView
 from accelwatch.remediation.policy.plan.escalation import INTENTS, SERVICE
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
 from accelwatch.remediation.policy.table.ignored import IGNORED
@@ -98,8 +98,8 @@ def test_only_people_ends_and_looks_leave_what_is_unknown() -> None:
 
 
 def functions_of(
-    package: ModuleType, of_what: type[Scene | Situation]
-) -> set[Callable[[Scene], object]]:
+    package: ModuleType, of_what: type[Transition | TransitionView]
+) -> set[Callable[[Transition], object]]:
     """Every public function of a package's modules that a row of the table could name."""
     modules = [
         importlib.import_module(f"{package.__name__}.{found.name}")
@@ -119,8 +119,8 @@ def functions_of(
 def test_every_condition_and_effect_is_used_by_a_row() -> None:
     asked = {condition for row in TABLE for condition in row.conditions}
     done = {effect for row in TABLE for effect in row.does}
-    assert functions_of(conditions, Situation) == asked
-    assert functions_of(effects, Scene) == done
+    assert functions_of(conditions, TransitionView) == asked
+    assert functions_of(effects, Transition) == done
 
 
 def test_a_condition_is_shown_by_the_name_that_the_code_has() -> None:

@@ -1,1 +1,1 @@
-"""What the rows of the state machine ask before they count: each condition a function of a scene."""
+"""What the rows of the state machine ask before they count: each a function of a transition."""

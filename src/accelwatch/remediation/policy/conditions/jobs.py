@@ -3,7 +3,7 @@
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import JobState
 from accelwatch.action.step import RefusalKind
-from accelwatch.remediation.policy.conditions.scene import Situation
+from accelwatch.remediation.policy.conditions.transition import TransitionView
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.jobs import jobs
 from accelwatch.remediation.policy.jobs.avoiding import as_of_now
@@ -16,117 +16,119 @@ from accelwatch.remediation.policy.plan.spares.stand_ins import (
 from accelwatch.remediation.policy.state.pursued import Pursued
 
 
-def must_fence(at: Situation) -> bool:
+def must_fence(transition: TransitionView) -> bool:
     """Jobs would go on elsewhere while their old copy may still run."""
-    return jobs.must_fence(at.ctx, at.remedy)
+    return jobs.must_fence(transition.ctx, transition.remedy)
 
 
-def jobs_wait(at: Situation) -> bool:
+def jobs_wait(transition: TransitionView) -> bool:
     """Jobs are there about which something is to be done or waited for, without a fence."""
-    waiting = jobs.jobs_waiting(at.ctx, at.remedy) and not must_fence(at)
-    return waiting or check_next(at)
+    waiting = jobs.jobs_waiting(transition.ctx, transition.remedy) and not must_fence(transition)
+    return waiting or check_next(transition)
 
 
-def drained(at: Situation) -> bool:
+def drained(transition: TransitionView) -> bool:
     """It is known that no job of the node is to be looked after any more."""
-    return jobs.is_drained(at.ctx, at.remedy) and not check_next(at)
+    return jobs.is_drained(transition.ctx, transition.remedy) and not check_next(transition)
 
 
-def empty(at: Situation) -> bool:
+def empty(transition: TransitionView) -> bool:
     """No job is on the node, as was seen just now."""
-    return jobs.is_empty(at.ctx, at.remedy)
+    return jobs.is_empty(transition.ctx, transition.remedy)
 
 
-def check_next(at: Situation) -> bool:
+def check_next(transition: TransitionView) -> bool:
     """A job is to be looked for that may have died of the node, and could be begun again."""
-    if not jobs.departed_jobs(at.ctx, at.remedy):
+    if not jobs.departed_jobs(transition.ctx, transition.remedy):
         return False
-    return first_denial(at.ctx, at.remedy, Kind.MOVE_JOB) is None
+    return first_denial(transition.ctx, transition.remedy, Kind.MOVE_JOB) is None
 
 
-def swap_next(at: Situation) -> bool:
+def swap_next(transition: TransitionView) -> bool:
     """A job's own launcher is to go on without the node."""
-    return jobs.next_swap(at.ctx, at.remedy) is not None
+    return jobs.next_swap(transition.ctx, transition.remedy) is not None
 
 
-def signal_next(at: Situation) -> bool:
+def signal_next(transition: TransitionView) -> bool:
     """A job is to be asked for a checkpoint before it leaves."""
-    return jobs.next_signal(at.ctx, at.remedy) is not None
+    return jobs.next_signal(transition.ctx, transition.remedy) is not None
 
 
-def spare_next(at: Situation) -> bool:
+def spare_next(transition: TransitionView) -> bool:
     """A job is to be moved, and a spare is to stand in for the node first."""
-    if jobs.cancels(at.remedy) or jobs.next_job(at.ctx, at.remedy) is None:
+    if jobs.cancels(transition.remedy) or jobs.next_job(transition.ctx, transition.remedy) is None:
         return False
-    return needs_spare(at.ctx, at.remedy)
+    return needs_spare(transition.ctx, transition.remedy)
 
 
-def has_spare(at: Situation) -> bool:
+def has_spare(transition: TransitionView) -> bool:
     """A spare can stand in for the node."""
-    return not no_spare(at)
+    return not no_spare(transition)
 
 
-def no_spare(at: Situation) -> bool:
+def no_spare(transition: TransitionView) -> bool:
     """No spare can stand in for the node."""
-    return isinstance(drawn(at.ctx, at.remedy)[1], Denial)
+    return isinstance(drawn(transition.ctx, transition.remedy)[1], Denial)
 
 
-def spare_for_move(at: Situation) -> bool:
+def spare_for_move(transition: TransitionView) -> bool:
     """A spare can be drawn by now for a job whose move was begun without one."""
-    remedy, policy = at.remedy, at.remedy.policy
+    remedy, policy = transition.remedy, transition.remedy.policy
     if remedy.pursued_kind is not Kind.MOVE_JOB or policy is None or not policy.draw_spare:
         return False
-    return not (remedy.jobs.spare or remedy.cancelling) and may_request_spare(at.ctx, remedy)
+    return not (remedy.jobs.spare or remedy.cancelling) and may_request_spare(
+        transition.ctx, remedy
+    )
 
 
-def move_next(at: Situation) -> bool:
+def move_next(transition: TransitionView) -> bool:
     """A job has to be moved now."""
-    return not jobs.cancels(at.remedy) and _leave_next(at)
+    return not jobs.cancels(transition.remedy) and _leave_next(transition)
 
 
-def cancel_next(at: Situation) -> bool:
+def cancel_next(transition: TransitionView) -> bool:
     """A job has to be cancelled now."""
-    return jobs.cancels(at.remedy) and _leave_next(at)
+    return jobs.cancels(transition.remedy) and _leave_next(transition)
 
 
-def _leave_next(at: Situation) -> bool:
+def _leave_next(transition: TransitionView) -> bool:
     """Whether a job has to leave now: it was asked for a checkpoint, and had the time for it."""
-    ctx, remedy = at.ctx, at.remedy
+    ctx, remedy = transition.ctx, transition.remedy
     if jobs.next_job(ctx, remedy) is None or jobs.next_signal(ctx, remedy) is not None:
         return False
     grace = 0.0 if remedy.policy is None else remedy.policy.grace_s
     return remedy.jobs.signalled_at is None or ctx.now >= remedy.jobs.signalled_at + grace
 
 
-def move_has_left(at: Situation) -> bool:
+def move_has_left(transition: TransitionView) -> bool:
     """Nothing is on the node any more, and only a job that waits elsewhere is in flight."""
-    moving = at.remedy.pursued_kind is Kind.MOVE_JOB and not at.remedy.cancelling
-    return moving and empty(at)
+    moving = transition.remedy.pursued_kind is Kind.MOVE_JOB and not transition.remedy.cancelling
+    return moving and empty(transition)
 
 
-def job_waits(at: Situation) -> bool:
+def job_waits(transition: TransitionView) -> bool:
     """A move ends with its job in the queue: nothing has failed, it waits for nodes."""
-    pursued = at.event.pursued
+    pursued = transition.event.pursued
     if pursued is None or pursued.intent.kind is not Kind.MOVE_JOB or pursued.observed is None:
         return False
     job = pursued.observed.job
     return job is not None and job.state in (JobState.WAITING, JobState.HELD)
 
 
-def moved_back(at: Situation) -> bool:
+def moved_back(transition: TransitionView) -> bool:
     """A job was moved, and runs on a bad node all the same, or nobody knows where."""
-    pursued = at.event.pursued
+    pursued = transition.event.pursued
     if pursued is None or pursued.intent.kind is not Kind.MOVE_JOB:
         return False
     # What has gone bad since is moved by its own remedy, and what is well by now may be used.
-    now = as_of_now(at.ctx.state, pursued.intent, at.ctx.now)
+    now = as_of_now(transition.ctx.state, pursued.intent, transition.ctx.now)
     bad = set(pursued.intent.avoided) & set(now.avoided)
     return not pursued.moved_to or not bad.isdisjoint(pursued.moved_to)
 
 
-def died(at: Situation) -> bool:
+def died(transition: TransitionView) -> bool:
     """The job of a look or move has died by itself before anything was done to it."""
-    return died_before(at.event.pursued)
+    return died_before(transition.event.pursued)
 
 
 def died_before(pursued: Pursued | None) -> bool:
@@ -139,21 +141,21 @@ def died_before(pursued: Pursued | None) -> bool:
     return dead and pursued.intent.kind is Kind.MOVE_JOB and not pursued.intent.revive
 
 
-def of_check(at: Situation) -> bool:
+def of_check(transition: TransitionView) -> bool:
     """What has ended is a look at how a job has ended."""
-    return at.event.pursued_kind is Kind.FOLLOW_JOB
+    return transition.event.pursued_kind is Kind.FOLLOW_JOB
 
 
-def of_swap(at: Situation) -> bool:
+def of_swap(transition: TransitionView) -> bool:
     """What has ended is a swap inside a job."""
-    return at.event.pursued_kind is Kind.SWAP_IN_JOB
+    return transition.event.pursued_kind is Kind.SWAP_IN_JOB
 
 
-def of_spare(at: Situation) -> bool:
+def of_spare(transition: TransitionView) -> bool:
     """What has ended is the draw of a spare."""
-    return at.event.pursued_kind is Kind.DRAW_SPARE
+    return transition.event.pursued_kind is Kind.DRAW_SPARE
 
 
-def of_move(at: Situation) -> bool:
+def of_move(transition: TransitionView) -> bool:
     """What has ended is the move of a job."""
-    return at.event.pursued_kind is Kind.MOVE_JOB
+    return transition.event.pursued_kind is Kind.MOVE_JOB

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from accelwatch.action.observed import HoldState
-from accelwatch.remediation.policy.conditions.scene import Situation
+from accelwatch.remediation.policy.conditions.transition import TransitionView
 from accelwatch.remediation.policy.context.cases import counting, leading
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.jobs import jobs
@@ -12,45 +12,46 @@ from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.model import Remedy
 
 
-def well(at: Situation) -> bool:
+def well(transition: TransitionView) -> bool:
     """No rule and no person wants it out."""
-    return jobs.well(at.ctx, at.remedy)
+    return jobs.well(transition.ctx, transition.remedy)
 
 
-def wrong(at: Situation) -> bool:
+def wrong(transition: TransitionView) -> bool:
     """A rule wants it taken out."""
-    return jobs.wrong(at.ctx, at.remedy)
+    return jobs.wrong(transition.ctx, transition.remedy)
 
 
-def suspicious(at: Situation) -> bool:
+def suspicious(transition: TransitionView) -> bool:
     """Something is open on it, if only for people to know: its remedy is kept until that is over."""
-    return bool(counting(at.ctx, at.remedy))
+    return bool(counting(transition.ctx, transition.remedy))
 
 
-def quiet(at: Situation) -> bool:
+def quiet(transition: TransitionView) -> bool:
     """Nothing at all is open on it, and no person keeps it out."""
-    return jobs.well(at.ctx, at.remedy) and not suspicious(at)
+    return jobs.well(transition.ctx, transition.remedy) and not suspicious(transition)
 
 
-def nothing_open(at: Situation) -> bool:
+def nothing_open(transition: TransitionView) -> bool:
     """No rule that still exists wants it out."""
-    return all(case.orphaned for case in leading(at.ctx, at.remedy))
+    return all(case.orphaned for case in leading(transition.ctx, transition.remedy))
 
 
-def suppressed(at: Situation) -> bool:
+def suppressed(transition: TransitionView) -> bool:
     """All that wants it out is silenced or in maintenance, or a person has said no."""
-    if at.remedy.approval.manual:
+    if transition.remedy.approval.manual:
         return False
-    cases = _weighing(at.ctx, at.remedy)
-    no = at.ctx.state.denied.get(at.remedy.node)
+    cases = _weighing(transition.ctx, transition.remedy)
+    no = transition.ctx.state.denied.get(transition.remedy.node)
     return bool(cases) and all(
-        case.muted or (no is not None and no.bears(case.policy.rule, at.ctx.now)) for case in cases
+        case.muted or (no is not None and no.bears(case.policy.rule, transition.ctx.now))
+        for case in cases
     )
 
 
-def heeded(at: Situation) -> bool:
+def not_suppressed(transition: TransitionView) -> bool:
     """Something wants it out that is neither silenced nor denied."""
-    return not suppressed(at)
+    return not suppressed(transition)
 
 
 def _weighing(ctx: StepView, remedy: Remedy) -> Sequence[Case]:
@@ -58,80 +59,82 @@ def _weighing(ctx: StepView, remedy: Remedy) -> Sequence[Case]:
     return leading(ctx, remedy) or counting(ctx, remedy)
 
 
-def blind(at: Situation) -> bool:
+def blind(transition: TransitionView) -> bool:
     """Nobody can tell whether anything of what is open is over."""
-    cases = _weighing(at.ctx, at.remedy)
+    cases = _weighing(transition.ctx, transition.remedy)
     return bool(cases) and all(case.blind for case in cases)
 
 
-def seeing(at: Situation) -> bool:
+def seeing(transition: TransitionView) -> bool:
     """Somebody can tell of a case at least, or there is none."""
-    return not blind(at)
+    return not blind(transition)
 
 
-def not_answering(at: Situation) -> bool:
+def not_answering(transition: TransitionView) -> bool:
     """Neither the agent nor the scheduler's daemon answers."""
-    return jobs.silent(at.ctx, at.remedy)
+    return jobs.silent(transition.ctx, transition.remedy)
 
 
-def answering(at: Situation) -> bool:
+def answering(transition: TransitionView) -> bool:
     """The agent answers, or the scheduler's daemon."""
-    return not jobs.silent(at.ctx, at.remedy)
+    return not jobs.silent(transition.ctx, transition.remedy)
 
 
-def by_person(at: Situation) -> bool:
+def by_person(transition: TransitionView) -> bool:
     """A person took it out: only a person lets it go."""
-    return at.remedy.approval.manual
+    return transition.remedy.approval.manual
 
 
-def not_by_person(at: Situation) -> bool:
+def not_by_person(transition: TransitionView) -> bool:
     """No person wants it out."""
-    return not at.remedy.approval.manual
+    return not transition.remedy.approval.manual
 
 
-def forced(at: Situation) -> bool:
+def forced(transition: TransitionView) -> bool:
     """A person wants it back whatever is seen."""
-    return bool(at.remedy.approval.forced)
+    return bool(transition.remedy.approval.forced)
 
 
-def not_forced(at: Situation) -> bool:
+def not_forced(transition: TransitionView) -> bool:
     """It has to be well before it goes back."""
-    return not at.remedy.approval.forced
+    return not transition.remedy.approval.forced
 
 
-def is_quarantined(at: Situation) -> bool:
+def is_quarantined(transition: TransitionView) -> bool:
     """Our mark is on it."""
-    return at.remedy.hold is not None
+    return transition.remedy.hold is not None
 
 
-def is_not_quarantined(at: Situation) -> bool:
+def is_not_quarantined(transition: TransitionView) -> bool:
     """Our mark is not on it."""
-    return at.remedy.hold is None
+    return transition.remedy.hold is None
 
 
-def ours_observed(at: Situation) -> bool:
+def ours_observed(transition: TransitionView) -> bool:
     """An intent has ended, and our mark was seen on it then."""
-    return at.event.pursued_hold_state is HoldState.OURS
+    return transition.event.pursued_hold_state is HoldState.OURS
 
 
-def open_observed(at: Situation) -> bool:
+def open_observed(transition: TransitionView) -> bool:
     """An intent has ended, and the node was seen to take work then."""
-    return at.event.pursued_hold_state is HoldState.OPEN
+    return transition.event.pursued_hold_state is HoldState.OPEN
 
 
-def state_lost(at: Situation) -> bool:
+def state_lost(transition: TransitionView) -> bool:
     """The scheduler has lost its state, and our mark with it: no person has undone anything."""
-    return is_lost(at.ctx, at.remedy, at.event.observation)
+    return is_lost(transition.ctx, transition.remedy, transition.event.observation)
 
 
-def not_forgotten(at: Situation) -> bool:
+def not_forgotten(transition: TransitionView) -> bool:
     """The mark that is seen on it is none that a person wanted left alone."""
-    observation = at.event.observation
+    observation = transition.event.observation
     annotation = None if observation is None else observation.annotation
     # `forgotten` gives None for most nodes: without a mark there is nothing to compare that with.
-    return annotation is None or (at.ctx.state.forgotten.get(at.remedy.node) != annotation.incident)
+    return annotation is None or (
+        transition.ctx.state.forgotten.get(transition.remedy.node) != annotation.incident
+    )
 
 
-def probation(at: Situation) -> bool:
+def probation(transition: TransitionView) -> bool:
     """Its policy has it watched after it was given back."""
-    return at.remedy.policy is not None and at.remedy.policy.probation_s > 0
+    return transition.remedy.policy is not None and transition.remedy.policy.probation_s > 0

@@ -1,7 +1,7 @@
 """Conditions: whether an intent may be begun now, or only a person's approval is missing."""
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.remediation.policy.conditions.scene import Condition, Situation
+from accelwatch.remediation.policy.conditions.transition import Condition, TransitionView
 from accelwatch.remediation.policy.context.cases import leading
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.plan.digest import digest_of, is_plan
@@ -17,8 +17,8 @@ from accelwatch.remediation.policy.state.model import Remedy
 def _may(kind: Kind, name: str) -> Condition:
     """Whether no guard denies an intent; `name` is what the page of the table shows."""
 
-    def may(at: Situation) -> bool:
-        return first_denial(at.ctx, at.remedy, kind) is None
+    def may(transition: TransitionView) -> bool:
+        return first_denial(transition.ctx, transition.remedy, kind) is None
 
     may.__name__ = name
     return may
@@ -41,9 +41,9 @@ may_service = _may(Kind.SERVICE, "may_service")
 may_release = _may(Kind.RELEASE, "may_release")
 
 
-def askable(at: Situation) -> bool:
+def askable(transition: TransitionView) -> bool:
     """A person's yes is all that is missing, and nobody has let the same question pass."""
-    ctx, remedy = at.ctx, at.remedy
+    ctx, remedy = transition.ctx, transition.remedy
     if remedy.approval.manual or first_denial(ctx, remedy, Kind.QUARANTINE) is None:
         return False
     case = leader(ctx, remedy)
@@ -54,34 +54,36 @@ def askable(at: Situation) -> bool:
     return lacks_only_a_yes(ctx, remedy, case) and plan_of(ctx, remedy) != ""
 
 
-def not_askable(at: Situation) -> bool:
+def not_askable(transition: TransitionView) -> bool:
     """The question does not stand any more; it does while nobody can look, or the budget is spent."""
-    if askable(at):
+    if askable(transition):
         return False
-    for case in leading(at.ctx, at.remedy):
-        if case.incident == at.remedy.incident:
-            return not only_waits(at.ctx, at.remedy, case)
+    for case in leading(transition.ctx, transition.remedy):
+        if case.incident == transition.remedy.incident:
+            return not only_waits(transition.ctx, transition.remedy, case)
     return True
 
 
-def plan_changed(at: Situation) -> bool:
+def plan_changed(transition: TransitionView) -> bool:
     """Another plan would be carried out than the one that a person was asked about."""
-    requested = at.remedy.approval.asked
-    return plan_of(at.ctx, at.remedy) != "" and not _is_current_plan(at, requested)
+    requested = transition.remedy.approval.asked
+    return plan_of(transition.ctx, transition.remedy) != "" and not _is_current_plan(
+        transition, requested
+    )
 
 
-def plan_is_this(at: Situation) -> bool:
+def plan_is_this(transition: TransitionView) -> bool:
     """The plan that a person has approved is the one that would be carried out."""
-    command = at.event.command
-    return command is not None and _is_current_plan(at, command.digest)
+    command = transition.event.command
+    return command is not None and _is_current_plan(transition, command.digest)
 
 
-def _is_current_plan(at: Situation, digest: str) -> bool:
+def _is_current_plan(transition: TransitionView, digest: str) -> bool:
     """Whether a digest is of the plan that would be carried out now."""
-    case = leader(at.ctx, at.remedy)
+    case = leader(transition.ctx, transition.remedy)
     if case is None:
         return False
-    return is_plan(digest, at.ctx, at.remedy, case.policy, case.incident)
+    return is_plan(digest, transition.ctx, transition.remedy, case.policy, case.incident)
 
 
 def plan_of(ctx: StepView, remedy: Remedy) -> str:

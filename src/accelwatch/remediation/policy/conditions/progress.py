@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.remediation.policy.conditions.scene import Situation
+from accelwatch.remediation.policy.conditions.transition import TransitionView
 from accelwatch.remediation.policy.plan import device_level
 from accelwatch.remediation.policy.plan.desired_policy import is_otherwise
 from accelwatch.remediation.policy.plan.gates import withdrawn
@@ -14,60 +14,63 @@ from accelwatch.remediation.policy.state.relapses import MOST
 from accelwatch.remediation.policy.state.stage import Stage
 
 
-def idle(at: Situation) -> bool:
+def idle(transition: TransitionView) -> bool:
     """Nothing that we want of the node is on its way."""
-    return at.remedy.pursuing is None and at.remedy.node not in at.ctx.state.lingering
+    return (
+        transition.remedy.pursuing is None
+        and transition.remedy.node not in transition.ctx.state.lingering
+    )
 
 
-def busy(at: Situation) -> bool:
+def busy(transition: TransitionView) -> bool:
     """An intent is on its way."""
-    return not idle(at)
+    return not idle(transition)
 
 
-def revoked(at: Situation) -> bool:
+def revoked(transition: TransitionView) -> bool:
     """What was begun may not be done any more, because a person or a ceiling says so."""
-    kind = at.remedy.pursued_kind
+    kind = transition.remedy.pursued_kind
     # A release takes nothing from anybody: it goes on whoever has stopped everything.
     if kind is None or kind is Kind.RELEASE:
         return False
-    if kind is Kind.QUARANTINE and at.remedy.approval.manual:
-        return at.ctx.state.stop is not None
-    return withdrawn(at.ctx, at.remedy, kind) is not None
+    if kind is Kind.QUARANTINE and transition.remedy.approval.manual:
+        return transition.ctx.state.stop is not None
+    return withdrawn(transition.ctx, transition.remedy, kind) is not None
 
 
-def no_clock(at: Situation) -> bool:
+def no_clock(transition: TransitionView) -> bool:
     """No clock of its stage runs."""
-    return at.remedy.clocks.due is None
+    return transition.remedy.clocks.due is None
 
 
-def clock_runs(at: Situation) -> bool:
+def clock_runs(transition: TransitionView) -> bool:
     """A clock of its stage runs."""
-    return at.remedy.clocks.due is not None
+    return transition.remedy.clocks.due is not None
 
 
-def evaluated_otherwise(at: Situation) -> bool:
+def evaluated_otherwise(transition: TransitionView) -> bool:
     """Another rule's policy counts by now than the one by which it was taken out."""
-    return is_otherwise(at.ctx, at.remedy)
+    return is_otherwise(transition.ctx, transition.remedy)
 
 
-def exceeds_quarantine(at: Situation) -> bool:
+def exceeds_quarantine(transition: TransitionView) -> bool:
     """More is to be out of it than the devices that are, by another rule or a person."""
-    return device_level.exceeds_quarantine(at.ctx, at.remedy)
+    return device_level.exceeds_quarantine(transition.ctx, transition.remedy)
 
 
-def stays_out(at: Situation) -> bool:
+def stays_out(transition: TransitionView) -> bool:
     """It has relapsed so often that only a person gives it back."""
-    return at.remedy.repair.relapses >= MOST and not at.remedy.approval.manual
+    return transition.remedy.repair.relapses >= MOST and not transition.remedy.approval.manual
 
 
-def not_ticketed(at: Situation) -> bool:
+def not_ticketed(transition: TransitionView) -> bool:
     """Nobody was asked yet to repair it."""
-    return not at.remedy.repair.ticketed
+    return not transition.remedy.repair.ticketed
 
 
-def tries_left(at: Situation) -> bool:
+def tries_left(transition: TransitionView) -> bool:
     """What has failed is tried again by itself."""
-    return at.remedy.failures <= MOST_FAILURES
+    return transition.remedy.failures <= MOST_FAILURES
 
 
 # Where it goes on what failed in a stage; elsewhere it is `quarantined`, where all is decided anew.
@@ -82,16 +85,16 @@ def _resumes_at(remedy: Remedy) -> Stage:
     return GOES_ON.get(remedy.came_from or Stage.QUARANTINED, Stage.QUARANTINED)
 
 
-def goes_on_suspect(at: Situation) -> bool:
+def goes_on_suspect(transition: TransitionView) -> bool:
     """What has failed was to take it out."""
-    return _resumes_at(at.remedy) is Stage.SUSPECT
+    return _resumes_at(transition.remedy) is Stage.SUSPECT
 
 
-def goes_on_quarantined(at: Situation) -> bool:
+def goes_on_quarantined(transition: TransitionView) -> bool:
     """What has failed was done to a node that is out."""
-    return _resumes_at(at.remedy) is Stage.QUARANTINED
+    return _resumes_at(transition.remedy) is Stage.QUARANTINED
 
 
-def goes_on_releasing(at: Situation) -> bool:
+def goes_on_releasing(transition: TransitionView) -> bool:
     """What has failed was to give it back."""
-    return _resumes_at(at.remedy) is Stage.RELEASING
+    return _resumes_at(transition.remedy) is Stage.RELEASING

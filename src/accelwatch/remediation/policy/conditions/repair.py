@@ -1,7 +1,7 @@
 """Conditions: which step of the escalation is next, and whether the node has shown that it is well."""
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.remediation.policy.conditions.scene import Situation
+from accelwatch.remediation.policy.conditions.transition import TransitionView
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
 from accelwatch.remediation.policy.jobs.jobs import needs_repair
 from accelwatch.remediation.policy.plan import verify
@@ -18,85 +18,90 @@ from accelwatch.remediation.policy.state.score import Verdict, verdict
 _TRIED_ENOUGH = frozenset({DenialKind.ATTEMPTS, DenialKind.TOO_MANY_REMEDIES})
 
 
-def next_is_reset(at: Situation) -> bool:
+def next_is_reset(transition: TransitionView) -> bool:
     """A reset of the device is next."""
-    return _next_is(at, Kind.RESET_DEVICE)
+    return _next_is(transition, Kind.RESET_DEVICE)
 
 
-def next_is_reboot(at: Situation) -> bool:
+def next_is_reboot(transition: TransitionView) -> bool:
     """A reboot is next."""
-    return _next_is(at, Kind.REBOOT)
+    return _next_is(transition, Kind.REBOOT)
 
 
-def next_is_power_cycle(at: Situation) -> bool:
+def next_is_power_cycle(transition: TransitionView) -> bool:
     """A power cycle is next."""
-    return _next_is(at, Kind.POWER_CYCLE)
+    return _next_is(transition, Kind.POWER_CYCLE)
 
 
-def _next_is(at: Situation, kind: Kind) -> bool:
-    if at.remedy.repair.relapses >= MOST:
+def _next_is(transition: TransitionView, kind: Kind) -> bool:
+    if transition.remedy.repair.relapses >= MOST:
         return False  # nothing that we can do helps for long
-    step = next_escalation_step(at.remedy)
-    return needs_repair(at.ctx, at.remedy) and INTENTS.get(step) is kind
+    step = next_escalation_step(transition.remedy)
+    return needs_repair(transition.ctx, transition.remedy) and INTENTS.get(step) is kind
 
 
-def next_is_service(at: Situation) -> bool:
+def next_is_service(transition: TransitionView) -> bool:
     """Every step was tried, or as many as may be for one incident or one node."""
-    if not needs_repair(at.ctx, at.remedy):
+    if not needs_repair(transition.ctx, transition.remedy):
         return False
-    step = next_escalation_step(at.remedy)
+    step = next_escalation_step(transition.remedy)
     if step == SERVICE:
         return True
-    denial = first_denial(at.ctx, at.remedy, INTENTS[step]) if step in INTENTS else None
+    denial = (
+        first_denial(transition.ctx, transition.remedy, INTENTS[step]) if step in INTENTS else None
+    )
     return denial is not None and denial.why in _TRIED_ENOUGH
 
 
-def step_impossible(at: Situation) -> bool:
+def step_impossible(transition: TransitionView) -> bool:
     """The step that is next can be done to no node here."""
-    if not needs_repair(at.ctx, at.remedy):
+    if not needs_repair(transition.ctx, transition.remedy):
         return False
-    kind = INTENTS.get(next_escalation_step(at.remedy))
-    return kind is not None and impossible(at.ctx, kind) != ""
+    kind = INTENTS.get(next_escalation_step(transition.remedy))
+    return kind is not None and impossible(transition.ctx, kind) != ""
 
 
-def past_repair(at: Situation) -> bool:
+def past_repair(transition: TransitionView) -> bool:
     """It, or a board in it, has failed so often that only a repair helps."""
-    if not needs_repair(at.ctx, at.remedy) or next_escalation_step(at.remedy) == "":
+    if (
+        not needs_repair(transition.ctx, transition.remedy)
+        or next_escalation_step(transition.remedy) == ""
+    ):
         return False
-    scores = at.ctx.state.scores
-    return verdict(scores, verify.scored(at.remedy), at.ctx.now) is Verdict.SERVICE
+    scores = transition.ctx.state.scores
+    return verdict(scores, verify.scored(transition.remedy), transition.ctx.now) is Verdict.SERVICE
 
 
-def wrong_again(at: Situation) -> bool:
+def wrong_again(transition: TransitionView) -> bool:
     """A rule that wants it out has begun to fire since the verification began."""
-    return verify.wrong_again(at.ctx, at.remedy)
+    return verify.wrong_again(transition.ctx, transition.remedy)
 
 
-def still_wrong(at: Situation) -> bool:
+def still_wrong(transition: TransitionView) -> bool:
     """What was wrong is so still, though its rule had the time to clear."""
-    return verify.still_wrong(at.ctx, at.remedy)
+    return verify.still_wrong(transition.ctx, transition.remedy)
 
 
-def observed_bad(at: Situation) -> bool:
+def observed_bad(transition: TransitionView) -> bool:
     """A rule with an action fires on fresh data, though none of its incidents is open."""
-    return verify.is_observed_bad(at.ctx, at.remedy)
+    return verify.is_observed_bad(transition.ctx, transition.remedy)
 
 
-def other_generation(at: Situation) -> bool:
+def other_generation(transition: TransitionView) -> bool:
     """It has begun anew, or has other hardware, since the verification began."""
-    return verify.other_generation(at.ctx, at.remedy)
+    return verify.other_generation(transition.ctx, transition.remedy)
 
 
-def passive_done(at: Situation) -> bool:
+def passive_done(transition: TransitionView) -> bool:
     """It has looked well for long enough, and does so now."""
-    return not isinstance(verify.verify_health(at.ctx, at.remedy), Denial)
+    return not isinstance(verify.verify_health(transition.ctx, transition.remedy), Denial)
 
 
-def test_next(at: Situation) -> bool:
+def test_next(transition: TransitionView) -> bool:
     """An active test is left to be passed."""
-    return verify.next_test(at.remedy) != ""
+    return verify.next_test(transition.remedy) != ""
 
 
-def tests_done(at: Situation) -> bool:
+def tests_done(transition: TransitionView) -> bool:
     """Every active test has passed."""
-    return verify.next_test(at.remedy) == ""
+    return verify.next_test(transition.remedy) == ""

@@ -1,1 +1,1 @@
-"""What the rows of the state machine do: each effect a function of a scene."""
+"""What the rows of the state machine do: each effect a function of a transition."""

@@ -6,7 +6,7 @@ import msgspec
 
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.remediation.policy.conditions.permission import plan_of
-from accelwatch.remediation.policy.conditions.scene import RemedyEvent, Scene
+from accelwatch.remediation.policy.conditions.transition import RemedyEvent, Transition
 from accelwatch.remediation.policy.context.cases import leading
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.tables import DENIED
@@ -28,19 +28,21 @@ def actor_of(event: RemedyEvent) -> str:
     return "" if event.command is None else event.command.by
 
 
-def by_hand(at: Scene) -> Remedy:
+def by_hand(transition: Transition) -> Remedy:
     """A person takes the node out: nothing but a person lets it go. Who and why goes with it."""
-    command = at.event.command
+    command = transition.event.command
     text = "" if command is None else f"{command.by}: {command.reason}".removesuffix(": ")
     return replace(
-        at.remedy,
-        approval=replace(at.remedy.approval, manual=True, wanted_out=text, vouched="", forced=""),
+        transition.remedy,
+        approval=replace(
+            transition.remedy.approval, manual=True, wanted_out=text, vouched="", forced=""
+        ),
     )
 
 
-def request_approval(at: Scene) -> Remedy:
+def request_approval(transition: Transition) -> Remedy:
     """Ask a person for a yes to the plan as it is now; one that waits already is asked nothing new."""
-    remedy, ctx = at.remedy, at.ctx
+    remedy, ctx = transition.remedy, transition.ctx
     digest = plan_of(ctx, remedy)
     case = leader(ctx, remedy)
     if case is None:
@@ -48,7 +50,7 @@ def request_approval(at: Scene) -> Remedy:
     remedy = replace(remedy, policy=case.policy, incident=case.incident)
     planned = steps_of(ctx, remedy, case.policy)
     steps = tuple(ApprovalStep(step.kind, step.text) for step in planned)
-    if at.remedy.stage is Stage.AWAITING_APPROVAL:
+    if transition.remedy.stage is Stage.AWAITING_APPROVAL:
         changes = (
             "; ".join(changed(remedy.approval.asked_steps, steps)) or "another rule, or another job"
         )
@@ -74,84 +76,106 @@ def changed(before: Iterable[ApprovalStep], after: Iterable[ApprovalStep]) -> li
     return [*more, *(f"no more: {text}" for text in old if text not in new)]
 
 
-def approve(at: Scene) -> Remedy:
+def approve(transition: Transition) -> Remedy:
     """A person said yes to this plan, and to no other."""
-    by = actor_of(at.event)
-    at.ctx.note(at.remedy, f"{by} approved", Loudness.NOTIFY, by)
+    by = actor_of(transition.event)
+    transition.ctx.note(transition.remedy, f"{by} approved", Loudness.NOTIFY, by)
     return replace(
-        at.remedy,
-        approval=replace(at.remedy.approval, approved=by, approved_plan=plan_of(at.ctx, at.remedy)),
-    )
-
-
-def deny(at: Scene) -> Remedy:
-    """A person said no, for a while, to all that the rules which fire now want of the node.
-
-    A no that still holds is never cut short by a later one: it goes on for the rules it was said of.
-    """
-    by, node, now = actor_of(at.event), at.remedy.node, at.ctx.now
-    command = at.event.command
-    until = None if command is None else command.until
-    until = now + DENIED_S if until is None else until
-    rules = dict.fromkeys(case.policy.rule for case in leading(at.ctx, at.remedy))
-    before = at.ctx.state.denied.get(node)
-    if before is not None and before.until > now:
-        rules, until = dict.fromkeys((*before.rules, *rules)), max(before.until, until)
-    if rules:
-        no = Denied(node=node, rules=tuple(rules), by=by, until=until)
-        at.ctx.set_row(DENIED, node, no)
-    text = f"{by} denied {', '.join(rules) or 'what would be done'}"
-    at.ctx.note(at.remedy, text, Loudness.NOTIFY, by)
-    return replace(at.remedy, approval=replace(at.remedy.approval, approved="", approved_plan=""))
-
-
-def expire(at: Scene) -> Remedy:
-    """Nobody answered: it is observed only, and asked again on newer evidence."""
-    case = leader(at.ctx, at.remedy)
-    # Who was asked knows of it. Only what is critical is worth a second bell.
-    critical = case is not None and case.severity is Severity.CRITICAL
-    loudness = Loudness.ALERT if critical else Loudness.NOTIFY
-    at.ctx.note(at.remedy, "not approved in time; it is only observed", loudness)
-    return replace(
-        at.remedy,
+        transition.remedy,
         approval=replace(
-            at.remedy.approval, expired=at.ctx.now if case is None else case.evidence_at, asked=""
+            transition.remedy.approval,
+            approved=by,
+            approved_plan=plan_of(transition.ctx, transition.remedy),
         ),
     )
 
 
-def watch_blind(at: Scene) -> Remedy:
-    """Nobody can tell what the node is like: wait a while before a person is told."""
-    return replace(at.remedy, clocks=replace(at.remedy.clocks, due=at.ctx.now + BLIND_S))
+def deny(transition: Transition) -> Remedy:
+    """A person said no, for a while, to all that the rules which fire now want of the node.
 
-
-def stop_clock(at: Scene) -> Remedy:
-    """It can be told again."""
-    return replace(at.remedy, clocks=replace(at.remedy.clocks, due=None))
-
-
-def notify_blind(at: Scene) -> Remedy:
-    """A person has to look."""
-    at.ctx.note(at.remedy, "what is wrong is unknown: data is missing", Loudness.ALERT)
-    return replace(at.remedy, clocks=replace(at.remedy.clocks, due=at.ctx.now + BLIND_AGAIN_S))
-
-
-def vouch(at: Scene) -> Remedy:
-    """A person says that it is well."""
-    by = actor_of(at.event)
-    left = tuple(case for case in at.remedy.cases if not case.orphaned)
+    A no that still holds is never cut short by a later one: it goes on for the rules it was said of.
+    """
+    by, node, now = actor_of(transition.event), transition.remedy.node, transition.ctx.now
+    command = transition.event.command
+    until = None if command is None else command.until
+    until = now + DENIED_S if until is None else until
+    rules = dict.fromkeys(case.policy.rule for case in leading(transition.ctx, transition.remedy))
+    before = transition.ctx.state.denied.get(node)
+    if before is not None and before.until > now:
+        rules, until = dict.fromkeys((*before.rules, *rules)), max(before.until, until)
+    if rules:
+        no = Denied(node=node, rules=tuple(rules), by=by, until=until)
+        transition.ctx.set_row(DENIED, node, no)
+    text = f"{by} denied {', '.join(rules) or 'what would be done'}"
+    transition.ctx.note(transition.remedy, text, Loudness.NOTIFY, by)
     return replace(
-        at.remedy, approval=replace(at.remedy.approval, vouched=by, manual=False), cases=left
+        transition.remedy,
+        approval=replace(transition.remedy.approval, approved="", approved_plan=""),
     )
 
 
-def force(at: Scene) -> Remedy:
+def expire(transition: Transition) -> Remedy:
+    """Nobody answered: it is observed only, and asked again on newer evidence."""
+    case = leader(transition.ctx, transition.remedy)
+    # Who was asked knows of it. Only what is critical is worth a second bell.
+    critical = case is not None and case.severity is Severity.CRITICAL
+    loudness = Loudness.ALERT if critical else Loudness.NOTIFY
+    transition.ctx.note(transition.remedy, "not approved in time; it is only observed", loudness)
+    return replace(
+        transition.remedy,
+        approval=replace(
+            transition.remedy.approval,
+            expired=transition.ctx.now if case is None else case.evidence_at,
+            asked="",
+        ),
+    )
+
+
+def watch_blind(transition: Transition) -> Remedy:
+    """Nobody can tell what the node is like: wait a while before a person is told."""
+    return replace(
+        transition.remedy,
+        clocks=replace(transition.remedy.clocks, due=transition.ctx.now + BLIND_S),
+    )
+
+
+def stop_clock(transition: Transition) -> Remedy:
+    """It can be told again."""
+    return replace(transition.remedy, clocks=replace(transition.remedy.clocks, due=None))
+
+
+def notify_blind(transition: Transition) -> Remedy:
+    """A person has to look."""
+    transition.ctx.note(
+        transition.remedy, "what is wrong is unknown: data is missing", Loudness.ALERT
+    )
+    return replace(
+        transition.remedy,
+        clocks=replace(transition.remedy.clocks, due=transition.ctx.now + BLIND_AGAIN_S),
+    )
+
+
+def vouch(transition: Transition) -> Remedy:
+    """A person says that it is well."""
+    by = actor_of(transition.event)
+    left = tuple(case for case in transition.remedy.cases if not case.orphaned)
+    return replace(
+        transition.remedy,
+        approval=replace(transition.remedy.approval, vouched=by, manual=False),
+        cases=left,
+    )
+
+
+def force(transition: Transition) -> Remedy:
     """A person wants it back, whatever is seen."""
     return replace(
-        at.remedy, approval=replace(at.remedy.approval, forced=actor_of(at.event), manual=False)
+        transition.remedy,
+        approval=replace(
+            transition.remedy.approval, forced=actor_of(transition.event), manual=False
+        ),
     )
 
 
-def reset_failures(at: Scene) -> Remedy:
+def reset_failures(transition: Transition) -> Remedy:
     """A person lets it go on."""
-    return replace(at.remedy, failures=0)
+    return replace(transition.remedy, failures=0)

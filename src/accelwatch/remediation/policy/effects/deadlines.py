@@ -10,7 +10,7 @@ import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.rules.rule import Deadlines
-from accelwatch.remediation.policy.conditions.scene import Scene
+from accelwatch.remediation.policy.conditions.transition import Transition
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.guards.denial import DenialKind
@@ -150,12 +150,17 @@ def _is_over(ctx: StepContext, awaited: Awaited) -> bool:
     return ctx.now >= awaited.since + awaited.within_s
 
 
-def notify_overdue(at: Scene) -> Remedy:
+def notify_overdue(transition: Transition) -> Remedy:
     """Have a person notified of what waits, how long it has, and what to do."""
-    awaited = overdue(at.ctx, at.remedy)
+    awaited = overdue(transition.ctx, transition.remedy)
     if awaited is None:
-        return at.remedy
-    at.ctx.note(at.remedy, text_of(at.ctx, at.remedy, at.ctx.now - awaited.since), Loudness.ALERT)
+        return transition.remedy
+    transition.ctx.note(
+        transition.remedy,
+        text_of(transition.ctx, transition.remedy, transition.ctx.now - awaited.since),
+        Loudness.ALERT,
+    )
     return msgspec.structs.replace(
-        at.remedy, clocks=msgspec.structs.replace(at.remedy.clocks, overdue=awaited.key)
+        transition.remedy,
+        clocks=msgspec.structs.replace(transition.remedy.clocks, overdue=awaited.key),
     )

@@ -5,7 +5,7 @@ People hear of each with the reason: in the incident's message and timeline, and
 
 import msgspec
 
-from accelwatch.remediation.policy.conditions.scene import Scene
+from accelwatch.remediation.policy.conditions.transition import Transition
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.plan.escalation import INTENTS, impossible
 from accelwatch.remediation.policy.plan.escalation import next_escalation_step as name_of_next
@@ -14,27 +14,32 @@ from accelwatch.remediation.policy.state.model import Remedy
 replace = msgspec.structs.replace
 
 
-def escalate(at: Scene) -> Remedy:
+def escalate(transition: Transition) -> Remedy:
     """This rung is not to be had on this node."""
-    remedy = at.remedy
+    remedy = transition.remedy
     if remedy.policy is None or not remedy.repair.attempts:
         return remedy
     name = remedy.repair.attempts[-1].rung
-    return _left_out(at, _after(remedy, name), name, f"was refused: {_text(at)}")
+    return _left_out(transition, _after(remedy, name), name, f"was refused: {_text(transition)}")
 
 
-def skip_step(at: Scene) -> Remedy:
+def skip_step(transition: Transition) -> Remedy:
     """This rung can be done to no node here: it is not even begun."""
-    name = name_of_next(at.remedy)
-    why = impossible(at.ctx, INTENTS[name])
-    return _left_out(at, _after(at.remedy, name), name, f"is left out: {why}")
+    name = name_of_next(transition.remedy)
+    why = impossible(transition.ctx, INTENTS[name])
+    return _left_out(transition, _after(transition.remedy, name), name, f"is left out: {why}")
 
 
-def fail_step(at: Scene) -> Remedy:
+def fail_step(transition: Transition) -> Remedy:
     """This rung was begun and has not come to what it should."""
-    if not at.remedy.repair.attempts:
-        return at.remedy
-    return _left_out(at, at.remedy, at.remedy.repair.attempts[-1].rung, f"has failed: {_text(at)}")
+    if not transition.remedy.repair.attempts:
+        return transition.remedy
+    return _left_out(
+        transition,
+        transition.remedy,
+        transition.remedy.repair.attempts[-1].rung,
+        f"has failed: {_text(transition)}",
+    )
 
 
 def _after(remedy: Remedy, name: str) -> Remedy:
@@ -46,11 +51,13 @@ def _after(remedy: Remedy, name: str) -> Remedy:
     return remedy
 
 
-def _left_out(at: Scene, remedy: Remedy, name: str, what: str) -> Remedy:
+def _left_out(transition: Transition, remedy: Remedy, name: str, what: str) -> Remedy:
     text = f"{name.replace('_', ' ')} of {remedy.node} {what}"
-    at.ctx.note(remedy, text, Loudness.NOTIFY)
+    transition.ctx.note(remedy, text, Loudness.NOTIFY)
     return replace(remedy, repair=replace(remedy.repair, left_out=(*remedy.repair.left_out, text)))
 
 
-def _text(at: Scene) -> str:
-    return "no reason is given" if at.event.pursued is None else at.event.pursued.text
+def _text(transition: Transition) -> str:
+    return (
+        "no reason is given" if transition.event.pursued is None else transition.event.pursued.text
+    )

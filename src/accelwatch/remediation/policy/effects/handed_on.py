@@ -6,7 +6,7 @@ A job that has left the node waits in the queue, maybe for hours; that is no mat
 import msgspec
 
 from accelwatch.action.intent import JobKey
-from accelwatch.remediation.policy.conditions.scene import Scene
+from accelwatch.remediation.policy.conditions.transition import Transition
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CHORES
@@ -21,35 +21,36 @@ from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 replace = msgspec.structs.replace
 
 
-def hand_on(at: Scene) -> Remedy:
+def hand_on(transition: Transition) -> Remedy:
     """The move in flight goes on as a chore; the node waits for it no more."""
-    move = at.remedy.pursuing
+    move = transition.remedy.pursuing
     if move is None or move.job is None:
-        return at.remedy
-    at.ctx.set_row(CHORES, f"{MOVED_ON}{name_of(move.job)}", move)
-    text = f"{at.remedy.node} is verified while job {move.job}, which has left it, waits for nodes"
-    at.ctx.note(at.remedy, text, Loudness.NOTIFY)
-    return _without(at.remedy, move.job)
+        return transition.remedy
+    transition.ctx.set_row(CHORES, f"{MOVED_ON}{name_of(move.job)}", move)
+    node = transition.remedy.node
+    text = f"{node} is verified while job {move.job}, which has left it, waits for nodes"
+    transition.ctx.note(transition.remedy, text, Loudness.NOTIFY)
+    return _without(transition.remedy, move.job)
 
 
-def wait_on(at: Scene) -> Remedy:
+def wait_on(transition: Transition) -> Remedy:
     """A job that still waits for nodes when the time of its move is over: it is moved on as a chore."""
-    pursued = at.event.pursued
+    pursued = transition.event.pursued
     if pursued is None or pursued.intent.job is None:
-        return at.remedy
+        return transition.remedy
     job = pursued.intent.job
     move = replace(
         pursued.intent,
         fenced_by_job=True,  # it was seen in the queue: no old copy of it runs
         original={**pursued.original, **pursued.intent.original},
-        asked=at.ctx.now,
-        deadline=at.ctx.now + RESTORE_S,
+        asked=transition.ctx.now,
+        deadline=transition.ctx.now + RESTORE_S,
     )
-    at.ctx.set_row(CHORES, f"{MOVED_ON}{name_of(job)}", move)
-    at.ctx.pursue(move)
-    text = f"job {job} keeps waiting for nodes, and {at.remedy.node} is handled meanwhile"
-    at.ctx.note(at.remedy, f"{text}: {pursued.text}", Loudness.NOTIFY)
-    return _without(at.remedy, job)
+    transition.ctx.set_row(CHORES, f"{MOVED_ON}{name_of(job)}", move)
+    transition.ctx.pursue(move)
+    text = f"job {job} keeps waiting for nodes, and {transition.remedy.node} is handled meanwhile"
+    transition.ctx.note(transition.remedy, f"{text}: {pursued.text}", Loudness.NOTIFY)
+    return _without(transition.remedy, job)
 
 
 def _without(remedy: Remedy, job: JobKey) -> Remedy:

@@ -6,7 +6,7 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.intent import JobKey
 from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import Fence
-from accelwatch.remediation.policy.conditions.scene import Scene
+from accelwatch.remediation.policy.conditions.transition import Transition
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.tables import ATTEMPTS
 from accelwatch.remediation.policy.guards.denial import Denial
@@ -33,167 +33,203 @@ MOST_TRIED = 500
 replace = msgspec.structs.replace
 
 
-def resume_counted(at: Scene) -> Remedy:
+def resume_counted(transition: Transition) -> Remedy:
     """A job is restarted elsewhere, and counts from now on."""
-    job = next_job(at.ctx, at.remedy)
+    job = next_job(transition.ctx, transition.remedy)
     if job is not None:
-        count_resume(at.ctx, at.remedy, job)
-    return at.remedy
+        count_resume(transition.ctx, transition.remedy, job)
+    return transition.remedy
 
 
-def move_instead(at: Scene) -> Remedy:
+def move_instead(transition: Transition) -> Remedy:
     """The job's launcher has not gone on without the node: the job is moved like any other."""
-    pursued = at.event.pursued
+    pursued = transition.event.pursued
     if pursued is None or pursued.intent.job is None:
-        return at.remedy
+        return transition.remedy
     job = pursued.intent.job
-    text = f"job {job} did not continue without {at.remedy.node} and is moved"
-    at.ctx.note(at.remedy, f"{text}: {pursued.text}", Loudness.NOTIFY)
+    text = f"job {job} did not continue without {transition.remedy.node} and is moved"
+    transition.ctx.note(transition.remedy, f"{text}: {pursued.text}", Loudness.NOTIFY)
     return replace(
-        at.remedy, jobs=replace(at.remedy.jobs, unswapped=(*at.remedy.jobs.unswapped, job))
+        transition.remedy,
+        jobs=replace(transition.remedy.jobs, unswapped=(*transition.remedy.jobs.unswapped, job)),
     )
 
 
-def count_cancel(at: Scene) -> Remedy:
+def count_cancel(transition: Transition) -> Remedy:
     """One more job is cancelled, at the pace that is allowed."""
-    state, _ = attempts.cancel(at.ctx.state.attempts, at.ctx.now, at.ctx.settings.budget)
-    at.ctx.set(ATTEMPTS, state)
-    return at.remedy
+    state, _ = attempts.cancel(
+        transition.ctx.state.attempts, transition.ctx.now, transition.ctx.settings.budget
+    )
+    transition.ctx.set(ATTEMPTS, state)
+    return transition.remedy
 
 
-def reserve_spare(at: Scene) -> Remedy:
+def reserve_spare(transition: Transition) -> Remedy:
     """The best spare is kept for this node."""
-    return reserve(at.ctx, at.remedy)
+    return reserve(transition.ctx, transition.remedy)
 
 
-def no_spare(at: Scene) -> Remedy:
+def no_spare(transition: Transition) -> Remedy:
     """Nobody can stand in for it."""
-    answer = drawn(at.ctx, at.remedy)[1]
+    answer = drawn(transition.ctx, transition.remedy)[1]
     text = answer.text if isinstance(answer, Denial) else ""
-    return without(at.ctx, at.remedy, text)
+    return without(transition.ctx, transition.remedy, text)
 
 
-def drop_spare_draw(at: Scene) -> Remedy:
+def drop_spare_draw(transition: Transition) -> Remedy:
     """The spare that was being drawn is not drawn."""
-    pursued = at.event.pursued
-    return at.remedy if pursued is None else not_drawn(at.ctx, at.remedy, pursued)
-
-
-def move_again(at: Scene) -> Remedy:
-    """A move was cancelled: its job is moved when that may be, also one that has left the node."""
-    job = None if at.event.pursued is None else at.event.pursued.intent.job
-    if job is None or job in (*at.remedy.jobs.handled, *at.remedy.jobs.lost):
-        return at.remedy
-    revert_resume(at.ctx, job)
-    return replace(
-        at.remedy, jobs=replace(at.remedy.jobs, stranded=_with(at.remedy.jobs.stranded, job))
+    pursued = transition.event.pursued
+    return (
+        transition.remedy
+        if pursued is None
+        else not_drawn(transition.ctx, transition.remedy, pursued)
     )
 
 
-def fenced(at: Scene) -> Remedy:
+def move_again(transition: Transition) -> Remedy:
+    """A move was cancelled: its job is moved when that may be, also one that has left the node."""
+    job = None if transition.event.pursued is None else transition.event.pursued.intent.job
+    if job is None or job in (*transition.remedy.jobs.handled, *transition.remedy.jobs.lost):
+        return transition.remedy
+    revert_resume(transition.ctx, job)
+    return replace(
+        transition.remedy,
+        jobs=replace(transition.remedy.jobs, stranded=_with(transition.remedy.jobs.stranded, job)),
+    )
+
+
+def fenced(transition: Transition) -> Remedy:
     """Nothing of what ran on the node runs any more; what stood there before us is kept."""
-    pursued, quarantine = at.event.pursued, at.remedy.hold
+    pursued, quarantine = transition.event.pursued, transition.remedy.hold
     if pursued is not None and quarantine is not None:
         quarantine = replace(quarantine, original={**pursued.original, **quarantine.original})
     return replace(
-        at.remedy, jobs=replace(at.remedy.jobs, fenced=True, fence_first=False), hold=quarantine
+        transition.remedy,
+        jobs=replace(transition.remedy.jobs, fenced=True, fence_first=False),
+        hold=quarantine,
     )
 
 
-def job_done(at: Scene) -> Remedy:
+def job_done(transition: Transition) -> Remedy:
     """A job was asked for a checkpoint, or runs elsewhere."""
-    pursued = at.event.pursued
+    pursued = transition.event.pursued
     if pursued is not None and pursued.intent.kind is Kind.DRAW_SPARE:
-        return works(at.ctx, at.remedy, pursued.intent.spare)
+        return works(transition.ctx, transition.remedy, pursued.intent.spare)
     if pursued is None or pursued.intent.job is None:
-        return at.remedy
+        return transition.remedy
     job = pursued.intent.job
     if pursued.intent.kind is Kind.SIGNAL_JOB:
         return replace(
-            at.remedy,
+            transition.remedy,
             jobs=replace(
-                at.remedy.jobs, signalled=(*at.remedy.jobs.signalled, job), signalled_at=at.ctx.now
+                transition.remedy.jobs,
+                signalled=(*transition.remedy.jobs.signalled, job),
+                signalled_at=transition.ctx.now,
             ),
         )
     if pursued.intent.kind is Kind.FOLLOW_JOB:
         return replace(
-            at.remedy, jobs=replace(at.remedy.jobs, looked_for=(*at.remedy.jobs.looked_for, job))
+            transition.remedy,
+            jobs=replace(
+                transition.remedy.jobs, looked_for=(*transition.remedy.jobs.looked_for, job)
+            ),
         )
     if pursued.intent.kind is Kind.SWAP_IN_JOB:
-        text = f"job {job} continues without {at.remedy.node} and holds it until the job ends"
-        at.ctx.note(at.remedy, text, Loudness.NOTIFY)
+        text = (
+            f"job {job} continues without {transition.remedy.node} and holds it until the job ends"
+        )
+        transition.ctx.note(transition.remedy, text, Loudness.NOTIFY)
         return replace(
-            at.remedy, jobs=replace(at.remedy.jobs, handled=(*at.remedy.jobs.handled, job))
+            transition.remedy,
+            jobs=replace(transition.remedy.jobs, handled=(*transition.remedy.jobs.handled, job)),
         )
     if pursued.intent.kind is Kind.CANCEL_JOB:
-        at.ctx.note(at.remedy, f"job {job} was cancelled, as the rule requires", Loudness.NOTIFY)
+        transition.ctx.note(
+            transition.remedy, f"job {job} was cancelled, as the rule requires", Loudness.NOTIFY
+        )
         return replace(
-            at.remedy, jobs=replace(at.remedy.jobs, handled=(*at.remedy.jobs.handled, job))
+            transition.remedy,
+            jobs=replace(transition.remedy.jobs, handled=(*transition.remedy.jobs.handled, job)),
         )
     if pursued.intent.kind is not Kind.MOVE_JOB:
-        return at.remedy
-    if at.event.trigger is Trigger.ACHIEVED and pursued.moved_to:
-        at.ctx.note(at.remedy, f"job {job} runs on {','.join(pursued.moved_to)}", Loudness.NOTIFY)
+        return transition.remedy
+    if transition.event.trigger is Trigger.ACHIEVED and pursued.moved_to:
+        transition.ctx.note(
+            transition.remedy, f"job {job} runs on {','.join(pursued.moved_to)}", Loudness.NOTIFY
+        )
     # What a move has changed is given back with the node, not when the job has run for a while.
     run = replace(pursued, intent=replace(pursued.intent, revive=False))
-    follow(at.ctx, at.remedy.node, run)
+    follow(transition.ctx, transition.remedy.node, run)
     moved = replace(pursued.intent, original=dict(pursued.original))
     return finished(
-        replace(at.remedy, jobs=replace(at.remedy.jobs, handled=(*at.remedy.jobs.handled, job))),
+        replace(
+            transition.remedy,
+            jobs=replace(transition.remedy.jobs, handled=(*transition.remedy.jobs.handled, job)),
+        ),
         moved,
     )
 
 
-def moved_back(at: Scene) -> Remedy:
+def moved_back(transition: Transition) -> Remedy:
     """A job was moved and runs on a bad node all the same."""
-    where = () if at.event.pursued is None else at.event.pursued.moved_to
+    where = () if transition.event.pursued is None else transition.event.pursued.moved_to
     text = f"a job was moved and runs on {', '.join(where) or 'unknown nodes'}"
-    at.ctx.note(at.remedy, f"{text}; a person has to check it", Loudness.ALERT)
-    return job_done(at)
+    transition.ctx.note(transition.remedy, f"{text}; a person has to check it", Loudness.ALERT)
+    return job_done(transition)
 
 
-def leave_job(at: Scene) -> Remedy:
+def leave_job(transition: Transition) -> Remedy:
     """A job cannot be signalled or moved: its end is waited for."""
-    pursued = at.event.pursued
+    pursued = transition.event.pursued
     if pursued is not None and pursued.intent.kind is Kind.DRAW_SPARE:
-        return not_drawn(at.ctx, at.remedy, pursued)
+        return not_drawn(transition.ctx, transition.remedy, pursued)
     if pursued is None or pursued.intent.job is None:
-        return at.remedy
+        return transition.remedy
     job = pursued.intent.job
     if pursued.intent.kind is Kind.SIGNAL_JOB:
         text = f"job {job} got no checkpoint signal before it leaves: {pursued.text}"
-        at.ctx.note(at.remedy, text, Loudness.NOTIFY)
+        transition.ctx.note(transition.remedy, text, Loudness.NOTIFY)
         return replace(
-            at.remedy,
+            transition.remedy,
             jobs=replace(
-                at.remedy.jobs, signalled=(*at.remedy.jobs.signalled, job), signalled_at=at.ctx.now
+                transition.remedy.jobs,
+                signalled=(*transition.remedy.jobs.signalled, job),
+                signalled_at=transition.ctx.now,
             ),
         )
-    if _fence_first(at.remedy, pursued):
-        revert_resume(at.ctx, job)
-        if not at.remedy.jobs.fence_first:
+    if _fence_first(transition.remedy, pursued):
+        revert_resume(transition.ctx, job)
+        if not transition.remedy.jobs.fence_first:
             text = f"job {job} waits for a fence: {pursued.text}"
-            at.ctx.note(at.remedy, text, Loudness.NOTIFY)
+            transition.ctx.note(transition.remedy, text, Loudness.NOTIFY)
         return replace(
-            at.remedy,
+            transition.remedy,
             jobs=replace(
-                at.remedy.jobs, fence_first=True, stranded=_with(at.remedy.jobs.stranded, job)
+                transition.remedy.jobs,
+                fence_first=True,
+                stranded=_with(transition.remedy.jobs.stranded, job),
             ),
         )
     what = "is not restarted" if pursued.intent.revive else "stays until it ends"
-    at.ctx.note(at.remedy, f"job {job} {what}: {pursued.text}", Loudness.ALERT)
-    return replace(at.remedy, jobs=replace(at.remedy.jobs, handled=(*at.remedy.jobs.handled, job)))
+    transition.ctx.note(transition.remedy, f"job {job} {what}: {pursued.text}", Loudness.ALERT)
+    return replace(
+        transition.remedy,
+        jobs=replace(transition.remedy.jobs, handled=(*transition.remedy.jobs.handled, job)),
+    )
 
 
 def _with(jobs: tuple[JobKey, ...], *more: JobKey) -> tuple[JobKey, ...]:
     return tuple(dict.fromkeys((*jobs, *more)))
 
 
-def strand(at: Scene) -> Remedy:
+def strand(transition: Transition) -> Remedy:
     """A fence begins: the jobs on the node will be held, on no node, until each is moved."""
-    jobs = jobs_of(at.ctx, at.remedy) or ()
+    jobs = jobs_of(transition.ctx, transition.remedy) or ()
     return replace(
-        at.remedy, jobs=replace(at.remedy.jobs, stranded=_with(at.remedy.jobs.stranded, *jobs))
+        transition.remedy,
+        jobs=replace(
+            transition.remedy.jobs, stranded=_with(transition.remedy.jobs.stranded, *jobs)
+        ),
     )
 
 

@@ -8,7 +8,7 @@ from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.alerting.rules.document import QuarantineLevel
-from accelwatch.remediation.policy.conditions.scene import Scene
+from accelwatch.remediation.policy.conditions.transition import Transition
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import ATTEMPTS
@@ -29,42 +29,46 @@ replace = msgspec.structs.replace
 _RESETS_REASON = frozenset({Kind.FENCE, Kind.REBOOT, Kind.POWER_CYCLE, Kind.TEST})
 
 
-def cancel(at: Scene) -> Remedy:
+def cancel(transition: Transition) -> Remedy:
     """What is on its way is not wanted any more; its end is waited for."""
-    if at.remedy.pursuing is None or at.remedy.cancelling:
-        return at.remedy
-    at.ctx.cancel(at.remedy.pursuing)
-    return replace(at.remedy, cancelling=True)
+    if transition.remedy.pursuing is None or transition.remedy.cancelling:
+        return transition.remedy
+    transition.ctx.cancel(transition.remedy.pursuing)
+    return replace(transition.remedy, cancelling=True)
 
 
-def drop(at: Scene) -> Remedy:
+def drop(transition: Transition) -> Remedy:
     """A person has looked at what nobody knew the end of: it is waited for no more."""
-    if at.remedy.pursuing is None:
-        return at.remedy
-    at.ctx.cancel(at.remedy.pursuing)
-    at.ctx.set(ATTEMPTS, attempts.finish(at.ctx.state.attempts, at.remedy.node))
-    free = replace(at.remedy, pursuing=None, cancelling=False)
-    if at.remedy.pursuing.kind is not Kind.MOVE_JOB:
+    if transition.remedy.pursuing is None:
+        return transition.remedy
+    transition.ctx.cancel(transition.remedy.pursuing)
+    transition.ctx.set(
+        ATTEMPTS, attempts.finish(transition.ctx.state.attempts, transition.remedy.node)
+    )
+    free = replace(transition.remedy, pursuing=None, cancelling=False)
+    if transition.remedy.pursuing.kind is not Kind.MOVE_JOB:
         return free
-    return with_unfinished(free, at.remedy.pursuing)
+    return with_unfinished(free, transition.remedy.pursuing)
 
 
-def record_quarantine(at: Scene) -> Remedy:
+def record_quarantine(transition: Transition) -> Remedy:
     """Our mark is on the node: keep how it looks, to know it again."""
-    pursued = at.event.pursued
-    observation = at.event.observation
+    pursued = transition.event.pursued
+    observation = transition.event.observation
     if pursued is not None and pursued.observed is not None:
         observation = pursued.observed.node
     is_achieved = pursued is not None and pursued.result is PursuitResult.ACHIEVED
     if observation is not None and pursued is not None and is_achieved:
         observation = _with_covered(observation, pursued.intent)
-    if text := _change_text(at.remedy, observation):
-        at.ctx.note(at.remedy, text, Loudness.NOTIFY)
+    if text := _change_text(transition.remedy, observation):
+        transition.ctx.note(transition.remedy, text, Loudness.NOTIFY)
     original = {} if pursued is None else dict(pursued.original)
-    if at.remedy.hold is not None:
-        original = {**at.remedy.hold.original, **original}
+    if transition.remedy.hold is not None:
+        original = {**transition.remedy.hold.original, **original}
     return replace(
-        at.remedy, hold=_build_quarantine(at.ctx, at.remedy, observation, original), mark_lost=False
+        transition.remedy,
+        hold=_build_quarantine(transition.ctx, transition.remedy, observation, original),
+        mark_lost=False,
     )
 
 
@@ -158,33 +162,37 @@ def is_taken_over(remedy: Remedy, observation: NodeObservation) -> bool:
     return ownership(observation, imprint) is Ownership.TAKEN_OVER
 
 
-def adopt(at: Scene) -> Remedy:
+def adopt(transition: Transition) -> Remedy:
     """A mark of ours of which we know nothing, as after a lost journal: a person decides."""
-    quarantined = record_quarantine(at)
+    quarantined = record_quarantine(transition)
     incident = "" if quarantined.hold is None else quarantined.hold.mark.incident
-    at.ctx.note(
-        at.remedy,
-        f"{at.remedy.node} bears a mark of ours ({incident}) that the journal does not know; "
+    transition.ctx.note(
+        transition.remedy,
+        f"{transition.remedy.node} bears a mark of ours ({incident}) that the journal does not know; "
         "look at it, then release or forget it",
         Loudness.ALERT,
     )
     return replace(quarantined, incident=incident)
 
 
-def confirm_release(at: Scene) -> Remedy:
+def confirm_release(transition: Transition) -> Remedy:
     """Our mark is gone by our own doing; what its scheduler keeps down takes no work all the same."""
-    observation, text = shown_node(at.event), f"{at.remedy.node} takes work again"
+    observation, text = shown_node(transition.event), f"{transition.remedy.node} takes work again"
     if observation is not None and observation.hold_state is HoldState.DOWN:
         why = observation.reason or "no reason is given"
-        text = f"{at.remedy.node} is not held by us any more; its scheduler keeps it down: {why}"
-    at.ctx.note(at.remedy, text, Loudness.NOTIFY)
-    if not (at.remedy.approval.manual or at.remedy.approval.forced):
-        released(at.ctx, at.remedy.node)
-    return replace(with_chores(at.ctx, at.remedy), hold=None)
+        text = f"{transition.remedy.node} is not held by us any more; its scheduler keeps it down: {why}"
+    transition.ctx.note(transition.remedy, text, Loudness.NOTIFY)
+    if not (transition.remedy.approval.manual or transition.remedy.approval.forced):
+        released(transition.ctx, transition.remedy.node)
+    return replace(with_chores(transition.ctx, transition.remedy), hold=None)
 
 
-def relapse(at: Scene) -> Remedy:
+def relapse(transition: Transition) -> Remedy:
     """It has failed again while it was watched."""
-    at.ctx.note(at.remedy, f"{at.remedy.node} has failed again on probation", Loudness.NOTIFY)
-    failed_on_probation(at.ctx, at.remedy)
-    return clean(at.remedy)
+    transition.ctx.note(
+        transition.remedy,
+        f"{transition.remedy.node} has failed again on probation",
+        Loudness.NOTIFY,
+    )
+    failed_on_probation(transition.ctx, transition.remedy)
+    return clean(transition.remedy)

@@ -5,7 +5,7 @@ import msgspec
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.action.step import RefusalKind
-from accelwatch.remediation.policy.conditions.scene import RemedyEvent, Scene
+from accelwatch.remediation.policy.conditions.transition import RemedyEvent, Transition
 from accelwatch.remediation.policy.context.cases import leading
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
@@ -20,27 +20,29 @@ from accelwatch.remediation.policy.state.stage import Stage
 replace = msgspec.structs.replace
 
 
-def hand_over(at: Scene) -> Remedy:
+def hand_over(transition: Transition) -> Remedy:
     """Somebody else holds the node: what we held is theirs, though it may bear our mark."""
-    if at.remedy.hold is not None or _was_drained(at.event):
-        observation = shown_node(at.event)
+    if transition.remedy.hold is not None or _was_drained(transition.event):
+        observation = shown_node(transition.event)
         if (
             observation is not None
             and observation.hold_state is HoldState.OURS
             and observation.annotation is not None
         ):
-            at.ctx.set_row(FORGOTTEN, at.remedy.node, observation.annotation.incident)
-        _override(at.ctx, at.remedy, f"{_holder(at.event)} took it over")
-        text = f"{_holder(at.event)} took {at.remedy.node} over"
+            transition.ctx.set_row(
+                FORGOTTEN, transition.remedy.node, observation.annotation.incident
+            )
+        _override(transition.ctx, transition.remedy, f"{_holder(transition.event)} took it over")
+        text = f"{_holder(transition.event)} took {transition.remedy.node} over"
         if (
             observation is not None
             and observation.hold_state is HoldState.FOREIGN
             and observation.reason
         ):
             text = f"{text}: {observation.reason}"
-        at.ctx.note(at.remedy, text, Loudness.ALERT)
-    forget_relapses(at.ctx, at.remedy.node)
-    return clean(with_chores(at.ctx, at.remedy))
+        transition.ctx.note(transition.remedy, text, Loudness.ALERT)
+    forget_relapses(transition.ctx, transition.remedy.node)
+    return clean(with_chores(transition.ctx, transition.remedy))
 
 
 def _was_drained(event: RemedyEvent) -> bool:
@@ -62,32 +64,39 @@ def shown_node(event: RemedyEvent) -> NodeObservation | None:
     return pursued.observed.node
 
 
-def override(at: Scene) -> Remedy:
+def override(transition: Transition) -> Remedy:
     """A person undid what we did, or wants the node left alone; that it looks bad is told once."""
     what = "it is left alone, as a person asked"
-    bad = _unhealthy_text(at)
-    _override(at.ctx, at.remedy, what)
-    if at.remedy.hold is not None:
-        changed = breaker.overridden(at.ctx.state.breaker, at.ctx.now, at.ctx.settings.breaker)
-        at.ctx.set(BREAKER, changed)
+    bad = _unhealthy_text(transition)
+    _override(transition.ctx, transition.remedy, what)
+    if transition.remedy.hold is not None:
+        changed = breaker.overridden(
+            transition.ctx.state.breaker, transition.ctx.now, transition.ctx.settings.breaker
+        )
+        transition.ctx.set(BREAKER, changed)
     if bad:
-        at.ctx.note(at.remedy, bad, Loudness.ALERT, actor_of(at.event))
+        transition.ctx.note(transition.remedy, bad, Loudness.ALERT, actor_of(transition.event))
     else:
-        at.ctx.note(at.remedy, f"{at.remedy.node}: {what}", Loudness.NOTIFY, actor_of(at.event))
-    forget_relapses(at.ctx, at.remedy.node)
-    return clean(with_chores(at.ctx, at.remedy))
+        transition.ctx.note(
+            transition.remedy,
+            f"{transition.remedy.node}: {what}",
+            Loudness.NOTIFY,
+            actor_of(transition.event),
+        )
+    forget_relapses(transition.ctx, transition.remedy.node)
+    return clean(with_chores(transition.ctx, transition.remedy))
 
 
-def _unhealthy_text(at: Scene) -> str:
+def _unhealthy_text(transition: Transition) -> str:
     """For people: that a node which a person gave back is bad, and with what; empty when it is not."""
-    remedy, node = at.remedy, at.remedy.node
-    why = dict.fromkeys(case.title or case.policy.rule for case in leading(at.ctx, remedy))
+    remedy, node = transition.remedy, transition.remedy.node
+    why = dict.fromkeys(case.title or case.policy.rule for case in leading(transition.ctx, remedy))
     if remedy.repair.unfit:
         why[remedy.repair.unfit] = None
     if not why or (remedy.hold is None and not remedy.mark_lost and not remedy.approval.forced):
         return ""
-    by = actor_of(at.event) or remedy.approval.forced or "a person"
-    hours = at.ctx.settings.override_s / 3600
+    by = actor_of(transition.event) or remedy.approval.forced or "a person"
+    hours = transition.ctx.settings.override_s / 3600
     return (
         f"{node} is back in the pool and takes jobs, but looks bad: {'; '.join(why)}. Because "
         f"{by} gave it back, it is left alone for {hours:g} h; accelwatch remedy quarantine {node} "
@@ -95,16 +104,17 @@ def _unhealthy_text(at: Scene) -> str:
     )
 
 
-def reopen(at: Scene) -> Remedy:
+def reopen(transition: Transition) -> Remedy:
     """The scheduler has lost its state: our mark is gone, and so is what was kept for jobs.
 
     What a person had approved is asked about anew. Who is told, and of which nodes, is decided when the
     whole look is taken up (`state_loss.tell_state_lost`).
     """
-    at.ctx.note(
-        at.remedy, f"the scheduler has lost our mark on {at.remedy.node}, which is open again"
+    transition.ctx.note(
+        transition.remedy,
+        f"the scheduler has lost our mark on {transition.remedy.node}, which is open again",
     )
-    free = with_chores(at.ctx, at.remedy)
+    free = with_chores(transition.ctx, transition.remedy)
     return replace(
         free,
         hold=None,
@@ -121,26 +131,31 @@ def _override(ctx: StepContext, remedy: Remedy, text: str, cooldown_s: float | N
     ctx.set_row(OVERRIDES, remedy.node, row)
 
 
-def revert_late_quarantine(at: Scene) -> Remedy:
+def revert_late_quarantine(transition: Transition) -> Remedy:
     """A mark of ours came late on a node that a person wants free."""
-    at.ctx.note(at.remedy, "a late mark of ours is removed", Loudness.NOTIFY)
-    return replace(at.remedy, approval=replace(at.remedy.approval, forced="who undid it before"))
+    transition.ctx.note(transition.remedy, "a late mark of ours is removed", Loudness.NOTIFY)
+    return replace(
+        transition.remedy,
+        approval=replace(transition.remedy.approval, forced="who undid it before"),
+    )
 
 
-def forget(at: Scene) -> Remedy:
+def forget(transition: Transition) -> Remedy:
     """A person wants us to have nothing to do with it: nothing is touched, not even our mark."""
-    annotation = at.remedy.hold.mark if at.remedy.hold is not None else None
-    if at.remedy.pursuing is not None:
-        at.ctx.cancel(at.remedy.pursuing)
-        if at.remedy.stage is not Stage.UNKNOWN:
-            at.ctx.set_row(LINGERING, at.remedy.node, at.remedy.pursuing)
-        if at.remedy.pursuing.kind is Kind.QUARANTINE:
-            annotation = at.remedy.pursuing.mark
+    annotation = transition.remedy.hold.mark if transition.remedy.hold is not None else None
+    if transition.remedy.pursuing is not None:
+        transition.ctx.cancel(transition.remedy.pursuing)
+        if transition.remedy.stage is not Stage.UNKNOWN:
+            transition.ctx.set_row(LINGERING, transition.remedy.node, transition.remedy.pursuing)
+        if transition.remedy.pursuing.kind is Kind.QUARANTINE:
+            annotation = transition.remedy.pursuing.mark
     if annotation is not None:
-        at.ctx.set_row(FORGOTTEN, at.remedy.node, annotation.incident)
-    _override(at.ctx, at.remedy, "forgotten", 0.0)
-    forget_relapses(at.ctx, at.remedy.node)
-    return replace(with_chores(at.ctx, at.remedy), pursuing=None, cancelling=False, hold=None)
+        transition.ctx.set_row(FORGOTTEN, transition.remedy.node, annotation.incident)
+    _override(transition.ctx, transition.remedy, "forgotten", 0.0)
+    forget_relapses(transition.ctx, transition.remedy.node)
+    return replace(
+        with_chores(transition.ctx, transition.remedy), pursuing=None, cancelling=False, hold=None
+    )
 
 
 def clean(remedy: Remedy) -> Remedy:

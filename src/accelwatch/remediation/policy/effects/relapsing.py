@@ -3,7 +3,7 @@
 import msgspec
 
 from accelwatch.exposition.display import duration
-from accelwatch.remediation.policy.conditions.scene import Scene
+from accelwatch.remediation.policy.conditions.transition import Transition
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import RELAPSES, SCORES
@@ -41,43 +41,45 @@ def failed_on_probation(ctx: StepContext, remedy: Remedy) -> None:
         ctx.set_row(RELAPSES, remedy.node, relapses.scored(existing))
 
 
-def count_relapse(at: Scene) -> Remedy:
+def count_relapse(transition: Transition) -> Remedy:
     """A rule has it taken out, which is a relapse soon after it was given back."""
-    node, now = at.remedy.node, at.ctx.now
-    existing = at.ctx.state.relapses.get(node)
+    node, now = transition.remedy.node, transition.ctx.now
+    existing = transition.ctx.state.relapses.get(node)
     if existing is None:
-        return at.remedy
-    within_s = at.ctx.settings.relapse_s
+        return transition.remedy
+    within_s = transition.ctx.settings.relapse_s
     after = relapses.quarantined(existing, now, within_s)
     if after != existing:
-        at.ctx.set_row(RELAPSES, node, after)
+        transition.ctx.set_row(RELAPSES, node, after)
     count = 0 if after is None else after.count
     if relapses.relapsed(existing, now, within_s):
         if not existing.scored:
-            score_relapse(at.ctx, at.remedy)
+            score_relapse(transition.ctx, transition.remedy)
         times = f": {count} times in a row" if count > 1 else ""
         soon = f"within {duration(within_s)} after it was given back"
         text = f"{node} has failed again {soon}{times}"
-        at.ctx.note(at.remedy, text, Loudness.NOTIFY)
-    return replace(at.remedy, repair=replace(at.remedy.repair, relapses=count))
+        transition.ctx.note(transition.remedy, text, Loudness.NOTIFY)
+    return replace(transition.remedy, repair=replace(transition.remedy.repair, relapses=count))
 
 
-def notify_stays_out(at: Scene) -> Remedy:
+def notify_stays_out(transition: Transition) -> Remedy:
     """Only a person gives back a node that fails again each time: he is called, once."""
-    node, within = at.remedy.node, duration(at.ctx.settings.relapse_s)
+    node, within = transition.remedy.node, duration(transition.ctx.settings.relapse_s)
     text = (
         f"{node} stays out until a person says otherwise: it has failed again within {within} after "
-        f"it was given back, {at.remedy.repair.relapses} times in a row. Repair it, then run: "
+        f"it was given back, {transition.remedy.repair.relapses} times in a row. Repair it, then run: "
         f"accelwatch remedy recovered {node} --reason WHY"
     )
-    at.ctx.note(at.remedy, text, Loudness.ALERT)
+    transition.ctx.note(transition.remedy, text, Loudness.ALERT)
     # Where the rule does not want a ticket, this is all that is said.
-    policy = at.remedy.policy
+    policy = transition.remedy.policy
     requests_service = policy is not None and any(step.name == SERVICE for step in policy.ladder)
-    return replace(at.remedy, repair=replace(at.remedy.repair, ticketed=not requests_service))
+    return replace(
+        transition.remedy, repair=replace(transition.remedy.repair, ticketed=not requests_service)
+    )
 
 
-def reset_relapses(at: Scene) -> Remedy:
+def reset_relapses(transition: Transition) -> Remedy:
     """A person has looked at it, or other hardware is in it: relapses before that count no more."""
-    forget_relapses(at.ctx, at.remedy.node)
-    return replace(at.remedy, repair=replace(at.remedy.repair, relapses=0))
+    forget_relapses(transition.ctx, transition.remedy.node)
+    return replace(transition.remedy, repair=replace(transition.remedy.repair, relapses=0))

@@ -3,7 +3,7 @@
 import msgspec
 
 from accelwatch.action.step import RefusalKind
-from accelwatch.remediation.policy.conditions.scene import Scene
+from accelwatch.remediation.policy.conditions.transition import Transition
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.tables import ATTEMPTS, BREAKER, SCORES
 from accelwatch.remediation.policy.guards.limits import attempts, breaker
@@ -23,25 +23,31 @@ MOST_TRIED = 500
 replace = msgspec.structs.replace
 
 
-def attempt(at: Scene) -> Remedy:
+def attempt(transition: Transition) -> Remedy:
     """One more remedy is begun, and counts from now on."""
     started, _ = attempts.start(
-        at.ctx.state.attempts,
-        at.ctx.failure_domain(at.remedy),
-        at.remedy.incident,
-        at.ctx.now,
-        at.ctx.settings.budget,
+        transition.ctx.state.attempts,
+        transition.ctx.failure_domain(transition.remedy),
+        transition.remedy.incident,
+        transition.ctx.now,
+        transition.ctx.settings.budget,
     )
-    at.ctx.set(ATTEMPTS, _bounded(attempts.tidied(started, at.ctx.now)))
-    at.ctx.set(BREAKER, breaker.start_trial(at.ctx.state.breaker, at.remedy.incident))
-    step_name = rung_of(at.remedy)
+    transition.ctx.set(ATTEMPTS, _bounded(attempts.tidied(started, transition.ctx.now)))
+    transition.ctx.set(
+        BREAKER, breaker.start_trial(transition.ctx.state.breaker, transition.remedy.incident)
+    )
+    step_name = rung_of(transition.remedy)
     failing = Failing.RESET if step_name == "reset" else Failing.REBOOT
-    scores = tidied(at.ctx.state.scores, at.ctx.now)
-    at.ctx.set(SCORES, added(scores, scored(at.remedy), failing, at.ctx.now))
-    new_attempt = Attempt(rung=step_name, at=at.ctx.now)
+    scores = tidied(transition.ctx.state.scores, transition.ctx.now)
+    transition.ctx.set(
+        SCORES, added(scores, scored(transition.remedy), failing, transition.ctx.now)
+    )
+    new_attempt = Attempt(rung=step_name, at=transition.ctx.now)
     return replace(
-        at.remedy,
-        repair=replace(at.remedy.repair, attempts=(*at.remedy.repair.attempts, new_attempt)),
+        transition.remedy,
+        repair=replace(
+            transition.remedy.repair, attempts=(*transition.remedy.repair.attempts, new_attempt)
+        ),
     )
 
 
@@ -51,159 +57,182 @@ def _bounded(state: AttemptState) -> AttemptState:
     return replace(state, tried=tried)
 
 
-def count_failure(at: Scene) -> Remedy:
+def count_failure(transition: Transition) -> Remedy:
     """An action has failed; enough of them open the breaker."""
-    at.ctx.set(BREAKER, breaker.failed(at.ctx.state.breaker, at.ctx.now, at.ctx.settings.breaker))
-    return at.remedy
+    transition.ctx.set(
+        BREAKER,
+        breaker.failed(
+            transition.ctx.state.breaker, transition.ctx.now, transition.ctx.settings.breaker
+        ),
+    )
+    return transition.remedy
 
 
-def count_refusal(at: Scene) -> Remedy:
+def count_refusal(transition: Transition) -> Remedy:
     """The scheduler has refused an action, which counts as one that has failed.
 
     What cannot be done to such a node or job was never asked of it, and counts for nothing.
     """
-    pursued = at.event.pursued
+    pursued = transition.event.pursued
     refused = pursued is not None and pursued.refusal is RefusalKind.NOT_ALLOWED
-    return count_failure(at) if refused else at.remedy
+    return count_failure(transition) if refused else transition.remedy
 
 
-def fail(at: Scene) -> Remedy:
+def fail(transition: Transition) -> Remedy:
     """It could not be done: it is tried again later, less and less often."""
-    failures = at.remedy.failures + 1
-    trouble = f"{_what(at)} could not be done: {_text(at)}"
+    failures = transition.remedy.failures + 1
+    trouble = f"{_what(transition)} could not be done: {_text(transition)}"
     if failures > MOST_FAILURES:
         trouble += "; it is not retried until a person says so"
-    at.ctx.note(at.remedy, trouble, Loudness.ALERT)
-    return replace(at.remedy, failures=failures, came_from=at.remedy.stage, trouble=trouble)
-
-
-def doubt(at: Scene) -> Remedy:
-    """Nobody knows whether it was done."""
-    trouble = f"{_what(at)}: it is unknown whether it was done: {_text(at)}"
-    at.ctx.note(at.remedy, trouble, Loudness.ALERT)
-    return replace(at.remedy, came_from=at.remedy.stage, trouble=trouble)
-
-
-def _what(at: Scene) -> str:
-    """`release of n3`."""
-    pursued = at.event.pursued
-    kind = at.remedy.stage.value if pursued is None else pursued.intent.kind.value
-    return f"{kind.replace('_', ' ')} of {at.remedy.node}"
-
-
-def _text(at: Scene) -> str:
-    return "" if at.event.pursued is None else at.event.pursued.text
-
-
-def record_repair(at: Scene) -> Remedy:
-    """A remedy was done: what spoke against the node besides its cases has to be seen anew."""
+    transition.ctx.note(transition.remedy, trouble, Loudness.ALERT)
     return replace(
-        at.remedy,
-        repair=replace(at.remedy.repair, unfit=""),
-        jobs=replace(at.remedy.jobs, fenced=False),
+        transition.remedy, failures=failures, came_from=transition.remedy.stage, trouble=trouble
     )
 
 
-def start_verifying(at: Scene) -> Remedy:
+def doubt(transition: Transition) -> Remedy:
+    """Nobody knows whether it was done."""
+    trouble = f"{_what(transition)}: it is unknown whether it was done: {_text(transition)}"
+    transition.ctx.note(transition.remedy, trouble, Loudness.ALERT)
+    return replace(transition.remedy, came_from=transition.remedy.stage, trouble=trouble)
+
+
+def _what(transition: Transition) -> str:
+    """`release of n3`."""
+    pursued = transition.event.pursued
+    kind = transition.remedy.stage.value if pursued is None else pursued.intent.kind.value
+    return f"{kind.replace('_', ' ')} of {transition.remedy.node}"
+
+
+def _text(transition: Transition) -> str:
+    return "" if transition.event.pursued is None else transition.event.pursued.text
+
+
+def record_repair(transition: Transition) -> Remedy:
+    """A remedy was done: what spoke against the node besides its cases has to be seen anew."""
+    return replace(
+        transition.remedy,
+        repair=replace(transition.remedy.repair, unfit=""),
+        jobs=replace(transition.remedy.jobs, fenced=False),
+    )
+
+
+def start_verifying(transition: Transition) -> Remedy:
     """From now on, and for this boot and hardware, the node has to show that it is well."""
-    status = at.ctx.node_status(at.remedy.node)
+    status = transition.ctx.node_status(transition.remedy.node)
     generation = "" if status is None else status.generation
     return replace(
-        at.remedy,
+        transition.remedy,
         repair=replace(
-            at.remedy.repair, verification=Verification(since=at.ctx.now, generation=generation)
+            transition.remedy.repair,
+            verification=Verification(since=transition.ctx.now, generation=generation),
         ),
     )
 
 
-def record_unhealthy(at: Scene) -> Remedy:
+def record_unhealthy(transition: Transition) -> Remedy:
     """Some rule fires on it, though nothing that led here does."""
     return replace(
-        at.remedy,
-        repair=replace(at.remedy.repair, unfit="a rule fired on it while it was verified"),
+        transition.remedy,
+        repair=replace(transition.remedy.repair, unfit="a rule fired on it while it was verified"),
     )
 
 
-def test_passed(at: Scene) -> Remedy:
+def test_passed(transition: Transition) -> Remedy:
     """An active test has passed."""
-    pursued, verification = at.event.pursued, at.remedy.repair.verification
+    pursued, verification = transition.event.pursued, transition.remedy.repair.verification
     if pursued is None or verification is None:
-        return at.remedy
+        return transition.remedy
     return replace(
-        at.remedy,
+        transition.remedy,
         repair=replace(
-            at.remedy.repair,
+            transition.remedy.repair,
             verification=replace(verification, passed=(*verification.passed, pursued.intent.test)),
         ),
     )
 
 
-def unfit(at: Scene) -> Remedy:
+def unfit(transition: Transition) -> Remedy:
     """An active test has failed, or could not be run: its reason stays to be seen."""
-    pursued = at.event.pursued
+    pursued = transition.event.pursued
     if pursued is None:
-        return replace(at.remedy, repair=replace(at.remedy.repair, unfit="a test"))
+        return replace(transition.remedy, repair=replace(transition.remedy.repair, unfit="a test"))
     test, text = pursued.intent.test, pursued.text
     if pursued.refusal is RefusalKind.UNFIT:
-        at.ctx.note(at.remedy, f"failed test {test}: {text}", Loudness.NOTIFY)
-        return replace(at.remedy, repair=replace(at.remedy.repair, unfit=f"test {test}: {text}"))
+        transition.ctx.note(transition.remedy, f"failed test {test}: {text}", Loudness.NOTIFY)
+        return replace(
+            transition.remedy,
+            repair=replace(transition.remedy.repair, unfit=f"test {test}: {text}"),
+        )
     unfit = f"test {test} could not be run: {text}"
-    at.ctx.note(at.remedy, unfit, Loudness.NOTIFY)
-    return replace(at.remedy, repair=replace(at.remedy.repair, unfit=unfit))
+    transition.ctx.note(transition.remedy, unfit, Loudness.NOTIFY)
+    return replace(transition.remedy, repair=replace(transition.remedy.repair, unfit=unfit))
 
 
-def notify_verified(at: Scene) -> Remedy:
+def notify_verified(transition: Transition) -> Remedy:
     """It has shown that it is well, and may be given back."""
-    node, vouched = at.remedy.node, at.remedy.approval.vouched
+    node, vouched = transition.remedy.node, transition.remedy.approval.vouched
     if vouched:
         text = f"{node} is healthy, as {vouched} says, and fresh data confirm it"
     else:
-        text = f"{node} is healthy: no fault for {well_for_s(at.ctx, at.remedy):.0f} s"
-    at.ctx.note(at.remedy, text, Loudness.NOTIFY)
-    return at.remedy
+        text = (
+            f"{node} is healthy: no fault for {well_for_s(transition.ctx, transition.remedy):.0f} s"
+        )
+    transition.ctx.note(transition.remedy, text, Loudness.NOTIFY)
+    return transition.remedy
 
 
-def count_release(at: Scene) -> Remedy:
+def count_release(transition: Transition) -> Remedy:
     """One more node is given back, at the pace that is allowed."""
-    if not at.remedy.approval.forced:
-        state, _ = attempts.release(at.ctx.state.attempts, at.ctx.now, at.ctx.settings.budget)
-        at.ctx.set(ATTEMPTS, state)
-    return at.remedy
+    if not transition.remedy.approval.forced:
+        state, _ = attempts.release(
+            transition.ctx.state.attempts, transition.ctx.now, transition.ctx.settings.budget
+        )
+        transition.ctx.set(ATTEMPTS, state)
+    return transition.remedy
 
 
-def ticketed(at: Scene) -> Remedy:
+def ticketed(transition: Transition) -> Remedy:
     """Somebody was asked to repair it."""
-    return replace(at.remedy, repair=replace(at.remedy.repair, ticketed=True))
+    return replace(transition.remedy, repair=replace(transition.remedy.repair, ticketed=True))
 
 
-def ticket_failed(at: Scene) -> Remedy:
+def ticket_failed(transition: Transition) -> Remedy:
     """Nobody was told by the way that is meant for it."""
-    why = f": {_text(at)}" if _text(at) else ""
-    text = f"{at.remedy.node} needs a repair; the ticket was not taken{why}"
-    at.ctx.note(at.remedy, text, Loudness.ALERT)
+    why = f": {_text(transition)}" if _text(transition) else ""
+    text = f"{transition.remedy.node} needs a repair; the ticket was not taken{why}"
+    transition.ctx.note(transition.remedy, text, Loudness.ALERT)
     return replace(
-        at.remedy, repair=replace(at.remedy.repair, ticketed=True), pursuing=None, cancelling=False
+        transition.remedy,
+        repair=replace(transition.remedy.repair, ticketed=True),
+        pursuing=None,
+        cancelling=False,
     )
 
 
-def fit(at: Scene) -> Remedy:
+def fit(transition: Transition) -> Remedy:
     """What was seen before of its tests counts no more."""
     return replace(
-        at.remedy, repair=replace(at.remedy.repair, unfit="", ticketed=False, left_out=())
+        transition.remedy,
+        repair=replace(transition.remedy.repair, unfit="", ticketed=False, left_out=()),
     )
 
 
-def swap(at: Scene) -> Remedy:
+def swap(transition: Transition) -> Remedy:
     """Other hardware is in the node: what is wrong with the old one is not wrong with it."""
-    status = at.ctx.node_status(at.remedy.node)
+    status = transition.ctx.node_status(transition.remedy.node)
     serials = {} if status is None else dict(status.serials)
     present = frozenset(serials.values())
-    left = tuple(case for case in at.remedy.cases if not case.serial or case.serial in present)
-    at.ctx.note(
-        at.remedy, f"other hardware is in {at.remedy.node}; it is verified", Loudness.NOTIFY
+    left = tuple(
+        case for case in transition.remedy.cases if not case.serial or case.serial in present
+    )
+    transition.ctx.note(
+        transition.remedy,
+        f"other hardware is in {transition.remedy.node}; it is verified",
+        Loudness.NOTIFY,
     )
     return replace(
-        at.remedy,
-        repair=replace(at.remedy.repair, serials=serials, rung=0, attempts=(), left_out=()),
+        transition.remedy,
+        repair=replace(transition.remedy.repair, serials=serials, rung=0, attempts=(), left_out=()),
         cases=left,
     )

@@ -4,7 +4,7 @@ import msgspec
 
 from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.remediation.policy.conditions.scene import Scene
+from accelwatch.remediation.policy.conditions.transition import Transition
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CHORES
 from accelwatch.remediation.policy.effects.intents import intent_of, restoring
@@ -14,12 +14,12 @@ from accelwatch.remediation.policy.state.model import Remedy
 replace = msgspec.structs.replace
 
 
-def restore_jobs(at: Scene) -> Remedy:
+def restore_jobs(transition: Transition) -> Remedy:
     """What moves have changed of jobs is put back before the node takes work again.
 
     A job that waits for the node starts as soon as that is open, and a job that runs keeps its lists.
     """
-    return _with_jobs_put_back(at.ctx, at.remedy)
+    return _with_jobs_put_back(transition.ctx, transition.remedy)
 
 
 def _with_jobs_put_back(ctx: StepContext, remedy: Remedy) -> Remedy:

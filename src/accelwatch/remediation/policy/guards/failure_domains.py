@@ -40,12 +40,12 @@ class GroupCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 def count_groups(locations: Iterable[FailureDomain], out: Iterable[str]) -> GroupCounts:
     """Count them. `out` are the nodes that take no work, for whatever reason."""
-    gone = frozenset(out)
+    out_of_service = frozenset(out)
     members: dict[str, set[str]] = {}
     for location in locations:
         for group in location.groups:
             members.setdefault(group, set()).add(location.node)
     return GroupCounts(
         sizes={group: len(nodes) for group, nodes in members.items()},
-        out={group: gone.intersection(nodes) for group, nodes in members.items()},
+        out={group: out_of_service.intersection(nodes) for group, nodes in members.items()},
     )

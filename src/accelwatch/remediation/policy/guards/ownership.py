@@ -112,14 +112,14 @@ def _addition(reason: str, ours: str) -> str | None:
     """What a scheduler has added to our reason; None when it is not ours any more."""
     if not reason.startswith(ours):
         return None
-    rest = added = reason[len(ours) :]
-    while rest:
+    remainder = added = reason[len(ours) :]
+    while remainder:
         recognised = next(
-            (addition for addition in OWN_ADDITIONS if rest.startswith(addition)), None
+            (addition for addition in OWN_ADDITIONS if remainder.startswith(addition)), None
         )
         if recognised is None:
             return None
-        rest = rest[len(recognised) :]
+        remainder = remainder[len(recognised) :]
     return added
 
 

@@ -52,8 +52,8 @@ def tidy(ctx: StepContext) -> None:
     ]
     left = len(rows) - len(over)
     if left > MOST_DEPARTED:
-        gone = set(over)
-        oldest = sorted((key for key in rows if key not in gone), key=lambda key: rows[key].at)
+        expired = set(over)
+        oldest = sorted((key for key in rows if key not in expired), key=lambda key: rows[key].at)
         over += oldest[: left - MOST_DEPARTED]
     for key in over:
         ctx.set_row(DEPARTED, key, None)

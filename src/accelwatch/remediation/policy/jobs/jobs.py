@@ -78,7 +78,7 @@ def departed_jobs(ctx: NodeView, remedy: Remedy) -> tuple[JobKey, ...]:
     if shown is None or not needs_repair(ctx, remedy):
         return ()
     # A job often dies of a fault before its rule fires.
-    gone, since = ctx.departed_from(ctx.target(remedy)), remedy.clocks.begun - DEATH_SETTLES_S
+    departures, since = ctx.departed_from(ctx.target(remedy)), remedy.clocks.begun - DEATH_SETTLES_S
     here = {(job.cluster, job.id, job.part) for job in shown}
     settled = {
         *remedy.jobs.handled,
@@ -88,7 +88,7 @@ def departed_jobs(ctx: NodeView, remedy: Remedy) -> tuple[JobKey, ...]:
     }
     jobs = (
         departure.job
-        for departure in gone
+        for departure in departures
         if departure.at >= since and departure.job not in settled
     )
     return tuple(job for job in jobs if (job.cluster, job.id, job.part) not in here)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from accelwatch.remediation.policy.conditions.permission import plan_of
-from accelwatch.remediation.policy.conditions.scene import RemedyEvent
+from accelwatch.remediation.policy.conditions.transition import RemedyEvent
 from accelwatch.remediation.policy.context.cases import leading
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext

@@ -8,7 +8,7 @@ import msgspec
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import RefusalKind
-from accelwatch.remediation.policy.conditions.scene import RemedyEvent, Scene
+from accelwatch.remediation.policy.conditions.transition import RemedyEvent, Transition
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import ATTEMPTS, CHORES, LINGERING
@@ -153,15 +153,15 @@ def _late(ctx: StepContext, remedy: Remedy, event: RemedyEvent) -> Remedy:
         return remedy
     kind, done = pursued.intent.kind, event.trigger is Trigger.ACHIEVED
     if kind is Kind.QUARANTINE and (done or _ours(pursued)):
-        return record_quarantine(Scene(ctx, remedy, event))
+        return record_quarantine(Transition(ctx, remedy, event))
     if kind is Kind.FENCE and done:
-        return fenced(Scene(ctx, remedy, event))
+        return fenced(Transition(ctx, remedy, event))
     if kind is Kind.DRAW_SPARE and done:
         return works(ctx, remedy, pursued.intent.spare)
     if kind is Kind.DRAW_SPARE:
         return not_drawn(ctx, remedy, pursued)
     if kind in (Kind.MOVE_JOB, Kind.CANCEL_JOB, Kind.SWAP_IN_JOB) and done:
-        return job_done(Scene(ctx, remedy, event))
+        return job_done(Transition(ctx, remedy, event))
     return remedy
 
 

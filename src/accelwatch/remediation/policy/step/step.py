@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.remediation.policy.conditions.scene import RemedyEvent
+from accelwatch.remediation.policy.conditions.transition import RemedyEvent
 from accelwatch.remediation.policy.context.outcome import Outcome
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CANARY, SPARES
@@ -106,7 +106,7 @@ def _case(ctx: StepContext, change: CaseChanged) -> None:
     started = before.stage in _STARTED or before.hold is not None
     if started and existing is not None and case.incident == before.incident:
         # What was begun is ended as it was begun, whatever becomes of its rule meanwhile.
-        # A rule that wants more by now is heeded beside it (`wishes`).
+        # A rule that wants more by now counts beside it (`wishes`).
         desired = None if case.policy == existing.policy else case.policy
         case = msgspec.structs.replace(case, policy=existing.policy, wanted=desired)
     case = msgspec.structs.replace(case, evidence_at=set_back.evidence_at(ctx, case, existing))

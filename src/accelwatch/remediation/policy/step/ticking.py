@@ -3,7 +3,7 @@
 import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.remediation.policy.conditions.scene import RemedyEvent
+from accelwatch.remediation.policy.conditions.transition import RemedyEvent
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import BREAKER, DENIED, RELAPSES, VETOES
@@ -103,8 +103,8 @@ def _expire_rows(ctx: StepContext) -> None:
 def _forget_relapses(ctx: StepContext) -> None:
     """Of nodes that have been well for long enough, or that we do not hold."""
     for node, node_relapses in list(ctx.state.relapses.items()):
-        gone = node_relapses.released is None and node not in ctx.state.remedies
-        if gone or relapses.is_over(node_relapses, ctx.now, ctx.settings.relapse_s):
+        unused = node_relapses.released is None and node not in ctx.state.remedies
+        if unused or relapses.is_over(node_relapses, ctx.now, ctx.settings.relapse_s):
             ctx.set_row(RELAPSES, node, None)
 
 

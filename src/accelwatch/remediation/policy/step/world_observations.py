@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import HoldState, NodeObservation
-from accelwatch.remediation.policy.conditions.scene import RemedyEvent
+from accelwatch.remediation.policy.conditions.transition import RemedyEvent
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import FORGOTTEN
 from accelwatch.remediation.policy.context.world_tables import (
@@ -152,14 +152,14 @@ def _answers(ctx: StepContext, previous: Scheduler | None, time: float) -> None:
 def _apply_poll(ctx: StepContext, poll: Poll) -> None:
     """Have the nodes as they are shown now; one that is not shown any more is missing."""
     shown = {node.name for node in poll.nodes}
-    gone = [
+    missing = [
         NodeObservation(name=name, hold_state=HoldState.MISSING)
         for name, action in ctx.world.shown_by.items()
         if name not in shown and action == poll.action
     ]
     left: dict[JobKey, list[str]] = {}
     again: frozenset[JobKey] = frozenset()
-    for node in (*poll.nodes, *gone):
+    for node in (*poll.nodes, *missing):
         before = ctx.world.scheduler_nodes.get(node.name)
         if before is node or before == node:
             continue

@@ -37,13 +37,13 @@ from accelwatch.remediation.policy.conditions.node import (
     blind,
     by_person,
     forced,
-    heeded,
     is_not_quarantined,
     is_quarantined,
     not_answering,
     not_by_person,
     not_forced,
     not_forgotten,
+    not_suppressed,
     nothing_open,
     open_observed,
     ours_observed,
@@ -107,7 +107,7 @@ from accelwatch.remediation.policy.conditions.repair import (
     tests_done,
     wrong_again,
 )
-from accelwatch.remediation.policy.conditions.scene import Effect
+from accelwatch.remediation.policy.conditions.transition import Effect
 from accelwatch.remediation.policy.effects import (
     approvals,
     deadlines,
@@ -146,7 +146,7 @@ _START = (
          to=S.SUSPECT, does=(approvals.by_hand,)),
     *row(S.HEALTHY, T.OBSERVED_OURS, not_forgotten, to=S.UNKNOWN, does=(node_quarantine.adopt,)),
     *row(BEFORE, T.TICK, quiet, to=S.HEALTHY),
-    *row(S.SUPPRESSED, T.TICK, heeded, to=S.SUSPECT),
+    *row(S.SUPPRESSED, T.TICK, not_suppressed, to=S.SUSPECT),
     *row((S.SUSPECT, S.AWAITING_APPROVAL, S.UNREACHABLE), T.TICK, suppressed, to=S.SUPPRESSED),
     *row(S.SUSPECT, T.TICK, by_person, idle, may_cordon,
          to=S.QUARANTINING, intent=Kind.QUARANTINE),

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.remediation.policy.conditions.scene import Condition, Effect
+from accelwatch.remediation.policy.conditions.transition import Condition, Effect
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
 
 

@@ -3,7 +3,7 @@
 import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.remediation.policy.conditions.scene import RemedyEvent, Scene
+from accelwatch.remediation.policy.conditions.transition import RemedyEvent, Transition
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import BREAKER, BUDGET, REMEDIES
 from accelwatch.remediation.policy.effects.intents import BY_HAND, intent_of
@@ -42,7 +42,7 @@ def apply_event(ctx: StepContext, node: str, event: RemedyEvent, new: Remedy | N
             return True
     # In the order of the row: each effect sees what the one before has left.
     for effect in row.does:
-        after = effect(Scene(ctx, after, event))
+        after = effect(Transition(ctx, after, event))
     if row.target is not None:
         after = _entered(ctx, after, row.target)
     # Last of all, so that the intent is made of what the effects have left, in the stage entered.
@@ -53,11 +53,11 @@ def apply_event(ctx: StepContext, node: str, event: RemedyEvent, new: Remedy | N
 
 
 def _row(ctx: StepContext, remedy: Remedy, event: RemedyEvent) -> Row | None:
-    scene = Scene(ctx, remedy, event)
+    transition = Transition(ctx, remedy, event)
     for row in ROWS.get((remedy.stage, event.trigger), ()):
         # A loop, not `all(...)` over a generator: this is asked for every remedy in every step.
         for condition in row.conditions:
-            if not condition(scene):
+            if not condition(transition):
                 break
         else:
             return row

@@ -35,7 +35,7 @@ class RemedyEvent(NamedTuple):
         return pursued.observed.node.hold_state
 
 
-class Scene(NamedTuple):
+class Transition(NamedTuple):
     """A remedy in the context of its step, when something happens to it."""
 
     ctx: StepContext
@@ -43,8 +43,8 @@ class Scene(NamedTuple):
     event: RemedyEvent
 
 
-class Situation(Protocol):
-    """A scene as conditions get it: nothing can be changed by it."""
+class TransitionView(Protocol):
+    """A transition as conditions get it: they read it and change nothing."""
 
     @property
     def ctx(self) -> StepView:
@@ -60,6 +60,6 @@ class Situation(Protocol):
 
 
 # Whether a row of the table counts; pure.
-Condition = Callable[[Situation], bool]
+Condition = Callable[[TransitionView], bool]
 # The remedy after what a row does; all else that it changes goes through the context.
-Effect = Callable[[Scene], Remedy]
+Effect = Callable[[Transition], Remedy]
