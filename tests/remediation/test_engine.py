@@ -112,6 +112,7 @@ class Site:
         self.toy = Toy()
         self.stop = folder / "STOP"
         self.may_start: Answer = PERMIT
+        self.lease_token = 0
         self.told: list[Note] = []
         self._asking: list[asyncio.Future[None]] = []
         self.engine = self.new()
@@ -127,6 +128,7 @@ class Site:
             self.file,
             may_start=lambda _: self.may_start,
             notify=self.told.extend,
+            lease_token=self.lease_token,
         )
 
     def run(self, seconds: float, play: Callable[[], object] = lambda: None) -> None:
@@ -247,6 +249,19 @@ def test_an_engine_that_begins_again_goes_on_where_it_was(site: Site) -> None:
     site.run(10.0)
     assert [one.result for one in pursued(site)] == [PursuitResult.ACHIEVED]
     assert site.engine.state.token == 2
+
+
+@pytest.mark.parametrize(("lease", "token"), [(1 << 32, 1 << 32), (1, 2)])
+def test_marks_have_no_lower_token_than_the_lease_nor_than_marks_before(
+    site: Site, lease: int, token: int
+) -> None:
+    site.run(5.0)
+    assert site.engine.state.token == 1
+    site.lease_token = lease
+    site.engine = site.new()
+    site.toy.wanted = [QUARANTINE]
+    site.run(10.0)
+    assert site.engine.state.token == token
 
 
 def both(site: Site) -> FakeScheduler:

@@ -76,15 +76,19 @@ class Engine:
         stop_file: StopFile,
         *,
         may_start: MayStart | None = None,
+        lease_token: int = 0,
         notify: Callable[[Sequence[Note]], None] = lambda _: None,
         operated: Callable[[Operation], None] = lambda _: None,
     ) -> None:
         """`actions` by name, in the order of the configuration; `commit` is None without a journal.
 
         `may_start` is asked before each effect, whenever that was decided; the data guard if None.
+        `lease_token` is that of the journal: marks have no lower one, also where a fail-over has lost
+        what the last engine wrote.
         `operated` hears of each state of an operation that was written down.
         """
         self._decide = decide
+        self._lease_token = lease_token
         self._actions = actions
         self._commit = None if commit is None else TimedCommit(commit, clock)
         self._clock = clock
@@ -143,7 +147,8 @@ class Engine:
 
         self._dispatch = Dispatch(sites, self._ledger, self._clock, on_finished)
         self._stop.start()
-        self._inbox.add_changes([Started(token=self.state.token + 1, at=self._clock.wall())])
+        token = max(self.state.token + 1, self._lease_token)
+        self._inbox.add_changes([Started(token=token, at=self._clock.wall())])
         loop = asyncio.get_running_loop()
         self._tasks = [
             loop.create_task(self._run(), name="remedies"),

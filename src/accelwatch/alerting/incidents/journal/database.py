@@ -30,6 +30,10 @@ class Database(Protocol):
     # Why it may not be written any more until it is opened again; empty while it may.
     lost: str
 
+    @property
+    def token(self) -> int:
+        """Greater than that of everybody who wrote before; 0 where only one process ever can."""
+
     def errors(self, doing: str) -> AbstractContextManager[None]:
         """Turns what the database raises into JournalError; `doing` says what was tried."""
 

@@ -183,6 +183,11 @@ class Journal:
         return self._database.renew_every_s
 
     @property
+    def token(self) -> int:
+        """Greater than that of everybody who wrote before; 0 where only one process ever can."""
+        return self._database.token
+
+    @property
     def lost(self) -> str:
         """Why it may not be written any more until it is opened again; empty while it may."""
         return self._database.lost

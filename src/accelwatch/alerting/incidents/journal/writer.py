@@ -35,6 +35,11 @@ class JournalWriter:
         self._thread.start()
 
     @property
+    def token(self) -> int:
+        """Greater than that of everybody who wrote before; 0 where only one process ever can."""
+        return self._file.token
+
+    @property
     def lost(self) -> str:
         """Why nothing may be written any more; empty while it may."""
         return self._file.lost

@@ -38,6 +38,8 @@ class SQLiteFile:
 
     renew_every_s: float | None = None
     lost = ""
+    # A lock of its folder lets one process write.
+    token = 0
 
     def __init__(self, path: Path, *, read_only: bool = False, had_journal: bool = False) -> None:
         """Raises JournalError; what is not there is begun, unless it shall only be read.
