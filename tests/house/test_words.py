@@ -66,7 +66,6 @@ OF_DOCUMENTS = {"EvidenceTaken", "StandingEvidence", "Wish"}
 # The hook of users that is called so.
 SURVEY = re.compile(r"actions/accelwatch_script/|cluster/stand_in/")
 INFINIBAND = "backends/accelwatch_host/network.py"
-# A condition of the remediation table is called so.
 
 
 def definitions(tree: ast.AST) -> Iterator[tuple[str, int]]:
