@@ -142,11 +142,12 @@ def test_the_token_comes_from_its_file(tmp_path: Path) -> None:
     assert hub.received[0].headers["Authorization"] == "Bearer s3cret-token"
 
 
-def test_a_token_that_everybody_may_write_is_not_used(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("mode", [0o666, 0o644])
+def test_a_token_that_others_may_read_or_write_is_not_used(
+    mode: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "token").write_text("s3cret-token\n")
-    (tmp_path / "token").chmod(0o666)
+    (tmp_path / "token").chmod(mode)
 
     async def script(hub: ScriptedApi, _clock: ManualClock, hold: HubHold) -> None:
         hub.script = [answered(200, HELD)]

@@ -74,7 +74,7 @@ def test_one_evaluates_and_the_next_goes_on_from_its_journal(
     asyncio.run(play())
 
 
-def test_a_hub_that_loses_its_turn_stops_and_starts_again_from_the_journal(
+def test_a_hub_that_loses_the_lease_stops_and_starts_again_from_the_journal(
     database: InPostgreSQL, tmp_path: Path
 ) -> None:
     async def play() -> None:

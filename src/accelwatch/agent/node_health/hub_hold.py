@@ -10,9 +10,9 @@ import msgspec
 from accelwatch.api_client.session import Session
 from accelwatch.api_client.tls import tls_context
 from accelwatch.base.clock import Clock
-from accelwatch.base.errors import AccelwatchError, ConfigError
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.config.node_health import NodeHealth
-from accelwatch.files.file_rights import check_not_open
+from accelwatch.files.secret_file import read_secret
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ class HubHold:
         return reasons
 
     async def _page(self) -> bytes:
-        token = await asyncio.to_thread(_token, self._token_file) if self._token_file else ""
+        token = await asyncio.to_thread(self._token)
         answer = await self._session.request(
             "GET",
             _PAGE,
@@ -96,6 +96,13 @@ class HubHold:
         if not answer.well:
             raise AccelwatchError(f"it answers {answer.status}")
         return answer.body
+
+    def _token(self) -> str:
+        """Read each time: it may have been exchanged. Raises ConfigError."""
+        if self._token_file is None:
+            return ""
+        secret = read_secret(Path(self._token_file), "the hub's token", follow_links=True)
+        return secret.decode("ascii", "replace")
 
     def _reasons(self, body: bytes) -> tuple[str, ...]:
         page = msgspec.json.decode(body, type=_AvoidPage)
@@ -112,12 +119,3 @@ class HubHold:
 def _short(name: str) -> str:
     """A host name without its domain: hub, scheduler and kernel may each have another of them."""
     return name.partition(".")[0].lower()
-
-
-def _token(path: str) -> str:
-    """The content of the file. Raises ConfigError."""
-    check_not_open(path)
-    try:
-        return Path(path).read_text("ascii").strip()
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"node_health.hub_token_file: {path}: it cannot be read") from error

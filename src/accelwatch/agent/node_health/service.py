@@ -12,6 +12,7 @@ import grpc
 import grpc.aio
 import msgspec
 
+from accelwatch.backend_kit.grpc.protobuf import encoded_varint
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.web.sockets.listeners import clear_unix
 
@@ -86,13 +87,4 @@ def response(failures: tuple[str, ...]) -> bytes:
     shown = failures[:_MAX_SHOWN]
     output = msgspec.json.encode({"fail_count": len(failures), "failed_checks": shown})
     fields = bytes((_SUCCESS, not failures, _EXIT_CODE, _UNHEALTHY if failures else 0, _OUTPUT))
-    return fields + _varint(len(output)) + output
-
-
-def _varint(number: int) -> bytes:
-    encoded = bytearray()
-    while number > 0x7F:
-        encoded.append(number & 0x7F | 0x80)
-        number >>= 7
-    encoded.append(number)
-    return bytes(encoded)
+    return fields + encoded_varint(len(output)) + output

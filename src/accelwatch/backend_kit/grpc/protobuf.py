@@ -1,4 +1,4 @@
-"""Reads protocol buffer messages field by field. Knows the wire format, no message of its own.
+"""Protocol buffer messages field by field. Knows the wire format, no message of its own.
 
 Format: https://protobuf.dev/programming-guides/encoding/ (tags, varints, length-delimited fields).
 """
@@ -24,6 +24,20 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return value & 0xFFFF_FFFF_FFFF_FFFF, at
     raise protocol("protobuf: a number is longer than 64 bits")
+
+
+def encoded_varint(number: int) -> bytes:
+    """A number as protobuf writes it."""
+    if number < 0x80:
+        return bytes((number,))
+    if number < 0x4000:
+        return bytes((number & 0x7F | 0x80, number >> 7))
+    out = bytearray()
+    while number >= 0x80:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:

@@ -179,7 +179,7 @@ class Journal:
 
     @property
     def renew_every_s(self) -> float | None:
-        """How often `keep` has to be called; None for never."""
+        """How often `renew` has to be called; None for never."""
         return self._database.renew_every_s
 
     @property
@@ -194,7 +194,7 @@ class Journal:
 
     def renew(self) -> None:
         """Show that who writes is still there. Raises JournalError."""
-        with self.errors(f"{self.name}: the journal cannot be kept"):
+        with self.errors(f"{self.name}: the lease cannot be renewed"):
             self._database.renew()
 
     def check(self) -> None:

@@ -8,6 +8,7 @@ import struct
 from collections.abc import Mapping
 from functools import cache
 
+from accelwatch.backend_kit.grpc.protobuf import encoded_varint
 from accelwatch.schema.metrics import Metric, Series
 
 # A sample's number.
@@ -27,22 +28,8 @@ _FAMILY = "__name__"
 Piece = bytes | tuple[int, int]
 
 
-def varint(number: int) -> bytes:
-    """A number as protobuf writes it."""
-    if number < 0x80:
-        return bytes((number,))
-    if number < 0x4000:
-        return bytes((number & 0x7F | 0x80, number >> 7))
-    out = bytearray()
-    while number >= 0x80:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
 def _field(tag: bytes, body: bytes) -> bytes:
-    return tag + varint(len(body)) + body
+    return tag + encoded_varint(len(body)) + body
 
 
 def label(name: str, value: str) -> bytes:
@@ -115,8 +102,8 @@ _MAX_PLANS = 20_000
 
 def sample_bytes(milliseconds: int) -> tuple[bytes, bytes]:
     """What stands before and after the eight bytes of a sample's number."""
-    after = _TIME + varint(milliseconds)
-    return _SAMPLE + varint(9 + len(after)) + _NUMBER, after
+    after = _TIME + encoded_varint(milliseconds)
+    return _SAMPLE + encoded_varint(9 + len(after)) + _NUMBER, after
 
 
 def series_bytes(chunks: list[bytes]) -> bytes:
@@ -128,7 +115,7 @@ def series_bytes(chunks: list[bytes]) -> bytes:
 # Each written series starts with one of these; built on first use, because most hubs do not write.
 @cache
 def _heads() -> tuple[bytes, ...]:
-    return tuple(_SERIES + varint(size) for size in range(_USUAL))
+    return tuple(_SERIES + encoded_varint(size) for size in range(_USUAL))
 
 
 _USUAL = 4096
