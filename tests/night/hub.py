@@ -52,6 +52,10 @@ class Writer:
         self._file = file
         self.killed = False
 
+    @property
+    def token(self) -> int:
+        return self._file.token
+
     async def commit(self, batch: Batch) -> None:
         if self.killed:
             raise asyncio.CancelledError
