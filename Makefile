@@ -77,7 +77,7 @@ peers:
 	@test -x .peers/bin/python || $(PYTHON) -m venv .peers
 	@.peers/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers.txt
 
-# Mutation tests (docs/mutation-tests.md): of one module, MODULE=src/accelwatch/query/picking.py, or of all that are listed.
+# Mutation tests (docs/mutation-tests.md): of one module, MODULE=src/accelwatch/node/query/picking.py, or of all that are listed.
 .PHONY: mutants
 mutants: $(STAMP)
 	@PYTHONDONTWRITEBYTECODE= BIN=$(BIN) JOBS=$(JOBS) sh tests/mutants/run.sh $(MODULE)
@@ -100,7 +100,7 @@ slurm: $(STAMP)
 # The Kubernetes tests on real servers: etcd, kube-apiserver and kube-controller-manager, built once from their Go modules
 # into the user's cache; the newest release that we know, or VERSION=1.31.13.
 .PHONY: kubernetes
-KUBERNETES_TESTS ?= $(wildcard tests/actions/kubernetes tests/kubernetes tests/lab/kubernetes tests/lab/test_kubernetes_scenarios.py tests/fleet/targets/test_real_kubernetes.py \
+KUBERNETES_TESTS ?= $(wildcard tests/actions/kubernetes tests/api_client/kubernetes tests/lab/kubernetes tests/lab/test_kubernetes_scenarios.py tests/fleet/targets/test_real_kubernetes.py \
 	tests/fleet/evidence tests/examples/test_manifests_on_a_server.py)
 kubernetes: $(STAMP)
 	@folder=$$($(BIN)/python tests/support/kubernetes/build.py $(VERSION)) \
@@ -109,7 +109,7 @@ kubernetes: $(STAMP)
 # The Backend.AI tests on real servers: manager and agents in a Debian 13 tree that is built once in the user's cache (root,
 # debootstrap, four minutes, 2 GB); the newest release that we know, or VERSION=26.1.0.
 .PHONY: backendai
-BACKENDAI_TESTS ?= $(wildcard tests/actions/backendai tests/backendai tests/lab/backendai tests/lab/test_backendai_*.py tests/fleet/targets/test_sessions_of_a_cluster.py tests/fleet/targets/test_backendai_groups.py)
+BACKENDAI_TESTS ?= $(wildcard tests/actions/backendai tests/api_client/backendai tests/lab/backendai tests/lab/test_backendai_*.py tests/fleet/targets/test_sessions_of_a_cluster.py tests/fleet/targets/test_backendai_groups.py)
 backendai: $(STAMP)
 	@version=$$($(BIN)/python tests/support/backendai/build.py $(VERSION)) \
 		&& ACCELWATCH_BACKENDAI_VERSION="$$version" PYTHONDONTWRITEBYTECODE= $(BIN)/pytest $(BACKENDAI_TESTS)

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from accelwatch.action.contract import ActionContext, ActionUnavailableError
 from accelwatch.action.intent import Intent, IntentKind, OwnerAnnotation
+from accelwatch.action.kit.checkpoint_search import CheckpointSearch
+from accelwatch.action.kit.performing import Performer
+from accelwatch.action.kit.power import PowerSwitch
 from accelwatch.action.observed import NodeObservation, Observed
 from accelwatch.action.step import (
     Committed,
@@ -18,13 +21,10 @@ from accelwatch.action.step import (
     Step,
     StepKind,
 )
-from accelwatch.action_kit.checkpoint_search import CheckpointSearch
-from accelwatch.action_kit.performing import Performer
-from accelwatch.action_kit.power import PowerSwitch
-from accelwatch.backendai.client import BackendAiClient
-from accelwatch.backendai.errors import BackendAiError
-from accelwatch.backendai.releases import ManagerRelease
-from accelwatch.backendai.server import server_of
+from accelwatch.api_client.backendai.client import BackendAiClient
+from accelwatch.api_client.backendai.errors import BackendAiError
+from accelwatch.api_client.backendai.releases import ManagerRelease
+from accelwatch.api_client.backendai.server import server_of
 from accelwatch.plugins.options import checked
 from accelwatch_backendai.answers import report_of
 from accelwatch_backendai.api.specifications import Specifications

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.step import Report, ReportStatus
-from accelwatch.backendai.errors import BackendAiError, BackendAiUnavailableError
+from accelwatch.api_client.backendai.errors import BackendAiError, BackendAiUnavailableError
 
 DONE = Report(status=ReportStatus.DONE)
 # The same request may be granted later: a signature of a key that is being replaced, a rate limit.

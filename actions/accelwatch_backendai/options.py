@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from accelwatch.action.checkpoint_options import CheckpointOptions
 from accelwatch.action.power_switch import check_power
-from accelwatch.backendai.server import ServerOptions
+from accelwatch.api_client.backendai.server import ServerOptions
 from accelwatch.base.errors import ConfigError
 from accelwatch_backendai import checkpoint_patterns
 from accelwatch_backendai.session_rules import SessionRule

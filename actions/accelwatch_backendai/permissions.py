@@ -9,11 +9,11 @@ from collections.abc import Mapping
 import msgspec
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.backendai.client import BackendAiClient, decoded
-from accelwatch.backendai.credentials import secret_key_in
-from accelwatch.backendai.errors import BackendAiError
-from accelwatch.backendai.releases import Ability, ManagerRelease, Release
-from accelwatch.backendai.server import ServerOptions
+from accelwatch.api_client.backendai.client import BackendAiClient, decoded
+from accelwatch.api_client.backendai.credentials import secret_key_in
+from accelwatch.api_client.backendai.errors import BackendAiError
+from accelwatch.api_client.backendai.releases import Ability, ManagerRelease, Release
+from accelwatch.api_client.backendai.server import ServerOptions
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import ConfigError
 from accelwatch.base.untrusted_text import printable

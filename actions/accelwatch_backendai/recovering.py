@@ -1,7 +1,7 @@
 """What has become of a step whose end nobody saw, decided by what is observed now. Pure."""
 
+from accelwatch.action.kit import effects
 from accelwatch.action.step import Recovery, ReportStatus, StartedStep, StepKind
-from accelwatch.action_kit import effects
 from accelwatch_backendai.rows import Effect
 from accelwatch_backendai.scene import Scene
 

@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Callable, Mapping
 import msgspec
 
 from accelwatch.action.intent import Intent
+from accelwatch.action.kit import effects
+from accelwatch.action.kit.checkpoint_search import CheckpointSearch
+from accelwatch.action.kit.power import PowerSwitch
 from accelwatch.action.step import Proposal
-from accelwatch.action_kit import effects
-from accelwatch.action_kit.checkpoint_search import CheckpointSearch
-from accelwatch.action_kit.power import PowerSwitch
-from accelwatch.backendai.client import BackendAiClient
-from accelwatch.backendai.releases import ManagerRelease
+from accelwatch.api_client.backendai.client import BackendAiClient
+from accelwatch.api_client.backendai.releases import ManagerRelease
 from accelwatch.base.clock import Clock
 from accelwatch_backendai.api.specifications import Specifications
 from accelwatch_backendai.options import BackendAiOptions

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from accelwatch.action.contract import ActionContext
 from accelwatch.action.intent import Intent, IntentKind
+from accelwatch.action.kit.performing import Performer
+from accelwatch.action.kit.power import PowerSwitch
 from accelwatch.action.observed import NodeObservation, Observed
 from accelwatch.action.step import (
     Committed,
@@ -18,12 +20,10 @@ from accelwatch.action.step import (
     Step,
     StepKind,
 )
-from accelwatch.action_kit.performing import Performer
-from accelwatch.action_kit.power import PowerSwitch
-from accelwatch.kubernetes.client import KubernetesClient
-from accelwatch.kubernetes.errors import KubernetesError
-from accelwatch.kubernetes.server import server_of
-from accelwatch.kubernetes.versions import ServedVersions
+from accelwatch.api_client.kubernetes.client import KubernetesClient
+from accelwatch.api_client.kubernetes.errors import KubernetesError
+from accelwatch.api_client.kubernetes.server import server_of
+from accelwatch.api_client.kubernetes.versions import ServedVersions
 from accelwatch.plugins.options import checked
 from accelwatch_kubernetes.answering import AnswerTimes
 from accelwatch_kubernetes.answers import report_of

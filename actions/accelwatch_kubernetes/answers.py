@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from accelwatch.action.contract import ActionUnavailableError
+from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.step import Report, ReportStatus
-from accelwatch.action_kit.performing import ChangedError
-from accelwatch.kubernetes.errors import (
+from accelwatch.api_client.kubernetes.errors import (
     ApiError,
     ApiUnavailableError,
     KubernetesError,

@@ -10,8 +10,8 @@ from msgspec import Meta
 
 from accelwatch.action.checkpoint_options import CheckpointOptions
 from accelwatch.action.power_switch import check_power
+from accelwatch.api_client.kubernetes.server import ServerOptions
 from accelwatch.base.errors import ConfigError
-from accelwatch.kubernetes.server import ServerOptions
 from accelwatch_kubernetes import checkpoint_patterns
 from accelwatch_kubernetes.drain_rules import DrainRule, platform_namespaces
 

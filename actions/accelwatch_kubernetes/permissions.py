@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import msgspec
 
 from accelwatch.action.intent import IntentKind
+from accelwatch.api_client.kubernetes.client import KubernetesClient
+from accelwatch.api_client.kubernetes.errors import KubernetesError
 from accelwatch.base.clock import Clock
-from accelwatch.kubernetes.client import KubernetesClient
-from accelwatch.kubernetes.errors import KubernetesError
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 # Who has just been given a role waits for a minute at most; an hour's worth of questions are few.

@@ -7,8 +7,8 @@ thousand nodes, and the server refuses the patch where the node has changed sinc
 from collections.abc import Callable
 from urllib.parse import quote
 
-from accelwatch.kubernetes.client import KubernetesClient
-from accelwatch.kubernetes.errors import NOT_FOUND, ApiError
+from accelwatch.api_client.kubernetes.client import KubernetesClient
+from accelwatch.api_client.kubernetes.errors import NOT_FOUND, ApiError
 from accelwatch_kubernetes.answers import unavailable_if_unread
 from accelwatch_kubernetes.objects.node import Node, node_of
 

@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Callable, Mapping
 import msgspec
 
 from accelwatch.action.intent import Intent
+from accelwatch.action.kit import effects
+from accelwatch.action.kit.power import PowerSwitch
 from accelwatch.action.step import Proposal
-from accelwatch.action_kit import effects
-from accelwatch.action_kit.power import PowerSwitch
+from accelwatch.api_client.kubernetes.client import KubernetesClient
+from accelwatch.api_client.kubernetes.versions import ServedVersions
 from accelwatch.base.clock import Clock
-from accelwatch.kubernetes.client import KubernetesClient
-from accelwatch.kubernetes.versions import ServedVersions
 from accelwatch_kubernetes.answering import AnswerTimes
 from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.reader import NodeReader

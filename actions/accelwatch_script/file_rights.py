@@ -5,7 +5,7 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from accelwatch.files.file_rights import changed_by_others, shown
+from accelwatch.system.files.file_rights import changed_by_others, shown
 
 
 def complaint(argv: Sequence[str], owners: frozenset[int]) -> str:

@@ -10,7 +10,7 @@ import msgspec
 
 from accelwatch.base.errors import ConfigError
 from accelwatch.base.untrusted_text import escaped
-from accelwatch.files.file_rights import check_not_open
+from accelwatch.system.files.file_rights import check_not_open
 
 _FILE = "file:"
 _ENV = "env:"

@@ -13,10 +13,10 @@ from msgspec import Meta
 
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.sink import Notice, NoticeKind, Outcome, SinkContext, Status
+from accelwatch.api_client.kubernetes.client import KubernetesClient
+from accelwatch.api_client.kubernetes.errors import KubernetesError
+from accelwatch.api_client.kubernetes.server import ServerOptions, server_of
 from accelwatch.base.errors import ConfigError
-from accelwatch.kubernetes.client import KubernetesClient
-from accelwatch.kubernetes.errors import KubernetesError
-from accelwatch.kubernetes.server import ServerOptions, server_of
 from accelwatch.plugins.options import checked
 from accelwatch_kubernetes_status.event_writing import EventWriter
 from accelwatch_kubernetes_status.nodes import NodeFinder

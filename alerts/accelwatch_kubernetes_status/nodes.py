@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from accelwatch.kubernetes.client import KubernetesClient
-from accelwatch.kubernetes.errors import ApiError
+from accelwatch.api_client.kubernetes.client import KubernetesClient
+from accelwatch.api_client.kubernetes.errors import ApiError
 
 NODES = "/api/v1/nodes"
 _HOSTNAME = "kubernetes.io/hostname"

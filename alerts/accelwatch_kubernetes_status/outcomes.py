@@ -1,7 +1,7 @@
 """What an answer of the API server means for a notice. Pure."""
 
 from accelwatch.alerting.sink import Outcome, Status
-from accelwatch.kubernetes.errors import ApiError, KubernetesError
+from accelwatch.api_client.kubernetes.errors import ApiError, KubernetesError
 
 # The object that we send is not one the server takes; all else may be mended over there.
 _REFUSED = frozenset({400, 405, 413, 415, 422})

@@ -6,9 +6,9 @@ import msgspec
 
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.sink import Notice
+from accelwatch.api_client.kubernetes.client import KubernetesClient
+from accelwatch.api_client.kubernetes.errors import ApiError
 from accelwatch.base.clock import Clock
-from accelwatch.kubernetes.client import KubernetesClient
-from accelwatch.kubernetes.errors import ApiError
 from accelwatch_kubernetes_status.condition import (
     CONDITION_TYPE,
     ConditionStatus,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.kernel import sysfs
 from accelwatch.schema.device import Device, DeviceKind, MemoryKind, normal_pci_bus_id
+from accelwatch.system.kernel import sysfs
 
 VENDOR = "accel"
 # Drivers whose devices another backend reads.

@@ -6,10 +6,10 @@ from accelwatch.backend import Context, Opened, Request
 from accelwatch.backend_kit.listed_process import with_processes
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceSuspended
-from accelwatch.kernel.drm_fdinfo import FdinfoScanner
-from accelwatch.kernel.pcie_link import collect_link
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
+from accelwatch.system.kernel.drm_fdinfo import FdinfoScanner
+from accelwatch.system.kernel.pcie_link import collect_link
 from accelwatch_accel import node
 from accelwatch_accel.usage import OF_CLIENTS, Usage
 

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import proc
-from accelwatch.kernel.drm_fdinfo import (
+from accelwatch.schema.reading import Collected, Process
+from accelwatch.system.kernel import proc
+from accelwatch.system.kernel.drm_fdinfo import (
     DrmClient,
     FdinfoScan,
     FdinfoScanner,
@@ -12,7 +13,6 @@ from accelwatch.kernel.drm_fdinfo import (
     client_memory_bytes,
     unshared_bytes,
 )
-from accelwatch.schema.reading import Collected, Process
 
 OF_CLIENTS = ("utilization_ratio", "engine_utilization_ratio", "memory_used_bytes")
 # How releases of amdxdna name their only engine; other names stay as they are.

@@ -5,10 +5,10 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support, Visibility
-from accelwatch.kernel import sysfs
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading
+from accelwatch.system.kernel import sysfs
 from accelwatch_amd.devices.functions import Function, find_functions
 from accelwatch_amd.sysfs.tree import ReadBytes, Tree
 

@@ -4,9 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import proc
-from accelwatch.kernel.drm_fdinfo import DrmClient, FdinfoScan, UsageMeter, client_memory_bytes
 from accelwatch.schema.reading import Process
+from accelwatch.system.kernel import proc
+from accelwatch.system.kernel.drm_fdinfo import (
+    DrmClient,
+    FdinfoScan,
+    UsageMeter,
+    client_memory_bytes,
+)
 from accelwatch_amd.sysfs.kfd import KfdUse
 
 _REGIONS = ("vram",)

@@ -13,12 +13,12 @@ from accelwatch.base.errors import (
     DeviceSuspended,
     ReadError,
 )
-from accelwatch.kernel import sysfs
-from accelwatch.kernel.drm_fdinfo import FdinfoScanner
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import NO_DRIVER
 from accelwatch.schema.reading import Collected, Process, Reading
+from accelwatch.system.kernel import sysfs
+from accelwatch.system.kernel.drm_fdinfo import FdinfoScanner
 from accelwatch_amd import amdsmi
 from accelwatch_amd.collecting import Memory, collect
 from accelwatch_amd.devices.functions import Function, device_tree, find_functions, parse_uevent

@@ -9,10 +9,10 @@ from accelwatch.backend_kit.tool_backend import Command, ToolBackend
 from accelwatch.backend_kit.vendor_program import output_of
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DevicePermission, DeviceTimeout, ReadError
-from accelwatch.kernel.pcie_link import with_link
-from accelwatch.processes.complete_output import CompletenessCheck, parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
+from accelwatch.system.kernel.pcie_link import with_link
+from accelwatch.system.processes.complete_output import CompletenessCheck, parsed
 from accelwatch_ascend import mapping
 from accelwatch_ascend.details import Details
 from accelwatch_ascend.document import (

@@ -11,7 +11,7 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
-from accelwatch.processes.complete_output import parsed
+from accelwatch.system.processes.complete_output import parsed
 
 # NPU id and chip id, the address of `-i` and `-c`.
 Key = tuple[int, int]

@@ -7,9 +7,9 @@ from accelwatch.backend_kit.remote import Outputs
 from accelwatch.backend_kit.remote_tool import remote_tool
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
-from accelwatch.processes.complete_output import parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
+from accelwatch.system.processes.complete_output import parsed
 from accelwatch_ascend import mapping
 from accelwatch_ascend.backend import AscendBackend
 from accelwatch_ascend.document import (

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from accelwatch.backend_kit.text.failed_cells import with_failed_cells
 from accelwatch.base.errors import ReadError
 from accelwatch.base.failure_line import failure_line
-from accelwatch.processes.complete_output import closed
 from accelwatch.schema.device import normal_pci_bus_id
+from accelwatch.system.processes.complete_output import closed
 from accelwatch_ascend.document import MAX_CHIPS, Chip, Document, Job, meaningful_text, number_of
 
 _VERSION = re.compile(r"\|\s*npu-smi\b.*?\bVersion\s*:\s*([^\s|]+)")

@@ -8,10 +8,10 @@ from accelwatch.backend import Request, Support, Visibility
 from accelwatch.backend_kit.tool_backend import Command, ToolBackend
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
-from accelwatch.kernel.pcie_link import with_link
-from accelwatch.processes.complete_output import closed, parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
+from accelwatch.system.kernel.pcie_link import with_link
+from accelwatch.system.processes.complete_output import closed, parsed
 from accelwatch_cambricon import mapping
 from accelwatch_cambricon.document import Card, Document, completed, parse_info
 from accelwatch_cambricon.table import parse_table

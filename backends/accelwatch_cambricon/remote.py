@@ -5,9 +5,9 @@ from accelwatch.backend_kit.remote import Outputs
 from accelwatch.backend_kit.remote_tool import remote_tool
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
-from accelwatch.processes.complete_output import closed, parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
+from accelwatch.system.processes.complete_output import closed, parsed
 from accelwatch_cambricon import mapping
 from accelwatch_cambricon.backend import CambriconBackend
 from accelwatch_cambricon.document import Card, Document, completed, parse_info

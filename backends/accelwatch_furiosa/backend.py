@@ -23,10 +23,10 @@ from accelwatch.backend_kit.vendor_program import chosen_program
 from accelwatch.backend_kit.vendor_tool import VendorTool, accelerators, bare_devices
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable
-from accelwatch.kernel.pcie_link import with_link
-from accelwatch.processes.line_stream import LineStream
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
+from accelwatch.system.kernel.pcie_link import with_link
+from accelwatch.system.processes.line_stream import LineStream
 from accelwatch_furiosa import management, mapping, rngd
 from accelwatch_furiosa.document import Card, Document
 from accelwatch_furiosa.furiosactl import Used, used_of, with_load

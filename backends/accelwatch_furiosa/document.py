@@ -12,9 +12,9 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
-from accelwatch.processes.complete_output import is_closed
-from accelwatch.processes.printed import json_documents
 from accelwatch.schema.device import normal_pci_bus_id
+from accelwatch.system.processes.complete_output import is_closed
+from accelwatch.system.processes.printed import json_documents
 from accelwatch_furiosa.box_table import blocks_of, lines_of, rows_of
 
 Fields = Mapping[str, Any]

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import sysfs
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected
+from accelwatch.system.kernel import sysfs
 from accelwatch_furiosa.document import Card
 
 WARBOY, RNGD = "sys/class/npu_mgmt", "sys/class/rngd_mgmt"

@@ -16,10 +16,10 @@ from accelwatch.backend_kit.text.quantity import (
     quantity,
 )
 from accelwatch.base.absence import Absence
-from accelwatch.processes.program import program_name
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Process
+from accelwatch.system.processes.program import program_name
 from accelwatch_furiosa.document import UNLISTED, Card, Job
 
 VENDOR = "furiosa"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import sysfs
+from accelwatch.system.kernel import sysfs
 from accelwatch_furiosa.management import WARBOY
 
 _FILE = re.compile(r"npu(\d{1,4})pe(\d{1,3})(?:-(\d{1,3}))?")

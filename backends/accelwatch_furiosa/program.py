@@ -9,7 +9,7 @@ from accelwatch.backend_kit.vendor_program import output_of
 from accelwatch.backend_kit.vendor_tool import TIMEOUT_S
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceTimeout, ReadError
-from accelwatch.processes.complete_output import CompletenessCheck, never
+from accelwatch.system.processes.complete_output import CompletenessCheck, never
 from accelwatch_furiosa.document import Card, Document, cards_of, is_complete, jobs_of
 from accelwatch_furiosa.furiosactl import Listed, listed_of
 

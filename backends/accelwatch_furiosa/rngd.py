@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected
+from accelwatch.system.kernel import sysfs
 
 SOURCE = "sysfs"
 # THERMAL_SLOWDOWN; APP_ and HW_POWER_CAP; APP_ and HW_CLOCK_CAP; HW_BUS_LIMIT and all others.

@@ -22,10 +22,10 @@ from accelwatch.backend_kit.vendor_tool import (
 )
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceSuspended, ReadError
-from accelwatch.kernel.pcie_link import collect_link
-from accelwatch.kernel.sysfs import pci_device_dir
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
+from accelwatch.system.kernel.pcie_link import collect_link
+from accelwatch.system.kernel.sysfs import pci_device_dir
 from accelwatch_gaudi import driver, hlml_card, mapping, processes
 from accelwatch_gaudi.document import Card, Document, card_of
 from accelwatch_gaudi.hlml_card import HlmlCard

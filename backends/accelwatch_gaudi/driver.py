@@ -10,9 +10,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import sysfs
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected
+from accelwatch.system.kernel import sysfs
 
 SOURCE = "sysfs"
 VENDOR_ID = 0x1DA3

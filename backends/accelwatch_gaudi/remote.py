@@ -5,9 +5,9 @@ from accelwatch.backend_kit.remote import Outputs, RemoteCommand
 from accelwatch.backend_kit.remote_tool import remote_tool
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
-from accelwatch.processes.complete_output import closed, parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
+from accelwatch.system.processes.complete_output import closed, parsed
 from accelwatch_gaudi import mapping, processes
 from accelwatch_gaudi.document import Card, Document, together
 from accelwatch_gaudi.query import QUERIES, parse_query

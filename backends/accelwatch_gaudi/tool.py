@@ -6,7 +6,7 @@ from pathlib import Path
 from accelwatch.backend_kit.vendor_program import output_of
 from accelwatch.backend_kit.vendor_tool import TIMEOUT_S
 from accelwatch.base.errors import DeviceTimeout, ReadError
-from accelwatch.processes.complete_output import CompletenessCheck, closed, parsed
+from accelwatch.system.processes.complete_output import CompletenessCheck, closed, parsed
 from accelwatch_gaudi.document import Card, Document, together
 from accelwatch_gaudi.logs import Logs
 from accelwatch_gaudi.query import QUERIES, parse_query

@@ -9,9 +9,9 @@ from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, S
 from accelwatch.backend_kit.cpu_time import CpuTimes
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable
-from accelwatch.kernel.sysfs import read_text
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Collected, Reading
+from accelwatch.system.kernel.sysfs import read_text
 from accelwatch_host import mapping, nfs_mapping
 from accelwatch_host.digest import keyed_digest
 from accelwatch_host.settings_mapping import SlowReads

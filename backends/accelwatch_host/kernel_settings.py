@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel.sysfs import read_text
+from accelwatch.system.kernel.sysfs import read_text
 
 MOST_CHARACTERS = 120
 # Value of an option that is not on the kernel's command line.

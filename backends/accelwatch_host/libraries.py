@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel.sysfs import read_bytes
+from accelwatch.system.kernel.sysfs import read_bytes
 from accelwatch_host.mounts import Mount, parse, safe_path
 from accelwatch_host.procfs import read_process_table
 

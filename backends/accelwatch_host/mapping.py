@@ -4,8 +4,8 @@ from pathlib import Path
 
 from accelwatch.backend_kit.cpu_time import CpuTimes, busy_ratio
 from accelwatch.base.absence import Absence
-from accelwatch.kernel.sysfs import list_dir
 from accelwatch.schema.reading import Collected
+from accelwatch.system.kernel.sysfs import list_dir
 from accelwatch_host import mounts, network, procfs, system, timekeeping
 from accelwatch_host.procfs import read_process_table, read_table
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel.sysfs import list_dir, read_int, read_text
+from accelwatch.system.kernel.sysfs import list_dir, read_int, read_text
 
 _VIRTUAL = re.compile(
     r"lo|(?:veth|docker|cali|tunl|br-|virbr|cni|flannel|kube-|vxlan|lxc|cilium|dummy|ifb|sit|gre|erspan"

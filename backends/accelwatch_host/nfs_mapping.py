@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel.sysfs import read_int
 from accelwatch.schema.reading import Collected
+from accelwatch.system.kernel.sysfs import read_int
 from accelwatch_host import nfs
 from accelwatch_host.mapping import LIMIT
 from accelwatch_host.procfs import read_process_table

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel.sysfs import reason_of
+from accelwatch.system.kernel.sysfs import reason_of
 
 _MAX_BYTES = 8 << 20
 # Read at once: room for 8 MiB would have to be taken from the system and given back each time.

@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel.sysfs import reason_of
+from accelwatch.system.kernel.sysfs import reason_of
 
 T = TypeVar("T")
 # psutil has one PROCFS_PATH for the process, and warning filters are global as well.

@@ -9,10 +9,10 @@ from accelwatch.backend import Probe, Request, Support, Visibility
 from accelwatch.backend_kit import driver_modules
 from accelwatch.backend_kit.tool_backend import ToolBackend
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import proc, sysfs
-from accelwatch.kernel.pcie_link import collect_link
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
+from accelwatch.system.kernel import proc, sysfs
+from accelwatch.system.kernel.pcie_link import collect_link
 from accelwatch_hygon import driver_files, mapping
 from accelwatch_hygon.command import COMMAND
 from accelwatch_hygon.document import Card, Document

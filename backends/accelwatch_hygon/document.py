@@ -6,8 +6,8 @@ from collections.abc import Iterable
 import msgspec
 
 from accelwatch.base.errors import ReadError
-from accelwatch.processes.printed import complete_lines
 from accelwatch.schema.device import normal_pci_bus_id
+from accelwatch.system.processes.printed import complete_lines
 from accelwatch_hygon.report import SYSTEM, Fields, Report
 
 _BUS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.IGNORECASE)

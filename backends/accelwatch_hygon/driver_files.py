@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected
+from accelwatch.system.kernel import sysfs
 
 SOURCE = "sysfs"
 # Names of the kernel's module, by release.

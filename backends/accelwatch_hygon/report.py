@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from accelwatch.backend_kit.text.failed_cells import normalise_failed_cells
-from accelwatch.processes.printed import complete_lines, json_documents
+from accelwatch.system.processes.printed import complete_lines, json_documents
 
 # Text by key, of one card.
 Fields = Mapping[str, str]

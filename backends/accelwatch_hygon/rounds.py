@@ -6,7 +6,7 @@ import msgspec
 
 from accelwatch.backend_kit.vendor_program import optional_output
 from accelwatch.base.errors import DeviceTimeout, ReadError
-from accelwatch.processes.complete_output import closed, never, parsed
+from accelwatch.system.processes.complete_output import closed, never, parsed
 from accelwatch_hygon.document import (
     Card,
     Checked,

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from accelwatch.kernel import sysfs
 from accelwatch.schema.device import DeviceKind
+from accelwatch.system.kernel import sysfs
 
 if TYPE_CHECKING:
     from accelwatch_intel.products import Family

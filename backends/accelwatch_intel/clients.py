@@ -7,16 +7,16 @@ import msgspec
 
 from accelwatch.backend import Request
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import proc
-from accelwatch.kernel.drm_fdinfo import (
+from accelwatch.schema.device import DeviceKind
+from accelwatch.schema.reading import Process
+from accelwatch.system.kernel import proc
+from accelwatch.system.kernel.drm_fdinfo import (
     DrmClient,
     FdinfoScanner,
     UsageMeter,
     client_memory_bytes,
     unshared_bytes,
 )
-from accelwatch.schema.device import DeviceKind
-from accelwatch.schema.reading import Process
 from accelwatch_intel.card import Card
 
 # xe's and i915's engine class to our engine; names not listed stay as they are.

@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import sysfs
 from accelwatch.schema.device import Device, DeviceKind, MemoryKind
+from accelwatch.system.kernel import sysfs
 from accelwatch_intel import products
 from accelwatch_intel.card import Card
 from accelwatch_intel.sysman.calls import text, uuid_text

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from accelwatch.backend import Request
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import sysfs
-from accelwatch.kernel.drm_fdinfo import FdinfoScanner
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Collected, Link, Process, Reading
+from accelwatch.system.kernel import sysfs
+from accelwatch.system.kernel.drm_fdinfo import FdinfoScanner
 from accelwatch_intel import identity
 from accelwatch_intel.card import Card
 from accelwatch_intel.clients import Clients, Usage, with_facts

@@ -14,11 +14,11 @@ from accelwatch.base.errors import (
     DeviceSuspended,
     ReadError,
 )
-from accelwatch.kernel import sysfs
-from accelwatch.kernel.drm_fdinfo import FdinfoScanner
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.health import NO_DRIVER
 from accelwatch.schema.reading import Reading
+from accelwatch.system.kernel import sysfs
+from accelwatch.system.kernel.drm_fdinfo import FdinfoScanner
 from accelwatch_intel import identity
 from accelwatch_intel.card import DRIVERS, Card, find_cards
 from accelwatch_intel.reader import CardReader, is_lost

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceLost
-from accelwatch.kernel import tegra
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
+from accelwatch.system.kernel import tegra
 
 if TYPE_CHECKING:
     from accelwatch_jetson.ticker import Ticker

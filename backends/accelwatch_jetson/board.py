@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.untrusted_text import printable
-from accelwatch.kernel import sysfs, tegra
 from accelwatch.schema.device import Device, MemoryKind
+from accelwatch.system.kernel import sysfs, tegra
 
 VENDOR = "nvidia"
 # Of the GPU, by the name of the system on a chip.

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from accelwatch.backend_kit.listed_process import by_pid, listed
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Process
+from accelwatch.system.kernel import sysfs
 
 _CLIENTS = "sys/kernel/debug/nvmap/iovmm/clients"
 # Client, process, pid, size; the row of the total has no pid.

@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import sysfs
-from accelwatch.kernel.shared_memory import collect_shared_memory
-from accelwatch.kernel.supply_rails import collect_rails, rails
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
+from accelwatch.system.kernel import sysfs
+from accelwatch.system.kernel.shared_memory import collect_shared_memory
+from accelwatch.system.kernel.supply_rails import collect_rails, rails
 from accelwatch_jetson import thermal
 from accelwatch_jetson.tegrastats import Line
 

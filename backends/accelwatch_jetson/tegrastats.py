@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from accelwatch.backend_kit.text.quantity import CELSIUS, PERCENT, WATTS, quantity
 from accelwatch.base.absence import Absence
-from accelwatch.kernel.supply_rails import Rail, rail_name
 from accelwatch.schema.metrics import Series
+from accelwatch.system.kernel.supply_rails import Rail, rail_name
 from accelwatch_jetson import thermal
 
 # APE is the audio processor and none of ours.

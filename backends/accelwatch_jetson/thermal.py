@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected
+from accelwatch.system.kernel import sysfs
 
 # By the zone's type without its ending; others are no part of the GPU's surroundings or dummies, as
 # `PMIC-Die` is, which says 100 whatever happens.

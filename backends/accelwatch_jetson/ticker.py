@@ -4,7 +4,7 @@ from pathlib import Path
 
 from accelwatch.backend import Context
 from accelwatch.base.absence import Absence
-from accelwatch.processes.line_stream import LineStream, first_line
+from accelwatch.system.processes.line_stream import LineStream, first_line
 from accelwatch_jetson.tegrastats import Line, parse
 
 _INTERVAL_MS = 1000

@@ -7,10 +7,10 @@ from pathlib import Path
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, ReadError
-from accelwatch.kernel.sysfs import read_text
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading
+from accelwatch.system.kernel.sysfs import read_text
 from accelwatch_kernel_log.device import REMEDY, LogDevice, LogLost, may_read, open_kmsg
 from accelwatch_kernel_log.interpreter import Interpreter, overrun
 from accelwatch_kernel_log.position import Position, PositionStore

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable
-from accelwatch.kernel.sysfs import read_int, read_text
+from accelwatch.system.kernel.sysfs import read_int, read_text
 
 # The kernel refuses a read smaller than the record; a record has at most 8 KiB.
 _READ_BYTES = 16 * 1024

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.files.kept_file import DamagedFileError, KeptFile, decode_version
+from accelwatch.system.files.kept_file import DamagedFileError, KeptFile, decode_version
 
 _LOG = logging.getLogger(__name__)
 _FILE = "kernel_log.json"

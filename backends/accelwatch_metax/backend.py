@@ -8,10 +8,10 @@ from accelwatch.backend import Probe, Request, Support, Visibility
 from accelwatch.backend_kit import driver_modules
 from accelwatch.backend_kit.tool_backend import ToolBackend
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import sysfs
-from accelwatch.kernel.pcie_link import collect_link
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
+from accelwatch.system.kernel import sysfs
+from accelwatch.system.kernel.pcie_link import collect_link
 from accelwatch_metax import mapping
 from accelwatch_metax.command import COMMAND
 from accelwatch_metax.document import Document, Gpu

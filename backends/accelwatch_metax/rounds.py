@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from accelwatch.backend_kit.vendor_program import optional_output
 from accelwatch.base.errors import DeviceTimeout, ReadError
-from accelwatch.processes.complete_output import closed, parsed
+from accelwatch.system.processes.complete_output import closed, parsed
 from accelwatch_metax.document import Document, document_of
 from accelwatch_metax.sections import Listed, listed_of, sections_of
 from accelwatch_metax.table import Table, parse_table

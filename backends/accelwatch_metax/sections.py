@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.processes.printed import complete_lines
 from accelwatch.schema.device import normal_pci_bus_id
+from accelwatch.system.processes.printed import complete_lines
 
 Fields = Mapping[str, str]
 MAX_GPUS = 1024

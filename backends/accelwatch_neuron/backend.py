@@ -12,10 +12,10 @@ from accelwatch.backend_kit.vendor_program import chosen_program
 from accelwatch.backend_kit.vendor_tool import TIMEOUT_S, bare_devices, pace_of
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import AccelwatchError, BackendUnavailable, DeviceLost
-from accelwatch.kernel import sysfs
-from accelwatch.processes.line_stream import LineStream
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Link, Reading
+from accelwatch.system.kernel import sysfs
+from accelwatch.system.processes.line_stream import LineStream
 from accelwatch_neuron import faults, listing, load, tree
 from accelwatch_neuron.listing import Entry
 from accelwatch_neuron.program import Program

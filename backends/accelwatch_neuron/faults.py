@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected
+from accelwatch.system.kernel import sysfs
 from accelwatch_neuron import tree
 
 # Below a core; the second is of the first releases.

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple, TypeGuard
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
-from accelwatch.processes.printed import json_documents
-from accelwatch.processes.program import program_name
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.schema.reading import Process
+from accelwatch.system.processes.printed import json_documents
+from accelwatch.system.processes.program import program_name
 from accelwatch_neuron.listing_table import rows_of
 from accelwatch_neuron.load import Use
 

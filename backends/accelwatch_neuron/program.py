@@ -5,7 +5,7 @@ from pathlib import Path
 from accelwatch.backend_kit.vendor_program import output_of
 from accelwatch.backend_kit.vendor_tool import TIMEOUT_S
 from accelwatch.base.errors import DeviceTimeout, ReadError
-from accelwatch.processes.complete_output import closed, parsed
+from accelwatch.system.processes.complete_output import closed, parsed
 from accelwatch_neuron.listing import Entry, parse
 
 # Of releases up to 2.33, from 2.34 on, and the tables of those without JSON.

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.untrusted_text import printable
-from accelwatch.kernel import sysfs
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Collected
+from accelwatch.system.kernel import sysfs
 
 VENDOR = "neuron"
 _DEVICE_ROOT = "sys/devices/virtual/neuron_device"

@@ -6,10 +6,10 @@ from typing import Protocol
 
 from accelwatch.backend import NAME, Context, Opened, Option, Probe, Request, Support, Visibility
 from accelwatch.base.errors import BackendUnavailable
-from accelwatch.kernel import sysfs, tegra
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading
+from accelwatch.system.kernel import sysfs, tegra
 from accelwatch_nvidia import presence
 
 # Reasons for which nvidia-smi would fail in the same way.

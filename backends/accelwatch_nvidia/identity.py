@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import sysfs
 from accelwatch.schema.device import Device, MemoryKind, normal_pci_bus_id
+from accelwatch.system.kernel import sysfs
 from accelwatch_nvidia import mapping
 from accelwatch_nvidia.nvml.nvml import DeviceCalls
 from accelwatch_nvidia.presence import PresentGpu

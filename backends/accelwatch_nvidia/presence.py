@@ -10,9 +10,9 @@ import msgspec
 from accelwatch.backend import Check, Probe
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
-from accelwatch.kernel import sysfs
 from accelwatch.schema.device import Device, normal_pci_bus_id
 from accelwatch.schema.health import NO_DRIVER
+from accelwatch.system.kernel import sysfs
 
 VENDOR_ID = 0x10DE
 LIBRARY = "libnvidia-ml.so.1"

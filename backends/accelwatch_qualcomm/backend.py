@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from accelwatch.backend import Request, Support
 from accelwatch.backend_kit.tool_backend import Command, ToolBackend
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import sysfs
-from accelwatch.kernel.pcie_link import collect_link
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
+from accelwatch.system.kernel import sysfs
+from accelwatch.system.kernel.pcie_link import collect_link
 from accelwatch_qualcomm import mapping
 from accelwatch_qualcomm.document import IS_COMPLETE, Chip, Listing, parse
 

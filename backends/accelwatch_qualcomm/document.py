@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.processes.complete_output import parsed
-from accelwatch.processes.printed import complete_lines
 from accelwatch.schema.device import normal_pci_bus_id
+from accelwatch.system.processes.complete_output import parsed
+from accelwatch.system.processes.printed import complete_lines
 
 _HEADING = re.compile(r"QID\s*:?\s*(\d{1,4})")
 _KEY = re.compile(r"([^(]+?)\s*(?:\(([^)]*)\))?")

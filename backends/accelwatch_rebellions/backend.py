@@ -12,9 +12,9 @@ from accelwatch.backend_kit.listed_process import with_processes, without_proces
 from accelwatch.backend_kit.tool_backend import Command, ToolBackend
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceTimeout, ReadError
-from accelwatch.processes.complete_output import closed, parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
+from accelwatch.system.processes.complete_output import closed, parsed
 from accelwatch_rebellions import daemon, mapping
 from accelwatch_rebellions.document import Document, Npu, parse
 from accelwatch_rebellions.ownership import contexts_of, open_nodes

@@ -14,7 +14,7 @@ from accelwatch.backend_kit.grpc.failure import SourceError
 from accelwatch.backend_kit.grpc.protobuf import fields
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import ReadError
-from accelwatch.kernel import sysfs
+from accelwatch.system.kernel import sysfs
 from accelwatch_rebellions.document import Document, Npu, distinct, npu_of
 
 SOURCE = "rbln-daemon"

@@ -10,10 +10,10 @@ import msgspec
 from accelwatch.backend_kit.listed_process import by_pid, listed
 from accelwatch.backend_kit.text.quantity import BYTES, CELSIUS, PERCENT, WATTS, Units, quantity
 from accelwatch.base.absence import Absence
-from accelwatch.kernel.pcie_link import GENERATIONS
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Process, Reading
+from accelwatch.system.kernel.pcie_link import GENERATIONS
 from accelwatch_rebellions.document import Entry, Fields, Npu, number_of, text_of
 
 SOURCE = "rbln-smi"

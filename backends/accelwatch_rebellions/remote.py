@@ -4,9 +4,9 @@ from accelwatch.backend_kit.listed_process import without_processes
 from accelwatch.backend_kit.remote import Outputs
 from accelwatch.backend_kit.remote_tool import remote_tool
 from accelwatch.base.absence import Absence
-from accelwatch.processes.complete_output import parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
+from accelwatch.system.processes.complete_output import parsed
 from accelwatch_rebellions import mapping
 from accelwatch_rebellions.backend import RebellionsBackend
 from accelwatch_rebellions.document import Document, Npu, parse

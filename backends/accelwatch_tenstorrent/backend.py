@@ -22,11 +22,11 @@ from accelwatch.backend_kit.polled import Answer
 from accelwatch.backend_kit.vendor_tool import Location, VendorTool, accelerators, bare_devices
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceSuspended, ReadError
-from accelwatch.kernel import sysfs
-from accelwatch.kernel.pcie_link import collect_link
 from accelwatch.schema.device import Device
 from accelwatch.schema.health import NO_DRIVER
 from accelwatch.schema.reading import Collected, Reading
+from accelwatch.system.kernel import sysfs
+from accelwatch.system.kernel.pcie_link import collect_link
 from accelwatch_tenstorrent import driver, mapping, registers
 from accelwatch_tenstorrent.heartbeat import Heartbeats
 from accelwatch_tenstorrent.snapshot import Chip, Snapshot

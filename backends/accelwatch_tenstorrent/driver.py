@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from accelwatch.backend_kit.listed_process import with_facts
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import proc, sysfs
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Process
+from accelwatch.system.kernel import proc, sysfs
 
 SOURCE = "sysfs"
 _NODE = re.compile(r"tenstorrent!\d{1,6}")

@@ -8,10 +8,10 @@ import msgspec
 
 from accelwatch.backend_kit.text.quantity import AMPERES, CELSIUS, VOLTS, WATTS, Units, quantity
 from accelwatch.base.absence import Absence
-from accelwatch.kernel.pcie_link import collect_link
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected
+from accelwatch.system.kernel.pcie_link import collect_link
 from accelwatch_tenstorrent import driver, registers
 from accelwatch_tenstorrent.snapshot import Chip, text_of
 

@@ -9,9 +9,9 @@ from accelwatch.backend_kit.listed_process import without_processes
 from accelwatch.backend_kit.remote import Outputs, RemoteCommand
 from accelwatch.backend_kit.remote_tool import remote_tool
 from accelwatch.base.absence import Absence
-from accelwatch.processes.complete_output import parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
+from accelwatch.system.processes.complete_output import parsed
 from accelwatch_tenstorrent import mapping, registers
 from accelwatch_tenstorrent.snapshot import Chip, Snapshot, parse
 

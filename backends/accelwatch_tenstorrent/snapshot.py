@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from accelwatch.base.errors import ReadError
-from accelwatch.processes.printed import json_documents
 from accelwatch.schema.device import normal_pci_bus_id
+from accelwatch.system.processes.printed import json_documents
 
 Fields = Mapping[str, Any]
 _MAX_CHIPS = 1024

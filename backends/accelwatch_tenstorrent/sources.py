@@ -7,8 +7,8 @@ import msgspec
 from accelwatch.backend import Context
 from accelwatch.backend_kit.vendor_program import chosen_program, output_of
 from accelwatch.base.errors import BackendUnavailable, ReadError
-from accelwatch.kernel import sysfs
-from accelwatch.processes.complete_output import parsed
+from accelwatch.system.kernel import sysfs
+from accelwatch.system.processes.complete_output import parsed
 from accelwatch_tenstorrent import driver, mapping, python_library
 from accelwatch_tenstorrent.snapshot import Snapshot, parse
 

@@ -19,10 +19,10 @@ from accelwatch.base.errors import (
     DeviceSuspended,
     ReadError,
 )
-from accelwatch.kernel import sysfs
-from accelwatch.processes.complete_output import closed
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
+from accelwatch.system.kernel import sysfs
+from accelwatch.system.processes.complete_output import closed
 from accelwatch_tpu import mapping, runtime
 from accelwatch_tpu.chips import Chip, chips, shared_out
 from accelwatch_tpu.report import Report, parse

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from accelwatch.kernel import sysfs
 from accelwatch.schema.natural_order import natural
+from accelwatch.system.kernel import sysfs
 
 # Google's; its network and disk functions of a virtual machine have it too.
 VENDOR_ID = 0x1AE0

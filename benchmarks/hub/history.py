@@ -12,8 +12,8 @@ from accelwatch.archive.history.layout import DEVICES, NODES
 from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.archive.history.rows import Gathering
 from accelwatch.archive.history.writer import Writer
-from accelwatch.daemon.memory import give_back, use_single_arena
 from accelwatch.schema.metrics import Kind, Scope, by_key
+from accelwatch.system.daemon.memory import give_back, use_single_arena
 from hub_processes import use
 
 _START = 1_772_323_200_000

@@ -14,9 +14,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from accelwatch.cli.servers.hub import hub_command
-from accelwatch.daemon.memory import use_single_arena
 from accelwatch.fleet.hub import serve
 from accelwatch.fleet.state.nodes.source import TargetSource
+from accelwatch.system.daemon.memory import use_single_arena
 
 TIMER_S = 0.01
 

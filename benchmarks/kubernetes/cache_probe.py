@@ -17,8 +17,8 @@ from typing import Any
 
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.observed import NodeObservation
-from accelwatch.kubernetes.client import KubernetesClient
-from accelwatch.kubernetes.server import Server
+from accelwatch.api_client.kubernetes.client import KubernetesClient
+from accelwatch.api_client.kubernetes.server import Server
 from accelwatch_kubernetes.cache.cluster_cache import ClusterCache
 from accelwatch_kubernetes.options import KubernetesOptions
 

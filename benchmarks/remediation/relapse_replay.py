@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from accelwatch.base.durations import seconds_with_unit
-from accelwatch.recovery.outages import OutageTrace, outages_of
+from accelwatch_lab.recovery.outages import OutageTrace, outages_of
 from support.remediation.outage_replay import replayed
 
 WITHIN_DAYS = 7.0

@@ -9,9 +9,9 @@ import msgspec
 from accelwatch.backend import Check, Context, Opened, Probe, Request, Visibility
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceSuspended
-from accelwatch.kernel.sysfs import link_name, list_dir, read_int, read_text
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
+from accelwatch.system.kernel.sysfs import link_name, list_dir, read_int, read_text
 
 _SOURCE = "sysfs"
 _REMEDY = "load the kernel module: modprobe template"

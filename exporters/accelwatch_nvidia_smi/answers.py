@@ -5,7 +5,7 @@ from datetime import datetime
 
 from accelwatch.backend_kit.text import recovery_action
 from accelwatch.base.absence import Absence
-from accelwatch.query.memory import free_memory
+from accelwatch.node.query.memory import free_memory
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView, absences
 from accelwatch_nvidia_smi.fields import MIB, QueryField

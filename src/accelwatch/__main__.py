@@ -39,9 +39,9 @@ def main() -> None:
 
 def _prepare_agent() -> None:
     """What holds for both of its processes, which share the memory of what is loaded here."""
-    from accelwatch.daemon.memory import use_single_arena
-    from accelwatch.daemon.privacy import new_files_for_ourselves
     from accelwatch.node.sampler import early
+    from accelwatch.system.daemon.memory import use_single_arena
+    from accelwatch.system.daemon.privacy import new_files_for_ourselves
 
     new_files_for_ourselves()
     use_single_arena()

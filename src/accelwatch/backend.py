@@ -12,10 +12,10 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from accelwatch.base.clock import Clock, SystemClock
-from accelwatch.kernel.sysfs import is_left_asleep
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading
+from accelwatch.system.kernel.sysfs import is_left_asleep
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
         return 0
 
     monkeypatch.setattr(agent_command, "run_agent", run)
-    monkeypatch.setattr("accelwatch.daemon.privacy.protect_process", lambda: None)
+    monkeypatch.setattr("accelwatch.system.daemon.privacy.protect_process", lambda: None)
     return given
 
 

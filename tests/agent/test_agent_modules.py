@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.agent.metrics.own_metrics import OwnMetrics
-from accelwatch.daemon.logs import JsonFormatter, TextFormatter
-from accelwatch.daemon.notify import Notifier, notifier_of
 from accelwatch.exposition.text import OPENMETRICS, TEXT
+from accelwatch.system.daemon.logs import JsonFormatter, TextFormatter
+from accelwatch.system.daemon.notify import Notifier, notifier_of
 from accelwatch.web.pages.negotiation import accepts_gzip, choose
 
 

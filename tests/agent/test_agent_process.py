@@ -165,7 +165,7 @@ def test_it_keeps_its_memory_and_files_to_itself(start: Start) -> None:
 
 def test_a_process_with_secrets_is_not_dumpable() -> None:
     code = (
-        "import ctypes; from accelwatch.daemon.privacy import protect_process as keep\n"
+        "import ctypes; from accelwatch.system.daemon.privacy import protect_process as keep\n"
         "get = lambda: ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)\n"
         "before = get(); keep(); print(before, get())"
     )

@@ -75,8 +75,8 @@ def test_it_is_begun_before_the_command_line_is_read(
     monkeypatch.setattr(sys, "argv", ["accelwatch", *words])
     monkeypatch.setattr("accelwatch.cli.startup.entry.dispatch", lambda _: 0)
     monkeypatch.setattr("accelwatch.cli.startup.entry.leave", lambda _: None)
-    monkeypatch.setattr("accelwatch.daemon.privacy.new_files_for_ourselves", lambda: None)
-    monkeypatch.setattr("accelwatch.daemon.memory.use_single_arena", lambda: None)
+    monkeypatch.setattr("accelwatch.system.daemon.privacy.new_files_for_ourselves", lambda: None)
+    monkeypatch.setattr("accelwatch.system.daemon.memory.use_single_arena", lambda: None)
     monkeypatch.setattr(early, "start", lambda *, lasting=False: kinds.append(lasting))
     main()
     assert kinds == [True] * begun

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from accelwatch.daemon.memory import give_back, use_single_arena
+from accelwatch.system.daemon.memory import give_back, use_single_arena
 
 
 class Library:

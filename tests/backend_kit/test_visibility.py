@@ -10,8 +10,8 @@ import pytest
 from accelwatch.backend import Visibility
 from accelwatch.backend_kit.visibility import Declared
 from accelwatch.base.errors import UnmetError
-from accelwatch.query.picking import Criteria, pick
-from accelwatch.query.selection import visible
+from accelwatch.node.query.picking import Criteria, pick
+from accelwatch.node.query.selection import visible
 from accelwatch.schema.snapshot import DeviceView
 from support.machines.composed import device, view
 

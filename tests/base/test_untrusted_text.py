@@ -13,9 +13,9 @@ from accelwatch.base.untrusted_text import cell_text, escaped, no_formula, print
 from accelwatch.cli.fleet.fleet_documents import csv_text
 from accelwatch.cli.node.doctor import _report
 from accelwatch.cli.output import complain
-from accelwatch.daemon.logs import JsonFormatter, TextFormatter
 from accelwatch.node.diagnosis import Probed, diagnose
 from accelwatch.schema.snapshot import Snapshot
+from accelwatch.system.daemon.logs import JsonFormatter, TextFormatter
 from accelwatch_csv import CsvExporter
 from accelwatch_nvidia_smi import list_gpus, machine_of, parse_names, query_fields, query_gpu
 from accelwatch_prometheus import PrometheusExporter

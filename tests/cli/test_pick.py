@@ -13,9 +13,9 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.errors import UnmetError
 from accelwatch.cli.node.pick import text_of
 from accelwatch.expr import compile_condition, device_names
-from accelwatch.query import picking
-from accelwatch.query.memory import free_memory
-from accelwatch.query.picking import Criteria, Pick
+from accelwatch.node.query import picking
+from accelwatch.node.query.memory import free_memory
+from accelwatch.node.query.picking import Criteria, Pick
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series

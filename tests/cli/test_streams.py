@@ -12,7 +12,7 @@ import pytest
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.cli.output import emit, write_file, write_stdout
 from accelwatch.cli.startup.app import invoke
-from accelwatch.exposition.display import colour, utf8
+from accelwatch.schema.display import colour, utf8
 from support.processes.installed_command import accelwatch
 
 COMMAND = (sys.executable, "-m", "accelwatch")

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from accelwatch.base.errors import ConfigError
-from accelwatch.located_yaml.document import Document, parse
+from accelwatch.system.located_yaml.document import Document, parse
 
 
 class Wheel(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from accelwatch.base.errors import ExpressionError
 from accelwatch.expr import compile_condition, compile_expression, device_names
 from accelwatch.expr.as_read import SPOKEN, as_read
 from accelwatch.fleet.names import fleet_names
-from accelwatch.query.lookup import lookup
+from accelwatch.node.query.lookup import lookup
 from support.machines import composed as machines
 
 NAMES = device_names()

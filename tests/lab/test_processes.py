@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from accelwatch.base.errors import AccelwatchError
-from accelwatch.kernel.proc import start_ticks
+from accelwatch.system.kernel.proc import start_ticks
 from accelwatch_lab.cluster.processes import (
     FOLDER_VARIABLE,
     Processes,

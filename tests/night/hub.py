@@ -26,7 +26,6 @@ from accelwatch.base import slices
 from accelwatch.base.clock import Clock
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
-from accelwatch.files.sqlite_files import open_database
 from accelwatch.fleet.approval.approval_requests import HubApprovalRequests
 from accelwatch.fleet.remedies import runner as remedies_runner
 from accelwatch.fleet.remedies.runner import RemedyRunner
@@ -39,6 +38,7 @@ from accelwatch.remediation.execution import engine
 from accelwatch.remediation.execution.operations.effect import Site
 from accelwatch.remediation.execution.stop_file import StopFile
 from accelwatch.remediation.settings import RemedySettings
+from accelwatch.system.files.sqlite_files import open_database
 from night.machines import AGENT_EVERY_S, Machines
 from night.scheduler import NightAction
 

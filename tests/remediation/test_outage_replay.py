@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.recovery.outages import Outage, outages_of
+from accelwatch_lab.recovery.outages import Outage, outages_of
 from support.remediation.outage_replay import DAY_S, Replay, replayed
 
 FILE = Path(__file__).resolve().parents[2] / "fixtures/recovery/outages.json"

@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from accelwatch.query.fields import fields
+from accelwatch.node.query.fields import fields
 from accelwatch.schema.json.wire import device_rows
 from accelwatch.schema.metrics import Kind, Metric, Series, opt_in_groups
 from accelwatch.schema.reading import Number, Reading

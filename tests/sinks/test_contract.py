@@ -21,9 +21,9 @@ _ALLOWED = (
     "accelwatch.base.standard_webhooks",
     "accelwatch.base.untrusted_text",
     "accelwatch.base.clock",
-    "accelwatch.kubernetes.client",
-    "accelwatch.kubernetes.errors",
-    "accelwatch.kubernetes.server",
+    "accelwatch.api_client.kubernetes.client",
+    "accelwatch.api_client.kubernetes.errors",
+    "accelwatch.api_client.kubernetes.server",
 )
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from accelwatch.base.errors import ExpressionError, UsageError
 from accelwatch.fleet.picture.time_parsing import parse_time
-from accelwatch.kernel import proc
 from accelwatch.schema.reading import Process
+from accelwatch.system.kernel import proc
 from accelwatch.tui.local import filters
 from accelwatch.tui.local.processes import signals
 from accelwatch.tui.local.processes.arranging import rows_of

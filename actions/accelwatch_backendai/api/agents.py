@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from accelwatch.backendai.client import BackendAiClient, decoded
-from accelwatch.backendai.paging import PAGE, Page, all_rows, quoted
+from accelwatch.api_client.backendai.client import BackendAiClient, decoded
+from accelwatch.api_client.backendai.paging import PAGE, Page, all_rows, quoted
 from accelwatch_backendai.api.slots import Slots, slots_in
 
 # What is asked of agents themselves (hardware_metadata) is left out: a lost one would be waited for.

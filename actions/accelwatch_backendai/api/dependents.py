@@ -8,9 +8,9 @@ import base64
 
 import msgspec
 
-from accelwatch.backendai.client import BackendAiClient, decoded
-from accelwatch.backendai.errors import GRAPHQL_ERROR, BackendAiRefusedError
-from accelwatch.backendai.releases import Ability, Release
+from accelwatch.api_client.backendai.client import BackendAiClient, decoded
+from accelwatch.api_client.backendai.errors import GRAPHQL_ERROR, BackendAiRefusedError
+from accelwatch.api_client.backendai.releases import Ability, Release
 
 _QUERY = "query($id: GlobalIDField!) { compute_session_node(id: $id) { %s } }"
 _DEPENDENTS = "dependents { edges { node { row_id name status } } }"

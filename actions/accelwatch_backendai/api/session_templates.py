@@ -4,8 +4,8 @@ import uuid
 
 import msgspec
 
-from accelwatch.backendai.client import BackendAiClient, decoded
-from accelwatch.backendai.errors import BackendAiRefusedError
+from accelwatch.api_client.backendai.client import BackendAiClient, decoded
+from accelwatch.api_client.backendai.errors import BackendAiRefusedError
 from accelwatch.base.errors import ConfigError
 from accelwatch_backendai.api.specification_files import WrittenSpecification
 

@@ -9,9 +9,9 @@ from datetime import datetime
 
 import msgspec
 
-from accelwatch.backendai.client import BackendAiClient, decoded
-from accelwatch.backendai.errors import GRAPHQL_ERROR, BackendAiRefusedError
-from accelwatch.backendai.paging import PAGE, Page, all_rows, quoted
+from accelwatch.api_client.backendai.client import BackendAiClient, decoded
+from accelwatch.api_client.backendai.errors import GRAPHQL_ERROR, BackendAiRefusedError
+from accelwatch.api_client.backendai.paging import PAGE, Page, all_rows, quoted
 from accelwatch_backendai.api.slots import Slots, slots_in
 
 # Of one user with one name: each of them is a time that somebody created it.

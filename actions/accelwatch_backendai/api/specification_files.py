@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Meta
 
 from accelwatch.base.errors import ConfigError
-from accelwatch.located_yaml.document import read
-from accelwatch.located_yaml.nodes import Location
+from accelwatch.system.located_yaml.document import read
+from accelwatch.system.located_yaml.nodes import Location
 
 _Amount = Annotated[str | int | float, Meta(description="of a slot, such as 8 or 16g")]
 

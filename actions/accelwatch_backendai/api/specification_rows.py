@@ -8,10 +8,10 @@ from decimal import Decimal
 
 import msgspec
 
-from accelwatch.backendai.client import BackendAiClient, decoded
-from accelwatch.backendai.errors import BackendAiRefusedError
-from accelwatch.backendai.paging import quoted
-from accelwatch.backendai.releases import Ability, Release
+from accelwatch.api_client.backendai.client import BackendAiClient, decoded
+from accelwatch.api_client.backendai.errors import BackendAiRefusedError
+from accelwatch.api_client.backendai.paging import quoted
+from accelwatch.api_client.backendai.releases import Ability, Release
 
 _NOT_FOUND = 404
 _FIELDS = """name type image architecture domain_name group_name scaling_group cluster_size

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.backendai.client import BackendAiClient
-from accelwatch.backendai.releases import ManagerRelease
+from accelwatch.api_client.backendai.client import BackendAiClient
+from accelwatch.api_client.backendai.releases import ManagerRelease
 from accelwatch.base.errors import ConfigError
 from accelwatch_backendai.api.session_templates import template_specification
 from accelwatch_backendai.api.sessions import Session, session_by_id

@@ -2,9 +2,9 @@
 
 import msgspec
 
-from accelwatch.backendai.client import BackendAiClient, decoded
-from accelwatch.backendai.errors import BackendAiRefusedError
-from accelwatch.backendai.releases import Ability, Release
+from accelwatch.api_client.backendai.client import BackendAiClient, decoded
+from accelwatch.api_client.backendai.errors import BackendAiRefusedError
+from accelwatch.api_client.backendai.releases import Ability, Release
 from accelwatch.base.untrusted_text import printable
 from accelwatch_backendai.api.sessions import Session
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.step import Committed, Report, ReportStatus, Step, StepKind
-from accelwatch.action_kit.performing import ChangedError
-from accelwatch.backendai.client import decoded
-from accelwatch.backendai.errors import BackendAiRefusedError
+from accelwatch.api_client.backendai.client import decoded
+from accelwatch.api_client.backendai.errors import BackendAiRefusedError
 from accelwatch.base.untrusted_text import printable
 from accelwatch_backendai.answers import DONE
 from accelwatch_backendai.api.agents import Agent

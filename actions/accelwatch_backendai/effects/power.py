@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
+from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.observed import HoldState
 from accelwatch.action.power_switch import power_off_kind
 from accelwatch.action.step import Committed, Report, Step
-from accelwatch.action_kit.performing import ChangedError
 from accelwatch.api_client.errors import WithdrawnError
 from accelwatch_backendai.answers import unavailable_if_unread
 from accelwatch_backendai.api.agents import agent_by_id

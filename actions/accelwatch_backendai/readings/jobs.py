@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from accelwatch.action.intent import Intent, IntentKind, JobKey
+from accelwatch.action.kit.effects import Reading
 from accelwatch.action.observed import JobState
-from accelwatch.action_kit.effects import Reading
-from accelwatch.backendai.errors import BackendAiRefusedError
+from accelwatch.api_client.backendai.errors import BackendAiRefusedError
 from accelwatch_backendai.answers import is_final, unavailable_if_unread
 from accelwatch_backendai.api.agents import Agent, agents_by_id
 from accelwatch_backendai.api.dependents import dependents_of

@@ -14,9 +14,9 @@ from typing import Any
 
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.observed import NodeObservation
-from accelwatch.kubernetes.client import KubernetesClient
-from accelwatch.kubernetes.collection import Collection
-from accelwatch.kubernetes.mirror import Mirror
+from accelwatch.api_client.kubernetes.client import KubernetesClient
+from accelwatch.api_client.kubernetes.collection import Collection
+from accelwatch.api_client.kubernetes.mirror import Mirror
 from accelwatch_kubernetes.cache.compact_pod import compact_pod
 from accelwatch_kubernetes.cache.freshness import why_stale
 from accelwatch_kubernetes.cache.node_row import NodeRow, is_older, node_row

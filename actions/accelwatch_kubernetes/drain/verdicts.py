@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import msgspec
 
-from accelwatch.kubernetes.errors import DISRUPTION_BUDGET, KubernetesError
+from accelwatch.api_client.kubernetes.errors import DISRUPTION_BUDGET, KubernetesError
 from accelwatch_kubernetes.objects.budget import Budget
 from accelwatch_kubernetes.objects.pod import Pod
 

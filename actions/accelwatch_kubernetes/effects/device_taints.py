@@ -5,9 +5,9 @@ from urllib.parse import quote
 
 import msgspec
 
+from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.step import Committed, Report, ReportStatus, Step, StepKind
-from accelwatch.action_kit.performing import ChangedError
-from accelwatch.kubernetes.errors import ApiError
+from accelwatch.api_client.kubernetes.errors import ApiError
 from accelwatch_kubernetes.answers import DONE, write_errors
 from accelwatch_kubernetes.devices.drivers import PublishedDevice
 from accelwatch_kubernetes.devices.own_keys import RULES

@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 import msgspec
 
+from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.step import Committed, Recovery, Report, ReportStatus, StartedStep, Step
-from accelwatch.action_kit.performing import ChangedError
-from accelwatch.kubernetes.errors import DISRUPTION_BUDGET, ApiError, KubernetesError
+from accelwatch.api_client.kubernetes.errors import DISRUPTION_BUDGET, ApiError, KubernetesError
 from accelwatch_kubernetes.answers import DONE, unavailable_if_unread, write_errors
 from accelwatch_kubernetes.drain import steps
 from accelwatch_kubernetes.drain.job_view import LINEAGE, PODS

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
+from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Committed, Report, ReportStatus, Step, StepKind
-from accelwatch.action_kit.performing import ChangedError
 from accelwatch_kubernetes.answers import DONE, write_errors
 from accelwatch_kubernetes.marks.foreign import taint_text
 from accelwatch_kubernetes.marks.hold import Drawn, Hold, drawn_of, hold_of

@@ -7,8 +7,8 @@ import msgspec
 
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.intent import Intent, JobKey
-from accelwatch.action_kit.effects import Reading
-from accelwatch.kubernetes.errors import ApiError
+from accelwatch.action.kit.effects import Reading
+from accelwatch.api_client.kubernetes.errors import ApiError
 from accelwatch_kubernetes.answers import unavailable_if_unread
 from accelwatch_kubernetes.devices.claims import ResourceClaim, claims_of, holders_of, users
 from accelwatch_kubernetes.devices.own_keys import RULES, SLICES, VERSION

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from accelwatch.kubernetes.errors import ApiError, KubernetesError
+from accelwatch.api_client.kubernetes.errors import ApiError, KubernetesError
 from accelwatch_kubernetes.answers import unavailable_if_unread
 from accelwatch_kubernetes.drain.verdicts import (
     Answer,

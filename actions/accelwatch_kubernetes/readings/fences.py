@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from accelwatch.action.intent import Intent
-from accelwatch.action_kit.effects import Reading
+from accelwatch.action.kit.effects import Reading
 from accelwatch_kubernetes.drain.job_view import ANSWERS_FOR, OFF, PODS
 from accelwatch_kubernetes.objects.node import node_of
 from accelwatch_kubernetes.readings.pods import pods_of_node, pods_text

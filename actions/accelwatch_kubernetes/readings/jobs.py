@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from accelwatch.action.intent import Intent, IntentKind
+from accelwatch.action.kit.effects import Reading
 from accelwatch.action.observed import HoldState
-from accelwatch.action_kit.effects import Reading
 from accelwatch_kubernetes.drain.job_view import (
     BAD_NODES,
     CLAIMS,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from accelwatch.kubernetes.errors import NOT_FOUND, ApiError, ApiUnavailableError
+from accelwatch.api_client.kubernetes.errors import NOT_FOUND, ApiError, ApiUnavailableError
 from accelwatch_kubernetes.answers import unavailable_if_unread
 from accelwatch_kubernetes.objects.metadata import Metadata, OwnerReference
 from accelwatch_kubernetes.objects.pod import Pod

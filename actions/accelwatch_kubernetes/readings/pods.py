@@ -6,7 +6,7 @@ from urllib.parse import quote
 import msgspec
 
 from accelwatch.action.intent import JobKey
-from accelwatch.kubernetes.errors import ApiError
+from accelwatch.api_client.kubernetes.errors import ApiError
 from accelwatch_kubernetes.answers import unavailable_if_unread
 from accelwatch_kubernetes.objects.metadata import Metadata, OwnerReference
 from accelwatch_kubernetes.objects.pod import Pod

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from accelwatch.action.intent import Intent
-from accelwatch.action_kit.effects import Reading
+from accelwatch.action.kit.effects import Reading
 from accelwatch_kubernetes.rows import Access
 from accelwatch_kubernetes.scene import SPARE
 

@@ -9,7 +9,7 @@ import os
 import subprocess
 import tempfile
 
-from accelwatch.processes.child_process import anonymous_file
+from accelwatch.system.processes.child_process import anonymous_file
 from accelwatch_script.process.command import Command, RunResult, Stop
 from accelwatch_script.process.start import start
 from accelwatch_script.process.watch import Watch

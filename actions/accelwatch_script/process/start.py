@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
-from accelwatch.processes.child_process import anonymous_file
+from accelwatch.system.processes.child_process import anonymous_file
 from accelwatch_script.process import subreaper
 from accelwatch_script.process.command import Command
 

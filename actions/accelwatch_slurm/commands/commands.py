@@ -12,7 +12,7 @@ from shutil import which
 
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.step import Report, ReportStatus
-from accelwatch.processes.command import CommandResult, run
+from accelwatch.system.processes.command import CommandResult, run
 from accelwatch_slurm.commands.options import SlurmOptions
 
 _FOLDERS = "/usr/bin:/usr/local/bin:/opt/slurm/bin"

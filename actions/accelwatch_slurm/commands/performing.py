@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Mapping
 
 from accelwatch.action.contract import ActionUnavailableError
+from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.step import Committed, Report, ReportStatus, Step, StepKind
-from accelwatch.action_kit.performing import ChangedError
 from accelwatch.base.clock import Clock
 from accelwatch_slurm.commands.changing import Handler
 from accelwatch_slurm.commands.commands import NotStartedError, permitted

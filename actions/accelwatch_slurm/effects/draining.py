@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from accelwatch.action.contract import ActionUnavailableError
+from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.step import Committed, Report, ReportStatus, Step
-from accelwatch.action_kit.performing import ChangedError
 from accelwatch_slurm.commands.changing import DONE
 from accelwatch_slurm.commands.commands import Commands, NotStartedError, report_of, started_lines
 from accelwatch_slurm.commands.reading import Reader

@@ -3,10 +3,10 @@
 import msgspec
 
 from accelwatch.action.contract import ActionUnavailableError
+from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.observed import HoldState
 from accelwatch.action.power_switch import command_for
 from accelwatch.action.step import Committed, Report, ReportStatus, Step
-from accelwatch.action_kit.performing import ChangedError
 from accelwatch_slurm.commands.changing import Handler, release_job, updated
 from accelwatch_slurm.commands.commands import Commands, report_of
 from accelwatch_slurm.commands.options import SlurmOptions

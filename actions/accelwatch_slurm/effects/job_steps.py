@@ -2,9 +2,9 @@
 
 import math
 
+from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.observed import JobState
 from accelwatch.action.step import Committed, Report, ReportStatus, Step
-from accelwatch.action_kit.performing import ChangedError
 from accelwatch.base.clock import Clock
 from accelwatch_slurm.commands.changing import DONE, Handler, release_job, updated
 from accelwatch_slurm.commands.commands import Commands, report_of

@@ -5,9 +5,9 @@ import contextlib
 import msgspec
 
 from accelwatch.action.contract import ActionUnavailableError
+from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Committed, Report, ReportStatus, Step
-from accelwatch.action_kit.performing import ChangedError
 from accelwatch.base.clock import Clock
 from accelwatch_slurm.commands.changing import DONE, Handler, updated
 from accelwatch_slurm.commands.commands import Commands, NotStartedError, report_of

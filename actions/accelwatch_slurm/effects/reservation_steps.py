@@ -1,7 +1,7 @@
 """Steps that change a reservation: a job's place, a node's test, the spares."""
 
+from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.step import Committed, Report, ReportStatus, Step
-from accelwatch.action_kit.performing import ChangedError
 from accelwatch_slurm.commands.changing import DONE, Handler, updated
 from accelwatch_slurm.commands.commands import Commands, report_of
 from accelwatch_slurm.commands.reading import Reader, is_node_name

@@ -3,8 +3,8 @@
 import math
 import shlex
 
+from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.step import Committed, Report, ReportStatus, Step
-from accelwatch.action_kit.performing import ChangedError
 from accelwatch_slurm.commands.changing import DONE, Handler
 from accelwatch_slurm.commands.commands import Commands, report_of
 from accelwatch_slurm.commands.options import SlurmOptions

@@ -1,9 +1,9 @@
 """The PCIe link of a board, and its errors."""
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel.pcie_errors import collect_errors
-from accelwatch.kernel.pcie_link import STATES, is_bridge, link_of
 from accelwatch.schema.reading import Collected
+from accelwatch.system.kernel.pcie_errors import collect_errors
+from accelwatch.system.kernel.pcie_link import STATES, is_bridge, link_of
 from accelwatch_amd.sysfs.tree import ReadBytes, Tree, fill
 
 _VENDOR_ID = 0x1002

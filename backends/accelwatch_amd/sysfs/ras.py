@@ -10,9 +10,9 @@ from collections.abc import Mapping
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel.amdgpu_ras import believable, event_code
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.reading import Collected
+from accelwatch.system.kernel.amdgpu_ras import believable, event_code
 from accelwatch_amd.sysfs.tree import Tree
 
 _COUNT = re.compile(r"^[ \t]*(ue|ce|de)[ \t]*:[ \t]*(\d{1,20})[ \t\r]*$", re.MULTILINE)

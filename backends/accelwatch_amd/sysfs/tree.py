@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected, Number
+from accelwatch.system.kernel import sysfs
 
 # Content of one file, or the reason why there is none.
 ReadBytes = Callable[[Path], bytes | Absence]

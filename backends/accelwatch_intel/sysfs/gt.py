@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected
+from accelwatch.system.kernel import sysfs
 from accelwatch_intel.rates import Rates
 
 # Above any clock of any GPU; xe has been seen to write 627200 for a clock of an Arc A380.

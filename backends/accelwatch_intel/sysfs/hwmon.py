@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected
+from accelwatch.system.kernel import sysfs
 from accelwatch_intel.card import GPU_DRIVERS, Card
 
 # hwmon label to our sensor; of several that share one the warmest counts. i915 has no label.

@@ -1,8 +1,8 @@
 """Readings of an NPU held by intel_vpu, from the attributes of its PCI function."""
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import sysfs
 from accelwatch.schema.reading import Collected
+from accelwatch.system.kernel import sysfs
 from accelwatch_intel.card import Card
 from accelwatch_intel.rates import Rates
 

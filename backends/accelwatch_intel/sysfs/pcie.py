@@ -3,10 +3,16 @@
 from pathlib import Path
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import sysfs
-from accelwatch.kernel.pcie_errors import collect_errors
-from accelwatch.kernel.pcie_link import STATES, collect_link_of, generation_of, is_bridge, lanes_of
 from accelwatch.schema.reading import Collected
+from accelwatch.system.kernel import sysfs
+from accelwatch.system.kernel.pcie_errors import collect_errors
+from accelwatch.system.kernel.pcie_link import (
+    STATES,
+    collect_link_of,
+    generation_of,
+    is_bridge,
+    lanes_of,
+)
 from accelwatch_intel.card import Card
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import sysfs
+from accelwatch.system.kernel import sysfs
 from accelwatch_intel.card import Card
 from accelwatch_intel.sysfs.gt import Gt
 

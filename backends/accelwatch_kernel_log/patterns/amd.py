@@ -3,8 +3,8 @@
 Wordings: drivers/gpu/drm/amd/amdgpu.
 """
 
-from accelwatch.kernel.amdgpu_ras import believable, event_code
 from accelwatch.schema.event import Category
+from accelwatch.system.kernel.amdgpu_ras import believable, event_code
 from accelwatch_kernel_log.patterns.pattern import BDF, Pattern, Verdict, row
 
 _DRM = r"(?:\[drm(?::[\w.]+(?: \[\w+\])?)?\] )?(?:\*ERROR\* )?"

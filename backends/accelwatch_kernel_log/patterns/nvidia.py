@@ -2,8 +2,8 @@
 
 import re
 
-from accelwatch.kernel.xid import NVLINK5, describe
 from accelwatch.schema.event import Category
+from accelwatch.system.kernel.xid import NVLINK5, describe
 from accelwatch_kernel_log.patterns.pattern import BDF, Pattern, Verdict, row
 
 _SXID_FABRIC = frozenset({12020, 22003, 22011, *range(23001, 23018), 10003})

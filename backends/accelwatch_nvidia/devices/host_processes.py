@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import proc, sysfs
+from accelwatch.system.kernel import proc, sysfs
 
 
 class HostProcess(msgspec.Struct):

@@ -7,10 +7,10 @@ import msgspec
 from accelwatch.backend import Context, Request
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
-from accelwatch.kernel.shared_memory import collect_shared_memory
-from accelwatch.kernel.supply_rails import with_rails
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.reading import Collected, Reading
+from accelwatch.system.kernel.shared_memory import collect_shared_memory
+from accelwatch.system.kernel.supply_rails import with_rails
 from accelwatch_nvidia import identity, presence, returns
 from accelwatch_nvidia.devices import mig
 from accelwatch_nvidia.devices.host_processes import HostProcesses

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from accelwatch.base.clock import Clock
-from accelwatch.kernel import xid
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
+from accelwatch.system.kernel import xid
 from accelwatch_nvidia import returns
 from accelwatch_nvidia.nvml.library import Handle
 from accelwatch_nvidia.nvml.nvml import Nvml, code_of

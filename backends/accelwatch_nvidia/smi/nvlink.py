@@ -8,8 +8,8 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import Clock
-from accelwatch.processes.command import CommandResult
 from accelwatch.schema.reading import Collected, Link, Number
+from accelwatch.system.processes.command import CommandResult
 from accelwatch_nvidia.quantities import links
 from accelwatch_nvidia.smi import text as smi_text
 

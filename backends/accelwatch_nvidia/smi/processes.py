@@ -5,9 +5,9 @@ import xml.etree.ElementTree as ET  # only Element; parsing is in smi.document
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.processes.program import program_name
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import PROCESS_LETTERS, Process
+from accelwatch.system.processes.program import program_name
 from accelwatch_nvidia.smi import text as smi_text
 from accelwatch_nvidia.smi.elements import text_at
 

@@ -19,10 +19,6 @@ from accelwatch.base.errors import (
     ReadError,
 )
 from accelwatch.base.failure_line import failure_line
-from accelwatch.kernel.shared_memory import collect_shared_memory
-from accelwatch.kernel.supply_rails import with_rails
-from accelwatch.processes import command
-from accelwatch.processes.command import CommandResult
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import (
@@ -31,6 +27,10 @@ from accelwatch.schema.reading import (
     Reading,
     wholly_absent,
 )
+from accelwatch.system.kernel.shared_memory import collect_shared_memory
+from accelwatch.system.kernel.supply_rails import with_rails
+from accelwatch.system.processes import command
+from accelwatch.system.processes.command import CommandResult
 from accelwatch_nvidia import identity, presence, returns
 from accelwatch_nvidia.mapping import settle
 from accelwatch_nvidia.smi import elements, nvlink

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from accelwatch.backend import Option
-from accelwatch.located_yaml.complaint import unknown
 from accelwatch.node.sampler.declared_options import declared
 from accelwatch.plugins import entry_points as plugins
+from accelwatch.system.located_yaml.complaint import unknown
 
 # Options by the name of the backend.
 ConfiguredOptions = Mapping[str, Mapping[str, object]]

@@ -8,7 +8,7 @@ import msgspec
 from accelwatch.agent.feed import Feed
 from accelwatch.base.errors import UsageError
 from accelwatch.exporter import Exporter
-from accelwatch.query.fields import resolve
+from accelwatch.node.query.fields import resolve
 from accelwatch.schema.json.plain import plain
 from accelwatch.schema.metrics import opt_in_groups
 from accelwatch.schema.snapshot import SCHEMA, DeviceView, Snapshot, absences
@@ -36,7 +36,7 @@ def snapshot_page(feed: Feed, exporter: Exporter, query: Query) -> Page:
 
 
 def _chosen(snapshot: Snapshot, query: Query) -> list[DeviceView]:
-    from accelwatch.query.selection import matching, select
+    from accelwatch.node.query.selection import matching, select
 
     chosen = list(snapshot.devices)
     if devices := many(query, "device"):

@@ -28,16 +28,16 @@ from accelwatch.base.errors import AccelwatchError, ConfigError
 from accelwatch.config.layers import Effective
 from accelwatch.config.model import Settings
 from accelwatch.config.reloading import check_filled, losses
-from accelwatch.daemon.lifecycle import Lifecycle
-from accelwatch.daemon.logs import set_up_logging
-from accelwatch.daemon.memory import give_back
-from accelwatch.daemon.notify import Notifier, notifier_of
 from accelwatch.exposition.selection import Selection
-from accelwatch.files.file_rights import unsafe_for_state
-from accelwatch.files.state_folders import state_folders, systemd_state_folder, writable
 from accelwatch.node.rendering import exporter_of
 from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.node.workloads import Workloads, WorkloadSettings
+from accelwatch.system.daemon.lifecycle import Lifecycle
+from accelwatch.system.daemon.logs import set_up_logging
+from accelwatch.system.daemon.memory import give_back
+from accelwatch.system.daemon.notify import Notifier, notifier_of
+from accelwatch.system.files.file_rights import unsafe_for_state
+from accelwatch.system.files.state_folders import state_folders, systemd_state_folder, writable
 from accelwatch.web.front import Front, server_limits
 from accelwatch.web.pages.changing import may_change
 from accelwatch.web.protection.exposure import check_kept

@@ -12,9 +12,9 @@ from accelwatch.config.alerts import Alerts
 from accelwatch.config.layers import Effective, Flag, effective
 from accelwatch.config.model import Collect, RuleSettings, Settings
 from accelwatch.config.otlp import Otlp, mistakes
-from accelwatch.files.file_rights import unsafe_for_state
-from accelwatch.located_yaml.complaint import Complaint, refuse
 from accelwatch.plugins import entry_points as plugins
+from accelwatch.system.files.file_rights import unsafe_for_state
+from accelwatch.system.located_yaml.complaint import Complaint, refuse
 from accelwatch.web.protection.exposure import check_exposure
 from accelwatch.web.protection.web_config import Protection, load_protection
 

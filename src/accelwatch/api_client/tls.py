@@ -3,7 +3,7 @@
 import ssl
 
 from accelwatch.base.errors import ConfigError
-from accelwatch.files.file_rights import check_not_open
+from accelwatch.system.files.file_rights import check_not_open
 
 
 def tls_context(

@@ -6,7 +6,7 @@ from typing import Any
 
 from accelwatch.backend import Check, Probe
 from accelwatch.backend_kit.tool_backend import ToolBackend
-from accelwatch.kernel import sysfs
+from accelwatch.system.kernel import sysfs
 
 
 def is_loaded(root: Path, names: Sequence[str]) -> bool:

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import proc
-from accelwatch.processes.program import program_name
 from accelwatch.schema.reading import MAX_PROCESSES, Process, Reading, cut_note, largest
+from accelwatch.system.kernel import proc
+from accelwatch.system.processes.program import program_name
 
 # Bytes of a name that the kernel keeps: TASK_COMM_LEN without its end.
 _COMM = 15

@@ -11,10 +11,10 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
-from accelwatch.processes.complete_output import CompletenessCheck, has_full_output, never
-from accelwatch.processes.printed import plain
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
+from accelwatch.system.processes.complete_output import CompletenessCheck, has_full_output, never
+from accelwatch.system.processes.printed import plain
 
 # A shell's status of a file that is there and cannot be run.
 _NOT_ALLOWED = 126

@@ -11,9 +11,9 @@ from accelwatch.backend_kit.remote import Outputs, Remote, RemoteCommand, Remote
 from accelwatch.backend_kit.unlisted import Unlisted
 from accelwatch.backend_kit.vendor_tool import Listed
 from accelwatch.base.errors import DeviceLost, ReadError
-from accelwatch.processes.complete_output import CompletenessCheck, never
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
+from accelwatch.system.processes.complete_output import CompletenessCheck, never
 
 D = TypeVar("D")
 E = TypeVar("E", bound=Listed)

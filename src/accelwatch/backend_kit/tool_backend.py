@@ -25,10 +25,10 @@ from accelwatch.backend_kit.vendor_tool import (
 )
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable
-from accelwatch.kernel import sysfs
-from accelwatch.processes.complete_output import CompletenessCheck, never
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Process, Reading
+from accelwatch.system.kernel import sysfs
+from accelwatch.system.processes.complete_output import CompletenessCheck, never
 
 # What the command answers.
 T = TypeVar("T")

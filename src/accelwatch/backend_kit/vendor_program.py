@@ -6,9 +6,9 @@ from pathlib import Path
 
 from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
 from accelwatch.base.failure_line import failure_line
-from accelwatch.processes import command
-from accelwatch.processes.complete_output import CompletenessCheck, has_full_output, never
-from accelwatch.processes.printed import plain
+from accelwatch.system.processes import command
+from accelwatch.system.processes.complete_output import CompletenessCheck, has_full_output, never
+from accelwatch.system.processes.printed import plain
 
 # Where packages put commands. PATH is not asked: it is whoever's, and we may be root.
 FOLDERS = ("usr/bin", "usr/local/bin", "bin", "usr/sbin", "usr/local/sbin", "sbin")

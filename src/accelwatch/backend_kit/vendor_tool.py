@@ -22,8 +22,8 @@ from accelwatch.base.errors import (
     DeviceSuspended,
     ReadError,
 )
-from accelwatch.kernel import device_nodes, sysfs
 from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.system.kernel import device_nodes, sysfs
 
 
 class Listed(Protocol):

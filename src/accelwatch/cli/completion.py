@@ -6,7 +6,7 @@ from accelwatch.base.errors import AccelwatchError
 
 
 def _fields() -> Iterable[str]:
-    from accelwatch.query.fields import fields
+    from accelwatch.node.query.fields import fields
 
     return ("help", *(field.name for field in fields()))
 

@@ -7,9 +7,9 @@ import msgspec
 from msgspec import inspect
 
 from accelwatch.config.forms import FORMS, duration_text, expected
-from accelwatch.located_yaml import nodes, tree
-from accelwatch.located_yaml.nodes import PlainReader, kind
 from accelwatch.plugins.options import describe_type
+from accelwatch.system.located_yaml import nodes, tree
+from accelwatch.system.located_yaml.nodes import PlainReader, kind
 
 
 class Mistake(Exception):  # noqa: N818 - it is one in the user's file, and becomes a complaint

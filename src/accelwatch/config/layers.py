@@ -13,10 +13,10 @@ from msgspec import inspect
 from accelwatch.config.convert import Mistake, convert
 from accelwatch.config.model import Settings
 from accelwatch.config.reader import LocatedValue, Reader, Values, build, source_of, sources_by_key
-from accelwatch.located_yaml import tree
-from accelwatch.located_yaml.complaint import Complaint, refuse, unknown
-from accelwatch.located_yaml.nodes import joined, scalar
 from accelwatch.plugins.options import secret_key
+from accelwatch.system.located_yaml import tree
+from accelwatch.system.located_yaml.complaint import Complaint, refuse, unknown
+from accelwatch.system.located_yaml.nodes import joined, scalar
 
 PREFIX = "ACCELWATCH_"
 FILE_VARIABLE = "ACCELWATCH_CONFIG_FILE"

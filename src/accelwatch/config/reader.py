@@ -10,9 +10,9 @@ from msgspec import inspect
 
 from accelwatch.base.errors import ConfigError
 from accelwatch.config.convert import Mistake, convert
-from accelwatch.located_yaml import nodes, tree
-from accelwatch.located_yaml.complaint import Complaint, unknown
-from accelwatch.located_yaml.nodes import compose, joined, kind, line, read_file
+from accelwatch.system.located_yaml import nodes, tree
+from accelwatch.system.located_yaml.complaint import Complaint, unknown
+from accelwatch.system.located_yaml.nodes import compose, joined, kind, line, read_file
 
 
 class LocatedValue(msgspec.Struct, frozen=True):

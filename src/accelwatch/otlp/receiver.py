@@ -20,7 +20,7 @@ from accelwatch.alerting.delivery.transport.push_queue import NotAccepted, Reque
 from accelwatch.base.errors import ConfigError
 from accelwatch.base.untrusted_text import escaped
 from accelwatch.config.otlp import Otlp
-from accelwatch.located_yaml.nodes import read_file
+from accelwatch.system.located_yaml.nodes import read_file
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import inspect
 
 from accelwatch.base.errors import ConfigError, OptionsError
-from accelwatch.located_yaml.complaint import unknown
+from accelwatch.system.located_yaml.complaint import unknown
 
 Options = TypeVar("Options", bound=msgspec.Struct)
 

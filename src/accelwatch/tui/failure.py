@@ -10,8 +10,8 @@ from pathlib import Path
 
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.version import __version__
-from accelwatch.exposition.display import printable
-from accelwatch.files.atomic_file import PRIVATE, replace_file
+from accelwatch.schema.display import printable
+from accelwatch.system.files.atomic_file import PRIVATE, replace_file
 
 _NAME = "dashboard-error.txt"
 # Characters of an error that are told on the terminal.

@@ -17,8 +17,8 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.base.errors import AccelwatchError
-from accelwatch.kernel.proc import start_ticks
 from accelwatch.node.store.machine import boot_id
+from accelwatch.system.kernel.proc import start_ticks
 
 # Variable of everything that runs in a lab.
 FOLDER_VARIABLE = "ACCELWATCH_LAB_FOLDER"

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.located_yaml.document import Document, read
-from accelwatch.located_yaml.nodes import Location
 from accelwatch.schema.device import DeviceKind, MemoryKind, normal_pci_bus_id
 from accelwatch.schema.metrics import Series, reading_metrics
 from accelwatch.schema.series import flatten
+from accelwatch.system.located_yaml.document import Document, read
+from accelwatch.system.located_yaml.nodes import Location
 from accelwatch_lab.replay.signals import RawNumber, Terms, fault_of, number
 from accelwatch_lab.scenario.faults import (
     NODE_KINDS,

@@ -12,12 +12,12 @@ from accelwatch.base.errors import (
     DeviceTimeout,
     ReadError,
 )
-from accelwatch.kernel.xid import XIDS
 from accelwatch.schema.device import STATE_WITHOUT_VALUES, Device, DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import EventCount
+from accelwatch.system.kernel.xid import XIDS
 from accelwatch_lab.scenario.faults import Fault, FaultKind, FaultState
 
 # So many of a fault's latest events are told.

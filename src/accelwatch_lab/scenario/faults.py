@@ -8,12 +8,12 @@ import msgspec
 from accelwatch.base.absence import Absence
 from accelwatch.base.durations import seconds
 from accelwatch.base.errors import UsageError
-from accelwatch.kernel import xid
-from accelwatch.located_yaml.document import Document
-from accelwatch.located_yaml.nodes import Location
 from accelwatch.schema.event import Category
 from accelwatch.schema.metrics import Series, nearest, reading_metrics
 from accelwatch.schema.series import series_of
+from accelwatch.system.kernel import xid
+from accelwatch.system.located_yaml.document import Document
+from accelwatch.system.located_yaml.nodes import Location
 
 Duration = float | int | str
 

@@ -7,8 +7,8 @@ import msgspec
 
 from accelwatch.base.errors import UsageError
 from accelwatch.base.host_ranges import expand
-from accelwatch.located_yaml.document import Document, read
-from accelwatch.located_yaml.nodes import Location
+from accelwatch.system.located_yaml.document import Document, read
+from accelwatch.system.located_yaml.nodes import Location
 from accelwatch_lab.scenario.faults import (
     CALL_KINDS,
     NODE_KINDS,

@@ -3,7 +3,7 @@
 import pytest
 
 from accelwatch.action.step import ReportStatus
-from accelwatch.backendai.errors import BackendAiRefusedError, Problem
+from accelwatch.api_client.backendai.errors import BackendAiRefusedError, Problem
 from accelwatch_backendai.answers import is_final, report_of
 
 

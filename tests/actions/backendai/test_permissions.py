@@ -17,9 +17,9 @@ from accelwatch.action.contract import (
     ShowsRights,
 )
 from accelwatch.action.intent import IntentKind
-from accelwatch.backendai.client import BackendAiClient
-from accelwatch.backendai.releases import ManagerRelease
-from accelwatch.backendai.server import ServerOptions, server_of
+from accelwatch.api_client.backendai.client import BackendAiClient
+from accelwatch.api_client.backendai.releases import ManagerRelease
+from accelwatch.api_client.backendai.server import ServerOptions, server_of
 from accelwatch.base.clock import ManualClock
 from accelwatch.cli.startup.app import invoke
 from accelwatch.remediation.pairing.abilities import PairedAbilities

@@ -8,9 +8,9 @@ from typing import Any
 
 from accelwatch.action.contract import ActionContext, FindsLimits, HasComplaints
 from accelwatch.action.intent import IntentKind
+from accelwatch.api_client.kubernetes.client import KubernetesClient
+from accelwatch.api_client.kubernetes.server import ServerOptions, server_of
 from accelwatch.base.clock import ManualClock
-from accelwatch.kubernetes.client import KubernetesClient
-from accelwatch.kubernetes.server import ServerOptions, server_of
 from accelwatch_kubernetes import KubernetesAction
 from accelwatch_kubernetes.permissions import NEEDED, REVIEWS, Permissions
 from accelwatch_lab.cluster.kubernetes.access import Account

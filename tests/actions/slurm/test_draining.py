@@ -11,10 +11,10 @@ import pytest
 
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.intent import Intent, IntentKind, OwnerAnnotation
+from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Committed, Report, ReportStatus, Step, stands
-from accelwatch.action_kit.performing import ChangedError
-from accelwatch.processes.command import CommandResult
+from accelwatch.system.processes.command import CommandResult
 from accelwatch_slurm.commands.commands import Commands, NotStartedError, started_lines
 from accelwatch_slurm.commands.options import SlurmOptions
 from accelwatch_slurm.commands.reading import Reader

@@ -14,11 +14,11 @@ from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.loading.rule_files import load
+from accelwatch.archive.detector.detector_memory import FILE
 from accelwatch.base.clock import ManualClock
 from accelwatch.config.model import RuleSettings
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.frame import Frame
-from accelwatch.detector_file.detector_memory import FILE
 from accelwatch.expr.scene import HOST
 from accelwatch.expr.vocabulary.kleene import MISSING, Key, Missing, Value
 from accelwatch.schema.metrics import Series

@@ -15,9 +15,9 @@ from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.testing.world import Member, World
 from accelwatch.alerting.rules.timing import Transition
 from accelwatch.expr.needs import Needs
-from accelwatch.kernel.amdgpu_ras import BLOCKS
-from accelwatch.kernel.xid import XIDS
 from accelwatch.schema.event import FATAL, Category, ErrorEvent
+from accelwatch.system.kernel.amdgpu_ras import BLOCKS
+from accelwatch.system.kernel.xid import XIDS
 from accelwatch_kernel_log.interpreter import PATTERNS
 from accelwatch_kernel_log.patterns.nvgpu import NVGPU
 from accelwatch_kernel_log.patterns.nvidia import sxid_category, xid_category

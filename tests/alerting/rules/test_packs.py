@@ -14,9 +14,9 @@ from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.expr.event_history import EventHistory
 from accelwatch.expr.needs import Needs, window_bytes
-from accelwatch.kernel.xid import XIDS
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import Snapshot
+from accelwatch.system.kernel.xid import XIDS
 from accelwatch_lab.simulator.fleet import Fleet
 from accelwatch_lab.simulator.jobs import Job, Stall, StallKind
 from accelwatch_lab.simulator.models import MODELS

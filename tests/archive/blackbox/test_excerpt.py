@@ -10,11 +10,11 @@ from accelwatch.archive.blackbox.excerpt import Excerpt, read_excerpt
 from accelwatch.archive.recording import Recorder
 from accelwatch.base.absence import Absence
 from accelwatch.cli.past.blackbox_report import excerpt_rows
-from accelwatch.kernel.xid import category_of
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Process, wholly_absent
 from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.system.kernel.xid import category_of
 from support.machines import composed as machines
 
 NOW = machines.NOW

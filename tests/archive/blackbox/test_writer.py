@@ -13,10 +13,10 @@ from accelwatch.archive.blackbox.files import Frozen, frozen_files, partial_path
 from accelwatch.archive.blackbox.writer import Writer
 from accelwatch.archive.recording import Recorder, Recording
 from accelwatch.base.errors import AccelwatchError
-from accelwatch.kernel.xid import category_of
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.snapshot import Snapshot
+from accelwatch.system.kernel.xid import category_of
 from support.machines import composed as machines
 
 NOW = machines.NOW

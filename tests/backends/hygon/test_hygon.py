@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceTimeout, ReadError
-from accelwatch.kernel.proc import HOST_PID_NAMESPACE
 from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
+from accelwatch.system.kernel.proc import HOST_PID_NAMESPACE
 from accelwatch_amd import AmdBackend
 from accelwatch_hygon import HygonBackend, rounds
 from accelwatch_hygon.document import Card, cards_of, health_of, jobs_of, with_health

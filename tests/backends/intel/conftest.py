@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel import sysfs
+from accelwatch.system.kernel import sysfs
 from support.machines.intel_machines import Composed, Machine, lay_out_card
 from support.machines.level_zero import Scenario, build_level_zero
 from support.machines.packed_trees import composed_machines, recorded_cards

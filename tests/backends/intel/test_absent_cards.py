@@ -7,8 +7,8 @@ import pytest
 from accelwatch.backend import Request
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
-from accelwatch.kernel import sysfs
 from accelwatch.schema.health import NO_DRIVER
+from accelwatch.system.kernel import sysfs
 from support.machines.intel_machines import B580, Composed
 
 

@@ -6,8 +6,8 @@ import re
 import msgspec
 import pytest
 
-from accelwatch.kernel.xid import NVLINK5
 from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.system.kernel.xid import NVLINK5
 from accelwatch_kernel_log.interpreter import PATTERNS, Interpreter
 from accelwatch_kernel_log.patterns.nvidia import xid_category
 from accelwatch_kernel_log.patterns.pattern import Match, find

@@ -6,8 +6,8 @@ import pytest
 
 from accelwatch.backend import EventSource
 from accelwatch.base.clock import ManualClock
-from accelwatch.kernel import xid
 from accelwatch.schema.event import Category
+from accelwatch.system.kernel import xid
 from accelwatch_nvidia import NvidiaBackend
 from support.machines.samples import sample
 

@@ -10,8 +10,8 @@ import pytest
 from accelwatch.backend import Request
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
-from accelwatch.kernel.proc import HOST_PID_NAMESPACE
 from accelwatch.schema.reading import MAX_PROCESSES, Process, Reading
+from accelwatch.system.kernel.proc import HOST_PID_NAMESPACE
 from accelwatch_nvidia.devices.host_processes import has_gpu_open, stat_ticks
 
 from .conftest import Machine, Rig

@@ -5,8 +5,8 @@ import pytest
 from accelwatch.backend import Request
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
-from accelwatch.processes.command import CommandResult
 from accelwatch.schema.reading import Collected, Link
+from accelwatch.system.processes.command import CommandResult
 from accelwatch_nvidia.smi import nvlink as smi_links
 from accelwatch_nvidia.smi.nvlink import LinkReader
 from support.machines.samples import sample

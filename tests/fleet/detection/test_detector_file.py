@@ -13,11 +13,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from accelwatch.archive.detector import detector_memory
+from accelwatch.archive.detector.detector_memory import FILE
 from accelwatch.detection.saving.snapshot import Snapshot, digest_of, from_bytes, to_bytes
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
-from accelwatch.detector_file import detector_memory
-from accelwatch.detector_file.detector_memory import FILE
 from support.fleet.detector_process import (
     INTERVAL_S,
     LEARNED_S,
@@ -204,8 +204,8 @@ def test_what_cannot_be_read_is_not_written_over(
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from accelwatch.files import atomic_file
-from accelwatch.files.kept_file import KeptFile
+from accelwatch.system.files import atomic_file
+from accelwatch.system.files.kept_file import KeptFile
 
 def chunks():
     yield b"half of it"

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.detection.detector import Detector
-from accelwatch.detection.findings.finding import Finding
-from accelwatch.detector_file.detector_memory import (
+from accelwatch.archive.detector.detector_memory import (
     AWAITED_S,
     FILE,
     MOST_ASIDE,
     SAVED_EVERY_S,
     DetectorMemory,
 )
-from accelwatch.files.damaged import damaged_files
+from accelwatch.detection.detector import Detector
+from accelwatch.detection.findings.finding import Finding
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.system.files.damaged import damaged_files
 from support.fleet.detector_process import (
     INTERVAL_S,
     LEARNED_S,

@@ -13,12 +13,12 @@ import pytest
 
 from accelwatch.alerting.rules.loading.pack_files import pack_file
 from accelwatch.alerting.rules.loading.rule_files import load
+from accelwatch.archive.detector.detector_memory import FILE, SAVED_EVERY_S, DetectorMemory
 from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.base.slices import LongWork
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.findings.finding import Finding, Scope
 from accelwatch.detection.frame import Frame
-from accelwatch.detector_file.detector_memory import FILE, SAVED_EVERY_S, DetectorMemory
 from accelwatch.expr.vocabulary.detector_names import SUBJECTS
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.line import Line

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from accelwatch.api_client.kubernetes import mirror
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.evidence import node_watch, sources
 from accelwatch.fleet.evidence_settings import Evidence, KubernetesEvidence
-from accelwatch.kubernetes import mirror
 from support.fleet.hub_peers import Running, agent, hub
 from support.machines import composed as machines
 from support.servers.certificate_authority import Authority

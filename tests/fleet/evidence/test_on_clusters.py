@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from accelwatch.api_client.kubernetes import mirror
 from accelwatch.base.clock import SystemClock
 from accelwatch.fleet.evidence import node_watch
 from accelwatch.fleet.evidence.intake import EvidenceIntake
@@ -15,7 +16,6 @@ from accelwatch.fleet.evidence_settings import Evidence, KubernetesEvidence
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.target import targets_of
-from accelwatch.kubernetes import mirror
 from support.kubernetes.served import ServedCluster
 from support.kubernetes.stand_in import StandInCluster
 

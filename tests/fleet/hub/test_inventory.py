@@ -203,7 +203,7 @@ def test_a_write_that_fails_changes_nothing(tmp_path: Path) -> None:
 def test_a_file_that_somebody_has_locked_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("accelwatch.files.sqlite_files.WAIT_S", 0.01)
+    monkeypatch.setattr("accelwatch.system.files.sqlite_files.WAIT_S", 0.01)
     file = InventoryFile(tmp_path)
     other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

@@ -13,7 +13,6 @@ import msgspec
 import pytest
 
 from accelwatch.base.errors import AccelwatchError, UnmetError
-from accelwatch.files.sqlite_files import COMPANIONS
 from accelwatch.fleet.dialects import read_devices
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.names import NodeState
@@ -24,6 +23,7 @@ from accelwatch.fleet.state.nodes.joined import merged
 from accelwatch.fleet.state.nodes.liveness import Skew
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.reading import Reading
+from accelwatch.system.files.sqlite_files import COMPANIONS
 from support.fleet.manual_fleet import THRESHOLDS, Bench
 from support.machines import composed as machines
 from support.machines.samples import FIXTURES

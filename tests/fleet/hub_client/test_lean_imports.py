@@ -44,7 +44,7 @@ def test_a_hub_with_its_server_is_as_lean() -> None:
 def test_a_discovery_of_a_cluster_loads_no_client_that_writes() -> None:
     loaded = loaded_by("accelwatch.fleet.targets.kubernetes.discovery")
     assert "aiohttp" not in loaded
-    assert "accelwatch.kubernetes.client" not in loaded
+    assert "accelwatch.api_client.kubernetes.client" not in loaded
 
 
 def test_a_hub_loads_nothing_for_what_is_not_configured() -> None:
@@ -57,7 +57,7 @@ def test_a_hub_loads_nothing_for_what_is_not_configured() -> None:
         "accelwatch.fleet.ssh.follow",
         "accelwatch.fleet.targets.http",
         "accelwatch.fleet.targets.kubernetes",
-        "accelwatch.kubernetes",
+        "accelwatch.api_client.kubernetes",
         "accelwatch.fleet.tsdb.query",
         "accelwatch.fleet.tsdb.remote_write.writer",
         "accelwatch.archive.history",

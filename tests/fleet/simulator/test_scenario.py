@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.base.errors import ConfigError
-from accelwatch.located_yaml.document import parse
+from accelwatch.system.located_yaml.document import parse
 from accelwatch_lab.simulator.scenario import Scenario, check, everyday, read_scenario
 
 NAMES = tuple(f"n{number:03d}" for number in range(1, 17))

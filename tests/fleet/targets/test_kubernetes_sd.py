@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from accelwatch.api_client.kubernetes import mirror
+from accelwatch.api_client.kubernetes.server import ACCOUNT
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.follow import access
 from accelwatch.fleet.scrape_settings import Authorization, TlsConfig
@@ -16,8 +18,6 @@ from accelwatch.fleet.targets.kubernetes import discovery
 from accelwatch.fleet.targets.kubernetes.discovery import KubernetesTargets, within_cluster
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import KubernetesSd
-from accelwatch.kubernetes import mirror
-from accelwatch.kubernetes.server import ACCOUNT
 from support.fleet.target_discovery import Finding, finding
 from support.servers.certificate_authority import Authority
 from support.servers.fake_kubernetes import Cluster, end, node, pod, served, slice_

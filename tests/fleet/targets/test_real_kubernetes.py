@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from accelwatch.api_client.kubernetes import mirror
 from accelwatch.fleet.scrape_settings import Authorization, TlsConfig
 from accelwatch.fleet.targets.kubernetes import discovery
 from accelwatch.fleet.targets.kubernetes.discovery import KubernetesTargets
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import KubernetesSd
-from accelwatch.kubernetes import mirror
 from support.fleet.target_discovery import Finding, finding
 from support.kubernetes.real import RealCluster, real_cluster
 from support.servers.fake_kubernetes import end, node, pod, slice_

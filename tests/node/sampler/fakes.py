@@ -16,10 +16,10 @@ from typing import Any, cast
 
 from accelwatch.backend import Context, Opened, Probe, Request
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, DevicePermission, ReadError
-from accelwatch.processes.command import run
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.reading import Process, Reading
+from accelwatch.system.processes.command import run
 
 # Longer than any test, short enough not to outlive a machine.
 FOR_EVER = 60.0

@@ -7,11 +7,11 @@ import msgspec
 import pytest
 
 from accelwatch.base.absence import Absence
-from accelwatch.kernel.sysfs import is_left_asleep
 from accelwatch.node.sampler.turns import contract
 from accelwatch.node.sampler.turns.contract import ContractError, encoded_readings, sound_readings
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
+from accelwatch.system.kernel.sysfs import is_left_asleep
 
 DEVICE = Device(id="v:1", vendor="v", backend="b", index=0, name="v0")
 

@@ -28,9 +28,9 @@ from accelwatch.node.sampler.protocol.frames import Stream, decode_order
 from accelwatch.node.sampler.protocol.printed import Printed, bounded_file
 from accelwatch.node.sampler.protocol.settings import CollectSettings, LetIn, StartOrder
 from accelwatch.node.store.reports import Called, CollectorExited, Component, Done, Report
-from accelwatch.processes.child_process import anonymous_file
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.schema.stream.frames import Splitter
+from accelwatch.system.processes.child_process import anonymous_file
 from node.sampler.agents import GUARD_S
 from node.sampler.fakes import FAKE
 from support.processes.waiting import wait_until

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from accelwatch.base.clock import ManualClock
-from accelwatch.files.atomic_file import replace_file
 from accelwatch.node.store import Store
 from accelwatch.node.store.persistence.counts import CountFile, Counts
 from accelwatch.node.store.reports import Events
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import EventCount
+from accelwatch.system.files.atomic_file import replace_file
 
 COUNTS: Counts = {
     "n:0": {"xid_79": EventCount(code="xid_79", category="bus", total=3, last_time=5.0)}

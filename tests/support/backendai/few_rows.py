@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
+from accelwatch.api_client.backendai.releases import Release
 from accelwatch.api_client.errors import never_withdrawn
-from accelwatch.backendai.releases import Release
 from accelwatch_backendai.options import BackendAiOptions
 from support.backendai.moving import OPTIONS
 

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.backendai.client import BackendAiClient
-from accelwatch.backendai.server import ServerOptions, server_of
+from accelwatch.api_client.backendai.client import BackendAiClient
+from accelwatch.api_client.backendai.server import ServerOptions, server_of
 from support.backendai.signed_api import ACCESS_KEY, SECRET_KEY, signed
 from support.servers.scripted_api import Answering, ScriptedApi
 

@@ -13,7 +13,7 @@ import pytest
 from accelwatch.action.contract import ActionContext
 from accelwatch.alerting.incidents.journal.records import Batch
 from accelwatch.alerting.rules.document import JobPolicy, Mode, QuarantineLevel, When
-from accelwatch.backendai import client
+from accelwatch.api_client.backendai import client
 from accelwatch.base.clock import Clock
 from accelwatch.remediation.execution.engine import Engine
 from accelwatch.remediation.execution.operations.operation import KIND, Operation, operation_of

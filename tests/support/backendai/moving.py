@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
-from accelwatch.backendai.server import ServerOptions
+from accelwatch.api_client.backendai.server import ServerOptions
 from accelwatch_backendai.api.agents import Agent
 from accelwatch_backendai.api.sessions import Kernel, Session
 from accelwatch_backendai.api.tags import tag_of

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from accelwatch.archive.detector.detector_memory import FILE, DetectorMemory
 from accelwatch.base.slices import LongWork
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.findings.finding import Finding
 from accelwatch.detection.frame import Frame
-from accelwatch.detector_file.detector_memory import FILE, DetectorMemory
 from accelwatch.fleet.detection.frames import Frames
 from accelwatch.fleet.rules.columns.event_history import FleetEventHistory
 from accelwatch.fleet.rules.columns.live import FleetColumns

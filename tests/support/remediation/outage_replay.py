@@ -13,11 +13,11 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.recovery.outages import Outage
 from accelwatch.remediation.policy.state.case import Policy
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import Budget, RemedySettings
+from accelwatch_lab.recovery.outages import Outage
 from support.remediation.small_fleet import POLICY, Ground
 
 DAY_S = 86_400.0

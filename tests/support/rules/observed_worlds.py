@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from accelwatch.alerting.rules.dormancy import Observed
 from accelwatch.alerting.rules.testing.world import World
-from accelwatch.query.lookup import STATUS_SERIES
+from accelwatch.node.query.lookup import STATUS_SERIES
 from accelwatch.schema.metrics import Series
 
 

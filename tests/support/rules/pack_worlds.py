@@ -9,7 +9,7 @@ from accelwatch.alerting.rules.testing.world import Member, World
 from accelwatch.alerting.rules.timing import Transition
 from accelwatch.expr.vocabulary.kleene import MISSING
 from accelwatch.expr.vocabulary.names import IDENTITY
-from accelwatch.query.lookup import lookup
+from accelwatch.node.query.lookup import lookup
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from support.rules.observed_worlds import observed

@@ -10,10 +10,10 @@ from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.alerting.rules.finding_evidence import evidence_of_finding
 from accelwatch.alerting.rules.finding_facts import number_of, text_of
 from accelwatch.alerting.rules.verdict import Evidence
+from accelwatch.archive.detector.detector_memory import FILE, DetectorMemory
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.findings.finding import Finding, Scope
 from accelwatch.detection.frame import Frame
-from accelwatch.detector_file.detector_memory import FILE, DetectorMemory
 from accelwatch.expr.vocabulary.detector_names import DETECTOR_FIELDS, SUBJECTS, DetectorField
 from accelwatch.expr.vocabulary.kleene import MISSING, Key, Lookup, Missing, Value
 from accelwatch.expr.vocabulary.names import Type

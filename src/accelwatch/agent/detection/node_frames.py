@@ -8,6 +8,7 @@ import numpy as np
 from accelwatch.agent.detection.device_rows import DeviceRows
 from accelwatch.agent.rules.new_events import NewEvents
 from accelwatch.agent.rules.snapshot_lookups import lookups_of, owner_names
+from accelwatch.archive.detector.row_identities import RowIdentities
 from accelwatch.detection.arrays import Bools, Codes, Floats, Indices
 from accelwatch.detection.device_states import DEVICE_STATES
 from accelwatch.detection.frame import DeviceState, Frame, FrameEvent, Names, NodeState
@@ -15,7 +16,6 @@ from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
 from accelwatch.detection.signals.folding import FoldedSignal, sources_of
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.detection.signals.signal import ANY
-from accelwatch.detector_file.row_identities import RowIdentities
 from accelwatch.expr.scene import HOST
 from accelwatch.expr.vocabulary.kleene import Lookup, number
 from accelwatch.schema.event import severity

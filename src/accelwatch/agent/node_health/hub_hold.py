@@ -12,7 +12,7 @@ from accelwatch.api_client.tls import tls_context
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.config.node_health import NodeHealth
-from accelwatch.files.secret_file import read_secret
+from accelwatch.system.files.secret_file import read_secret
 
 logger = logging.getLogger(__name__)
 

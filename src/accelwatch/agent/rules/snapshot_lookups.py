@@ -6,7 +6,7 @@ from accelwatch.base.absence import reason_of
 from accelwatch.expr.boot import UPTIME_SERIES
 from accelwatch.expr.scene import HOST
 from accelwatch.expr.vocabulary.kleene import MISSING, Key, Lookup, Missing, Value
-from accelwatch.query.lookup import STATUS_SERIES, lookup
+from accelwatch.node.query.lookup import STATUS_SERIES, lookup
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import OWNER_NAMES, DeviceView, Owner, Snapshot, absences
 

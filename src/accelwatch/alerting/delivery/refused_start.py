@@ -16,7 +16,7 @@ from accelwatch.alerting.sink import Notice, NoticeKind, Status
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.config.alerts import Alerts
-from accelwatch.files.atomic_file import PRIVATE, read_replaced, replace_file
+from accelwatch.system.files.atomic_file import PRIVATE, read_replaced, replace_file
 
 logger = logging.getLogger(__name__)
 

@@ -10,9 +10,9 @@ from accelwatch.alerting.sink import Sink, SinkContext
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError, ConfigError, OptionsError
 from accelwatch.config.alerts import Alerts, SinkSettings
-from accelwatch.located_yaml.nodes import read_file
 from accelwatch.plugins import entry_points as plugins
 from accelwatch.plugins.options import secret_key
+from accelwatch.system.located_yaml.nodes import read_file
 
 Made = TypeVar("Made")
 

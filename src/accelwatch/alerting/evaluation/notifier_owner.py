@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Protocol
 
-from accelwatch.exposition.display import duration
+from accelwatch.schema.display import duration
 
 # How long a hub that was there once is remembered over restarts.
 REMEMBERED_S = 30 * 86_400.0

@@ -8,7 +8,6 @@ import msgspec
 
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.verdict import Evidence
-from accelwatch.exposition.display import duration, quantity
 from accelwatch.expr.checking.tree import (
     Arithmetic,
     Boot,
@@ -35,6 +34,7 @@ from accelwatch.expr.vocabulary.detector_names import DETECTOR, DETECTOR_FIELDS
 from accelwatch.expr.vocabulary.events import EventUse
 from accelwatch.expr.vocabulary.kleene import MISSING, Raw
 from accelwatch.expr.vocabulary.windows import WindowKind
+from accelwatch.schema.display import duration, quantity
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.series import path_of

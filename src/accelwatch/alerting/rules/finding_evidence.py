@@ -2,7 +2,7 @@
 
 from accelwatch.alerting.rules.verdict import Evidence
 from accelwatch.detection.findings.finding import Finding, Signal
-from accelwatch.exposition.display import quantity
+from accelwatch.schema.display import quantity
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.series import series_of
 

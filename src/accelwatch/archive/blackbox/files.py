@@ -14,7 +14,7 @@ import msgspec
 
 from accelwatch.archive.blackbox.triggers import Trigger
 from accelwatch.archive.recording.layout import PARTIAL_SUFFIX
-from accelwatch.files.folder_lock import lock_file
+from accelwatch.system.files.folder_lock import lock_file
 
 # Within the state folder.
 FOLDER = "blackbox"

@@ -15,7 +15,7 @@ import msgspec
 from accelwatch.archive.blackbox.bounds import Bounds
 from accelwatch.archive.blackbox.files import Segment, frozen_files, frozen_path, partial_path
 from accelwatch.archive.blackbox.triggers import Trigger
-from accelwatch.files.kept_file import KeptFile, decode_version
+from accelwatch.system.files.kept_file import KeptFile, decode_version
 
 _NOTE = "pending.json"
 _VERSION = 1

@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.archive.blackbox.files import FOLDER, Frozen, Segment, frozen_files, segments
 from accelwatch.base.errors import AccelwatchError, UnmetError, UsageError
-from accelwatch.files.state_folders import state_folders, systemd_state_folder
+from accelwatch.system.files.state_folders import state_folders, systemd_state_folder
 
 # Means the ring as it is, rather than a frozen file.
 NOW = "now"

@@ -6,8 +6,8 @@ import msgspec
 
 from accelwatch.archive.blackbox.partial_document import Document, Item
 from accelwatch.base.errors import WireError
-from accelwatch.exposition.display import duration
 from accelwatch.schema.device import BROKEN
+from accelwatch.schema.display import duration
 from accelwatch.schema.event import ErrorEvent, severity
 from accelwatch.schema.json.plain import entries_of
 from accelwatch.schema.status.device_status import state_label, state_severity

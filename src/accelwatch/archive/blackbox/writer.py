@@ -14,8 +14,8 @@ from accelwatch.archive.blackbox.freezer import Freezer
 from accelwatch.archive.blackbox.ring import Ring
 from accelwatch.archive.blackbox.triggers import MACHINE_DOWN, Trigger, Watch
 from accelwatch.base.errors import AccelwatchError
-from accelwatch.files.file_rights import make_state_folder
 from accelwatch.schema.snapshot import Snapshot
+from accelwatch.system.files.file_rights import make_state_folder
 
 logger = logging.getLogger(__name__)
 

@@ -47,8 +47,8 @@ from accelwatch.archive.history.tables import (
     span,
     within_cells,
 )
-from accelwatch.files.file_rights import make_state_folder
-from accelwatch.files.folder_lock import lock_file
+from accelwatch.system.files.file_rights import make_state_folder
+from accelwatch.system.files.folder_lock import lock_file
 
 logger = logging.getLogger(__name__)
 

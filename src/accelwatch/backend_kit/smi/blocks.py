@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element  # only the type; parsing is in smi_xml
 
-from accelwatch.processes.printed import complete_lines
 from accelwatch.schema.device import normal_pci_bus_id
+from accelwatch.system.processes.printed import complete_lines
 
 Path = tuple[str, ...]
 Fields = Mapping[Path, object]

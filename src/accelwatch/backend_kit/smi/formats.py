@@ -26,7 +26,7 @@ from accelwatch.backend_kit.smi.listing import MAX_GPUS, Gpu, Listing, distinct
 from accelwatch.backend_kit.smi.table import Columns, rows
 from accelwatch.backend_kit.smi.xml import parse_log
 from accelwatch.base.errors import ReadError
-from accelwatch.processes.printed import json_documents
+from accelwatch.system.processes.printed import json_documents
 
 _DRIVER = re.compile(r"Driver Version\s*:\s*([^\s|]+)")
 _ADDRESS_PATHS: tuple[Path, ...] = (("pci_bus_id",), ("bus id",))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from accelwatch.backend_kit.smi.listing import Gpu, Listing
 from accelwatch.backend_kit.smi.vendor import Query
 from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
-from accelwatch.processes.complete_output import closed, parsed
+from accelwatch.system.processes.complete_output import closed, parsed
 
 # May raise ReadError.
 Parse = Callable[[bytes], Listing]

@@ -12,9 +12,9 @@ from accelwatch.backend_kit.smi.processes import processes_of
 from accelwatch.backend_kit.smi.vendor import SmiVendor
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
-from accelwatch.processes.complete_output import closed, parsed
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process, Reading
+from accelwatch.system.processes.complete_output import closed, parsed
 
 _QUERY, _TABLE = "query", "table"
 

@@ -10,7 +10,7 @@ from xml.parsers import expat
 
 import msgspec
 
-from accelwatch.processes.printed import plain
+from accelwatch.system.processes.printed import plain
 
 # Real documents nest eight deep.
 MAX_DEPTH = 32

@@ -15,8 +15,8 @@ from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.loading.rule_files import RuleFiles
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.cli.check.check_report import Report, Status
-from accelwatch.exposition.display import counted
 from accelwatch.schema.device import DeviceState
+from accelwatch.schema.display import counted
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import BackendState, Snapshot, physical_devices
 

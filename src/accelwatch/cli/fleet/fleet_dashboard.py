@@ -10,7 +10,7 @@ from accelwatch.base.errors import ExpressionError
 from accelwatch.base.exit_codes import OK
 from accelwatch.cli.fleet.fleet_plan import DisplayOptions, Hub, Show
 from accelwatch.cli.startup.dashboard import override, run_to_end
-from accelwatch.exposition.display import utf8
+from accelwatch.schema.display import utf8
 
 if TYPE_CHECKING:
     from accelwatch.fleet.hub_client.source import HubSource

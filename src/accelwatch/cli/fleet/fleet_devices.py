@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from accelwatch.cli.fitted import fitted
 from accelwatch.cli.fleet.fleet_documents import csv_text, quantity_cell
 from accelwatch.cli.table_lines import Cells, Style
-from accelwatch.exposition.display import printable
 from accelwatch.fleet.documents.fleet import DEFAULT_FIELDS, DeviceRow
 from accelwatch.fleet.hub_client.once import Answer
+from accelwatch.schema.display import printable
 from accelwatch.schema.natural_order import natural
 from accelwatch.schema.status.device_status import effective_state, severity, state_label
 

@@ -10,10 +10,10 @@ import msgspec
 from accelwatch.base.untrusted_text import cell_text
 from accelwatch.base.version import __version__
 from accelwatch.cli.table_lines import Style
-from accelwatch.exposition.display import printable, quantity
 from accelwatch.fleet.hub_client.once import Answer
 from accelwatch.fleet.picture.state_counts import state_counts
 from accelwatch.fleet.wire import SCHEMA
+from accelwatch.schema.display import printable, quantity
 from accelwatch.schema.reading import Number
 from accelwatch.schema.status.device_status import severity, state_label
 

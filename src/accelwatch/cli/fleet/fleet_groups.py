@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from accelwatch.cli.fitted import fitted
 from accelwatch.cli.fleet.fleet_documents import counted, csv_text, quantity_cell
 from accelwatch.cli.table_lines import Cells, Style
-from accelwatch.exposition.display import printable, size
 from accelwatch.fleet.documents.fleet import GroupRow
 from accelwatch.fleet.hub_client.once import Answer
 from accelwatch.fleet.names import NODE_SEVERITY
 from accelwatch.fleet.picture.state_counts import bad_of, state_counts
+from accelwatch.schema.display import printable, size
 from accelwatch.schema.natural_order import natural
 from accelwatch.schema.status.device_status import severity, state_label
 

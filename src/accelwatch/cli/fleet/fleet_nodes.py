@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from accelwatch.cli.fitted import fitted
 from accelwatch.cli.fleet.fleet_documents import csv_text, quantity_cell
 from accelwatch.cli.table_lines import Cells, Style
-from accelwatch.exposition.display import duration, printable, size
 from accelwatch.fleet.documents.fleet import NodeSummary
 from accelwatch.fleet.hub_client.once import Answer
 from accelwatch.fleet.odd.documents import fields_of
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.ordering import ordered
 from accelwatch.fleet.picture.tally import Counting, FleetRow
+from accelwatch.schema.display import duration, printable, size
 from accelwatch.schema.status.device_status import effective_state, state_label
 
 _NODE_HEADER = ["NODE", "STATE", "AGE", "OK/ALL", "LOAD", "MEMORY", "POWER", "TEMP"]

@@ -14,7 +14,6 @@ from accelwatch.cli.fleet.fleet_plan import Hub, PrintOptions
 from accelwatch.cli.output import complain, emit
 from accelwatch.cli.progress import counting, progress
 from accelwatch.cli.table_lines import Style
-from accelwatch.exposition.display import colour, stdout_is_terminal, terminal_width, utf8
 from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.once import (
@@ -28,6 +27,7 @@ from accelwatch.fleet.hub_client.once import (
 )
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import StoreState
+from accelwatch.schema.display import colour, stdout_is_terminal, terminal_width, utf8
 
 _UNHEALTHY_DEVICES = ("lost", "unresponsive", "missing", "stale", "unreachable")
 _UNHEALTHY_NODES = ("down", "stale", "never")

@@ -156,7 +156,7 @@ def _document(printing: PrintOptions, answer: "Answer", view: "FleetView", name:
     from accelwatch.cli.fleet.fleet_documents import json_document
     from accelwatch.cli.fleet.fleet_groups import group_csv
     from accelwatch.cli.fleet.fleet_nodes import node_csv
-    from accelwatch.exposition.display import stdout_is_terminal
+    from accelwatch.schema.display import stdout_is_terminal
 
     if printing.form == "json":
         pretty = printing.pretty or (printing.output == "-" and stdout_is_terminal())
@@ -202,8 +202,8 @@ def backtest_argv(replaying: Replaying, archive: "ReplayedArchive") -> list[str]
 
 def _show(replaying: Replaying, markers: "list[Marker]", display: DisplayOptions) -> int:
     from accelwatch.cli.startup.dashboard import override, run_to_end
-    from accelwatch.exposition.display import utf8
     from accelwatch.fleet.replay.source import ArchiveSource
+    from accelwatch.schema.display import utf8
     from accelwatch.tui.app import Dashboard
     from accelwatch.tui.state.board import Board
     from accelwatch.tui.theme.appearance import appearance_for

@@ -71,7 +71,7 @@ def _documents(hub: HubFlags, since: str) -> "ReportDocuments":
 
 
 def _write(path: Path, page: bytes) -> None:
-    from accelwatch.files.atomic_file import replace_file
+    from accelwatch.system.files.atomic_file import replace_file
 
     try:
         replace_file(path, page, mode=0o600, durable=False)

@@ -84,7 +84,7 @@ def _rebuild(folder: _Folder, as_json: _Json = False) -> None:
     from accelwatch.alerting.incidents.journal.sqlite.file import open_file
     from accelwatch.alerting.incidents.journal.sqlite.folder import LOCK
     from accelwatch.base.errors import AccelwatchError
-    from accelwatch.files.folder_lock import lock_file
+    from accelwatch.system.files.folder_lock import lock_file
 
     path = journal_of(folder)
     try:

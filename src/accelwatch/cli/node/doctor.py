@@ -13,8 +13,8 @@ from accelwatch.base.untrusted_text import printable
 from accelwatch.cli.options import command
 from accelwatch.cli.output import write_stdout
 from accelwatch.cli.parameters import option
-from accelwatch.exposition.display import counted
 from accelwatch.node.diagnosis import BackendReport, Diagnosis, Verdict, diagnose, probe_all
+from accelwatch.schema.display import counted
 from accelwatch.schema.snapshot import BackendState
 
 _JSON = Annotated[bool, option("--json", help="One JSON document.")]

@@ -30,7 +30,7 @@ def select_devices(snapshot: Snapshot, request: Plan, selectors: Sequence[str]) 
     """The snapshot with what the selectors mean, less what visibility or filter leave out."""
     if not (selectors or request.arguments.visible or request.condition):
         return snapshot
-    from accelwatch.query.selection import matching, select, visible
+    from accelwatch.node.query.selection import matching, select, visible
 
     views = list(snapshot.devices)
     if selectors:
@@ -74,7 +74,7 @@ def render(
 
 
 def _to_terminal(arguments: Arguments) -> bool:
-    from accelwatch.exposition.display import stdout_is_terminal
+    from accelwatch.schema.display import stdout_is_terminal
 
     return arguments.output == "-" and stdout_is_terminal()
 
@@ -82,7 +82,7 @@ def _to_terminal(arguments: Arguments) -> bool:
 def _table(snapshot: Snapshot, request: Plan, left_out: int) -> bytes:
     from accelwatch.cli.node.table import render as table
     from accelwatch.cli.table_lines import Style
-    from accelwatch.exposition.display import colour, terminal_width, utf8
+    from accelwatch.schema.display import colour, terminal_width, utf8
 
     to_stdout = request.arguments.output == "-"
     style = Style(

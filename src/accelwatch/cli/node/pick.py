@@ -17,8 +17,8 @@ from accelwatch.cli.options import command, shared_option
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.parameters import option
 from accelwatch.expr import compile_condition, device_names
+from accelwatch.node.query.picking import Criteria, Pick, pick
 from accelwatch.node.sampler.protocol.settings import CollectSettings
-from accelwatch.query.picking import Criteria, Pick, pick
 from accelwatch.schema.snapshot import NO_ACCELERATORS, DeviceView
 
 _FORMATS = ("env", "export", "value", "json")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from accelwatch.backend_kit.text.numbered_names import numbered
 from accelwatch.cli.fitted import fitted
 from accelwatch.cli.table_lines import Cells, Style
-from accelwatch.exposition.display import printable, size
+from accelwatch.schema.display import printable, size
 from accelwatch.schema.natural_order import natural
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import Snapshot

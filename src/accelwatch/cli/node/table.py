@@ -6,9 +6,9 @@ from datetime import datetime
 from accelwatch.cli.fitted import fitted
 from accelwatch.cli.node.process_table import processes_table
 from accelwatch.cli.table_lines import Cells, Style, aligned
-from accelwatch.exposition.display import duration, printable, quantity, without_vendor
-from accelwatch.query.fields import cell, columns, reason
+from accelwatch.node.query.fields import cell, columns, reason
 from accelwatch.schema.device import BROKEN, DeviceState
+from accelwatch.schema.display import duration, printable, quantity, without_vendor
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.reading import Number
 from accelwatch.schema.series import primary_value

@@ -15,9 +15,9 @@ from accelwatch.cli.options import command, shared_option
 from accelwatch.cli.output import write_stdout
 from accelwatch.cli.parameters import option
 from accelwatch.cli.table_lines import Style, aligned
-from accelwatch.exposition.display import colour
 from accelwatch.node.topology.matrix import Topology, topology
 from accelwatch.node.topology.table import legend, table
+from accelwatch.schema.display import colour
 
 # The opt-in group of single links.
 _LINKS = "links"

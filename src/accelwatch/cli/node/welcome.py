@@ -10,7 +10,7 @@ from accelwatch.cli.node.table import devices_table, heading, render
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.table_lines import Style
-from accelwatch.exposition.display import colour, size, utf8
+from accelwatch.schema.display import colour, size, utf8
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 
 

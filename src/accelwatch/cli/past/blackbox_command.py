@@ -87,7 +87,7 @@ def _show(
     from accelwatch.archive.blackbox.locations import NOW, meant
     from accelwatch.base.durations import seconds
     from accelwatch.cli.past import blackbox_report as report
-    from accelwatch.exposition.display import stdout_is_terminal
+    from accelwatch.schema.display import stdout_is_terminal
 
     path = meant(which, boxes_here(folder))
     before_s, after_s = seconds(before), seconds(after)
@@ -125,7 +125,7 @@ def _export(
     """Write one file to send away; `accelwatch dashboard --replay FILE` plays it."""
     from accelwatch.archive.blackbox.exporting import export, exported
     from accelwatch.archive.blackbox.locations import NOW, meant
-    from accelwatch.exposition.display import size
+    from accelwatch.schema.display import size
 
     path = meant(which, boxes_here(folder))
     name = "blackbox-now.ndjson.zst" if which == NOW else path.name

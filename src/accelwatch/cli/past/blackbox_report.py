@@ -12,7 +12,7 @@ import msgspec
 from accelwatch.archive.blackbox.excerpt import KEYS, Excerpt
 from accelwatch.archive.blackbox.locations import Box, newest_first
 from accelwatch.base.untrusted_text import printable
-from accelwatch.exposition.display import colour, quantity, size, utf8
+from accelwatch.schema.display import colour, quantity, size, utf8
 from accelwatch.schema.status.device_status import state_label
 from accelwatch.schema.timestamps import timestamp
 

@@ -10,7 +10,7 @@ from accelwatch.base.exit_codes import FAILED, OK
 from accelwatch.cli.options import Group, subcommand
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.parameters import argument, option
-from accelwatch.exposition.display import stdout_is_terminal
+from accelwatch.schema.display import stdout_is_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ def history_show(folder: Path, as_json: bool) -> int:
 
 
 def _lines(contents: "Summary") -> list[str]:
-    from accelwatch.exposition.display import counted, size
+    from accelwatch.schema.display import counted, size
 
     span = "empty"
     if contents.start is not None and contents.end is not None:

@@ -112,8 +112,8 @@ def _price() -> "EnergyPrice | None":
 
 def _text(report: "UsageReport", color: str, *, ages: bool) -> str:
     from accelwatch.cli.table_lines import Style, aligned
-    from accelwatch.exposition.display import colour, printable, utf8
     from accelwatch.node.usage.cells import NUMBERS, cells, header, remarks, summary
+    from accelwatch.schema.display import colour, printable, utf8
 
     style = Style(colour=colour(color, sys.stdout), ascii_only=not utf8(sys.stdout))
     rows = [*report.rows, *([report.total] if report.total is not None else [])]

@@ -14,7 +14,7 @@ from accelwatch.base.exit_codes import OK
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.parameters import argument, option
-from accelwatch.exposition.display import counted
+from accelwatch.schema.display import counted
 
 if TYPE_CHECKING:
     from accelwatch.alerting.rules.rule import Rule
@@ -89,7 +89,7 @@ def backtest(
 
 
 def _usual_form() -> Form:
-    from accelwatch.exposition.display import stdout_is_terminal
+    from accelwatch.schema.display import stdout_is_terminal
 
     return Form.TABLE if stdout_is_terminal() else Form.NDJSON
 
@@ -224,8 +224,8 @@ def _print(
     archive: "Archive", test: "Backtest", form: Form, span: tuple[float | None, float | None]
 ) -> None:
     from accelwatch.cli.progress import progress, recorded_time
-    from accelwatch.exposition.display import stdout_is_terminal
     from accelwatch.fleet.backtest.run import final_lines
+    from accelwatch.schema.display import stdout_is_terminal
 
     lines: list[Line] = []
     encoder = msgspec.json.Encoder()

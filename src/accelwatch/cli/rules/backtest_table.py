@@ -20,8 +20,8 @@ def table(lines: "Sequence[Line]", test: "Backtest") -> str:
     """All lines and the summary; device-hours are reckoned (docs/history.md)."""
     from accelwatch.alerting.incidents.grouping.levels import ALERT
     from accelwatch.cli.past.history_command import time_text
-    from accelwatch.exposition.display import counted, duration
     from accelwatch.fleet.backtest.price import price_of
+    from accelwatch.schema.display import counted, duration
 
     rows: list[tuple[str, ...]] = []
     delayed = saved = 0.0

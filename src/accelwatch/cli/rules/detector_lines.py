@@ -11,8 +11,8 @@ from accelwatch.detection.status.documents import (
     SignalStatus,
     Threshold,
 )
-from accelwatch.exposition.display import counted, duration
 from accelwatch.fleet.documents.detector import DetectorPage
+from accelwatch.schema.display import counted, duration
 
 _FAMILIES = (
     "FAMILY",

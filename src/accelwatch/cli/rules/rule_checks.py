@@ -23,8 +23,8 @@ def rules_check(
     Raises ConfigError, ExpressionError for windows that cost too much.
     """
     from accelwatch.alerting.rules.loading.lint import doubts
-    from accelwatch.exposition.display import counted
     from accelwatch.expr.needs import Needs, refuse_costly, window_bytes
+    from accelwatch.schema.display import counted
 
     loaded = load_rules(files, packs)
     needs: dict[str, Needs] = {}
@@ -59,7 +59,7 @@ def rules_test(files: list[Path] | None, packs: list[str] | None, as_json: bool 
     from accelwatch.alerting.rules.loading.case_events import incomplete_events
     from accelwatch.alerting.rules.testing.rule_tests import run
     from accelwatch.cli.progress import counting, progress
-    from accelwatch.exposition.display import counted, stdout_is_terminal
+    from accelwatch.schema.display import counted, stdout_is_terminal
 
     loaded = load_rules(files, packs)
     passed = 0

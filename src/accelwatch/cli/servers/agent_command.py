@@ -95,7 +95,7 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
 @command
 def agent(options: AgentOptions) -> None:
     """Serve metrics to Prometheus, and snapshots and streams to the fleet, until stopped."""
-    from accelwatch.daemon.privacy import protect_process
+    from accelwatch.system.daemon.privacy import protect_process
 
     protect_process()
     flags = settings_of(options)

@@ -64,7 +64,7 @@ def hub_config_check(file: Path | None) -> int:
     """
     from accelwatch.fleet.hub.fitting import misfits_of
     from accelwatch.fleet.hub.model import effective
-    from accelwatch.located_yaml.complaint import refuse
+    from accelwatch.system.located_yaml.complaint import refuse
     from accelwatch.web.protection.exposure import protection_of
 
     if file is None:

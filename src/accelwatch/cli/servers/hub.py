@@ -58,7 +58,7 @@ def hub_command(options: HubOptions) -> None:
     import asyncio
 
     from accelwatch.base.single_thread import load_numpy
-    from accelwatch.daemon.privacy import protect_process
+    from accelwatch.system.daemon.privacy import protect_process
 
     load_numpy()
     from accelwatch.fleet.hub.foreign import foreign_reader

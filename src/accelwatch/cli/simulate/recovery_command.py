@@ -51,8 +51,8 @@ def recovery_command(
     It answers: how many spares should I keep, how often should I save, and what would ten minutes
     less load time be worth? Without options: the published fleet of 63 nodes, and the detector's goals.
     """
-    from accelwatch.recovery.report import report
-    from accelwatch.recovery.simulation import Plan
+    from accelwatch_lab.recovery.report import report
+    from accelwatch_lab.recovery.simulation import Plan
 
     code = share_of("--code-share", code_share)
     job, measures, trace = site.site(), detector.read(), outages.read()

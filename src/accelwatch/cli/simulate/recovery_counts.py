@@ -11,9 +11,9 @@ from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.cli.hub_requests import HubFlags, fetch_page
 from accelwatch.cli.output import complain
 from accelwatch.cli.parameters import option
-from accelwatch.exposition.display import counted as counted_noun
 from accelwatch.expr.vocabulary.detector_names import DETECTOR
-from accelwatch.recovery.rates import DAY_S, Observed, Rates, counted, published
+from accelwatch.schema.display import counted as counted_noun
+from accelwatch_lab.recovery.rates import DAY_S, Observed, Rates, counted, published
 
 if TYPE_CHECKING:
     from accelwatch.alerting.evaluation.documents import IncidentDocument

@@ -8,11 +8,11 @@ import msgspec
 from accelwatch.base.durations import seconds_with_unit
 from accelwatch.base.errors import UsageError
 from accelwatch.cli.parameters import option
-from accelwatch.recovery.detector import ASSUMED, Delay, Detector, Origin, Share
-from accelwatch.recovery.failures import Channel
-from accelwatch.recovery.measured import measured
-from accelwatch.recovery.outages import OutageTrace, outages_of
-from accelwatch.recovery.site import Site
+from accelwatch_lab.recovery.detector import ASSUMED, Delay, Detector, Origin, Share
+from accelwatch_lab.recovery.failures import Channel
+from accelwatch_lab.recovery.measured import measured
+from accelwatch_lab.recovery.outages import OutageTrace, outages_of
+from accelwatch_lab.recovery.site import Site
 
 
 class SiteFlags(msgspec.Struct, frozen=True, kw_only=True):

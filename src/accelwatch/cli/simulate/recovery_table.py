@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from accelwatch.base.untrusted_text import printable
 from accelwatch.cli.table_lines import columns
-from accelwatch.recovery.answers import TITLES, answers, assumptions, comparison, variations
-from accelwatch.recovery.detector import Delay, Share
-from accelwatch.recovery.failures import BY_NAME, Channel, Recall
-from accelwatch.recovery.rates import DAY_S
-from accelwatch.recovery.report import Report
-from accelwatch.recovery.simulation import Outcome
-from accelwatch.recovery.site import MINUTE_S
+from accelwatch_lab.recovery.answers import TITLES, answers, assumptions, comparison, variations
+from accelwatch_lab.recovery.detector import Delay, Share
+from accelwatch_lab.recovery.failures import BY_NAME, Channel, Recall
+from accelwatch_lab.recovery.rates import DAY_S
+from accelwatch_lab.recovery.report import Report
+from accelwatch_lab.recovery.simulation import Outcome
+from accelwatch_lab.recovery.site import MINUTE_S
 
 _HEAD = (
     "POLICY", "MEAN", "MEDIAN", "P90", "IN 60 MIN", "FIRST TRY", "NO PERSON", "ATTEMPTS",

@@ -12,7 +12,7 @@ import msgspec
 from accelwatch.base.durations import reading_interval
 from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import OK
-from accelwatch.exposition.display import utf8
+from accelwatch.schema.display import utf8
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,7 +106,7 @@ def _writer() -> "Writer":
     """What keeps them, in the first state folder that this user may write into."""
     from accelwatch.archive.blackbox.files import FOLDER
     from accelwatch.archive.blackbox.writer import Writer
-    from accelwatch.files.state_folders import state_folders, writable
+    from accelwatch.system.files.state_folders import state_folders, writable
 
     folders = state_folders(os.environ)
     folder = next((candidate for candidate in folders if writable(candidate)), folders[-1])

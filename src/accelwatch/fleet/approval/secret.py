@@ -5,7 +5,7 @@ import secrets
 from pathlib import Path
 
 from accelwatch.base.errors import ConfigError
-from accelwatch.files.secret_file import read_secret
+from accelwatch.system.files.secret_file import read_secret
 
 # In the hub's state folder.
 FILE = "links.key"

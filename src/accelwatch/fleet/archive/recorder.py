@@ -13,7 +13,6 @@ from accelwatch.archive.history.rows import EventRow, Gathering
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.slices import LongWork
-from accelwatch.daemon.memory import give_back
 from accelwatch.fleet.archive.jobs import JobBook
 from accelwatch.fleet.archive.maintenance import MaintenanceBook
 from accelwatch.fleet.archive.observed import observed, owners_of
@@ -23,6 +22,7 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.node import Node, speaks_for
 from accelwatch.fleet.state.snapshots import snapshot_of
 from accelwatch.schema.reading import Number
+from accelwatch.system.daemon.memory import give_back
 
 logger = logging.getLogger(__name__)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 import numpy as np
 
+from accelwatch.archive.detector.row_identities import RowIdentities
 from accelwatch.base.slices import LongWork
 from accelwatch.detection.arrays import Bools, Floats, Indices
 from accelwatch.detection.device_states import DEVICE_STATES
@@ -12,7 +13,6 @@ from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
 from accelwatch.detection.signals.folding import FoldedSignal, sources_of
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.detection.signals.signal import SignalRow
-from accelwatch.detector_file.row_identities import RowIdentities
 from accelwatch.expr.needs import Needs
 from accelwatch.fleet.detection.identities import DeviceRows, NodeRows, row_values, same_columns
 from accelwatch.fleet.detection.sources import STAGE_LABEL, UPTIME, needs_of

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from accelwatch.alerting.incidents.model.silence import Maintenance
+from accelwatch.archive.detector.detector_memory import FILE, DetectorMemory
 from accelwatch.base.slices import LongWork
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.frame import Frame
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.detection.signals.signal import ANY
-from accelwatch.detector_file.detector_memory import FILE, DetectorMemory
 from accelwatch.fleet.detection.frames import Frames
 from accelwatch.fleet.detection.past_faults import identities_of, past_incidents
 from accelwatch.fleet.detection.running import FleetDetector

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from accelwatch.archive.detector.row_identities import BOOT_S, RowValues
 from accelwatch.detection.arrays import Bools, Floats, Indices
-from accelwatch.detector_file.row_identities import BOOT_S, RowValues
 from accelwatch.fleet.rules.columns.columns import Texts
 
 

@@ -7,12 +7,12 @@ from typing import Protocol
 
 import numpy as np
 
+from accelwatch.archive.detector.detector_memory import DetectorMemory
 from accelwatch.base.slices import LongWork
 from accelwatch.detection.arrays import Indices
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.findings.finding import Finding, Scope
 from accelwatch.detection.frame import Frame
-from accelwatch.detector_file.detector_memory import DetectorMemory
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.vocabulary.detector_names import SUBJECTS
 from accelwatch.fleet.detection.frames import Frames

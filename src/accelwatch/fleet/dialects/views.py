@@ -18,7 +18,6 @@ from accelwatch.fleet.dialects.plans.arrangement import RowLayout
 from accelwatch.fleet.dialects.plans.formulas import blanks_of, evaluate, scaled
 from accelwatch.fleet.dialects.plans.plan import SPECIAL, Cell, Location
 from accelwatch.fleet.dialects.plans.workload import read_processes
-from accelwatch.kernel.xid import category_of
 from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, Device, DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health, by_exporter, evaluate_health
@@ -27,6 +26,7 @@ from accelwatch.schema.plausible import believed_process, oversized, refusal_tex
 from accelwatch.schema.reading import Number, Process, Reading, wholly_absent
 from accelwatch.schema.series import path_of
 from accelwatch.schema.snapshot import DeviceView, EventCount
+from accelwatch.system.kernel.xid import category_of
 
 # CONFIG_NODES_SHIFT of the kernel is at most 10.
 MAX_NUMA_NODES = 1024

@@ -8,16 +8,16 @@ import os
 import time
 from collections.abc import Mapping
 
+from accelwatch.api_client.kubernetes.client import KubernetesClient
+from accelwatch.api_client.kubernetes.collection import Collection
+from accelwatch.api_client.kubernetes.mirror import Mirror, unchanged
+from accelwatch.api_client.kubernetes.server import Server, ServerOptions, server_of
 from accelwatch.fleet.evidence.node_conditions import Tools, report_of
 from accelwatch.fleet.evidence.node_objects import ConditionedNode
 from accelwatch.fleet.evidence.problem import NodeReport
 from accelwatch.fleet.evidence.reconciler import Reconciler
 from accelwatch.fleet.evidence.tools import CONDITIONS, TAINTS, ConditionRow, TaintRow
 from accelwatch.fleet.evidence_settings import KubernetesEvidence
-from accelwatch.kubernetes.client import KubernetesClient
-from accelwatch.kubernetes.collection import Collection
-from accelwatch.kubernetes.mirror import Mirror, unchanged
-from accelwatch.kubernetes.server import Server, ServerOptions, server_of
 
 NODES = "/api/v1/nodes"
 # Changes within this time are looked at together: a plug-in sets the conditions of many nodes at once.

@@ -16,10 +16,10 @@ from typing import Protocol
 import msgspec
 
 from accelwatch.base.errors import ConfigError
-from accelwatch.files.file_rights import check_not_open
 from accelwatch.fleet.scrape_settings import Credentials, Scrape, TlsConfig
 from accelwatch.fleet.target import Target
-from accelwatch.located_yaml.nodes import read_file
+from accelwatch.system.files.file_rights import check_not_open
+from accelwatch.system.located_yaml.nodes import read_file
 from accelwatch.web.protection.tls import VERSIONS
 from accelwatch.web.sockets.listeners import is_loopback
 

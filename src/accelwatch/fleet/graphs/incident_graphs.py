@@ -10,7 +10,6 @@ from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.slices import LongWork
-from accelwatch.exposition.display import duration
 from accelwatch.fleet.documents.graphs import IncidentGraphs, Line, QuantityGraph
 from accelwatch.fleet.graphs.peers import Subject, subject_of
 from accelwatch.fleet.graphs.quartiles import Quartiles, quartiles
@@ -26,6 +25,7 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.fleet_status import refresh_nodes
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.schema.device import UP
+from accelwatch.schema.display import duration
 from accelwatch.schema.metrics import Series, by_key
 from accelwatch.schema.series import path_of
 from accelwatch.schema.timestamps import timestamp

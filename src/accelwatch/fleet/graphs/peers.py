@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from accelwatch.alerting.rules.verdict import Entity
-from accelwatch.exposition.display import counted
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.rows.groups import STAGE
 from accelwatch.fleet.state.rows.table import Indices
 from accelwatch.fleet.table.belief import Bools
+from accelwatch.schema.display import counted
 
 # Peers whose values are read. Of more as many are taken evenly: their quartiles are off by 1.4 percent
 # of the peers (sqrt(0.25 * 0.75 / 1024)), less than a line is thick, and a page never costs more.

@@ -6,13 +6,13 @@ from typing import NamedTuple
 import numpy as np
 
 from accelwatch.alerting.incidents.model.incident import Incident
-from accelwatch.exposition.display import duration
 from accelwatch.expr.vocabulary.detector_names import DETECTOR
 from accelwatch.fleet.graphs.peers import Subject
 from accelwatch.fleet.graphs.quartiles import folded, steps_together
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.history import STEP_S, STEPS
 from accelwatch.fleet.table.belief import Floats
+from accelwatch.schema.display import duration
 from accelwatch.schema.metrics import Series
 
 # What is shown of the time before it began: rules and the detector need minutes until they are sure,

@@ -11,7 +11,7 @@ import contextlib
 import gc
 from collections.abc import Iterator
 
-from accelwatch.daemon.memory import give_back
+from accelwatch.system.daemon.memory import give_back
 
 # Thresholds: young objects are looked through often and in milliseconds, old ones only by `tend`.
 _YOUNG = (20_000, 5, 1_000_000)

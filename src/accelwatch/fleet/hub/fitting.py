@@ -14,12 +14,12 @@ from accelwatch.alerting.rules.rule import Rule
 from accelwatch.base.errors import ConfigError, UsageError
 from accelwatch.base.untrusted_text import printable
 from accelwatch.config.reader import source_of
-from accelwatch.files.file_rights import unsafe_for_state
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.target import targets_of
-from accelwatch.located_yaml.complaint import Complaint
 from accelwatch.remediation.actions import name_of
 from accelwatch.remediation.policy.plan.escalation import INTENTS
+from accelwatch.system.files.file_rights import unsafe_for_state
+from accelwatch.system.located_yaml.complaint import Complaint
 
 _SPARES = "remedy.spares.nodes"
 _MOST_NAMED = 5

@@ -32,8 +32,8 @@ from accelwatch.fleet.targets.checks import Mistake, mistakes, refused_keys
 from accelwatch.fleet.targets.settings import Targets
 from accelwatch.fleet.tsdb.settings import REFUSED as REFUSED_OF_PEERS
 from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite, Store, check_peers
-from accelwatch.located_yaml.complaint import Complaint, refuse
 from accelwatch.remediation import settings as remedies
+from accelwatch.system.located_yaml.complaint import Complaint, refuse
 
 # Settings of `web` whose defaults are not an agent's; more connections than streams: room to ask.
 _OWN_WEB = ("listen_address", "stream_max_clients", "max_connections")

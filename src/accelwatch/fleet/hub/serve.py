@@ -14,12 +14,7 @@ from accelwatch.base.errors import AccelwatchError
 from accelwatch.config.layers import Effective
 from accelwatch.config.model import Web
 from accelwatch.config.reloading import check_filled, losses
-from accelwatch.daemon.lifecycle import Lifecycle
-from accelwatch.daemon.logs import set_up_logging
-from accelwatch.daemon.notify import notifier_of
-from accelwatch.daemon.open_files import raise_open_files
 from accelwatch.exposition.histogram import Histogram
-from accelwatch.files.file_rights import make_state_folder
 from accelwatch.fleet.api.evidence.evidence_pages import EvidencePages
 from accelwatch.fleet.api.incidents.audit_pages import AuditPages
 from accelwatch.fleet.api.incidents.incident_feed import IncidentFeed
@@ -39,6 +34,11 @@ from accelwatch.fleet.incident_page.door import IncidentDoor
 from accelwatch.fleet.lemons.page import LemonPages
 from accelwatch.schema.metrics import Series, catalogue
 from accelwatch.schema.reading import Number
+from accelwatch.system.daemon.lifecycle import Lifecycle
+from accelwatch.system.daemon.logs import set_up_logging
+from accelwatch.system.daemon.notify import notifier_of
+from accelwatch.system.daemon.open_files import raise_open_files
+from accelwatch.system.files.file_rights import make_state_folder
 from accelwatch.web.front import Front, server_limits
 from accelwatch.web.http.http_server import HttpServer
 from accelwatch.web.pages.changing import may_change

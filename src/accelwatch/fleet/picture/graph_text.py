@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from accelwatch.exposition.display import quantity
 from accelwatch.fleet.documents.graphs import IncidentGraphs, Line, QuantityGraph
+from accelwatch.schema.display import quantity
 from accelwatch.schema.timestamps import unix_seconds
 
 # Share of its level that an axis spans at least: noise of a percent does not fill the picture, and a

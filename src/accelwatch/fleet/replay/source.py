@@ -11,7 +11,6 @@ import msgspec
 from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError, UsageError
-from accelwatch.exposition.display import duration
 from accelwatch.expr import Expression
 from accelwatch.fleet.documents.graphs import IncidentGraphs
 from accelwatch.fleet.picture.model import FleetView, Past, Problem
@@ -24,6 +23,7 @@ from accelwatch.fleet.replay.node import ArchivedNode
 from accelwatch.fleet.replay.pace import Pace
 from accelwatch.fleet.replay.worker import ReadingThread
 from accelwatch.node.usage.report import UsageReport
+from accelwatch.schema.display import duration
 
 # Between two pictures.
 _LEAST_S = 0.2

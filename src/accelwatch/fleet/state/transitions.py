@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from accelwatch.exposition.display import duration
 from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.state.events import OWN
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.schema.device import DeviceState
+from accelwatch.schema.display import duration
 from accelwatch.schema.event import Category, ErrorEvent
 
 # After so long without a look it is the hub that slept: what has arrived meanwhile is taken first.

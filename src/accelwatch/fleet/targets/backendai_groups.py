@@ -4,10 +4,10 @@ import asyncio
 
 import msgspec
 
-from accelwatch.backendai.client import BackendAiClient, decoded
-from accelwatch.backendai.errors import BackendAiError
-from accelwatch.backendai.paging import PAGE, Page, all_rows
-from accelwatch.backendai.server import Server, ServerOptions, server_of
+from accelwatch.api_client.backendai.client import BackendAiClient, decoded
+from accelwatch.api_client.backendai.errors import BackendAiError
+from accelwatch.api_client.backendai.paging import PAGE, Page, all_rows
+from accelwatch.api_client.backendai.server import Server, ServerOptions, server_of
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.targets.cache import TargetCache
 from accelwatch.fleet.targets.settings import BackendAiServer

@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 
 from accelwatch.base.errors import ConfigError, UsageError
-from accelwatch.files.file_rights import written_by_everybody
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.cache import TargetCache
 from accelwatch.fleet.targets.groups import targets_in
 from accelwatch.fleet.targets.rules import Rules
-from accelwatch.located_yaml import tree
-from accelwatch.located_yaml.complaint import refuse
-from accelwatch.located_yaml.nodes import PlainReader, complaints_of, compose
+from accelwatch.system.files.file_rights import written_by_everybody
+from accelwatch.system.located_yaml import tree
+from accelwatch.system.located_yaml.complaint import refuse
+from accelwatch.system.located_yaml.nodes import PlainReader, complaints_of, compose
 
 MAX_FILE_BYTES = 64 << 20
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.targets.settings import SlurmSd
-from accelwatch.processes.command import CommandResult, run
+from accelwatch.system.processes.command import CommandResult, run
 
 # JSON of a node is 3 KB; of 20,000 nodes 60 MB.
 _MAX_BYTES = 256 << 20

@@ -15,7 +15,7 @@ from accelwatch.fleet.follow.http.link import Link
 from accelwatch.fleet.follow.http.request import Request, path_of
 from accelwatch.fleet.follow.http.server import server_of
 from accelwatch.fleet.tsdb.settings import RemoteWrite, Store, scrape_of
-from accelwatch.located_yaml.nodes import read_file
+from accelwatch.system.located_yaml.nodes import read_file
 
 # Requests at a time; others wait for their turn.
 _CONNECTIONS = 32

@@ -33,8 +33,8 @@ from accelwatch.node.sampler.protocol.settings import LetIn, StartOrder
 from accelwatch.node.sampler.turns.gate import Gate
 from accelwatch.node.sampler.turns.worker import Admit, Inbox, Stop
 from accelwatch.node.store.reports import Written
-from accelwatch.processes.parent_death import die_with_parent
 from accelwatch.schema.stream.frames import Splitter
+from accelwatch.system.processes.parent_death import die_with_parent
 
 # How long an orderly end may take before the process just ends.
 _CLOSE_LIMIT_S = 0.5

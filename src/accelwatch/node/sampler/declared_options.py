@@ -41,7 +41,7 @@ def declared(names: Iterable[str]) -> Declared:
 # while the process runs.
 @lru_cache(maxsize=8)
 def _query_backends(names: tuple[str, ...]) -> Declared:
-    from accelwatch.processes import command
+    from accelwatch.system.processes import command
 
     argv = [sys.executable, "-m", __name__, *names]
     result = command.run(argv, timeout_s=_TIMEOUT_S)

@@ -23,11 +23,11 @@ EarlyChild = tuple[int, int, int, int, int | None]
 _MORE = (
     *("ctypes", "logging", "queue", "subprocess", "traceback", "zlib"),
     *(
-        "accelwatch.files.atomic_file",
+        "accelwatch.system.files.atomic_file",
         "accelwatch.backend",
-        "accelwatch.files.damaged",
-        "accelwatch.files.kept_file",
-        "accelwatch.kernel.proc",
+        "accelwatch.system.files.damaged",
+        "accelwatch.system.files.kept_file",
+        "accelwatch.system.kernel.proc",
         "accelwatch.backend_kit",
         "accelwatch.base.untrusted_text",
     ),
@@ -49,14 +49,14 @@ def load_shared() -> None:
     """Import what owner and collector both need (tests/node/sampler/test_early.py compares)."""
     import accelwatch.base.backoff
     import accelwatch.base.clock
-    import accelwatch.kernel
     import accelwatch.node.sampler.protocol.call_registry
     import accelwatch.node.sampler.protocol.commands
     import accelwatch.node.sampler.protocol.frames
     import accelwatch.node.store.usage
     import accelwatch.plugins.entry_points
-    import accelwatch.processes
     import accelwatch.schema.plausible
+    import accelwatch.system.kernel
+    import accelwatch.system.processes
     from accelwatch.schema.metrics import by_key
 
     by_key()
@@ -173,7 +173,7 @@ def be_child(
         for standard in (1, 2):
             os.dup2(nowhere if printed is None else printed, standard)
         if control is not None:
-            from accelwatch.processes.parent_death import die_with_parent
+            from accelwatch.system.processes.parent_death import die_with_parent
 
             die_with_parent()
         from accelwatch.node.sampler.child import collect, speak_apart

@@ -13,7 +13,7 @@ from accelwatch.node.sampler.protocol.commands import kill_commands
 from accelwatch.node.sampler.protocol.frames import CLOSED, encode, write_all
 from accelwatch.node.sampler.protocol.settings import LetIn, StartOrder
 from accelwatch.node.store.reports import Called, CollectorExited, Component
-from accelwatch.processes.child_process import ChildProcess, anonymous_file, reaped
+from accelwatch.system.processes.child_process import ChildProcess, anonymous_file, reaped
 
 if TYPE_CHECKING:
     from accelwatch.node.sampler.protocol.printed import Printed

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import Clock
 from accelwatch.base.version import __version__
-from accelwatch.kernel.proc import boot_time
 from accelwatch.node.store.accumulate import Accumulator
 from accelwatch.node.store.devices.row import FIRST, Row, accumulates, of_device
 from accelwatch.node.store.devices.rows import Rows
@@ -33,6 +32,7 @@ from accelwatch.node.store.reports import (
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.reading import READS_UNTIL_STALE
 from accelwatch.schema.snapshot import BackendState, BackendStatus, ReadFailure, Snapshot
+from accelwatch.system.kernel.proc import boot_time
 
 if TYPE_CHECKING:
     from accelwatch.node.store.persistence.counts import CountFile

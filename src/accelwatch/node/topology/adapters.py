@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.kernel import sysfs
 from accelwatch.schema.natural_order import natural
+from accelwatch.system.kernel import sysfs
 
 _PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 # Of sysfs, the names by which collective libraries choose first.

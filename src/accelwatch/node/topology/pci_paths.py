@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.kernel import sysfs
+from accelwatch.system.kernel import sysfs
 
 _HOST_BRIDGE = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
 _FUNCTION = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")

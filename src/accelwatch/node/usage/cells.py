@@ -1,9 +1,9 @@
 """A usage report as cells of a table, for a terminal and for the dashboard."""
 
-from accelwatch.exposition.display import duration, energy, printable, short_duration, size
 from accelwatch.node.usage.ledger import By
 from accelwatch.node.usage.report import UsageReport, UsageRow
 from accelwatch.node.usage.shares import Kind
+from accelwatch.schema.display import duration, energy, printable, short_duration, size
 
 # A quantity that is known for less of the time is marked.
 _COMPLETE = 0.99

@@ -14,13 +14,13 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.files.kept_file import KeptFile
 from accelwatch.node.usage.account import Account
 from accelwatch.node.usage.ledger import WINDOW_S, By, Ledger
 from accelwatch.node.usage.observation import Observation
 from accelwatch.node.usage.shares import Holder
 from accelwatch.node.usage.sums import Sums
 from accelwatch.schema.stream.frames import Splitter, frame
+from accelwatch.system.files.kept_file import KeptFile
 
 FILE = "usage.msgpack"
 # After a crash so much is told as time without data.

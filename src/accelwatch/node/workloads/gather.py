@@ -7,7 +7,6 @@ import msgspec
 
 from accelwatch.backend_kit.grpc.failure import SourceError
 from accelwatch.base.clock import Clock
-from accelwatch.kernel import sysfs
 from accelwatch.node.workloads.facts import SourceState, SourceStatus, WorkloadFacts
 from accelwatch.node.workloads.settings import (
     BACKENDAI,
@@ -34,6 +33,7 @@ from accelwatch.node.workloads.sources.members import Key, Members
 from accelwatch.node.workloads.sources.pod_names import PodNames
 from accelwatch.node.workloads.sources.podresources import Allocation
 from accelwatch.node.workloads.sources.slurm import SlurmJobs
+from accelwatch.system.kernel import sysfs
 
 T = TypeVar("T")
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from functools import partial
 
 from accelwatch.base.errors import ExpressionError
-from accelwatch.exposition.display import printable
 from accelwatch.expr import device_names
-from accelwatch.query.lookup import process_names
+from accelwatch.node.query.lookup import process_names
+from accelwatch.schema.display import printable
 from accelwatch.schema.reading import Process
 from accelwatch.tui.commands.filtering import prompt_filter
 from accelwatch.tui.commands.registry import Handlers

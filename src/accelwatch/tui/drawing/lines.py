@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from rich import cells
 from rich.cells import set_cell_size
 
-from accelwatch.exposition.display import printable
+from accelwatch.schema.display import printable
 from accelwatch.tui.drawing.glyphs import Glyphs
 
 # Text and the role it is painted in; the roles are those of `palettes.Palette`.

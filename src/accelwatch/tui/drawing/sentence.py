@@ -1,6 +1,6 @@
 """What is wrong, in the room there is: the evidence gives way first, the verdict last. Pure."""
 
-from accelwatch.exposition.display import printable
+from accelwatch.schema.display import printable
 from accelwatch.schema.status.verdict import Verdict
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, cell_len, fit, wrapped

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from accelwatch.exposition.display import printable
 from accelwatch.fleet.picture.model import MOST_EVENTS
 from accelwatch.fleet.wire import FleetEvent
+from accelwatch.schema.display import printable
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, width_of

@@ -1,10 +1,10 @@
 """The selected row of the fleet's list in whole sentences, for the lines below the table. Pure."""
 
-from accelwatch.exposition.display import printable
 from accelwatch.fleet.odd.documents import text_of
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.ordering import ordered
 from accelwatch.fleet.picture.tally import FleetRow, device_class
+from accelwatch.schema.display import printable
 from accelwatch.tui.drawing import device_signs
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing import node_signs as signs

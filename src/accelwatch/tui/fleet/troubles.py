@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from accelwatch.exposition.display import printable
 from accelwatch.fleet.picture import grouping
+from accelwatch.schema.display import printable
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, in_role, paragraph, spread, width_of
 from accelwatch.tui.fleet.board import FleetBoard

@@ -6,7 +6,6 @@ from functools import lru_cache
 import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
-from accelwatch.exposition.display import printable
 from accelwatch.fleet.picture.incidents import (
     MUTED,
     OPEN,
@@ -16,6 +15,7 @@ from accelwatch.fleet.picture.incidents import (
     seconds_of,
     status_of,
 )
+from accelwatch.schema.display import printable
 from accelwatch.tui.drawing import columns
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.columns import GAP, Column, filled, fitting, needed

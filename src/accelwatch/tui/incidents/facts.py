@@ -6,9 +6,9 @@ import msgspec
 
 from accelwatch.alerting.evaluation.documents import EvidenceNote, IncidentDocument, TimelineNote
 from accelwatch.alerting.evaluation.explanation import Explanation, ExplanationRow
-from accelwatch.exposition.display import duration, printable
 from accelwatch.fleet.picture.incidents import MUTED, OVER, location_of, seconds_of, status_of
 from accelwatch.fleet.wire import IncidentNow
+from accelwatch.schema.display import duration, printable
 from accelwatch.schema.provenance import Provenance, provenance_text
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, paragraph, width_of

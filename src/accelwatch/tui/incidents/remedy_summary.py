@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from accelwatch.base.untrusted_text import printable
-from accelwatch.exposition.display import duration
 from accelwatch.fleet.picture.remedies import NextStep, next_step
+from accelwatch.schema.display import duration
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, width_of
 from accelwatch.tui.incidents.remedy_board import RemedyBoard

@@ -14,7 +14,7 @@ from accelwatch.expr import (
     device_names,
 )
 from accelwatch.expr.as_read import SPOKEN
-from accelwatch.query.lookup import lookup, process_lookup, process_names
+from accelwatch.node.query.lookup import lookup, process_lookup, process_names
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing.device_signs import device_class
 from accelwatch.tui.local.processes.process_row import ProcessRow, command, workload

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.files.atomic_file import PRIVATE, replace_file
-from accelwatch.files.damaged import set_aside
+from accelwatch.system.files.atomic_file import PRIVATE, replace_file
+from accelwatch.system.files.damaged import set_aside
 from accelwatch.tui.theme.palettes import DEFAULT, PALETTES
 
 DENSITIES = ("auto", "compact", "full")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Sequence
 
-from accelwatch.exposition.display import printable
+from accelwatch.schema.display import printable
 from accelwatch.schema.event import SEVERITIES
 from accelwatch.tui.drawing.format import NOTHING, clock_time
 from accelwatch.tui.drawing.glyphs import Glyphs

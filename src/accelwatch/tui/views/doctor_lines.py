@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from accelwatch.base.absence import Absence
-from accelwatch.exposition.display import printable
 from accelwatch.schema.device import DeviceState
+from accelwatch.schema.display import printable
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 from accelwatch.schema.status.verdict import verdict

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from accelwatch.exposition.display import printable
+from accelwatch.schema.display import printable
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs

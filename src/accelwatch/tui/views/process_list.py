@@ -4,7 +4,7 @@ import getpass
 import os
 from collections.abc import Callable, Hashable
 
-from accelwatch.exposition.display import size
+from accelwatch.schema.display import size
 from accelwatch.tui.drawing.lines import Line, clipped, width_of
 from accelwatch.tui.local.processes import rows as process_rows
 from accelwatch.tui.local.processes.arranging import arranged, merged, rows_of

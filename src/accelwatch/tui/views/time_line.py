@@ -7,7 +7,6 @@ import bisect
 from collections.abc import Sequence
 from datetime import datetime
 
-from accelwatch.exposition.display import printable
 from accelwatch.fleet.picture.timeline import (
     ALERT,
     INFO,
@@ -18,6 +17,7 @@ from accelwatch.fleet.picture.timeline import (
     Timeline,
 )
 from accelwatch.schema.device import DeviceState
+from accelwatch.schema.display import printable
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, width_of
 from accelwatch.tui.drawing.plot import pooled

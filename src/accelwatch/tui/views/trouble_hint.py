@@ -1,6 +1,6 @@
 """What is wrong, in a few words for the line of keys: `✕ nvidia6 lost:`. Pure."""
 
-from accelwatch.exposition.display import printable
+from accelwatch.schema.display import printable
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.schema.status.device_status import effective_state, severity
 from accelwatch.tui.drawing import format as fmt

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.located_yaml.complaint import Complaint
+from accelwatch.system.located_yaml.complaint import Complaint
 
 
 class Role(StrEnum):

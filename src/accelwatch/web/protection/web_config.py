@@ -15,8 +15,8 @@ from msgspec import Meta, field
 
 from accelwatch.base.errors import ConfigError
 from accelwatch.config.reader import Reader, Values, build
-from accelwatch.located_yaml.complaint import Complaint, refuse
-from accelwatch.located_yaml.nodes import read_file
+from accelwatch.system.located_yaml.complaint import Complaint, refuse
+from accelwatch.system.located_yaml.nodes import read_file
 from accelwatch.web.protection.roles import Role, Roles, by_name, mistakes_in
 from accelwatch.web.protection.tls import TlsSettings, server_context
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from accelwatch.backendai.signing import signed_headers
+from accelwatch.api_client.backendai.signing import signed_headers
 from accelwatch.base.errors import AccelwatchError
 from accelwatch_lab.cluster.backendai.access import Keys
 from accelwatch_lab.cluster.http_client import NoAnswerError

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from accelwatch.backendai.errors import BackendAiUnavailableError
+from accelwatch.api_client.backendai.errors import BackendAiUnavailableError
 from accelwatch_backendai.api.agents import Agent, agent_by_id, agents_by_id, all_agents
 from support.backendai.fixtures import connected
 from support.backendai.rows import agent_row, pages

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.backendai.client import BackendAiClient, decoded
-from accelwatch.backendai.releases import ManagerRelease, Release
-from accelwatch.backendai.server import ServerOptions, server_of
+from accelwatch.api_client.backendai.client import BackendAiClient, decoded
+from accelwatch.api_client.backendai.releases import ManagerRelease, Release
+from accelwatch.api_client.backendai.server import ServerOptions, server_of
 from accelwatch_backendai.api.agents import agent_by_id, all_agents
 from accelwatch_backendai.api.sessions import (
     OwnedSession,

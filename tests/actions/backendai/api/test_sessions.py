@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.backendai.errors import BackendAiRefusedError
+from accelwatch.api_client.backendai.errors import BackendAiRefusedError
 from accelwatch_backendai.api.sessions import (
     Kernel,
     OwnedSession,

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from accelwatch.backendai.releases import ManagerRelease
+from accelwatch.api_client.backendai.releases import ManagerRelease
 from accelwatch.base.errors import ConfigError
 from accelwatch_backendai.api.sessions import Session
 from accelwatch_backendai.api.specification_files import read_specification

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.backendai.client import BackendAiClient
-from accelwatch.backendai.errors import BackendAiRefusedError, Problem
-from accelwatch.backendai.releases import Release
-from accelwatch.backendai.server import ServerOptions, server_of
+from accelwatch.api_client.backendai.client import BackendAiClient
+from accelwatch.api_client.backendai.errors import BackendAiRefusedError, Problem
+from accelwatch.api_client.backendai.releases import Release
+from accelwatch.api_client.backendai.server import ServerOptions, server_of
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch_backendai.api.dependents import Dependent, dependents_of
 from accelwatch_backendai.sessions.dependents import dependents_text

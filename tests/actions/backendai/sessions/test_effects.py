@@ -8,9 +8,13 @@ import pytest
 
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.intent import OwnerAnnotation
+from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.step import Committed, Recovery, Report, ReportStatus, StartedStep, Step
-from accelwatch.action_kit.performing import ChangedError
-from accelwatch.backendai.errors import BackendAiRefusedError, BackendAiUnavailableError, Problem
+from accelwatch.api_client.backendai.errors import (
+    BackendAiRefusedError,
+    BackendAiUnavailableError,
+    Problem,
+)
 from accelwatch_backendai.api.tags import tag_of
 from accelwatch_backendai.effects.sessions import SESSION_EFFECTS
 from support.backendai.few_rows import Access, Manager, row

@@ -10,10 +10,10 @@ import pytest
 from accelwatch.action.checkpoint_options import CheckpointOptions
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.intent import IntentKind
+from accelwatch.action.kit.checkpoint_search import CheckpointSearch
+from accelwatch.action.kit.effects import Reading
 from accelwatch.action.observed import JobState
-from accelwatch.action_kit.checkpoint_search import CheckpointSearch
-from accelwatch.action_kit.effects import Reading
-from accelwatch.backendai.errors import BackendAiRefusedError, Problem
+from accelwatch.api_client.backendai.errors import BackendAiRefusedError, Problem
 from accelwatch_backendai.api.tags import tag_of
 from accelwatch_backendai.readings.jobs import read_job
 from accelwatch_backendai.scene import AGENT

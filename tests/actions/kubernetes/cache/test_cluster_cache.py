@@ -11,8 +11,8 @@ import pytest
 
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.observed import HoldState
-from accelwatch.kubernetes.client import KubernetesClient
-from accelwatch.kubernetes.server import Server
+from accelwatch.api_client.kubernetes.client import KubernetesClient
+from accelwatch.api_client.kubernetes.server import Server
 from accelwatch_kubernetes.cache import cluster_cache, freshness
 from accelwatch_kubernetes.cache.cluster_cache import ClusterCache
 from accelwatch_kubernetes.objects.node import Node

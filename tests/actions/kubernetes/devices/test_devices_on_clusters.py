@@ -10,9 +10,9 @@ from accelwatch.action.contract import ActionUnavailableError, QuarantinesDevice
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.action.step import RefusalKind
-from accelwatch.kubernetes.client import KubernetesClient
-from accelwatch.kubernetes.errors import ApiError
-from accelwatch.kubernetes.server import Server
+from accelwatch.api_client.kubernetes.client import KubernetesClient
+from accelwatch.api_client.kubernetes.errors import ApiError
+from accelwatch.api_client.kubernetes.server import Server
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch_kubernetes import KubernetesAction
 from accelwatch_kubernetes.steps import TAINT_DEVICE, UNTAINT_DEVICE

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from accelwatch.action.contract import ActionContext, ActionUnavailableError
-from accelwatch.kubernetes.versions import ServedVersions
+from accelwatch.api_client.kubernetes.versions import ServedVersions
 from accelwatch_kubernetes.options import DeviceOptions, KubernetesOptions
 from accelwatch_kubernetes.readings.devices import rules_by_node
 

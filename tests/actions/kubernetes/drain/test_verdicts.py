@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.kubernetes.errors import ApiError, ApiUnavailableError, KubernetesError
+from accelwatch.api_client.kubernetes.errors import ApiError, ApiUnavailableError, KubernetesError
 from accelwatch_kubernetes.drain.verdicts import Answer, before_request, verdict_of
 from support.kubernetes.pods import Object, budget, budget_of, pod, pod_of
 

@@ -114,7 +114,7 @@ def test_a_child_ends_with_its_parent_however_that_ends(number: int) -> None:
 
 _CLOSED = """
 import os
-from accelwatch.processes.child_process import close_others
+from accelwatch.system.processes.child_process import close_others
 low, kept, between, other, high = [os.open("/dev/null", os.O_RDONLY) for _ in range(5)]
 close_others((other, kept))
 held = []

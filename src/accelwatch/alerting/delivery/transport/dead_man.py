@@ -7,8 +7,8 @@ from pathlib import Path
 from accelwatch.alerting.delivery.transport.post import Poster, PostError
 from accelwatch.base.errors import ConfigError
 from accelwatch.config.alerts import DeadMan
-from accelwatch.located_yaml.nodes import read_file
 from accelwatch.plugins.options import check_url
+from accelwatch.system.located_yaml.nodes import read_file
 
 _TIMEOUT_S = 10.0
 

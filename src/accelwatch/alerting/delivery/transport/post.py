@@ -16,7 +16,7 @@ from accelwatch.alerting.sink import Outcome, Status
 from accelwatch.base.backoff import retry_after
 from accelwatch.base.errors import ConfigError
 from accelwatch.base.version import __version__
-from accelwatch.files.file_rights import check_not_open
+from accelwatch.system.files.file_rights import check_not_open
 
 MOST_ANSWER_BYTES = 64 << 10
 # What a receiver says of a message that it will never take; all else may be mended over there.

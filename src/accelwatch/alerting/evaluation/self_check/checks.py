@@ -11,7 +11,7 @@ from accelwatch.alerting.delivery.transport.blocking import Blocking, StillBusyE
 from accelwatch.alerting.evaluation.self_check.own_problems import OwnProblems
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.base.clock import Clock
-from accelwatch.files.damaged import damaged_files
+from accelwatch.system.files.damaged import damaged_files
 
 logger = logging.getLogger(__name__)
 

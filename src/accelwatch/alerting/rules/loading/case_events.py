@@ -12,9 +12,9 @@ from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.event_match import depends_on, kind_of, matcher
 from accelwatch.expr.rule import RuleExpression
 from accelwatch.expr.vocabulary.events import EVENT_KINDS
-from accelwatch.located_yaml.complaint import unknown
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.metrics import nearest
+from accelwatch.system.located_yaml.complaint import unknown
 
 EVENT_KEYS = frozenset({"at", "age", "code", "category", "text", "trusted", "subject"})
 # Fields that predicates read and an event of a test leaves out; `source` cannot be given.

@@ -18,8 +18,8 @@ from accelwatch.alerting.rules.document import (
 from accelwatch.alerting.rules.rule import Action, Canary, Deadlines, EscalationStep, Grouping
 from accelwatch.base.durations import seconds
 from accelwatch.base.errors import UsageError
-from accelwatch.located_yaml.document import Document
-from accelwatch.located_yaml.nodes import Location
+from accelwatch.system.located_yaml.document import Document
+from accelwatch.system.located_yaml.nodes import Location
 
 LONGEST_S = 400 * 86_400.0
 _SHORTEST_DEADLINE_S = 10.0

@@ -9,7 +9,7 @@ from accelwatch.alerting.rules.loading.rule_files import load
 from accelwatch.alerting.rules.rule import RuleSet
 from accelwatch.base.errors import ConfigError
 from accelwatch.config.model import RuleSettings
-from accelwatch.located_yaml.nodes import read_file
+from accelwatch.system.located_yaml.nodes import read_file
 
 # Path, inode, size and time of change of each file.
 FileStamps = tuple[tuple[str, int, int, int], ...]

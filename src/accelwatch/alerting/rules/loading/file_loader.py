@@ -37,8 +37,8 @@ from accelwatch.base.errors import ConfigError, ExpressionError
 from accelwatch.expr.cost import Cost
 from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_value
 from accelwatch.expr.vocabulary.names import NameTable
-from accelwatch.located_yaml.document import Document
-from accelwatch.located_yaml.nodes import Location
+from accelwatch.system.located_yaml.document import Document
+from accelwatch.system.located_yaml.nodes import Location
 
 MOST_RULES = 1000
 # How far a profile lets rules go, from nothing to a resumed job.

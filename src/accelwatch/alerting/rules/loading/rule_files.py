@@ -11,8 +11,8 @@ from accelwatch.alerting.rules.loading.pack_files import PACKS, files_of
 from accelwatch.alerting.rules.rule import Profile, Rule, RuleSet
 from accelwatch.base.errors import ConfigError
 from accelwatch.expr.vocabulary.names import NameTable
-from accelwatch.located_yaml.document import Document, parse, read
-from accelwatch.located_yaml.nodes import read_file
+from accelwatch.system.located_yaml.document import Document, parse, read
+from accelwatch.system.located_yaml.nodes import read_file
 
 
 def load(

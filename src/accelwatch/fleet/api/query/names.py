@@ -20,7 +20,7 @@ from accelwatch.fleet.state.nodes.devices import FleetDevice
 from accelwatch.fleet.state.nodes.node import speaks_for
 from accelwatch.fleet.state.nodes.usage import NOBODY, Occupancy
 from accelwatch.fleet.state.rows.groups import belonging
-from accelwatch.query.lookup import Lookup, answers
+from accelwatch.node.query.lookup import Lookup, answers
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series, nearest
 from accelwatch.schema.series import path_of, series_of

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from accelwatch.archive.history.rows import EventRow
 from accelwatch.fleet.backtest.context.device_index import DeviceIndex
 from accelwatch.fleet.state.events import Noted
-from accelwatch.kernel.xid import category_in
 from accelwatch.schema.event import ErrorEvent
+from accelwatch.system.kernel.xid import category_in
 
 # How far a node's clock may be ahead without its events being heard late.
 AHEAD_S = 900.0

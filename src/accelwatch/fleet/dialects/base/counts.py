@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from accelwatch.kernel.xid import category_of
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import EVENT_MEMORY_S
 from accelwatch.schema.snapshot import EventCount
+from accelwatch.system.kernel.xid import category_of
 
 # Source of events that only a counter told of.
 COUNTER = "counter"

@@ -20,7 +20,7 @@ from accelwatch.fleet.dialects.base.table import (
     Row,
     Scale,
 )
-from accelwatch.kernel.amdgpu_ras import BLOCKS, BOGUS
+from accelwatch.system.kernel.amdgpu_ras import BLOCKS, BOGUS
 
 # The exporter's words for the RAS blocks; none is for `mmsch` (its GPUMetricField).
 _BLOCKS = {block: block for block in sorted(BLOCKS - {"mmsch"})} | {"pcie_bif": "bif"}

@@ -20,8 +20,8 @@ from accelwatch.fleet.dialects.base.table import (
     Row,
     Scale,
 )
-from accelwatch.kernel.pcie_link import GENERATIONS
 from accelwatch.schema.card_wide import BOARD_POWER
+from accelwatch.system.kernel.pcie_link import GENERATIONS
 
 
 def _row(name: str, target: str, scale: Scale = UNSCALED) -> Row:

@@ -9,9 +9,9 @@ from accelwatch.fleet.dialects.plans.formulas import scaled
 from accelwatch.fleet.dialects.plans.identity import first_value
 from accelwatch.fleet.dialects.plans.partitions import name_of
 from accelwatch.fleet.dialects.plans.plan import Location, Planner
-from accelwatch.processes.program import program_name
 from accelwatch.schema.reading import Number, Process
 from accelwatch.schema.snapshot import Owner
+from accelwatch.system.processes.program import program_name
 
 MAX_OWNERS = 64
 MAX_PID_DIGITS = 10

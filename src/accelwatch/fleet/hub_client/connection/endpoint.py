@@ -17,7 +17,7 @@ from accelwatch.fleet.scrape_settings import (
     Scrape,
     TlsConfig,
 )
-from accelwatch.located_yaml.complaint import refuse
+from accelwatch.system.located_yaml.complaint import refuse
 
 _REFUSED = {key.removeprefix("scrape."): why for key, why in REFUSED.items()}
 

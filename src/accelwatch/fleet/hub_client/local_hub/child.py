@@ -19,7 +19,7 @@ from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.exit_codes import FAILED
 from accelwatch.fleet.hub_client.local_hub.lifetime import Lifetime
 from accelwatch.node.sampler.protocol.frames import write_all
-from accelwatch.processes.child_process import ChildProcess, anonymous_file
+from accelwatch.system.processes.child_process import ChildProcess, anonymous_file
 
 # A Unix socket's path has 107 bytes at most (linux/un.h); the name follows.
 _MAX_SOCKET_PATH = 100

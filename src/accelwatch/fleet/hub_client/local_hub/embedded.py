@@ -16,8 +16,6 @@ from accelwatch.base.clock import SystemClock
 from accelwatch.base.errors import UsageError
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import Web
-from accelwatch.daemon.memory import give_back
-from accelwatch.daemon.open_files import raise_open_files
 from accelwatch.fleet.archive.settings import History
 from accelwatch.fleet.hub.collecting import all_is_kept, spare_the_old, tend
 from accelwatch.fleet.hub.foreign import foreign_reader
@@ -35,6 +33,8 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.targets.files import read_targets
 from accelwatch.fleet.targets.settings import Targets
 from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite
+from accelwatch.system.daemon.memory import give_back
+from accelwatch.system.daemon.open_files import raise_open_files
 from accelwatch.web.protection.web_config import Protection
 
 _THREADS = 16

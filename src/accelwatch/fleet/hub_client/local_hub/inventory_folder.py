@@ -16,11 +16,11 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.base.errors import AccelwatchError
-from accelwatch.files.file_rights import make_state_folder
-from accelwatch.files.folder_lock import lock_file
-from accelwatch.files.sqlite_files import make_private, open_to_read
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.state.inventory.file import FILE
+from accelwatch.system.files.file_rights import make_state_folder
+from accelwatch.system.files.folder_lock import lock_file
+from accelwatch.system.files.sqlite_files import make_private, open_to_read
 
 _LOCK = "lock"
 # After this time a fleet that nobody looks at any more is forgotten.

@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 
 from accelwatch.node.sampler.protocol.commands import kill_commands
-from accelwatch.processes.child_process import close_others
+from accelwatch.system.processes.child_process import close_others
 
 # How long an orderly end may take before the process just ends.
 _GRACE_S = 0.8

@@ -2,7 +2,6 @@
 
 import msgspec
 
-from accelwatch.exposition.display import counted
 from accelwatch.fleet.picture.why.concerns import about
 from accelwatch.fleet.picture.why.scene import ObservedNode, Scene
 from accelwatch.fleet.picture.why.sentences import (
@@ -18,6 +17,7 @@ from accelwatch.fleet.picture.why.waiting import (
     job_devices,
     waiting_devices,
 )
+from accelwatch.schema.display import counted
 from accelwatch.schema.health import STATE_REASONS
 from accelwatch.schema.timestamps import timestamp_or_none
 

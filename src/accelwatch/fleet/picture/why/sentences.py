@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from accelwatch.exposition.display import counted, duration
 from accelwatch.fleet.picture.why.scene import ObservedDevice, Scene
 from accelwatch.fleet.picture.why.silence import last_read, of_silent_job
 from accelwatch.fleet.picture.why.subject import Kind, Subject
@@ -13,6 +12,7 @@ from accelwatch.fleet.picture.why.waiting import (
     waiting_devices,
     waits_text,
 )
+from accelwatch.schema.display import counted, duration
 from accelwatch.schema.health import STATE_REASONS
 from accelwatch.schema.status.device_status import state_label
 

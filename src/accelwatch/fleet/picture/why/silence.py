@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
-from accelwatch.exposition.display import duration
 from accelwatch.fleet.names import NODE_SEVERITY, SPEAKING, NodeState
 from accelwatch.fleet.outages import (
     NodeHealth,
@@ -18,6 +17,7 @@ from accelwatch.fleet.outages import (
 )
 from accelwatch.fleet.picture.incidents import above, seconds_of
 from accelwatch.fleet.picture.why.scene import ObservedDevice, ObservedNode, Scene
+from accelwatch.schema.display import duration
 
 # What a rule on the silence of nodes asks for.
 _SIGNAL = "node_state"

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
-from accelwatch.exposition.display import counted, duration
 from accelwatch.fleet.picture.model import Past
 from accelwatch.fleet.picture.why.concerns import about
 from accelwatch.fleet.picture.why.scene import ObservedDevice, Scene
 from accelwatch.fleet.picture.why.subject import Kind, Subject
 from accelwatch.fleet.picture.why.troubles import RUINS_JOBS, Trouble, troubles
 from accelwatch.node.usage.shares import IDLE_RATIO
+from accelwatch.schema.display import counted, duration
 
 
 def waits_text(scene: Scene, subject: Subject, chief: Trouble) -> str:

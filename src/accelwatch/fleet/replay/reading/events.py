@@ -6,8 +6,8 @@ from functools import lru_cache
 from accelwatch.archive.history.rows import EventRow
 from accelwatch.fleet.state.transitions import OWN_CATEGORIES
 from accelwatch.fleet.wire import FleetEvent
-from accelwatch.kernel.xid import category_of
 from accelwatch.schema.event import Category, ErrorEvent, severity
+from accelwatch.system.kernel.xid import category_of
 
 SOURCE = "archive"
 

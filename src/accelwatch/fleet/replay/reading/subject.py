@@ -7,7 +7,7 @@ import msgspec
 from accelwatch.expr import Expression, Value
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.wire import DeviceSlot
-from accelwatch.query.lookup import answers
+from accelwatch.node.query.lookup import answers
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 

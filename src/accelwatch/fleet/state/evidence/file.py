@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.files.kept_file import KeptFile, decode_version
 from accelwatch.fleet.state.evidence.board import ReceivedAlert
 from accelwatch.schema.renamed import current_id
+from accelwatch.system.files.kept_file import KeptFile, decode_version
 
 FILE = "evidence.json"
 _VERSION = 1

@@ -13,10 +13,10 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.base.errors import AccelwatchError
-from accelwatch.files.sqlite_files import open_database, transaction, translated
 from accelwatch.fleet.listing import Listing
 from accelwatch.schema.device import Device
 from accelwatch.schema.renamed import RENAMED, current_id, current_vendor
+from accelwatch.system.files.sqlite_files import open_database, transaction, translated
 
 logger = logging.getLogger(__name__)
 

@@ -12,9 +12,6 @@ import sqlite3
 from pathlib import Path
 from typing import NamedTuple
 
-from accelwatch.files.damaged import set_aside
-from accelwatch.files.folder_lock import lock_file
-from accelwatch.files.sqlite_files import COMPANIONS, check_version, open_to_read
 from accelwatch.fleet.state.inventory.file import (
     FILE,
     OLDEST_VERSION,
@@ -25,6 +22,9 @@ from accelwatch.fleet.state.inventory.file import (
     InventoryFile,
     read_all,
 )
+from accelwatch.system.files.damaged import set_aside
+from accelwatch.system.files.folder_lock import lock_file
+from accelwatch.system.files.sqlite_files import COMPANIONS, check_version, open_to_read
 
 logger = logging.getLogger(__name__)
 

@@ -1,18 +1,18 @@
 """One collection as a mirror reads it, with the hub's own requests: by the settings of its section.
 
-Not on the client of `accelwatch.kubernetes`: a hub that only follows targets loads no aiohttp, and what
-is said of a failure is what is said of every other target.
+Not on the client of `accelwatch.api_client.kubernetes`: a hub that only follows targets loads no
+aiohttp, and what is said of a failure is what is said of every other target.
 """
 
 from collections.abc import Callable, Mapping
 from urllib.parse import urlencode
 
+from accelwatch.api_client.kubernetes.errors import KubernetesError
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.follow.http.body import Body
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.follow.target_client import target_client
 from accelwatch.fleet.target import Target
-from accelwatch.kubernetes.errors import KubernetesError
 
 
 class FollowedCollection:

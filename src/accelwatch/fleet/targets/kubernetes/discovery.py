@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from accelwatch.api_client.kubernetes import server
+from accelwatch.api_client.kubernetes.mirror import Keyed, Mirror, unchanged
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.follow.access import Access
 from accelwatch.fleet.follow.session import Client
@@ -24,8 +26,6 @@ from accelwatch.fleet.targets.kubernetes.objects import Anything, EndpointSlice,
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import KubernetesSd, scrape_for
 from accelwatch.fleet.targets.watch import Publish
-from accelwatch.kubernetes import server
-from accelwatch.kubernetes.mirror import Keyed, Mirror, unchanged
 
 T = TypeVar("T", bound=Keyed)
 

@@ -9,10 +9,10 @@ from typing import cast
 from accelwatch.backend import Backend, Context
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import PluginError
-from accelwatch.kernel import sysfs
-from accelwatch.kernel.pci_bus import on_bus
 from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.plugins import entry_points as plugins
+from accelwatch.system.kernel import sysfs
+from accelwatch.system.kernel.pci_bus import on_bus
 
 Factory = Callable[[Context], Backend]
 _NOT_BY_DEFAULT = frozenset({"replay"})

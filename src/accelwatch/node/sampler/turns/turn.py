@@ -14,7 +14,6 @@ from accelwatch.backend import Backend, Elsewhere, ReadableAsleep, Request
 from accelwatch.base.absence import Absence
 from accelwatch.base.backoff import Backoff
 from accelwatch.base.errors import DeviceSuspended
-from accelwatch.kernel.sysfs import is_left_asleep
 from accelwatch.node.sampler.turns.calls import CollectorContext
 from accelwatch.node.sampler.turns.contract import encoded_readings, failure_of, sound_identity
 from accelwatch.node.sampler.turns.search import Search
@@ -28,6 +27,7 @@ from accelwatch.node.store.reports import (
     Outcome,
 )
 from accelwatch.schema.device import Device
+from accelwatch.system.kernel.sysfs import is_left_asleep
 
 _EXCLUDED = Failure(
     absence=Absence.NOT_COLLECTED, code="excluded", message="left out by configuration"

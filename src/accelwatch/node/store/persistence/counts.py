@@ -4,9 +4,9 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.files.kept_file import Write
 from accelwatch.node.store.persistence.state_file import StateFile
 from accelwatch.schema.snapshot import EventCount
+from accelwatch.system.files.kept_file import Write
 
 # Device id (empty: the node) to code to count.
 Counts = dict[str, dict[str, EventCount]]

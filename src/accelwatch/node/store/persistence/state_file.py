@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from accelwatch.files.kept_file import KeptFile, Write, decode_version
+from accelwatch.system.files.kept_file import KeptFile, Write, decode_version
 
 _CLOSE_S = 1.0
 

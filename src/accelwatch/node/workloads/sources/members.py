@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.kernel import proc
 from accelwatch.node.workloads.sources import environ
 from accelwatch.node.workloads.sources.environ import Job
+from accelwatch.system.kernel import proc
 
 # (pid, start time in Unix seconds): a pid alone is used again.
 Key = tuple[int, float]

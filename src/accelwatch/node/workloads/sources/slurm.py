@@ -4,10 +4,10 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.kernel import proc
 from accelwatch.node.workloads.sources import environ
 from accelwatch.node.workloads.sources.environ import Job
 from accelwatch.node.workloads.sources.job_cgroups import JobCgroup, JobCgroups
+from accelwatch.system.kernel import proc
 
 # The step whose SLURM_JOB_GPUS is of its own node. Those of a job on several nodes inherit it.
 _BATCH = "batch"

@@ -2,7 +2,6 @@
 
 import msgspec
 
-from accelwatch.exposition.display import duration
 from accelwatch.remediation.policy.conditions.transition import Transition
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
@@ -12,6 +11,7 @@ from accelwatch.remediation.policy.plan.verify import scored
 from accelwatch.remediation.policy.state import relapses
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.score import Failing, added
+from accelwatch.schema.display import duration
 
 replace = msgspec.structs.replace
 

@@ -2,9 +2,9 @@
 
 import msgspec
 
-from accelwatch.exposition.display import printable
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.picture.tally import FleetRow
+from accelwatch.schema.display import printable
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import fit
 from accelwatch.tui.drawing.node_names import NONE, shortened

@@ -1,8 +1,8 @@
 """The cells with a value: state, name, age, lights, load, memory, power, heat. Pure."""
 
-from accelwatch.exposition.display import size
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.tally import FleetRow, device_class
+from accelwatch.schema.display import size
 from accelwatch.schema.reading import Number
 from accelwatch.tui.drawing import device_signs
 from accelwatch.tui.drawing import format as fmt

@@ -1,12 +1,12 @@
 """The map of the fleet as lines: cells, heads of groups, and the selected device in words. Pure."""
 
-from accelwatch.exposition.display import printable, size
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.model import MEMORY_SIZE, MEMORY_USED, POWER, TEMPERATURE, UTILIZATION
 from accelwatch.fleet.picture.ordering import ordered
 from accelwatch.fleet.picture.tally import FleetRow, device_class
 from accelwatch.fleet.wire import DeviceNow, DeviceSlot
+from accelwatch.schema.display import printable, size
 from accelwatch.schema.status.device_status import HOT
 from accelwatch.tui.drawing import device_signs
 from accelwatch.tui.drawing import format as fmt

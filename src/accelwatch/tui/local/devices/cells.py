@@ -1,6 +1,6 @@
 """The cells of a device's row: one function a column, each giving a line of any width. Pure."""
 
-from accelwatch.exposition.display import printable
+from accelwatch.schema.display import printable
 from accelwatch.schema.natural_order import natural
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.schema.status.device_status import CALM_THROTTLES

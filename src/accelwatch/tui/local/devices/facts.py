@@ -1,7 +1,7 @@
 """Everything about one device as lines: state, tiles, identity, events, quantities. Pure."""
 
 from accelwatch.base.absence import Absence
-from accelwatch.exposition.display import printable
+from accelwatch.schema.display import printable
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.snapshot import DeviceView, Snapshot, absences
 from accelwatch.schema.status.verdict import verdict

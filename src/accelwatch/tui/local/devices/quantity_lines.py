@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from accelwatch.base.absence import Absence
-from accelwatch.exposition.display import quantity
+from accelwatch.schema.display import quantity
 from accelwatch.schema.metrics import FLAG, Kind, Metric, MetricSource, Scope, Series, catalogue
 from accelwatch.schema.natural_order import Natural, natural
 from accelwatch.schema.snapshot import DeviceView, absences

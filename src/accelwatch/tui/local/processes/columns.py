@@ -160,7 +160,7 @@ BY_ID = {column.id: column for column in COLUMNS}
 
 def bytes_text(value: int | None) -> str:
     """`1.5 GiB`, or the sign of nothing."""
-    from accelwatch.exposition.display import size
+    from accelwatch.schema.display import size
 
     return fmt.NOTHING if value is None else size(value)
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from accelwatch.kernel import proc
 from accelwatch.schema.reading import Process
+from accelwatch.system.kernel import proc
 from accelwatch.tui.local.processes.facts import FOREIGN
 
 # Bytes; a longer environment is cut.

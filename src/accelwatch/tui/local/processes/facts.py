@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from accelwatch.exposition.display import printable, size
+from accelwatch.schema.display import printable, size
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.drawing import format as fmt

@@ -1,6 +1,6 @@
 """Rows of processes as lines: the heading, a process, the head of a group. Pure."""
 
-from accelwatch.exposition.display import printable
+from accelwatch.schema.display import printable
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.drawing import columns
 from accelwatch.tui.drawing import format as fmt

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.kernel import proc
 from accelwatch.schema.reading import Process
+from accelwatch.system.kernel import proc
 
 logger = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 from accelwatch.archive.blackbox.excerpt import Excerpt, Track
 from accelwatch.archive.blackbox.markers import Marker
-from accelwatch.exposition.display import printable, quantity
 from accelwatch.schema.device import DeviceState
+from accelwatch.schema.display import printable, quantity
 from accelwatch.schema.event import SEVERITIES
 from accelwatch.tui.drawing.device_signs import STATE_ROLES
 from accelwatch.tui.drawing.format import clock_time

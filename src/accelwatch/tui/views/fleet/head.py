@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from accelwatch.exposition.display import printable, size
 from accelwatch.fleet.picture import grouping, incidents
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.ordering import TITLES
 from accelwatch.fleet.wire import FleetDocument
+from accelwatch.schema.display import printable, size
 from accelwatch.schema.status.device_status import severity
 from accelwatch.tui.drawing import device_signs
 from accelwatch.tui.drawing import format as fmt

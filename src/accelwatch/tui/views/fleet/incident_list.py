@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Hashable, Iterable
 
-from accelwatch.exposition.display import printable
 from accelwatch.fleet.picture.incidents import OVER, status_of
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import RulesNow
+from accelwatch.schema.display import printable
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, in_role, paragraph, spread, width_of
 from accelwatch.tui.drawing.severity_signs import SEVERITY_ROLES, severity_role, severity_sign

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from accelwatch.exposition.display import printable
 from accelwatch.fleet.documents.graphs import IncidentGraphs, QuantityGraph
 from accelwatch.fleet.picture.graph_text import bounds, clock, current, start_of, value_text
+from accelwatch.schema.display import printable
 from accelwatch.schema.timestamps import unix_seconds
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.band_plot import BandPlot, band_rows

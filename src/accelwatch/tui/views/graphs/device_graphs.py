@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from accelwatch.exposition import display
-from accelwatch.exposition.display import printable
+from accelwatch.schema import display
+from accelwatch.schema.display import printable
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing import format as fmt

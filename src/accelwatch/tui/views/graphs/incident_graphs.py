@@ -7,11 +7,11 @@ from functools import partial
 import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
-from accelwatch.exposition.display import quantity
 from accelwatch.expr.vocabulary.detector_names import DETECTOR
 from accelwatch.fleet.documents.graphs import IncidentGraphs
 from accelwatch.fleet.picture.incidents import seconds_of
 from accelwatch.fleet.picture.model import Past
+from accelwatch.schema.display import quantity
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.lines import Line, clipped, spread, width_of
 from accelwatch.tui.state.board import Board

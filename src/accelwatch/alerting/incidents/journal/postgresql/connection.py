@@ -14,7 +14,7 @@ from accelwatch.alerting.incidents.journal.database import DuplicateClaimError, 
 from accelwatch.alerting.incidents.journal.postgresql.failures import NotAnsweredError
 from accelwatch.alerting.incidents.journal.postgresql.schema import SCHEMA
 from accelwatch.config.journal import PostgreSQL, host_and_port
-from accelwatch.files.secret_file import read_secret
+from accelwatch.system.files.secret_file import read_secret
 
 # A database that takes longer is as good as away: what is written waits for it for 2 s.
 ANSWER_S = 2.0

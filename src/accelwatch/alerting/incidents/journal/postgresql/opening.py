@@ -7,7 +7,7 @@ from accelwatch.alerting.incidents.journal.journal import Journal
 from accelwatch.alerting.incidents.journal.location import DatabaseLocation
 from accelwatch.alerting.incidents.journal.opened import Opened
 from accelwatch.alerting.incidents.journal.postgresql.database import PostgreSQLDatabase
-from accelwatch.files.atomic_file import PRIVATE, read_replaced, replace_file
+from accelwatch.system.files.atomic_file import PRIVATE, read_replaced, replace_file
 
 # The greatest token that this hub has written with.
 TOKEN_FILE = "journal.token"  # noqa: S105 - of a lease, no secret

@@ -10,7 +10,7 @@ import sqlite3
 from pathlib import Path
 
 from accelwatch.alerting.incidents.journal.sqlite.schema import version_of
-from accelwatch.files.sqlite_files import open_to_read
+from accelwatch.system.files.sqlite_files import open_to_read
 
 # Bytes that have to be free: SQLite writes whole pages, and a little more than what is asked for.
 LEAST_ROOM = 256 * 1024

@@ -21,7 +21,7 @@ from accelwatch.alerting.incidents.journal.sqlite.checking import (
     identity,
 )
 from accelwatch.alerting.incidents.journal.sqlite.schema import VERSION, migrate, version_of
-from accelwatch.files.sqlite_files import (
+from accelwatch.system.files.sqlite_files import (
     OtherVersionError,
     check_version,
     open_database,

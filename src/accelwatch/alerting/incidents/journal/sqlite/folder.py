@@ -17,7 +17,7 @@ from accelwatch.alerting.incidents.journal.errors import (
 )
 from accelwatch.alerting.incidents.journal.opened import Opened, not_opened
 from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
-from accelwatch.files.folder_lock import FLAGS, PRIVATE, lock_file
+from accelwatch.system.files.folder_lock import FLAGS, PRIVATE, lock_file
 
 LOCK = "journal.lock"
 MARKER_FILE = "journal.begun"

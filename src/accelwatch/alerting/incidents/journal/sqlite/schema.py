@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from accelwatch.files.sqlite_files import transaction
+from accelwatch.system.files.sqlite_files import transaction
 
 VERSION = 2
 _STATEMENTS: Mapping[int, tuple[str, ...]] = MappingProxyType(

@@ -1,0 +1,118 @@
+"""Vendor commands that print too much, too little, never end, or leave children behind."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from accelwatch.system.processes.command import CommandResult, run
+from support.processes.waiting import wait_until
+
+# Only a guard: these commands end by themselves.
+GUARD_S = 60.0
+
+
+def program(tmp_path: Path, body: str) -> str:
+    """An executable script in this Python."""
+    path = tmp_path / "tool"
+    path.write_text(f"#!{sys.executable}\nimport os, sys, time\n{body}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_what_is_given_is_read_to_its_end_however_much_the_command_says(tmp_path: Path) -> None:
+    body = "sys.stdout.write('x' * 300_000); print(len(sys.stdin.read()))"
+    found = run([program(tmp_path, body)], timeout_s=GUARD_S, stdin_data=b"line\n" * 40_000)
+    assert (found.status, found.output[-7:]) == (0, b"200000\n")
+
+
+def test_a_command_is_broken_off_before_its_deadline(tmp_path: Path) -> None:
+    began = tmp_path / "began"
+    body = f"open({str(began)!r}, 'w'); print('one', flush=True); time.sleep(600)"
+    found = run([program(tmp_path, body)], timeout_s=GUARD_S, break_off=began.exists)
+    assert (found.failure, found.status) == ("broken off", None)
+
+
+def test_output_status_and_environment(tmp_path: Path) -> None:
+    body = (
+        "print(os.environ['LC_ALL'], os.environ['X'], sys.stdin.read() == '', *sys.argv[1:])\n"
+        "print('a complaint', file=sys.stderr)\n"
+        "sys.exit(3)"
+    )
+    found = run([program(tmp_path, body), "$HOME; x"], timeout_s=GUARD_S, environ={"X": "1"})
+    assert found.output == b"C 1 True $HOME; x\n"
+    assert found.errors == b"a complaint\n"
+    assert (found.status, found.failure, found.ok) == (3, "", False)
+
+
+def test_ten_megabytes_of_garbage_are_cut_off_and_the_command_is_ended(tmp_path: Path) -> None:
+    body = (
+        "open(sys.argv[1], 'w').write(str(os.getpid()))\n"
+        "while True: sys.stdout.buffer.write(b'\\xff\\0' * (10 << 19))"
+    )
+    note = tmp_path / "pid"
+    found = run([program(tmp_path, body), str(note)], timeout_s=GUARD_S, max_bytes=1 << 20)
+    assert (found.failure, found.status, found.ok) == ("too much output", None, False)
+    assert len(found.output) == 1 << 20
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(note.read_text()), 0)
+
+
+def test_complaints_count_towards_the_limit(tmp_path: Path) -> None:
+    body = "while True: sys.stderr.write('x' * 65536)"
+    found = run([program(tmp_path, body)], timeout_s=GUARD_S, max_bytes=1000)
+    assert (found.failure, len(found.errors)) == ("too much output", 1000)
+
+
+def test_a_partial_line_is_given_as_it_came(tmp_path: Path) -> None:
+    body = "os.write(1, b'Device 0: Tempera'); os.kill(os.getpid(), 9)"
+    found = run([program(tmp_path, body)], timeout_s=GUARD_S)
+    assert (found.output, found.status, found.ok) == (b"Device 0: Tempera", -9, False)
+
+
+def test_a_command_that_never_ends_is_killed_with_its_children(tmp_path: Path) -> None:
+    note = tmp_path / "pids"
+    body = (
+        "import signal\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "child = os.fork()\n"
+        "if child: open(sys.argv[1], 'w').write(f'{os.getpid()} {child}'); print('half', flush=True)\n"
+        "while True: time.sleep(60)"
+    )
+    found = run([program(tmp_path, body), str(note)], timeout_s=0.5)
+    assert (found.failure, found.status) == ("timeout", None)
+    if note.exists():
+        # Killed is not yet gone: a busy machine takes a moment to end a process.
+        wait_until(lambda: all(_ended(int(pid)) for pid in note.read_text().split()))
+
+
+def _ended(pid: int) -> bool:
+    """Whether a process is gone, or only waits for its parent to notice."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return True
+    return stat.rpartition(")")[2].split()[0] in "ZX"
+
+
+def test_a_command_that_closes_its_output_and_stays_is_a_timeout(tmp_path: Path) -> None:
+    body = "os.close(1); os.close(2)\nwhile True: time.sleep(60)"
+    found = run([program(tmp_path, body)], timeout_s=0.3)
+    assert (found.failure, found.status) == ("timeout", None)
+
+
+def test_what_cannot_be_started_is_told(tmp_path: Path) -> None:
+    assert run([str(tmp_path / "none")], timeout_s=GUARD_S) == CommandResult(failure="not found")
+    assert run(["a\0b"], timeout_s=GUARD_S) == CommandResult(failure="not found")
+    plain = tmp_path / "plain"
+    plain.write_text("no program")
+    assert run([str(plain)], timeout_s=GUARD_S) == CommandResult(failure="permission")
+
+
+def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
+    tool = program(tmp_path, "print('x' * 100)")
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for limit in (10, 1000):
+        run([tool], timeout_s=GUARD_S, max_bytes=limit)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
