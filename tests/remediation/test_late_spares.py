@@ -88,16 +88,21 @@ def test_one_that_is_not_given_is_asked_for_again_after_a_minute_and_told_of_onc
 
 
 @pytest.mark.parametrize(
-    ("ending", "wanted"),
-    [(PursuitResult.ACHIEVED, SpareStatus.RETURNING), (PursuitResult.CANCELLED, SpareStatus.READY)],
+    ("ending", "original", "wanted"),
+    [
+        (PursuitResult.ACHIEVED, {"group": "spare"}, SpareStatus.RETURNING),
+        (PursuitResult.CANCELLED, {"group": "spare"}, SpareStatus.RETURNING),
+        (PursuitResult.CANCELLED, {}, SpareStatus.READY),
+    ],
 )
 def test_one_that_is_drawn_for_a_node_that_is_gone_comes_back(
-    ending: PursuitResult, wanted: SpareStatus
+    ending: PursuitResult, original: dict[str, str], wanted: SpareStatus
 ) -> None:
     ground = drawing()
     ground.say(Verb.FORGET, NODE)
-    ground.end_chore(Kind.DRAW_SPARE, ending)
+    ground.end_chore(Kind.DRAW_SPARE, ending, original=original)
     assert standing(ground) is wanted
+    assert ground.state.spares.spares[SPARE].original == original
 
 
 def test_one_that_dies_meanwhile_is_away_until_it_is_mended() -> None:

@@ -1,5 +1,7 @@
 """A spare is asked for until a job runs: again when one becomes free, and another when one dies."""
 
+from collections.abc import Mapping
+
 import msgspec
 import pytest
 
@@ -16,6 +18,8 @@ from support.remediation.small_fleet import JOB, SETTINGS, Ground, job_policy
 
 NODE, FIRST, SECOND = "n03", "n38", "n39"
 DRAWS = job_policy(draw_spare=True)
+# What its draw replaced at the scheduler of a spare.
+DRAWN_FROM = {"group": "spare"}
 ONLY_OUT = msgspec.structs.replace(job_policy(), ladder=())
 
 
@@ -41,6 +45,23 @@ def moving_without() -> Ground:
 
 def standing(ground: Ground, name: str) -> SpareStatus:
     return ground.state.spares.spares[name].standing
+
+
+def returns(ground: Ground) -> list[Mapping[str, str]]:
+    """What the draws had replaced of the spares that were returned."""
+    return [one.original for one in ground.begun if one.kind is Kind.RETURN_SPARE]
+
+
+def test_a_spare_is_returned_to_where_its_draw_found_it() -> None:
+    ground = ground_with(FIRST)
+    ground.fault(NODE, policy=DRAWS)
+    ground.end(NODE)
+    ground.end(NODE, original=DRAWN_FROM)
+    ground.killed()
+    ground.say(Verb.FORGET, NODE)
+    assert returns(ground) == [DRAWN_FROM]
+    ground.end_chore(Kind.RETURN_SPARE)
+    assert ground.state.spares.spares[FIRST].original == {}
 
 
 def alerts(ground: Ground) -> list[str]:
@@ -186,13 +207,14 @@ def test_one_that_was_drawn_all_the_same_comes_back_when_it_is_mended() -> None:
     ground.fault(NODE, policy=DRAWS)
     ground.end(NODE)
     case = dead(ground)
-    ground.end(NODE)
+    ground.end(NODE, original=DRAWN_FROM)
     spare = ground.state.spares.spares[FIRST]
     assert (spare.standing, spare.broken, spare.away) == (SpareStatus.FAILED, True, True)
     assert drawn(ground) == [FIRST, SECOND]
     ground.clear(FIRST, case)
     ground.wait(2, every=1)
     assert standing(ground, FIRST) is SpareStatus.RETURNING
+    assert returns(ground) == [DRAWN_FROM]
     ground.end_chore(Kind.RETURN_SPARE)
     assert ground.state.spares.spares[FIRST] == Spare()
 
@@ -201,7 +223,7 @@ def test_a_spare_that_dies_before_its_job_runs_is_replaced_and_left_to_its_own_r
     ground = ground_with(FIRST, SECOND)
     ground.fault(NODE, policy=DRAWS)
     ground.end(NODE)
-    ground.end(NODE)
+    ground.end(NODE, original=DRAWN_FROM)
     assert ground.flying[NODE].spare == FIRST
     ground.nodes[NODE].jobs = ()
     ground.now += 200
@@ -222,6 +244,7 @@ def test_a_spare_that_dies_before_its_job_runs_is_replaced_and_left_to_its_own_r
     assert ground.flying[FIRST].kind is Kind.RELEASE
     ground.end(FIRST)
     assert standing(ground, FIRST) is SpareStatus.RETURNING
+    assert returns(ground) == [DRAWN_FROM]
 
 
 def test_a_dead_spare_does_not_go_back_when_its_node_is_released() -> None:
@@ -260,6 +283,7 @@ def test_a_draw_that_was_cancelled_after_it_had_happened_is_undone() -> None:
     ground.fault(NODE, policy=DRAWS)
     ground.end(NODE)
     ground.say(Verb.STOP)
-    ground.end(NODE, PursuitResult.CANCELLED, original={"nodes": FIRST})
+    ground.end(NODE, PursuitResult.CANCELLED, original=DRAWN_FROM)
     assert standing(ground, FIRST) is SpareStatus.RETURNING
+    assert returns(ground) == [DRAWN_FROM]
     assert alerts(ground) == []

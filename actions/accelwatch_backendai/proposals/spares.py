@@ -9,8 +9,10 @@ from accelwatch_backendai.proposals.quarantine import foreign_text, missing
 from accelwatch_backendai.scene import GROUP, Scene
 from accelwatch_backendai.steps import DRAW, RETURN
 
-# In an intent's `original`, once we have moved its spare: the group in which that was.
+# In an intent's `original`, once we have moved its spare: the group in which that was, and the one to
+# which it was moved. A spare that is in neither was moved on by a person.
 REPLACED = "group"
+DRAWN_TO = "drawn to"
 # Between looks at a spare whose sessions run on, maybe for days.
 _BUSY_POLL_S = 30.0
 # Of two machines of one type these differ by some MiB, and the agent reserves some of them for itself.
@@ -36,26 +38,52 @@ def propose_draw(intent: Intent, scene: Scene) -> Proposal:
         return Refusal(RefusalKind.FOREIGN, f"{text}: another person or tool put it there")
     if why_not := _why_unfit(spare, bad):
         return why_not
-    return _step(DRAW, spare, target, f"move the spare {name} to {target}")
+    return Step(
+        kind=DRAW,
+        arguments={"agent": spare.id, "group": target},
+        precondition={"group": spare.resource_group},
+        original={REPLACED: spare.resource_group, DRAWN_TO: target},
+        text=f"move the spare {name} to {target}",
+    )
 
 
 def propose_return(intent: Intent, scene: Scene) -> Proposal:
-    """Move it back among the spares, as soon as no session runs on it."""
+    """Move it back to the group that it was drawn from, as soon as no session runs on it."""
     name = intent.spare or intent.node
     spare = scene.spare if intent.spare else scene.agent
     if spare is None:
         return Achieved(f"the manager has no agent {name} any more")
-    if spare.resource_group in scene.options.spare_groups:
-        return Achieved(f"{name} is in the resource group {spare.resource_group} again")
-    group = scene.options.groups.get(spare.resource_group)
-    if group is None:
+    home = _home(intent, scene, spare)
+    if home is None:
         text = f"another person or tool moved {name} to {spare.resource_group}"
         return Refusal(RefusalKind.FOREIGN, text)
+    if spare.resource_group == home:
+        return Achieved(f"{name} is in the resource group {home} again")
     if not spare.idle:
         return Wait(_BUSY_POLL_S, f"{name} is returned when its sessions have ended")
     if not spare.alive:
         return Wait(_BUSY_POLL_S, f"{name} is {spare.status}; it is returned when it is ALIVE")
-    return _step(RETURN, spare, group.spares, f"move the spare {name} back to {group.spares}")
+    return Step(
+        kind=RETURN,
+        arguments={"agent": spare.id, "group": home},
+        precondition={"group": spare.resource_group},
+        original={REPLACED: spare.resource_group},
+        text=f"move the spare {name} back to {home}",
+    )
+
+
+def _home(intent: Intent, scene: Scene, spare: Agent) -> str | None:
+    """The group to which a spare belongs; None where it is in none that we have moved it to.
+
+    The configuration says it only of a spare whose draw was not recorded: it may have changed since.
+    """
+    here, drawn_from = spare.resource_group, intent.original.get(REPLACED, "")
+    if drawn_from:
+        return drawn_from if here in (drawn_from, intent.original.get(DRAWN_TO)) else None
+    if here in scene.options.spare_groups:
+        return here
+    group = scene.options.groups.get(here)
+    return None if group is None else group.spares
 
 
 def _why_unfit(spare: Agent, bad: Agent) -> Refusal | None:
@@ -85,14 +113,4 @@ def lacking(spare: Agent, bad: Agent) -> str:
         f"{slot} {spare.capacity.get(slot, 0.0):g} of {amount:g}"
         for slot, amount in sorted(need.items())
         if spare.capacity.get(slot, 0.0) < amount
-    )
-
-
-def _step(kind: str, spare: Agent, group: str, text: str) -> Step:
-    return Step(
-        kind=kind,
-        arguments={"agent": spare.id, "group": group},
-        precondition={"group": spare.resource_group},
-        original={REPLACED: spare.resource_group},
-        text=text,
     )

@@ -119,7 +119,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     # Seconds for which a job that is followed has to run.
     run_s: float = 0.0
     test: str = ""
-    # What an earlier step noted as the state before it; for RESTORE_JOB and RELEASE.
+    # What an earlier step noted as the state before it; for RESTORE_JOB, RETURN_SPARE
+    # and RELEASE.
     original: Mapping[str, str] = {}
     # Unix seconds at which it was decided: tells the second reboot of an incident from the first.
     asked: float = 0.0

@@ -149,7 +149,7 @@ def test_a_spare_is_moved_into_the_group_of_the_bad_agent() -> None:
     step = drawn(FREE)
     assert isinstance(step, Step)
     assert step.arguments == {"agent": "i-spare", "group": "default"}
-    assert step.original == {"group": "spare"}
+    assert step.original == {"group": "spare", "drawn to": "default"}
     moved = replace(FREE, resource_group="default")
     assert isinstance(drawn(moved, original=step.original), Achieved)
     refusal = drawn(moved)
@@ -193,8 +193,10 @@ def test_a_group_without_spares_of_its_own_has_none() -> None:
     assert isinstance(drawn(FREE, None), Refusal)
 
 
-def returned(spare: Agent | None) -> object:
-    return proposed(IntentKind.RETURN_SPARE, observed(spare=spare), spare="i-spare")
+def returned(spare: Agent | None, **original: str) -> object:
+    return proposed(
+        IntentKind.RETURN_SPARE, observed(spare=spare), spare="i-spare", original=original
+    )
 
 
 def test_a_spare_goes_back_when_it_is_idle() -> None:
@@ -206,6 +208,24 @@ def test_a_spare_goes_back_when_it_is_idle() -> None:
     assert isinstance(returned(replace(used, status="LOST")), Wait)
     assert isinstance(returned(FREE), Achieved)
     assert isinstance(returned(None), Achieved)
+
+
+# Of a draw: the group has other spares in the configuration by now.
+DRAWN = {"group": "old-spare", "drawn to": "default"}
+
+
+def test_a_spare_goes_back_to_the_group_that_it_was_drawn_from() -> None:
+    step = returned(replace(FREE, resource_group="default"), **DRAWN)
+    assert isinstance(step, Step)
+    assert step.arguments["group"] == "old-spare"
+    assert isinstance(returned(replace(FREE, resource_group="old-spare"), **DRAWN), Achieved)
+
+
+@pytest.mark.parametrize("group", ["big", "big-spare", "spare", "lab"])
+def test_a_drawn_spare_that_a_person_has_moved_on_is_left_there(group: str) -> None:
+    refusal = returned(replace(FREE, resource_group=group), **DRAWN)
+    assert isinstance(refusal, Refusal)
+    assert refusal.kind is RefusalKind.FOREIGN
 
 
 def test_a_spare_that_somebody_else_has_moved_is_left_there() -> None:

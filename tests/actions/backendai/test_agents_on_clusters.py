@@ -1,7 +1,7 @@
 """Agents taken out, given back, drawn as spares: by the engine's own pursuits, on managers that run."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 import pytest
 
@@ -29,8 +29,9 @@ def draw() -> Intent:
     return intent(IntentKind.DRAW_SPARE, spare=SPARE)
 
 
-def give_back() -> Intent:
-    return intent(IntentKind.RETURN_SPARE, spare=SPARE)
+def give_back(original: Mapping[str, str]) -> Intent:
+    """What its draw replaced says where it goes."""
+    return intent(IntentKind.RETURN_SPARE, spare=SPARE, original=original)
 
 
 def run(main: Callable[[], Awaitable[None]]) -> None:
@@ -191,10 +192,50 @@ def test_a_spare_is_drawn_and_returned(cluster: ServedCluster) -> None:
         await cluster.change_agent(SPARE, scaling_group="spare")
         async with action_on(cluster) as action:
             engine = Engine(action)
-            assert (await engine.pursue(draw())).result is PursuitResult.ACHIEVED
+            end = await engine.pursue(draw())
+            assert end.result is PursuitResult.ACHIEVED
             assert await spare_in(cluster) == "default"
-            assert (await engine.pursue(give_back())).result is PursuitResult.ACHIEVED
+            back = give_back(end.original)
+            assert (await engine.pursue(back)).result is PursuitResult.ACHIEVED
             assert await spare_in(cluster) == "spare"
+
+    run(main)
+
+
+def test_a_spare_is_returned_to_the_group_that_it_was_drawn_from(cluster: ServedCluster) -> None:
+    """The configuration names another group of spares by now."""
+
+    async def main() -> None:
+        await cluster.change_agent(SPARE, scaling_group="spare")
+        async with action_on(cluster) as action:
+            end = await Engine(action).pursue(draw())
+            assert end.result is PursuitResult.ACHIEVED
+        async with action_on(cluster, groups={"default": {"spares": "quarantine"}}) as action:
+            back = await Engine(action).pursue(give_back(end.original))
+            assert back.result is PursuitResult.ACHIEVED
+        assert await spare_in(cluster) == "spare"
+
+    run(main)
+
+
+@pytest.mark.parametrize("spares", ["", "spare"])
+def test_a_drawn_spare_that_a_person_has_moved_to_another_job_group_is_left_there(
+    cluster: ServedCluster, spares: str
+) -> None:
+    """Whether that group has the same spares or none."""
+
+    async def main() -> None:
+        await cluster.change_agent(SPARE, scaling_group="spare")
+        groups = {"default": {"spares": "spare"}}
+        if spares:
+            groups["quarantine"] = {"spares": spares}
+        async with action_on(cluster, groups=groups) as action:
+            engine = Engine(action)
+            drawn = await engine.pursue(draw())
+            await cluster.change_agent(SPARE, scaling_group="quarantine")
+            end = await engine.pursue(give_back(drawn.original))
+            assert (end.result, end.refusal) == (PursuitResult.REFUSED, RefusalKind.FOREIGN)
+        assert await spare_in(cluster) == "quarantine"
 
     run(main)
 
@@ -206,20 +247,6 @@ def test_a_spare_that_a_person_has_put_into_the_group_is_not_drawn(
         async with action_on(cluster) as action:
             end = await Engine(action).pursue(draw())
             assert (end.result, end.refusal) == (PursuitResult.REFUSED, RefusalKind.FOREIGN)
-
-    run(main)
-
-
-def test_a_spare_that_a_person_has_moved_on_is_left_there(cluster: ServedCluster) -> None:
-    async def main() -> None:
-        await cluster.change_agent(SPARE, scaling_group="spare")
-        async with action_on(cluster) as action:
-            engine = Engine(action)
-            await engine.pursue(draw())
-            await cluster.change_agent(SPARE, scaling_group="quarantine")
-            end = await engine.pursue(give_back())
-            assert (end.result, end.refusal) == (PursuitResult.REFUSED, RefusalKind.FOREIGN)
-        assert await spare_in(cluster) == "quarantine"
 
     run(main)
 

@@ -322,6 +322,7 @@ class Ground:
         refusal: RefusalKind | None = None,
         job: JobObservation | None = None,
         node: str = "",
+        original: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """The chore of a kind ends so; of a node, where there are several."""
         chores = [one for one in self.state.chores.values() if one.kind is kind]
@@ -336,6 +337,7 @@ class Ground:
             refusal=refusal,
             observed=Observed(time=self.now, job=job),
             moved_to=moved_to,
+            original=dict(original),
         )
         self.step(seen=(pursued,))
 

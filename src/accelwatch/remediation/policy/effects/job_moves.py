@@ -114,7 +114,7 @@ def job_done(transition: Transition) -> Remedy:
     """A job was asked for a checkpoint, or runs elsewhere."""
     pursued = transition.event.pursued
     if pursued is not None and pursued.intent.kind is Kind.DRAW_SPARE:
-        return works(transition.ctx, transition.remedy, pursued.intent.spare)
+        return works(transition.ctx, transition.remedy, pursued)
     if pursued is None or pursued.intent.job is None:
         return transition.remedy
     job = pursued.intent.job

@@ -7,6 +7,7 @@ passed its test not long ago and can be used now; nearest first, then the one th
 import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
 import msgspec
 
@@ -48,6 +49,8 @@ class Spare(msgspec.Struct, frozen=True, kw_only=True):
     broken: bool = False
     # Whether it failed while it was not among the spares of its scheduler.
     away: bool = False
+    # What its draw replaced at its scheduler, by which it is returned to where it was.
+    original: Mapping[str, str] = {}
 
 
 class SpareState(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,9 +138,14 @@ def draw(
     return _with(state, best, reserved), Drawn(name=best)
 
 
-def activated(state: SpareState, name: str) -> SpareState:
-    """A reserved spare works now. Raises ValueError for one that is not reserved."""
-    return _moved(state, name, (SpareStatus.RESERVED,), SpareStatus.IN_USE)
+def activated(
+    state: SpareState, name: str, original: Mapping[str, str] = MappingProxyType({})
+) -> SpareState:
+    """A reserved spare works now; `original` is what its draw replaced.
+
+    Raises ValueError for one that is not reserved.
+    """
+    return _drawn(state, name, SpareStatus.RESERVED, SpareStatus.IN_USE, original)
 
 
 def released(state: SpareState, name: str) -> SpareState:
@@ -177,26 +185,33 @@ def broken(state: SpareState, name: str, text: str) -> SpareState:
     spare = _expect(state, name, (SpareStatus.RESERVED, SpareStatus.IN_USE))
     away = spare.standing is SpareStatus.IN_USE
     state = failed(state, name, text)
-    spare = msgspec.structs.replace(state.spares[name], broken=True, away=away)
+    spare = msgspec.structs.replace(
+        state.spares[name], broken=True, away=away, original=spare.original
+    )
     return _with(state, name, spare)
 
 
-def adrift(state: SpareState, name: str) -> SpareState:
+def adrift(
+    state: SpareState, name: str, original: Mapping[str, str] = MappingProxyType({})
+) -> SpareState:
     """A spare that was let go was drawn all the same, and comes back. Raises ValueError."""
-    return _moved(state, name, (SpareStatus.READY,), SpareStatus.RETURNING)
+    return _drawn(state, name, SpareStatus.READY, SpareStatus.RETURNING, original)
 
 
-def drawn_late(state: SpareState, name: str) -> SpareState:
+def drawn_late(
+    state: SpareState, name: str, original: Mapping[str, str] = MappingProxyType({})
+) -> SpareState:
     """A broken spare was drawn all the same. Raises ValueError for one that is not broken."""
-    spare = _expect(state, name, (SpareStatus.FAILED,))
-    return _with(state, name, msgspec.structs.replace(spare, away=True))
+    state = _drawn(state, name, SpareStatus.FAILED, SpareStatus.FAILED, original)
+    return _with(state, name, msgspec.structs.replace(state.spares[name], away=True))
 
 
 def repaired(state: SpareState, name: str) -> SpareState:
     """A broken spare works again: it is ready, or returns first. Raises ValueError."""
     spare = _expect(state, name, (SpareStatus.FAILED,))
     status = SpareStatus.RETURNING if spare.away else SpareStatus.READY
-    return _with(state, name, Spare(standing=status, tested=spare.tested))
+    original = spare.original if spare.away else {}
+    return _with(state, name, Spare(standing=status, tested=spare.tested, original=original))
 
 
 def testing(state: SpareState, name: str, now: float) -> SpareState:
@@ -287,6 +302,17 @@ def _moved(
 ) -> SpareState:
     spare = _expect(state, name, statuses)
     return _with(state, name, msgspec.structs.replace(spare, standing=to))
+
+
+def _drawn(
+    state: SpareState,
+    name: str,
+    status: SpareStatus,
+    to: SpareStatus,
+    original: Mapping[str, str],
+) -> SpareState:
+    spare = _expect(state, name, (status,))
+    return _with(state, name, msgspec.structs.replace(spare, standing=to, original=dict(original)))
 
 
 def _with(state: SpareState, name: str, spare: Spare) -> SpareState:

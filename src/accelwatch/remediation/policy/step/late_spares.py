@@ -72,11 +72,11 @@ def drawn_late(ctx: StepContext, key: str, pursued: Pursued) -> None:
     done = pursued.result is PursuitResult.ACHIEVED
     if remedy is None or remedy.jobs.spare != draw.spare:
         if done or pursued.original:
-            adrift(ctx, draw)
+            adrift(ctx, pursued)
     elif not done:
         store_remedy(ctx, remedy, not_drawn(ctx, remedy, pursued))
     else:
-        store_remedy(ctx, remedy, works(ctx, remedy, draw.spare))
+        store_remedy(ctx, remedy, works(ctx, remedy, pursued))
         move = ctx.state.chores.get(key.removeprefix(LATE))
         if move is not None:
             ctx.cancel(move)

@@ -157,7 +157,7 @@ def _late(ctx: StepContext, remedy: Remedy, event: RemedyEvent) -> Remedy:
     if kind is Kind.FENCE and done:
         return fenced(Transition(ctx, remedy, event))
     if kind is Kind.DRAW_SPARE and done:
-        return works(ctx, remedy, pursued.intent.spare)
+        return works(ctx, remedy, pursued)
     if kind is Kind.DRAW_SPARE:
         return not_drawn(ctx, remedy, pursued)
     if kind in (Kind.MOVE_JOB, Kind.CANCEL_JOB, Kind.SWAP_IN_JOB) and done:

@@ -113,13 +113,14 @@ def reserve(ctx: StepContext, remedy: Remedy) -> Remedy:
     return replace(remedy, jobs=replace(remedy.jobs, spare=answer.name, spare_asked=ctx.now))
 
 
-def works(ctx: StepContext, remedy: Remedy, name: str) -> Remedy:
+def works(ctx: StepContext, remedy: Remedy, pursued: Pursued) -> Remedy:
     """The spare that was reserved is in the pool now; a broken one is there as well."""
+    name = pursued.intent.spare
     if _is(ctx, name, SpareStatus.FAILED):
-        ctx.set(SPARES, spares.drawn_late(ctx.state.spares, name))
+        ctx.set(SPARES, spares.drawn_late(ctx.state.spares, name, pursued.original))
     if not _is(ctx, name, SpareStatus.RESERVED) or remedy.jobs.spare != name:
         return remedy
-    ctx.set(SPARES, spares.activated(ctx.state.spares, name))
+    ctx.set(SPARES, spares.activated(ctx.state.spares, name, pursued.original))
     if remedy.jobs.spareless:
         ctx.note(remedy, f"the spare {name} stands in for {remedy.node} now", Loudness.NOTIFY)
     return replace(remedy, jobs=replace(remedy.jobs, spareless=False, spare_asked=None))
@@ -139,12 +140,12 @@ def not_drawn(ctx: StepContext, remedy: Remedy, pursued: Pursued) -> Remedy:
     intent, changed = pursued.intent, bool(pursued.original)
     if _is(ctx, intent.spare, SpareStatus.FAILED):
         if changed:
-            ctx.set(SPARES, spares.drawn_late(ctx.state.spares, intent.spare))
+            ctx.set(SPARES, spares.drawn_late(ctx.state.spares, intent.spare, pursued.original))
         return remedy
     if remedy.jobs.spare != intent.spare:
         return remedy
     if changed and _is(ctx, remedy.jobs.spare, SpareStatus.RESERVED):
-        ctx.set(SPARES, spares.activated(ctx.state.spares, remedy.jobs.spare))
+        ctx.set(SPARES, spares.activated(ctx.state.spares, intent.spare, pursued.original))
         _recall_spare(ctx, remedy.jobs.spare, intent)
     elif _is(ctx, remedy.jobs.spare, SpareStatus.RESERVED):
         ctx.set(SPARES, spares.released(ctx.state.spares, remedy.jobs.spare))
@@ -172,21 +173,23 @@ def _recall_spare(ctx: StepContext, name: str, intent: Intent) -> None:
     start_return(ctx, name, intent)
 
 
-def adrift(ctx: StepContext, draw: Intent) -> None:
+def adrift(ctx: StepContext, pursued: Pursued) -> None:
     """A spare was drawn that nobody wants any more: it comes back, or is known to be away."""
+    draw = pursued.intent
     if _is(ctx, draw.spare, SpareStatus.FAILED):
-        ctx.set(SPARES, spares.drawn_late(ctx.state.spares, draw.spare))
+        ctx.set(SPARES, spares.drawn_late(ctx.state.spares, draw.spare, pursued.original))
     elif _is(ctx, draw.spare, SpareStatus.READY):
-        ctx.set(SPARES, spares.adrift(ctx.state.spares, draw.spare))
+        ctx.set(SPARES, spares.adrift(ctx.state.spares, draw.spare, pursued.original))
         start_return(ctx, draw.spare, draw)
 
 
 def start_return(ctx: StepContext, name: str, intent: Intent) -> None:
-    """Have a spare put among the spares of its scheduler again; `intent` is about it."""
+    """Have a spare put where it was before its draw; `intent` is about it."""
     back = replace(
         intent,
         kind=Kind.RETURN_SPARE,
         spare=name,
+        original=ctx.state.spares.spares[name].original,
         asked=ctx.now,
         deadline=ctx.now + RESTORE_S,
     )
