@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from accelwatch.backend_kit.text.recovery_action import ACTIONS
 from accelwatch.base.absence import Absence
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Number
+from accelwatch.schema.recovery_action import ACTIONS
 
 Outcome = Number | Absence
 

@@ -23,12 +23,12 @@ from accelwatch.backend_kit.smi.rows import (
 )
 from accelwatch.backend_kit.smi.table import Columns
 from accelwatch.backend_kit.smi.vendor import Query, SmiVendor
-from accelwatch.backend_kit.text import recovery_action
 from accelwatch.backend_kit.text.quantity import BYTES, COUNT, HERTZ
 from accelwatch.backend_kit.text.quantity import integer as integer_of
 from accelwatch.backend_kit.tool_backend import Command
 from accelwatch.backend_kit.vendor_tool import DISPLAY
 from accelwatch.base.absence import Absence
+from accelwatch.schema import recovery_action
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Collected
 

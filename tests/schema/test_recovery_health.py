@@ -2,10 +2,10 @@
 
 import pytest
 
-from accelwatch.backend_kit.text.recovery_action import ACTIONS, OF_DOMAIN, concerns_device
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health, HealthEvaluation, evaluate_health
 from accelwatch.schema.reading import Reading
+from accelwatch.schema.recovery_action import ACTIONS, OF_DOMAIN, concerns_device
 
 NAMES = tuple(ACTIONS.values())
 GENERIC = "the driver asks for a reset, reboot or drain"

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from accelwatch.backend_kit.text.recovery_action import concerns_device
 from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected, Number
+from accelwatch.schema.recovery_action import concerns_device
 from accelwatch_nvidia import mapping
 from accelwatch_nvidia.mapping import Outcome, record_first
 from accelwatch_nvidia.nvml.nvml import DeviceCalls

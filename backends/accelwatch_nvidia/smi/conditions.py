@@ -2,8 +2,8 @@
 
 import xml.etree.ElementTree as ET  # only Element; parsing is in smi.document
 
-from accelwatch.backend_kit.text import recovery_action
 from accelwatch.base.absence import Absence
+from accelwatch.schema import recovery_action
 from accelwatch.schema.reading import Collected
 from accelwatch_nvidia.mapping import record_first
 from accelwatch_nvidia.quantities import placement

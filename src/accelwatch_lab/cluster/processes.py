@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.base.errors import AccelwatchError
-from accelwatch.node.store.machine import boot_id
+from accelwatch.system.kernel.machine import boot_id
 from accelwatch.system.kernel.proc import start_ticks
 
 # Variable of everything that runs in a lab.

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from accelwatch.agent.feed import Feed
@@ -15,23 +14,6 @@ if TYPE_CHECKING:
     from accelwatch.otlp.outbox import Outbox
 
 logger = logging.getLogger(__name__)
-
-SERVICE = "accelwatch"
-
-
-def resource_of(service: str, host: str, version: str, more: Mapping[str, str]) -> dict[str, str]:
-    """The attributes of what a process on a host says; `more` wins.
-
-    What is written on to Prometheus has `instance` from `service.instance.id`: without one the series
-    of all hosts would be the same.
-    """
-    ours = {
-        "service.name": service,
-        "service.instance.id": host,
-        "service.version": version,
-        "host.name": host,
-    }
-    return {**ours, **more}
 
 
 class Pushing:
@@ -82,6 +64,7 @@ class Pushing:
 
     async def _rounds(self, settings: Otlp, outbox: "Outbox") -> None:
         from accelwatch.otlp.encoding import chunks
+        from accelwatch.otlp.resource import SERVICE, resource_of
         from accelwatch.otlp.samples import Chosen
         from accelwatch.otlp.starts import Starts
 

@@ -5,7 +5,6 @@ import logging
 import socket
 from collections.abc import Mapping
 
-from accelwatch.agent.metrics.pushing import SERVICE, resource_of
 from accelwatch.base.clock import Clock
 from accelwatch.base.slices import LongWork
 from accelwatch.base.version import __version__
@@ -17,6 +16,7 @@ from accelwatch.fleet.state.snapshots import snapshot_of
 from accelwatch.fleet.tsdb.remote_write.writer import OwnSeries
 from accelwatch.otlp.encoding import chunks
 from accelwatch.otlp.outbox import Outbox
+from accelwatch.otlp.resource import SERVICE, resource_of
 from accelwatch.otlp.samples import Chosen, ourselves
 from accelwatch.otlp.starts import Starts
 from accelwatch.schema.metrics import Series

@@ -14,7 +14,6 @@ from accelwatch.node.store.devices.rows import Rows
 from accelwatch.node.store.devices.unread import status_by
 from accelwatch.node.store.devices.views import ViewContext, stale_after_a_pause_s, view_of
 from accelwatch.node.store.events import EventStore
-from accelwatch.node.store.machine import boot_id, system_uuid
 from accelwatch.node.store.own import SelfMetrics
 from accelwatch.node.store.persistence.identities import IdentityCache
 from accelwatch.node.store.reports import (
@@ -32,6 +31,7 @@ from accelwatch.node.store.reports import (
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.reading import READS_UNTIL_STALE
 from accelwatch.schema.snapshot import BackendState, BackendStatus, ReadFailure, Snapshot
+from accelwatch.system.kernel.machine import boot_id, system_uuid
 from accelwatch.system.kernel.proc import boot_time
 
 if TYPE_CHECKING:

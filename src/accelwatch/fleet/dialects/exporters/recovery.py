@@ -1,7 +1,7 @@
 """The recovery action that NVIDIA's driver asks for, as its exporters tell it: NVML's number."""
 
-from accelwatch.backend_kit.text.recovery_action import ACTIONS, concerns_device
 from accelwatch.fleet.dialects.base.table import Row
+from accelwatch.schema.recovery_action import ACTIONS, concerns_device
 
 # The action of a newer driver keeps its number and is a wish all the same; no number is greater.
 _ANY_ACTION = 255

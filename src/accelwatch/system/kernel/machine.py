@@ -1,4 +1,4 @@
-"""By what a machine is told from others, and one of its boots from the next."""
+"""Which machine this is, and which of its boots: ids that the firmware and the kernel give."""
 
 from pathlib import Path
 
