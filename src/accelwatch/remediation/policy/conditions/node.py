@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from accelwatch.action.observed import HoldState
 from accelwatch.remediation.policy.conditions.transition import TransitionView
+from accelwatch.remediation.policy.context import cases as node_cases
 from accelwatch.remediation.policy.context.cases import counting, leading
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.jobs import jobs
@@ -14,12 +15,12 @@ from accelwatch.remediation.policy.state.model import Remedy
 
 def well(transition: TransitionView) -> bool:
     """No rule and no person wants it out."""
-    return jobs.well(transition.ctx, transition.remedy)
+    return node_cases.well(transition.ctx, transition.remedy)
 
 
 def wrong(transition: TransitionView) -> bool:
     """A rule wants it taken out."""
-    return jobs.wrong(transition.ctx, transition.remedy)
+    return node_cases.wrong(transition.ctx, transition.remedy)
 
 
 def suspicious(transition: TransitionView) -> bool:
@@ -29,7 +30,7 @@ def suspicious(transition: TransitionView) -> bool:
 
 def quiet(transition: TransitionView) -> bool:
     """Nothing at all is open on it, and no person keeps it out."""
-    return jobs.well(transition.ctx, transition.remedy) and not suspicious(transition)
+    return node_cases.well(transition.ctx, transition.remedy) and not suspicious(transition)
 
 
 def nothing_open(transition: TransitionView) -> bool:

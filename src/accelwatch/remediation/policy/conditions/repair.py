@@ -2,8 +2,8 @@
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.conditions.transition import TransitionView
+from accelwatch.remediation.policy.context.cases import needs_repair
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
-from accelwatch.remediation.policy.jobs.jobs import needs_repair
 from accelwatch.remediation.policy.plan import verify
 from accelwatch.remediation.policy.plan.escalation import (
     INTENTS,

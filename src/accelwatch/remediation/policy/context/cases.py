@@ -5,6 +5,8 @@ what keeps work away from it (`barring`), and what wants it taken out and mended
 without an action only tells people: it begins nothing, and keeps nothing from ending.
 """
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from accelwatch.alerting.rules.document import Severity
@@ -69,6 +71,32 @@ def leading(ctx: CaseView, remedy: Remedy) -> list[Case]:
             )
         )
     return cases
+
+
+def wrong(ctx: CaseView, remedy: Remedy) -> bool:
+    """A rule wants it taken out."""
+    return bool(leading(ctx, remedy))
+
+
+def well(ctx: CaseView, remedy: Remedy) -> bool:
+    """No rule and no person wants it out."""
+    return not (remedy.approval.manual or remedy.repair.unfit or wrong(ctx, remedy))
+
+
+def needs_repair(ctx: CaseView, remedy: Remedy) -> bool:
+    """Something is to be done about a node that is out: it is not, while a person has it in hand."""
+    return not remedy.approval.manual and (bool(remedy.repair.unfit) or wrong(ctx, remedy))
+
+
+def case_to_repair(remedy: Remedy, cases: Sequence[Case]) -> Case | None:
+    """What is to be mended about a node that is out, of its `leading` cases.
+
+    The one for which it is out, else the worst.
+    """
+    for case in cases:
+        if case.incident == (remedy.led_by or remedy.incident):
+            return with_desired_policy(case) if remedy.led_by else case
+    return max(cases, key=lambda case: case.severity.weight, default=None)
 
 
 def with_desired_policy(case: Case) -> Case:

@@ -7,13 +7,14 @@ import msgspec
 
 from accelwatch.action.intent import Intent
 from accelwatch.action.observed import NodeObservation
+from accelwatch.remediation.policy.context.guard_memo import GuardMemo
 from accelwatch.remediation.policy.context.outcome import Loudness, Note, Outcome
 from accelwatch.remediation.policy.context.records import StartedRecord, StateRecord
 from accelwatch.remediation.policy.context.tables import DEPARTED, StateField, StateTable
 from accelwatch.remediation.policy.context.touched import Touched
 from accelwatch.remediation.policy.context.world_tables import WorldTable
 from accelwatch.remediation.policy.guards.data_guard import DataGuardState
-from accelwatch.remediation.policy.guards.denial import Answer, Denial
+from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.guards.failure_domains import FailureDomain, GroupCounts
 from accelwatch.remediation.policy.guards.identity import Proof
 from accelwatch.remediation.policy.state.machine_index import MachineIndex
@@ -39,8 +40,7 @@ class StepContext:
         self.settings = settings
         self.now = now
         self.world = state.world
-        # Answers of the guards; anything that changes makes them void.
-        self.memo: dict[object, Answer] = {}
+        self.memo = GuardMemo()
         # Whom the end of the step has to look at.
         self.touched = Touched(state.world.pending_checks)
         self._before = state

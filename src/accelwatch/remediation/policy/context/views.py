@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from accelwatch.action.observed import NodeObservation
-from accelwatch.remediation.policy.guards.denial import Answer, Denial
+from accelwatch.remediation.policy.context.guard_memo import GuardMemo
+from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.guards.failure_domains import FailureDomain, GroupCounts
 from accelwatch.remediation.policy.guards.identity import Proof
 from accelwatch.remediation.policy.state.model import Departed, Remedy, RemedyState
@@ -55,8 +56,8 @@ class StepView(NodeView, Protocol):
     """For what may be done now: besides that which machine a node is, and how many are out where."""
 
     @property
-    def memo(self) -> dict[object, Answer]:
-        """Answers of the guards, until something changes."""
+    def memo(self) -> GuardMemo:
+        """What the guards have answered in this step."""
 
     @property
     def group_counts(self) -> GroupCounts:

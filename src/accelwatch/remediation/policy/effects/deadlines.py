@@ -11,10 +11,10 @@ import msgspec
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.rules.rule import Deadlines
 from accelwatch.remediation.policy.conditions.transition import Transition
+from accelwatch.remediation.policy.context.cases import wrong
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.guards.denial import DenialKind
-from accelwatch.remediation.policy.jobs.jobs import wrong
 from accelwatch.remediation.policy.plan.overdue_texts import text_of
 from accelwatch.remediation.policy.plan.verify import passive_s
 from accelwatch.remediation.policy.state import clocks

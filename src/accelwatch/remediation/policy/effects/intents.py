@@ -8,12 +8,11 @@ import msgspec
 from accelwatch.action.intent import MOST_REASON, Intent, JobKey, OwnerAnnotation
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.rules.document import Fence
-from accelwatch.remediation.policy.context.cases import bad_nodes
+from accelwatch.remediation.policy.context.cases import bad_nodes, case_to_repair, leading
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.effects.deadlines import notified_after_s
-from accelwatch.remediation.policy.jobs.jobs import departed_jobs, next_job, next_signal, next_swap
+from accelwatch.remediation.policy.jobs.jobs import job_of
 from accelwatch.remediation.policy.plan.device_level import desired_devices
-from accelwatch.remediation.policy.plan.gates import remedy_case
 from accelwatch.remediation.policy.plan.verify import next_test
 from accelwatch.remediation.policy.state import clocks
 from accelwatch.remediation.policy.state.model import Remedy
@@ -42,26 +41,21 @@ DEADLINES: Mapping[Kind, float] = MappingProxyType(
     }
 )
 _WITH_SPARE = frozenset({Kind.MOVE_JOB, Kind.DRAW_SPARE, Kind.RETURN_SPARE})
-_OF_JOB = frozenset(
-    {
-        Kind.SIGNAL_JOB,
-        Kind.MOVE_JOB,
-        Kind.CANCEL_JOB,
-        Kind.SWAP_IN_JOB,
-        Kind.FOLLOW_JOB,
-        Kind.DRAW_SPARE,
-    }
-)
 # What is about where a job may run next.
 _LEAVES = frozenset({Kind.MOVE_JOB, Kind.DRAW_SPARE})
 
 
 def intent_of(ctx: StepContext, remedy: Remedy, kind: Kind) -> Intent:
     """What is wanted of the node now."""
-    case = remedy_case(ctx, remedy)
     policy = remedy.policy
     status = ctx.node_status(remedy.node)
-    job = _job(ctx, remedy, kind)
+    cases = leading(ctx, remedy)
+    case = case_to_repair(remedy, cases)
+    job = job_of(ctx, remedy, kind)
+    devices = desired_devices(ctx, remedy, cases) if kind is Kind.QUARANTINE else ()
+    test = next_test(remedy) if kind is Kind.TEST else ""
+    # Whoever is notified has some time before it is given up.
+    notified_s = notified_after_s(remedy, kind)
     return Intent(
         kind=kind,
         mark=annotation_of(ctx, remedy),
@@ -70,7 +64,7 @@ def intent_of(ctx: StepContext, remedy: Remedy, kind: Kind) -> Intent:
         rule="" if policy is None else policy.rule,
         severity="" if case is None else case.severity.value,
         device="" if case is None else case.device,
-        devices=desired_devices(ctx, remedy) if kind is Kind.QUARANTINE else (),
+        devices=devices,
         boot_id="" if status is None else status.boot_id,
         job=job,
         bad_nodes=_to_leave(ctx, remedy) if kind in _LEAVES else (),
@@ -80,22 +74,20 @@ def intent_of(ctx: StepContext, remedy: Remedy, kind: Kind) -> Intent:
         fenced_by_job=policy is not None and policy.fence is Fence.JOB,
         revive=kind is Kind.MOVE_JOB and job in remedy.jobs.lost,
         force_requeue=ctx.settings.resume.force_requeue,
-        test=next_test(remedy) if kind is Kind.TEST else "",
+        test=test,
         original=_before(remedy, kind, job),
         asked=ctx.now,
-        deadline=ctx.now + _within_s(remedy, kind),
+        deadline=ctx.now + _within_s(remedy, kind, notified_s),
     )
 
 
-def _within_s(remedy: Remedy, kind: Kind) -> float:
+def _within_s(remedy: Remedy, kind: Kind, notified_s: float | None) -> float:
     """A rule may say how long a launcher has to go on without a node."""
     if kind is Kind.FOLLOW_JOB:
         return clocks.JOB_S
     grace_s = 0.0 if remedy.policy is None else remedy.policy.grace_s
     if kind is Kind.SWAP_IN_JOB and grace_s:
         return grace_s
-    # Whoever is notified has some time before it is given up.
-    notified_s = notified_after_s(remedy, kind)
     return max(DEADLINES[kind], 0.0 if notified_s is None else 2 * notified_s)
 
 
@@ -145,16 +137,6 @@ def _as_we_left_it(remedy: Remedy) -> dict[str, str]:
     if quarantine.set_at is not None and not remedy.approval.forced:
         origin["set_at"] = str(quarantine.set_at)
     return {**quarantine.original, **origin}
-
-
-def _job(ctx: StepContext, remedy: Remedy, kind: Kind) -> JobKey | None:
-    if kind not in _OF_JOB:
-        return None
-    if kind is Kind.SWAP_IN_JOB:
-        return next_swap(ctx, remedy)
-    if kind is Kind.FOLLOW_JOB:
-        return next(iter(departed_jobs(ctx, remedy)), None)
-    return next_signal(ctx, remedy) if kind is Kind.SIGNAL_JOB else next_job(ctx, remedy)
 
 
 def _ran_on(ctx: StepContext, remedy: Remedy, job: JobKey) -> tuple[str, ...]:

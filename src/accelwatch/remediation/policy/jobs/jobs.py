@@ -1,9 +1,9 @@
-"""What is wrong with a node, whether it answers, and which of its jobs is next. Pure."""
+"""Whether a node answers, which jobs are on it, and which of them is next. Pure."""
 
-from accelwatch.action.intent import JobKey
+from accelwatch.action.intent import IntentKind, JobKey
 from accelwatch.action.observed import NodeObservation
 from accelwatch.alerting.rules.document import Fence, JobPolicy, QuarantineLevel, When
-from accelwatch.remediation.policy.context.cases import leading
+from accelwatch.remediation.policy.context.cases import needs_repair
 from accelwatch.remediation.policy.context.views import NodeView
 from accelwatch.remediation.policy.state.clocks import (
     DEATH_SETTLES_S,
@@ -12,21 +12,6 @@ from accelwatch.remediation.policy.state.clocks import (
     UNREACHABLE_S,
 )
 from accelwatch.remediation.policy.state.model import Remedy
-
-
-def wrong(ctx: NodeView, remedy: Remedy) -> bool:
-    """A rule wants it taken out."""
-    return bool(leading(ctx, remedy))
-
-
-def well(ctx: NodeView, remedy: Remedy) -> bool:
-    """No rule and no person wants it out."""
-    return not (remedy.approval.manual or remedy.repair.unfit or wrong(ctx, remedy))
-
-
-def needs_repair(ctx: NodeView, remedy: Remedy) -> bool:
-    """Something is to be done about a node that is out: it is not, while a person has it in hand."""
-    return not remedy.approval.manual and (bool(remedy.repair.unfit) or wrong(ctx, remedy))
 
 
 def silent(ctx: NodeView, remedy: Remedy) -> bool:
@@ -204,3 +189,18 @@ def next_signal(ctx: NodeView, remedy: Remedy) -> JobKey | None:
         return None
     done = job in remedy.jobs.signalled or job in remedy.jobs.lost
     return None if done or silent(ctx, remedy) else job
+
+
+def job_of(ctx: NodeView, remedy: Remedy, kind: IntentKind) -> JobKey | None:
+    """The job that an intent is about; None where it is about none."""
+    match kind:
+        case IntentKind.SWAP_IN_JOB:
+            return next_swap(ctx, remedy)
+        case IntentKind.FOLLOW_JOB:
+            return next(iter(departed_jobs(ctx, remedy)), None)
+        case IntentKind.SIGNAL_JOB:
+            return next_signal(ctx, remedy)
+        case IntentKind.MOVE_JOB | IntentKind.CANCEL_JOB | IntentKind.DRAW_SPARE:
+            return next_job(ctx, remedy)
+        case _:
+            return None

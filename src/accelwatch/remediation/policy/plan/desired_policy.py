@@ -56,7 +56,7 @@ def strictest(ctx: StepView, remedy: Remedy) -> DesiredPolicy | None:
             best = DesiredPolicy(case.policy, case.incident)
     # Who wants a device out at once does not leave the rest in that another rule wants out.
     if best.policy.level is QuarantineLevel.DEVICE and (
-        first.level is QuarantineLevel.NODE or node_is_desired(ctx, remedy)
+        first.level is QuarantineLevel.NODE or node_is_desired(ctx, remedy, cases)
     ):
         return DesiredPolicy(at_node_level(best.policy), best.incident)
     return best

@@ -5,13 +5,19 @@ another device is bad, or when a rule or a person wants the whole node; it is ne
 node is given back.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 from accelwatch.action.intent import DeviceKey
 from accelwatch.alerting.rules.document import QuarantineLevel
-from accelwatch.remediation.policy.context.cases import leading, with_desired_policy
+from accelwatch.remediation.policy.context.cases import (
+    case_to_repair,
+    leading,
+    with_desired_policy,
+)
 from accelwatch.remediation.policy.context.views import StepView
-from accelwatch.remediation.policy.plan.gates import may_start, remedy_case
+from accelwatch.remediation.policy.plan.gates import may_start
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.model import Remedy
 
@@ -19,20 +25,17 @@ from accelwatch.remediation.policy.state.model import Remedy
 _NO_DEVICE = DeviceKey("")
 
 
-def desired_devices(ctx: StepView, remedy: Remedy) -> tuple[DeviceKey, ...]:
-    """What alone is to be out of a node; empty for the whole node."""
-    if _is_of_node(ctx, remedy):
+def desired_devices(ctx: StepView, remedy: Remedy, cases: Sequence[Case]) -> tuple[DeviceKey, ...]:
+    """What alone is to be out of a node by its `leading` cases; empty for the whole node."""
+    if _is_of_node(ctx, remedy, cases):
         return ()
-    leader = remedy_case(ctx, remedy)
-    cases = [
-        case
-        for case in map(with_desired_policy, leading(ctx, remedy))
-        if case.policy.level is QuarantineLevel.DEVICE and case.device
-    ]
+    leader = case_to_repair(remedy, cases)
     desired = {
         case.device: DeviceKey(id=case.device, serial=case.serial, slot=case.slot)
-        for case in cases
-        if _is_led_by(case, leader) or may_start(ctx, remedy, case)
+        for case in map(with_desired_policy, cases)
+        if case.policy.level is QuarantineLevel.DEVICE
+        and case.device
+        and (_is_led_by(case, leader) or may_start(ctx, remedy, case))
     }
     return tuple(sorted(desired.values())) or (_NO_DEVICE,)
 
@@ -44,28 +47,28 @@ def exceeds_quarantine(ctx: StepView, remedy: Remedy) -> bool:
         return False
     if remedy.policy is None and not remedy.approval.manual:
         return False
-    desired = desired_devices(ctx, remedy)
+    desired = desired_devices(ctx, remedy, leading(ctx, remedy))
     return not desired or any(
         device.id and device.id not in quarantine.devices for device in desired
     )
 
 
-def _is_of_node(ctx: StepView, remedy: Remedy) -> bool:
+def _is_of_node(ctx: StepView, remedy: Remedy, cases: Sequence[Case]) -> bool:
     policy, quarantine = remedy.policy, remedy.hold
     if remedy.approval.manual:
         return True
     if quarantine is not None:
-        return quarantine.level is QuarantineLevel.NODE or node_is_desired(ctx, remedy)
+        return quarantine.level is QuarantineLevel.NODE or node_is_desired(ctx, remedy, cases)
     if policy is None or policy.level is not QuarantineLevel.DEVICE:
         return True
-    return node_is_desired(ctx, remedy)
+    return node_is_desired(ctx, remedy, cases)
 
 
-def node_is_desired(ctx: StepView, remedy: Remedy) -> bool:
-    """Whether a rule that may act now wants the whole node out."""
+def node_is_desired(ctx: StepView, remedy: Remedy, cases: Sequence[Case]) -> bool:
+    """Whether a rule that may act now wants the whole node out; `cases` are its `leading` ones."""
     return any(
         case.policy.level is QuarantineLevel.NODE and may_start(ctx, remedy, case)
-        for case in map(with_desired_policy, leading(ctx, remedy))
+        for case in map(with_desired_policy, cases)
     )
 
 

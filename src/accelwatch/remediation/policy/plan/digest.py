@@ -1,6 +1,8 @@
 """What a person approves: a short name of what would be done to a node, another one for another plan."""
 
 import hashlib
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import msgspec
 
@@ -10,14 +12,50 @@ from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.jobs.jobs import jobs_of
 from accelwatch.remediation.policy.plan.planned_steps import (
     PlannedStep,
+    job_text,
     owner_of,
     steps_of,
-    with_owner,
 )
 from accelwatch.remediation.policy.plan.spares.stand_ins import drawn
 from accelwatch.remediation.policy.state.case import Policy
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.spares import Drawn
+
+
+class _Content(NamedTuple):
+    """What a plan consists of, gathered once for its digest."""
+
+    # Node, the scheduler's name of it, incident and policy.
+    of: tuple[str, str, str, Policy]
+    steps: list[PlannedStep]
+    # With the owner of each, empty where the scheduler names none.
+    owners: list[tuple[JobKey, str]]
+    # Empty where none is drawn.
+    spare: str
+
+    @property
+    def digest(self) -> str:
+        """Over what is done, not over how it is worded."""
+        steps = sorted(
+            (step.kind, msgspec.json.encode(step.argument).decode()) for step in self.steps
+        )
+        return self._hashed(steps, self.owners)
+
+    @property
+    def worded_digest(self) -> str:
+        """As hubs made it from the steps in words: journals and links have some."""
+        steps = sorted((step.kind, step.text) for step in self.steps)
+        owned = sorted(job_text(job, owner) for job, owner in self.owners)
+        return self._hashed(steps, [job for job, _ in self.owners], owned)
+
+    def digests(self) -> Iterator[str]:
+        """By each of which a person may have approved it."""
+        yield self.digest
+        yield self.worded_digest
+
+    def _hashed(self, *planned: object) -> str:
+        content = (*self.of, *planned, self.spare)
+        return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:16]
 
 
 def digest_of(ctx: StepView, remedy: Remedy, policy: Policy, incident: str) -> str:
@@ -26,48 +64,30 @@ def digest_of(ctx: StepView, remedy: Remedy, policy: Policy, incident: str) -> s
     What is done counts, and not how it is worded: another version of this program may say it
     otherwise. Empty while nobody knows which jobs are on the node: there is no plan to say yes to.
     """
-    jobs = jobs_of(ctx, remedy)
-    if jobs is None:
-        return ""
-    steps = sorted(
-        (step.kind, msgspec.json.encode(step.argument).decode())
-        for step in _steps(ctx, remedy, policy, incident)
-    )
-    owned = [(job, owner_of(ctx, remedy, job)) for job in sorted(jobs)]
-    return _hashed(ctx, remedy, policy, incident, (steps, owned))
+    content = _content(ctx, remedy, policy, incident)
+    return "" if content is None else content.digest
 
 
 def is_plan(digest: str, ctx: StepView, remedy: Remedy, policy: Policy, incident: str) -> bool:
     """Whether a digest is that of what would be done now; False for an empty one."""
-    if not digest:
+    content = _content(ctx, remedy, policy, incident) if digest else None
+    if content is None:
         return False
-    if digest == digest_of(ctx, remedy, policy, incident):
-        return True
+    # An old one is looked for only where it is not one of today.
+    return any(digest == current for current in content.digests())
+
+
+def _content(ctx: StepView, remedy: Remedy, policy: Policy, incident: str) -> _Content | None:
+    """What would be done now; None while nobody knows which jobs are on the node."""
     jobs = jobs_of(ctx, remedy)
-    return jobs is not None and digest == _worded(ctx, remedy, policy, incident, jobs)
-
-
-def _worded(
-    ctx: StepView, remedy: Remedy, policy: Policy, incident: str, jobs: tuple[JobKey, ...]
-) -> str:
-    """The digest as hubs made it from the steps in words: journals and links have some."""
+    if jobs is None:
+        return None
     led = msgspec.structs.replace(remedy, policy=policy, incident=incident)
-    steps = sorted((step.kind, step.text) for step in _steps(ctx, remedy, policy, incident))
-    owned = sorted(with_owner(ctx, led, job) for job in jobs)
-    return _hashed(ctx, remedy, policy, incident, (steps, sorted(jobs), owned))
-
-
-def _steps(ctx: StepView, remedy: Remedy, policy: Policy, incident: str) -> list[PlannedStep]:
-    led = msgspec.structs.replace(remedy, policy=policy, incident=incident)
-    # Why there is no spare may be told otherwise each second.
-    return [step for step in steps_of(ctx, led, policy) if step.kind is not Kind.DRAW_SPARE]
-
-
-def _hashed(
-    ctx: StepView, remedy: Remedy, policy: Policy, incident: str, planned: tuple[object, ...]
-) -> str:
-    led = msgspec.structs.replace(remedy, policy=policy, incident=incident)
-    answer = drawn(ctx, led)[1] if policy.draw_spare else None
-    spare = answer.name if isinstance(answer, Drawn) else ""
-    content = (remedy.node, ctx.target(remedy), incident, policy, *planned, spare)
-    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:16]
+    spare = drawn(ctx, led)[1] if policy.draw_spare else None
+    return _Content(
+        of=(remedy.node, ctx.target(remedy), incident, policy),
+        # Why there is no spare may be told otherwise each second.
+        steps=[step for step in steps_of(ctx, led, policy) if step.kind is not Kind.DRAW_SPARE],
+        owners=[(job, owner_of(ctx, led, job)) for job in sorted(jobs)],
+        spare=spare.name if isinstance(spare, Drawn) else "",
+    )

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.rules.document import Mode
-from accelwatch.remediation.policy.context.cases import fresh, leading, with_desired_policy
+from accelwatch.remediation.policy.context.cases import case_to_repair, fresh, leading
+from accelwatch.remediation.policy.context.guard_memo import LeadingCase
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind, denials
@@ -44,14 +45,14 @@ def first_denial(ctx: StepView, remedy: Remedy, kind: Kind) -> Denial | None:
     """The first thing that stands in the way of an intent, of the case that may go furthest."""
     # Asked many times in a step by conditions and the plan; any change of the context empties it.
     key = (remedy.node, kind)
-    cached = ctx.memo.get(key)
-    if cached is None:
+    answer = ctx.memo.answers.get(key)
+    if answer is None:
         if kind is not Kind.QUARANTINE or remedy.approval.manual:
             denial = _blocked(ctx, remedy, kind, None)
         else:
-            denial = _nearest(ctx, remedy)[1]
-        cached = ctx.memo[key] = denial or PERMIT
-    return cached if isinstance(cached, Denial) else None
+            denial = _leading_case(ctx, remedy).denial
+        answer = ctx.memo.answers[key] = denial or PERMIT
+    return answer if isinstance(answer, Denial) else None
 
 
 def reported_denial(ctx: StepView, remedy: Remedy, kind: Kind) -> Denial | None:
@@ -69,7 +70,7 @@ def reported_denial(ctx: StepView, remedy: Remedy, kind: Kind) -> Denial | None:
 
 def withdrawn(ctx: StepView, remedy: Remedy, kind: Kind) -> Denial | None:
     """What a person or a ceiling says by now against an intent that was begun."""
-    case = remedy_case(ctx, remedy)
+    case = case_to_repair(remedy, leading(ctx, remedy))
     # A rule's own mode is asked before something is begun, and takes nothing back.
     for answer in answers(bearing_of(ctx, remedy, case, Mode.AUTO), kind):
         if isinstance(answer, Denial) and answer.why in _WITHDRAWING:
@@ -79,7 +80,19 @@ def withdrawn(ctx: StepView, remedy: Remedy, kind: Kind) -> Denial | None:
 
 def leader(ctx: StepView, remedy: Remedy) -> Case | None:
     """The case for which a node would be taken out now; else the one that comes nearest to it."""
-    return _nearest(ctx, remedy)[0]
+    return _leading_case(ctx, remedy).case
+
+
+def _leading_case(ctx: StepView, remedy: Remedy) -> LeadingCase:
+    """The leading case of a remedy as it is now; it is looked for once, until something changes."""
+    existing = ctx.memo.leading.get(remedy.node)
+    if existing is not None and existing.remedy is remedy:
+        return existing
+    case, denial = _nearest(ctx, remedy)
+    if case is not None and denial is None:
+        ctx.memo.permitted[remedy.node] = case
+    found = ctx.memo.leading[remedy.node] = LeadingCase(remedy, case, denial)
+    return found
 
 
 def _nearest(ctx: StepView, remedy: Remedy) -> tuple[Case | None, Denial | None]:
@@ -171,7 +184,7 @@ def evaluate_guards(
         yield from _of_release(ctx, remedy)
         return
     yield machine_proof(ctx, remedy)
-    of_case = case if kind is Kind.QUARANTINE else remedy_case(ctx, remedy)
+    of_case = case if kind is Kind.QUARANTINE else case_to_repair(remedy, leading(ctx, remedy))
     current = readings.is_current(ctx, remedy, kind, of_case)
     yield _or_approval(remedy, current) if kind is Kind.QUARANTINE else current
     yield data_guard.may_start(ctx.world.guard)
@@ -180,7 +193,7 @@ def evaluate_guards(
     if kind is Kind.QUARANTINE:
         yield from _of_quarantine(ctx, remedy, case)
     else:
-        yield from _of_stage(ctx, remedy, kind)
+        yield from _of_stage(ctx, remedy, kind, of_case)
     incident = case.incident if case is not None else remedy.incident
     if kind in _NEW and not remedy.approval.manual:
         yield breaker.may_start(ctx.state.breaker, incident, ctx.settings.breaker)
@@ -238,10 +251,9 @@ def _doubts(ctx: StepView, remedy: Remedy, case: Case) -> Iterator[Denial]:
         )
 
 
-def _of_stage(ctx: StepView, remedy: Remedy, kind: Kind) -> Iterator[Answer]:
+def _of_stage(ctx: StepView, remedy: Remedy, kind: Kind, case: Case | None) -> Iterator[Answer]:
     """After the quarantine: by the policy that was kept, and on what is so now."""
     policy = remedy.policy or Policy(rule="")
-    case = remedy_case(ctx, remedy)
     bearing = bearing_of(ctx, remedy, case, policy.mode, sure=policy.is_sure)
     yield from answers(bearing, kind)
     if case is None:
@@ -256,15 +268,6 @@ def _of_stage(ctx: StepView, remedy: Remedy, kind: Kind) -> Iterator[Answer]:
         yield Denial(
             why=DenialKind.OLD_EVIDENCE, text="what speaks for it is only what happened long ago"
         )
-
-
-def remedy_case(ctx: StepView, remedy: Remedy) -> Case | None:
-    """What is to be mended about a node that is out: the case that leads, else the worst."""
-    cases = leading(ctx, remedy)
-    for case in cases:
-        if case.incident == (remedy.led_by or remedy.incident):
-            return with_desired_policy(case) if remedy.led_by else case
-    return max(cases, key=lambda case: case.severity.weight, default=None)
 
 
 def _of_release(ctx: StepView, remedy: Remedy) -> Iterator[Answer]:

@@ -72,7 +72,11 @@ def _out(remedy: Remedy, policy: Policy) -> str:
 
 def with_owner(ctx: StepView, remedy: Remedy, job: JobKey) -> str:
     """`17 of ada`; only the number where the scheduler names no owner."""
-    owner = owner_of(ctx, remedy, job)
+    return job_text(job, owner_of(ctx, remedy, job))
+
+
+def job_text(job: JobKey, owner: str) -> str:
+    """`17 of ada`; only the number for an owner that is not known."""
     return f"{job} of {owner}" if owner else str(job)
 
 

@@ -73,7 +73,7 @@ def _of_node(ctx: StepContext, command: Command) -> None:
         ctx.set_row(BOUNDARIES, command.node, boundary)
     trigger = TRIGGERS[command.verb]
     remedy = ctx.remedy(command.node)
-    if apply_event(ctx, command.node, RemedyEvent(trigger, command=command)):
+    if apply_event(ctx, remedy, RemedyEvent(trigger, command=command)):
         text = f"{command.verb} by {command.by}: {command.reason}".rstrip(": ")
         ctx.note(ctx.remedy(command.node), text, Loudness.LOG, command.by)
     elif command.verb is not Verb.RECOVERED:

@@ -111,7 +111,7 @@ def _of_remedy(ctx: StepContext, remedy: Remedy, pursued: Pursued) -> None:
     event = RemedyEvent(trigger, pursued=pursued)
     if trigger is Trigger.UNCERTAIN:
         if remedy.stage is not Stage.UNKNOWN:
-            apply_event(ctx, remedy.node, event)
+            apply_event(ctx, ctx.remedy(remedy.node), event)
         return
     ctx.set(ATTEMPTS, attempts.finish(ctx.state.attempts, remedy.node))
     stage = remedy.came_from if remedy.stage is Stage.UNKNOWN else remedy.stage
@@ -120,7 +120,7 @@ def _of_remedy(ctx: StepContext, remedy: Remedy, pursued: Pursued) -> None:
     free = _with_unfinished(ctx, free, pursued)
     if own or trigger in _GO_ON:
         # The share of the budget must not be given back in between.
-        apply_event(ctx, remedy.node, event, free)
+        apply_event(ctx, free, event)
         _freed(ctx, free, pursued)
         return
     if remedy.stage is Stage.UNKNOWN and stage is not None:

@@ -9,14 +9,13 @@ from collections.abc import Iterable
 import msgspec
 
 from accelwatch.remediation.policy.conditions.transition import RemedyEvent
+from accelwatch.remediation.policy.context.cases import wrong
 from accelwatch.remediation.policy.context.outcome import Outcome
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CANARY, SPARES
 from accelwatch.remediation.policy.guards.limits import canary
-from accelwatch.remediation.policy.jobs.jobs import wrong
 from accelwatch.remediation.policy.plan import set_back
 from accelwatch.remediation.policy.state import spares
-from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.changes import (
     CaseChanged,
     Change,
@@ -91,14 +90,6 @@ def _started(ctx: StepContext, change: Started) -> None:
         ctx.pursue(intent)
 
 
-def _boot(ctx: StepContext, node: str, case: Case, existing: Case | None) -> str:
-    """The boot in which the newest evidence of a case was seen."""
-    if existing is not None and existing.boot_id and case.evidence_at <= existing.evidence_at:
-        return existing.boot_id
-    status = ctx.node_status(node)
-    return "" if status is None else status.boot_id
-
-
 def _case(ctx: StepContext, change: CaseChanged) -> None:
     """An incident as it stands now, with what its rules want now, unless that was begun already."""
     case, before = change.case, ctx.remedy(change.node)
@@ -110,7 +101,12 @@ def _case(ctx: StepContext, change: CaseChanged) -> None:
         desired = None if case.policy == existing.policy else case.policy
         case = msgspec.structs.replace(case, policy=existing.policy, wanted=desired)
     case = msgspec.structs.replace(case, evidence_at=set_back.evidence_at(ctx, case, existing))
-    case = msgspec.structs.replace(case, boot_id=_boot(ctx, change.node, case, existing))
+    status = ctx.node_status(change.node)
+    # The boot in which its newest evidence was seen.
+    boot_id = "" if status is None else status.boot_id
+    if existing is not None and existing.boot_id and case.evidence_at <= existing.evidence_at:
+        boot_id = existing.boot_id
+    case = msgspec.structs.replace(case, boot_id=boot_id)
     others = tuple(other for other in before.cases if other.incident != case.incident)
     cases = (*others, case) if case.open else others
     if cases == before.cases:
@@ -129,7 +125,6 @@ def _case(ctx: StepContext, change: CaseChanged) -> None:
         return
     if not case.open:
         return
-    status = ctx.node_status(change.node)
     after = msgspec.structs.replace(
         after,
         incident=case.incident,
@@ -137,4 +132,4 @@ def _case(ctx: StepContext, change: CaseChanged) -> None:
             after.repair, serials={} if status is None else dict(status.serials)
         ),
     )
-    apply_event(ctx, change.node, RemedyEvent(Trigger.FIRED), after)
+    apply_event(ctx, after, RemedyEvent(Trigger.FIRED))

@@ -4,6 +4,7 @@ import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.conditions.transition import RemedyEvent
+from accelwatch.remediation.policy.context.cases import wrong
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import BREAKER, DENIED, RELAPSES, VETOES
@@ -14,7 +15,7 @@ from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
 from accelwatch.remediation.policy.guards.limits import breaker
 from accelwatch.remediation.policy.guards.order import Waiting, in_order
 from accelwatch.remediation.policy.jobs.departures import tidy
-from accelwatch.remediation.policy.jobs.jobs import cancels, must_fence, next_job, wrong
+from accelwatch.remediation.policy.jobs.jobs import cancels, must_fence, next_job
 from accelwatch.remediation.policy.jobs.probing import probe_silent
 from accelwatch.remediation.policy.jobs.reviving import revive
 from accelwatch.remediation.policy.plan.escalation import INTENTS, next_escalation_step
@@ -156,19 +157,19 @@ def _settle(ctx: StepContext, node: str) -> None:
     # A row may lead to a stage in which the next row counts at once; the bound ends a circle.
     for _ in range(MOST_AT_ONCE):
         before = ctx.state.remedies.get(node)
-        if before is None or not apply_event(ctx, node, _TICK):
+        if before is None or not apply_event(ctx, before, _TICK):
             break
         if ctx.state.remedies.get(node) is before:
             break
     _report_denial(ctx, node)
     after = ctx.state.remedies.get(node)
     if after is not None and overdue(ctx, after):
-        apply_event(ctx, node, _OVERDUE)
+        apply_event(ctx, after, _OVERDUE)
 
 
 def _due(ctx: StepContext, remedy: Remedy) -> None:
     """A clock has run out; it does so once."""
-    apply_event(ctx, remedy.node, _DUE)
+    apply_event(ctx, remedy, _DUE)
     after = ctx.state.remedies.get(remedy.node)
     if after is not None and after.stage is remedy.stage and after.clocks.due == remedy.clocks.due:
         store_remedy(

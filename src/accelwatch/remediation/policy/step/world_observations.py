@@ -86,7 +86,7 @@ def _apply_node_status(ctx: StepContext, status: NodeStatus) -> None:
         # It answers again: what was proven of it holds no more.
         store_remedy(ctx, remedy, replace(remedy, jobs=replace(remedy.jobs, fenced=False)))
     if _swapped(remedy, status):
-        apply_event(ctx, status.node, RemedyEvent(Trigger.SWAPPED))
+        apply_event(ctx, ctx.remedy(status.node), RemedyEvent(Trigger.SWAPPED))
 
 
 def _good(ctx: StepContext, status: NodeStatus) -> Good | None:
@@ -220,16 +220,22 @@ def _stand(ctx: StepContext, node: str, observation: NodeObservation, time: floa
         and remedy is not None
         and is_taken_over(remedy, observation)
     ):
-        apply_event(ctx, node, RemedyEvent(Trigger.OBSERVED_FOREIGN, observation=observation))
+        apply_event(
+            ctx, ctx.remedy(node), RemedyEvent(Trigger.OBSERVED_FOREIGN, observation=observation)
+        )
     elif observation.undone and remedy is not None and remains_ours(ctx, remedy, observation):
         return
     elif observation.undone and _is_quarantined(remedy):
         # As if it were open: a person wants it back. What is left of our mark is removed at the next
         # look, which finds a mark on a node that was given back.
-        apply_event(ctx, node, RemedyEvent(Trigger.OBSERVED_OPEN, observation=observation))
+        apply_event(
+            ctx, ctx.remedy(node), RemedyEvent(Trigger.OBSERVED_OPEN, observation=observation)
+        )
     else:
         apply_event(
-            ctx, node, RemedyEvent(_TRIGGERS[observation.hold_state], observation=observation)
+            ctx,
+            ctx.remedy(node),
+            RemedyEvent(_TRIGGERS[observation.hold_state], observation=observation),
         )
 
 

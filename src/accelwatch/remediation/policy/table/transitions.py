@@ -8,10 +8,10 @@ from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import BREAKER, BUDGET, REMEDIES
 from accelwatch.remediation.policy.effects.intents import BY_HAND, intent_of
 from accelwatch.remediation.policy.guards.limits import breaker, budget
-from accelwatch.remediation.policy.plan.gates import leader
 from accelwatch.remediation.policy.plan.state_loss import WAITS_FOR_ANNOTATION
 from accelwatch.remediation.policy.state import clocks
 from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.node_locations import failure_domain_of
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.table.machine import ROWS
 from accelwatch.remediation.policy.table.row import Row
@@ -22,12 +22,8 @@ _TROUBLED = frozenset({Stage.FAILED, Stage.UNKNOWN})
 _BADLY = frozenset({Stage.FAILED, Stage.OVERRIDDEN, Stage.UNKNOWN})
 
 
-def apply_event(ctx: StepContext, node: str, event: RemedyEvent, new: Remedy | None = None) -> bool:
-    """Apply an event to the remedy of a node; whether the table has a row for it that counts now.
-
-    `new` is one that begins with it.
-    """
-    remedy = new or ctx.remedy(node)
+def apply_event(ctx: StepContext, remedy: Remedy, event: RemedyEvent) -> bool:
+    """Apply an event to a remedy; whether the table has a row for it that counts now."""
     row = _row(ctx, remedy, event)
     if row is None:
         return False
@@ -72,10 +68,16 @@ def store_remedy(ctx: StepContext, before: Remedy, after: Remedy) -> None:
     over = after.stage is Stage.HEALTHY
     if not (over and before.stage is Stage.HEALTHY):
         ctx.set_row(REMEDIES, after.node, None if over else after)
-    if over:
-        _over(ctx, before)
-    if after.stage is not before.stage:
-        _trial(ctx, before, after.stage)
+    if over or after.stage is not before.stage:
+        well = True if after.stage in _WELL else False if after.stage in _BADLY else None
+        state = breaker.after_stage(
+            ctx.state.breaker,
+            before.incident,
+            well=None if after.stage is before.stage else well,
+            forget=over and not before.cases,
+            now=ctx.now,
+        )
+        ctx.set(BREAKER, state)
     balance(ctx, after.node)
 
 
@@ -127,8 +129,12 @@ def _reserved(ctx: StepContext, remedy: Remedy) -> Remedy:
         return remedy
     observation = ctx.scheduler_node(remedy)
     target = remedy.node if observation is None else observation.name
-    case = None if remedy.approval.manual else leader(ctx, remedy)
-    if case is not None:
+    location = failure_domain_of(
+        remedy.node, ctx.node_status(remedy.node), observation, ctx.settings
+    )
+    if not remedy.approval.manual:
+        # The row's condition has asked every guard, and found this case: it is not looked for again.
+        case = ctx.memo.permitted[remedy.node]
         remedy = replace(remedy, policy=case.policy, incident=case.incident)
     remedy = replace(remedy, target=target, first_policy=None, led_by="")
     incident = remedy.incident or BY_HAND
@@ -136,7 +142,7 @@ def _reserved(ctx: StepContext, remedy: Remedy) -> Remedy:
     if remedy.node not in ctx.state.budget.own:
         state, _ = budget.reserve(
             ctx.state.budget,
-            ctx.failure_domain(remedy),
+            location,
             incident,
             ctx.group_counts,
             now=ctx.now,
@@ -185,19 +191,3 @@ def _due(ctx: StepContext, remedy: Remedy, stage: Stage) -> float | None:
             return ctx.now if row is None else row.until
         case _:
             return None
-
-
-def _over(ctx: StepContext, remedy: Remedy) -> None:
-    if not remedy.cases and remedy.incident in ctx.state.breaker.breaches:
-        ctx.set(BREAKER, breaker.forgotten(ctx.state.breaker, remedy.incident))
-
-
-def _trial(ctx: StepContext, remedy: Remedy, stage: Stage) -> None:
-    # Only the trial of a half-open breaker decides about it.
-    if remedy.incident != ctx.state.breaker.trial or not remedy.incident:
-        return
-    if stage in _WELL or stage in _BADLY:
-        changed = breaker.trial_over(
-            ctx.state.breaker, remedy.incident, well=stage in _WELL, now=ctx.now
-        )
-        ctx.set(BREAKER, changed)
