@@ -11,7 +11,7 @@ from accelwatch.tui.commands.event_commands import EventCommands
 from accelwatch.tui.commands.registry import Handlers
 from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.events.changes import Change
-from accelwatch.tui.state import local_actions
+from accelwatch.tui.state import row_actions
 from accelwatch.tui.state.action import BLACK_BOX
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ class BlackBoxCommands:
     def handlers(self) -> Handlers:
         """What each action does here."""
         return {
-            local_actions.BLACKBOX: self.do_blackbox,
-            local_actions.ENTER: self.do_enter,
-            local_actions.SPAN: self.do_span,
+            row_actions.BLACKBOX: self.do_blackbox,
+            row_actions.ENTER: self.do_enter,
+            row_actions.SPAN: self.do_span,
         }
 
     @property

@@ -12,7 +12,7 @@ from accelwatch.tui.commands.replay_commands import ReplayCommands
 from accelwatch.tui.commands.why_commands import WhyCommands
 from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.opening import OPENINGS
-from accelwatch.tui.state import local_actions, time_actions
+from accelwatch.tui.state import program_actions, row_actions, screen_actions, time_actions
 from accelwatch.tui.state.action import EVENTS, SCREEN
 from accelwatch.tui.state.actions import by_id, meant, numbered_screens
 from accelwatch.tui.theme.palettes import next_palette
@@ -82,25 +82,25 @@ class Commands:
     def handlers(self) -> Handlers:
         """What each action does here."""
         return {
-            local_actions.QUIT: self.do_quit,
-            local_actions.SUSPEND: self.do_suspend,
-            local_actions.BACK: self.do_back,
-            local_actions.HELP: self.do_help,
-            local_actions.TOPOLOGY: self.do_topology,
-            local_actions.USAGE_PAGE: self.do_usage,
-            local_actions.SETTINGS: self.do_settings,
-            local_actions.NEXT_SCREEN: self.do_next_screen,
-            local_actions.PREVIOUS_SCREEN: self.do_previous_screen,
-            local_actions.ENTER: self.do_enter,
-            local_actions.THEME: self.do_theme,
-            local_actions.DENSITY: self.do_density,
+            program_actions.QUIT: self.do_quit,
+            program_actions.SUSPEND: self.do_suspend,
+            program_actions.BACK: self.do_back,
+            program_actions.HELP: self.do_help,
+            screen_actions.TOPOLOGY: self.do_topology,
+            screen_actions.USAGE_PAGE: self.do_usage,
+            screen_actions.SETTINGS: self.do_settings,
+            screen_actions.NEXT_SCREEN: self.do_next_screen,
+            screen_actions.PREVIOUS_SCREEN: self.do_previous_screen,
+            row_actions.ENTER: self.do_enter,
+            program_actions.THEME: self.do_theme,
+            program_actions.DENSITY: self.do_density,
             time_actions.PAUSE: self.do_pause,
             time_actions.FASTER: self.do_faster,
             time_actions.SLOWER: self.do_slower,
-            local_actions.SPAN: self.do_span,
-            local_actions.COPY: self.do_copy,
-            local_actions.COPY_ROW: self.do_copy_row,
-            local_actions.REDRAW: self.do_redraw,
+            row_actions.SPAN: self.do_span,
+            row_actions.COPY: self.do_copy,
+            row_actions.COPY_ROW: self.do_copy_row,
+            program_actions.REDRAW: self.do_redraw,
         }
 
     @property

@@ -4,7 +4,7 @@ from accelwatch.tui.commands.registry import Handlers
 from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.events.changes import Change
 from accelwatch.tui.local.sources.replay import ReplaySource
-from accelwatch.tui.state import local_actions
+from accelwatch.tui.state import row_actions
 
 
 class EventCommands:
@@ -16,7 +16,7 @@ class EventCommands:
     def handlers(self) -> Handlers:
         """What each action does here."""
         return {
-            local_actions.ENTER: self.do_enter,
+            row_actions.ENTER: self.do_enter,
         }
 
     @property

@@ -16,7 +16,7 @@ from accelwatch.tui.commands.registry import Handlers
 from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.fleet import columns
 from accelwatch.tui.fleet.filters import condition
-from accelwatch.tui.state import fleet_actions, local_actions, time_actions
+from accelwatch.tui.state import fleet_actions, program_actions, row_actions, time_actions
 from accelwatch.tui.state.action import FLEET, INCIDENTS
 from accelwatch.tui.state.filtering import Filtering
 from accelwatch.tui.theme.preferences import FORMS, SHADES, slower
@@ -39,23 +39,23 @@ class FleetCommands:
     def handlers(self) -> Handlers:
         """What each action does here."""
         return {
-            local_actions.ENTER: self.do_enter,
-            local_actions.TAG: self.do_tag,
-            local_actions.BACK: self.do_back,
-            local_actions.FILTER: self.do_filter,
-            local_actions.SORT: self.do_sort,
-            local_actions.SORT_LEFT: self.do_sort_left,
-            local_actions.SORT_RIGHT: self.do_sort_right,
-            local_actions.REVERSE: self.do_reverse,
-            local_actions.TREE: self.do_tree,
+            row_actions.ENTER: self.do_enter,
+            row_actions.TAG: self.do_tag,
+            program_actions.BACK: self.do_back,
+            row_actions.FILTER: self.do_filter,
+            row_actions.SORT: self.do_sort,
+            row_actions.SORT_LEFT: self.do_sort_left,
+            row_actions.SORT_RIGHT: self.do_sort_right,
+            row_actions.REVERSE: self.do_reverse,
+            row_actions.TREE: self.do_tree,
             fleet_actions.GROUP_BY: self.do_group_by,
             fleet_actions.GRID: self.do_grid,
             fleet_actions.SHADE: self.do_shade,
             fleet_actions.EVENTS: self.do_events,
             fleet_actions.PROBLEMS: self.do_problems,
             fleet_actions.ACKNOWLEDGE: self.do_acknowledge,
-            local_actions.COPY: self.do_copy,
-            local_actions.COPY_ROW: self.do_copy_row,
+            row_actions.COPY: self.do_copy,
+            row_actions.COPY_ROW: self.do_copy_row,
             time_actions.FASTER: self.do_faster,
             time_actions.SLOWER: self.do_slower,
         }

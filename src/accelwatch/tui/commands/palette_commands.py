@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from accelwatch.tui.commands.registry import Handlers
 from accelwatch.tui.context import DashboardContext
-from accelwatch.tui.state import local_actions
+from accelwatch.tui.state import program_actions
 from accelwatch.tui.state.action import DEVICE, FLEET, LOCAL, PROCESSES, SCREEN
 from accelwatch.tui.state.actions import usable
 from accelwatch.tui.state.filtering import Filtering
@@ -25,7 +25,7 @@ class PaletteCommands:
     def handlers(self) -> Handlers:
         """What each action does here."""
         return {
-            local_actions.PALETTE: self.do_palette,
+            program_actions.PALETTE: self.do_palette,
         }
 
     def do_palette(self) -> bool:

@@ -7,7 +7,7 @@ from accelwatch.schema.snapshot import DeviceView
 from accelwatch.schema.status.device_status import effective_state, severity
 from accelwatch.tui.commands.registry import Handlers
 from accelwatch.tui.context import DashboardContext
-from accelwatch.tui.state import local_actions
+from accelwatch.tui.state import cursor_actions
 
 if TYPE_CHECKING:
     from accelwatch.tui.screens.fleet import FleetScreen
@@ -22,7 +22,7 @@ class ProblemCommands:
     def handlers(self) -> Handlers:
         """What each action does here."""
         return {
-            local_actions.NEXT_PROBLEM: self.do_next_problem,
+            cursor_actions.NEXT_PROBLEM: self.do_next_problem,
         }
 
     def do_next_problem(self) -> bool:

@@ -17,7 +17,7 @@ from accelwatch.tui.local.devices.sorting import SORTS
 from accelwatch.tui.local.processes import signals
 from accelwatch.tui.local.processes.columns import BY_ID, COLUMNS
 from accelwatch.tui.local.processes.process_row import command
-from accelwatch.tui.state import local_actions
+from accelwatch.tui.state import row_actions
 from accelwatch.tui.state.action import LOCAL
 from accelwatch.tui.state.filtering import Filtering
 
@@ -42,16 +42,16 @@ class ProcessCommands:
     def handlers(self) -> Handlers:
         """What each action does here."""
         return {
-            local_actions.ENTER: self.do_enter,
-            local_actions.ENVIRONMENT: self.do_environment,
-            local_actions.FILTER: self.do_filter,
-            local_actions.SORT: self.do_sort,
-            local_actions.SORT_LEFT: self.do_sort_left,
-            local_actions.SORT_RIGHT: self.do_sort_right,
-            local_actions.REVERSE: self.do_reverse,
-            local_actions.TREE: self.do_tree,
-            local_actions.TAG: self.do_tag,
-            local_actions.SIGNAL: self.do_signal,
+            row_actions.ENTER: self.do_enter,
+            row_actions.ENVIRONMENT: self.do_environment,
+            row_actions.FILTER: self.do_filter,
+            row_actions.SORT: self.do_sort,
+            row_actions.SORT_LEFT: self.do_sort_left,
+            row_actions.SORT_RIGHT: self.do_sort_right,
+            row_actions.REVERSE: self.do_reverse,
+            row_actions.TREE: self.do_tree,
+            row_actions.TAG: self.do_tag,
+            row_actions.SIGNAL: self.do_signal,
         }
 
     @property

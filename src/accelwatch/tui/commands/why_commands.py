@@ -18,7 +18,7 @@ from accelwatch.schema.status.device_status import severity
 from accelwatch.tui.commands.registry import Handlers
 from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.drawing.device_signs import device_class
-from accelwatch.tui.state import local_actions
+from accelwatch.tui.state import row_actions
 from accelwatch.tui.state.action import FLEET, INCIDENT, INCIDENTS
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class WhyCommands:
     def handlers(self) -> Handlers:
         """What each action does here."""
         return {
-            local_actions.WHY: self.do_why,
+            row_actions.WHY: self.do_why,
         }
 
     def do_why(self) -> bool:

@@ -3,12 +3,23 @@
 from functools import cache
 
 from accelwatch.tui.state.action import INCIDENTS, OF_FLEET, SCREEN, Action
+from accelwatch.tui.state.cursor_actions import OF_CURSOR
 from accelwatch.tui.state.fleet_actions import OF_A_FLEET
-from accelwatch.tui.state.local_actions import OF_APPEARANCE, OF_SCREENS
+from accelwatch.tui.state.program_actions import OF_APPEARANCE, OF_PROGRAM
+from accelwatch.tui.state.row_actions import OF_ROWS
+from accelwatch.tui.state.screen_actions import OF_SCREENS
 from accelwatch.tui.state.time_actions import OF_TIME
 
 EITHER = "|"
-ACTIONS: tuple[Action, ...] = (*OF_SCREENS, *OF_A_FLEET, *OF_TIME, *OF_APPEARANCE)
+ACTIONS: tuple[Action, ...] = (
+    *OF_PROGRAM,
+    *OF_SCREENS,
+    *OF_CURSOR,
+    *OF_ROWS,
+    *OF_A_FLEET,
+    *OF_TIME,
+    *OF_APPEARANCE,
+)
 
 
 # Called for each key; the table of actions is constant.

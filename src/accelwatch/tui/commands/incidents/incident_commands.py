@@ -15,7 +15,7 @@ from accelwatch.tui.commands.registry import Handlers
 from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.incidents.columns import sort_at
 from accelwatch.tui.incidents.filters import NAMES, incident_filter
-from accelwatch.tui.state import fleet_actions, local_actions
+from accelwatch.tui.state import fleet_actions, program_actions, row_actions
 from accelwatch.tui.state.action import INCIDENT, INCIDENTS
 from accelwatch.tui.state.filtering import Filtering
 
@@ -39,19 +39,19 @@ class IncidentCommands:
     def handlers(self) -> Handlers:
         """What each action does here."""
         return {
-            local_actions.ENTER: self.do_enter,
-            local_actions.BACK: self.do_back,
-            local_actions.FILTER: self.do_filter,
-            local_actions.SORT: self.do_sort,
-            local_actions.SORT_LEFT: self.do_sort_left,
-            local_actions.SORT_RIGHT: self.do_sort_right,
-            local_actions.REVERSE: self.do_reverse,
-            local_actions.TAG: self.do_tag,
+            row_actions.ENTER: self.do_enter,
+            program_actions.BACK: self.do_back,
+            row_actions.FILTER: self.do_filter,
+            row_actions.SORT: self.do_sort,
+            row_actions.SORT_LEFT: self.do_sort_left,
+            row_actions.SORT_RIGHT: self.do_sort_right,
+            row_actions.REVERSE: self.do_reverse,
+            row_actions.TAG: self.do_tag,
             fleet_actions.OVER: self.do_over,
             fleet_actions.SILENCE: self.do_silence,
             fleet_actions.CLOSE_INCIDENT: self.do_close_incident,
-            local_actions.COPY: self.do_copy,
-            local_actions.COPY_ROW: self.do_copy_row,
+            row_actions.COPY: self.do_copy,
+            row_actions.COPY_ROW: self.do_copy_row,
         }
 
     @property
