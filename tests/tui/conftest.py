@@ -31,4 +31,4 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def typing_without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long the machine takes between two keys, it is not taken for a pause."""
-    monkeypatch.setattr("accelwatch.tui.commands.fleet_commands._TYPING_S", 3600.0)
+    monkeypatch.setattr("accelwatch.tui.commands.fleet.filter_commands._TYPING_S", 3600.0)

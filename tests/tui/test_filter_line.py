@@ -200,7 +200,7 @@ async def until(stage: Stage, good: Callable[[], bool]) -> None:
 def test_a_fleet_is_filtered_while_it_is_typed_and_esc_takes_it_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("accelwatch.tui.commands.fleet_commands._TYPING_S", 0.01)
+    monkeypatch.setattr("accelwatch.tui.commands.fleet.filter_commands._TYPING_S", 0.01)
 
     async def check(stage: FleetStage) -> None:
         await stage.press("slash")
@@ -220,7 +220,7 @@ def test_a_fleet_is_filtered_while_it_is_typed_and_esc_takes_it_back(
 def test_the_hub_is_asked_once_nothing_is_typed_any_more(
     pause_s: float, asked_at_once: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("accelwatch.tui.commands.fleet_commands._TYPING_S", pause_s)
+    monkeypatch.setattr("accelwatch.tui.commands.fleet.filter_commands._TYPING_S", pause_s)
 
     async def check(stage: FleetStage) -> None:
         controller = stage.app.fleet_controller

@@ -20,9 +20,7 @@ from accelwatch.tui.commands.bindings import ON_SCREENS, bindings
 from accelwatch.tui.commands.dispatch import Commands
 from accelwatch.tui.context import View
 from accelwatch.tui.history_feed import HistoryFeed
-from accelwatch.tui.local.devices.rows import sort_at
 from accelwatch.tui.local.own_usage import OwnUsage
-from accelwatch.tui.local.processes.rows import column_at
 from accelwatch.tui.local.sources.replay import ReplaySource, banner
 from accelwatch.tui.opening import OPENINGS
 from accelwatch.tui.state.board import Board
@@ -31,7 +29,6 @@ from accelwatch.tui.terminal.cells import TerminalCells
 from accelwatch.tui.terminal.input import driver_class
 from accelwatch.tui.terminal.textual_private import HookedApp
 from accelwatch.tui.theme.styles import CSS, textual_theme
-from accelwatch.tui.views.device_list import row_width
 from accelwatch.tui.views.process_list import ProcessList
 from accelwatch.tui.widgets.footer import Footer
 from accelwatch.tui.widgets.heat_grid import HeatGrid
@@ -419,20 +416,7 @@ class Dashboard(HookedApp, inherit_bindings=False):
 
     @on(RowList.HeadingClicked)
     def _heading_clicked(self, event: RowList.HeadingClicked) -> None:
-        if event.rows is self.process_list:
-            self.commands.sort_by(
-                column_at(event.rows.size.width, event.x, empty=self.processes.empty)
-            )
-        elif event.rows.id == "devices":
-            board = self.board
-            board.sort_devices(
-                sort_at(row_width(event.rows.size.width), event.x, owned=board.owned)
-            )
-            self.show()
-        elif event.rows.id == "nodes":
-            self.commands.sort_fleet_at(event.rows.size.width, event.x)
-        elif event.rows.id == "incidents":
-            self.commands.sort_incidents_at(event.rows.size.width, event.x)
+        self.commands.sort_by_heading(event.rows, event.x)
 
     @on(Footer.Pressed)
     @on(Panel.Pressed)

@@ -93,10 +93,6 @@ class Commanding(Protocol):
         """Show a screen by name."""
         ...
 
-    def copied(self, text: str) -> None:
-        """Put a text on the clipboard, and say so."""
-        ...
-
     def sorts(self) -> "Sequence[tuple[str, Callable[[], None]]]":
         """What the tables on the screen can be sorted by."""
         ...

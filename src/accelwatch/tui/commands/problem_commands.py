@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.schema.status.device_status import effective_state, severity
+from accelwatch.tui.commands.fleet.present_fleet import present_fleet
 from accelwatch.tui.commands.registry import Handlers
 from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.state import cursor_actions
@@ -27,10 +28,8 @@ class ProblemCommands:
 
     def do_next_problem(self) -> bool:
         """Select the next device, or node of a fleet, that is not as it should be."""
-        from accelwatch.tui.screens.fleet import FleetScreen
-
-        screen = self._app.screen
-        moved = self._next_node(screen) if isinstance(screen, FleetScreen) else self._next_device()
+        screen = present_fleet(self._app)
+        moved = self._next_device() if screen is None else self._next_node(screen)
         if not moved:
             self._app.show_message("nothing is wrong here")
         return True

@@ -15,6 +15,7 @@ from accelwatch.fleet.picture.why.scene import (
 )
 from accelwatch.fleet.picture.why.subject import subject_of
 from accelwatch.schema.status.device_status import severity
+from accelwatch.tui.commands.fleet.present_fleet import present_fleet
 from accelwatch.tui.commands.registry import Handlers
 from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.drawing.device_signs import device_class
@@ -115,10 +116,8 @@ class WhyCommands:
         return process.device_id if worst is None else worst.device.id
 
     def _of_fleet(self) -> str:
-        from accelwatch.tui.screens.fleet import FleetScreen
-
-        screen = self._app.screen
-        if not isinstance(screen, FleetScreen):
+        screen = present_fleet(self._app)
+        if screen is None:
             return ""
         node, device = screen.selected_node, screen.selected_device
         if node and device:

@@ -9,6 +9,7 @@ import msgspec
 from accelwatch.base.errors import ExpressionError
 from accelwatch.fleet.picture.incidents import SORTS, TITLES
 from accelwatch.fleet.wire import IncidentNow
+from accelwatch.tui.commands.clipboard import copy_text
 from accelwatch.tui.commands.filtering import prompt_filter
 from accelwatch.tui.commands.incidents.incident_changes import IncidentChanging
 from accelwatch.tui.commands.registry import Handlers
@@ -233,12 +234,12 @@ class IncidentCommands:
         """The id of the incident."""
         current = self.current
         if current is not None:
-            self._app.commands.copied(current.incident.id)
+            copy_text(self._app, current.incident.id)
         return current is not None
 
     def do_copy_row(self) -> bool:
         """The incident as JSON."""
         current = self.current
         if current is not None:
-            self._app.commands.copied(msgspec.json.encode(current.incident).decode())
+            copy_text(self._app, msgspec.json.encode(current.incident).decode())
         return current is not None

@@ -1,0 +1,88 @@
+"""What keys do to the filter of a fleet: plain text, or a condition that the hub evaluates."""
+
+from typing import TYPE_CHECKING
+
+from accelwatch.base.errors import ExpressionError
+from accelwatch.fleet.names import fleet_names
+from accelwatch.tui.commands.filtering import prompt_filter
+from accelwatch.tui.commands.fleet.present_fleet import present_fleet
+from accelwatch.tui.commands.registry import Handlers
+from accelwatch.tui.context import DashboardContext
+from accelwatch.tui.fleet.filters import condition
+from accelwatch.tui.state import program_actions, row_actions
+from accelwatch.tui.state.action import FLEET
+from accelwatch.tui.state.filtering import Filtering
+
+if TYPE_CHECKING:
+    from accelwatch.tui.fleet_controller import FleetController
+    from accelwatch.tui.screens.fleet import FleetScreen
+
+# A condition costs the hub a look at every device, so it is not asked for each letter.
+_TYPING_S = 0.3
+
+
+class FleetFilterCommands:
+    """One handler per action; False means that the Fleet screen is not the present one."""
+
+    def __init__(self, app: DashboardContext, controller: "FleetController") -> None:
+        self._app = app
+        self._controller = controller
+
+    def handlers(self) -> Handlers:
+        """What each action does here."""
+        return {
+            program_actions.BACK: self.do_back,
+            row_actions.FILTER: self.do_filter,
+        }
+
+    @property
+    def _screen(self) -> "FleetScreen | None":
+        return present_fleet(self._app)
+
+    def do_back(self) -> bool:
+        """Clear the filter."""
+        if self._screen is None:
+            return False
+        if self._controller.board.filter_text:
+            self._controller.set_filter("")
+        return True
+
+    def do_filter(self) -> bool:
+        """Ask for a filter: plain text, or a condition that the hub looks for."""
+        filtering = self.filtering()
+        if filtering is not None:
+            prompt_filter(self._app, filtering)
+        return filtering is not None
+
+    def filtering(self) -> Filtering | None:
+        """How the fleet is filtered; None where it is not on the screen."""
+        from accelwatch.tui.local.filters import complaint, completions_of
+
+        if self._screen is None:
+            return None
+        controller, board = self._controller, self._controller.board
+
+        def wrong(text: str) -> str:
+            try:
+                condition(text, board.labels)
+            except ExpressionError as error:
+                return complaint(error)
+            return ""
+
+        def count() -> str:
+            if board.waiting:
+                return "asking the hub"
+            total = len(board.view.nodes) if board.view is not None else 0
+            return f"{board.shown_nodes} of {total} nodes"
+
+        return Filtering(
+            what="devices",
+            table=FLEET,
+            present=board.filter_text,
+            example='state == "lost" or user == "ada"',
+            wrong=wrong,
+            names=completions_of(fleet_names(board.labels)),
+            set=controller.set_filter,
+            count=count,
+            pause_s=_TYPING_S,
+        )
