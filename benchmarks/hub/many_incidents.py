@@ -110,7 +110,7 @@ async def figures(nodes: int, folder: Path, loop: Loop) -> dict[str, dict[str, f
     gc.collect()
     gc.freeze()
     gc.callbacks.append(loop.collecting)
-    story = {
+    steps = {
         "all are lost": (lost, 1.0),
         "still": (lost, 1.0),
         "all are well": (well, 1.0),
@@ -119,7 +119,7 @@ async def figures(nodes: int, folder: Path, loop: Loop) -> dict[str, dict[str, f
         "all are lost again": (lost, 1.0),
         "still lost": (lost, 1.0),
     }
-    found = {name: await site.tick(*one) for name, one in story.items()}
+    found = {name: await site.tick(*one) for name, one in steps.items()}
     await site.runner.stop()
     return found
 

@@ -95,7 +95,7 @@ async def node(folder: Path) -> AsyncIterator[Node]:
 
 
 def test_a_fault_is_an_incident_and_a_signed_notice_and_so_is_its_end(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with node(tmp_path) as one:
             one.driver.lose(3).write()
             await one.until(lambda: bool(one.incidents()))
@@ -144,4 +144,4 @@ def test_a_fault_is_an_incident_and_a_signed_notice_and_so_is_its_end(tmp_path: 
             assert len(one.there.requests) == before + 1
             assert len(one.incidents()) == 3
 
-    asyncio.run(story())
+    asyncio.run(scenario())

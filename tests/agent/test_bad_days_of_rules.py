@@ -81,7 +81,7 @@ def test_a_journal_that_cannot_be_kept_costs_no_incident_and_is_told(
     state.mkdir()
     spoil(state)
 
-    async def story() -> None:
+    async def scenario() -> None:
         clock, feed = ManualClock(), FakeFeed(machines.snapshot(machines.lost_view(1)))
         judging = runner(tmp_path, clock, feed)
         await judging.start()
@@ -95,7 +95,7 @@ def test_a_journal_that_cannot_be_kept_costs_no_incident_and_is_told(
         assert [one.rule for one in judging.closed] == ["gpu.lost"]
         await judging.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     while HELD:
         os.close(HELD.pop())
 
@@ -105,7 +105,7 @@ def test_a_disk_that_is_full_for_a_while_costs_no_incident(
 ) -> None:
     (tmp_path / "state").mkdir()
 
-    async def story() -> None:
+    async def scenario() -> None:
         clock, feed = ManualClock(), FakeFeed(machines.snapshot(machines.lost_view(1)))
         judging = runner(tmp_path, clock, feed)
         await judging.start()
@@ -122,7 +122,7 @@ def test_a_disk_that_is_full_for_a_while_costs_no_incident(
     def full(*_: object) -> str:
         raise sqlite3.OperationalError("database or disk is full")
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def counted(joules: Number) -> DeviceView:

@@ -288,12 +288,12 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
 
 
-def play(story: Callable[[], Coroutine[object, object, None]]) -> None:
-    asyncio.run(story())
+def play(scenario: Callable[[], Coroutine[object, object, None]]) -> None:
+    asyncio.run(scenario())
 
 
 def test_a_lost_device_is_an_incident_until_it_is_back(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         await runner.start()
         await site.tick(runner, machines.view(0), machines.lost_view(1))
@@ -333,7 +333,7 @@ def test_a_lost_device_is_an_incident_until_it_is_back(site: Site) -> None:
         assert [one.is_open for one in site.heard] == [True, False]
         await runner.stop()
 
-    play(story)
+    play(scenario)
 
 
 @pytest.mark.parametrize(("hold", "opened"), [("0", 1), ("5m", 0)])
@@ -349,7 +349,7 @@ def test_a_rule_that_has_begun_and_cannot_see_is_told_fired_or_not(
         (row,) = json.loads(pages.rules({}, {}).body)["rules"]
         return [row["blind"], runner.series()["rule_blind", "hot"]]
 
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         await runner.start()
         await site.tick(runner, power(0, 500), power(1, 50))
@@ -363,11 +363,11 @@ def test_a_rule_that_has_begun_and_cannot_see_is_told_fired_or_not(
         assert blind(runner) == [0, 0]
         await runner.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_an_incident_outlives_the_agent(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         for _ in range(2):
             runner = site.runner()
             await runner.start()
@@ -382,13 +382,13 @@ def test_an_incident_outlives_the_agent(site: Site) -> None:
         assert runner.open == []
         await runner.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_old_news_opens_nothing(site: Site) -> None:
     rules_file(site.folder, 'id: xid, title: t, when: "event(\\"xid\\", within=\\"1h\\")"')
 
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         await runner.start()
         now = site.clock.wall()
@@ -405,13 +405,13 @@ def test_old_news_opens_nothing(site: Site) -> None:
         assert len(runner.open) == 1
         await runner.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_changed_files_are_taken_up_and_broken_ones_told_once(
     site: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         await runner.start()
         await site.tick(runner, machines.view(0), machines.lost_view(1))
@@ -435,11 +435,11 @@ def test_changed_files_are_taken_up_and_broken_ones_told_once(
         assert incident.timeline[-1].kind is TimelineKind.ORPHANED
         await runner.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_a_spell_goes_on_over_a_change_of_other_rules(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         await runner.start()
         await site.tick(runner, machines.view(0), machines.lost_view(1))
@@ -450,13 +450,13 @@ def test_a_spell_goes_on_over_a_change_of_other_rules(site: Site) -> None:
         assert len(site.heard) == 1
         await runner.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_a_rule_that_breaks_does_not_end_the_judging(
     site: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         await runner.start()
         site.feed.fault = RuntimeError("the store is broken")
@@ -471,11 +471,11 @@ def test_a_rule_that_breaks_does_not_end_the_judging(
         await runner.stop()
         assert not runner.alive
 
-    play(story)
+    play(scenario)
 
 
 def test_a_rule_that_costs_too_much_is_switched_off(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner(budget_s=1e-9)
         await runner.start()
         for _ in range(MOST_OVERRUNS + 1):
@@ -486,11 +486,11 @@ def test_a_rule_that_costs_too_much_is_switched_off(site: Site) -> None:
         assert [one.rule for one in runner.open] == ["service.rule_switched_off"]
         await runner.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_a_journal_that_cannot_be_kept_costs_no_incident(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         (site.folder / "journal.begun").touch()
         runner = site.runner()
         await runner.start()
@@ -499,7 +499,7 @@ def test_a_journal_that_cannot_be_kept_costs_no_incident(site: Site) -> None:
         assert any("journal.sqlite is gone" in one for one in runner.problems)
         await runner.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_rules_that_are_wrong_at_the_start_are_refused(site: Site) -> None:
@@ -535,7 +535,7 @@ def test_a_clock_that_is_set_makes_no_event_older_or_younger(tmp_path: Path, jum
 
 
 def test_a_state_or_an_event_is_judged_before_the_interval_is_over(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         clock = ManualClock()
         feed = FakeFeed(machines.snapshot(power(0, 100.0)))
         evaluator = NodeEvaluator(feed, clock, 0.01)
@@ -561,14 +561,14 @@ def test_a_state_or_an_event_is_judged_before_the_interval_is_over(tmp_path: Pat
             await asyncio.wait_for(waiting, 60)
         evaluator.close()
 
-    play(story)
+    play(scenario)
 
 
 def test_what_rests_on_an_event_is_not_over_because_nobody_tells_it_again(site: Site) -> None:
     when = 'event(\\"xid\\", code == 79, within=\\"10m\\")'
     rules_file(site.folder, f'id: xid, title: t, when: "{when}"')
 
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         await runner.start()
         await site.tick(runner, events=(xid(site.clock.wall()),))
@@ -587,11 +587,11 @@ def test_what_rests_on_an_event_is_not_over_because_nobody_tells_it_again(site: 
         assert runner.open == []
         await runner.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_explain_says_why_the_node_has_no_value(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         rules_file(
             site.folder,
             'id: hot, title: t, when: "power_watts > 1 and host_blocked_processes > 1"',
@@ -609,4 +609,4 @@ def test_explain_says_why_the_node_has_no_value(site: Site) -> None:
         assert parts["power_watts"].reason == ""
         await runner.stop()
 
-    play(story)
+    play(scenario)

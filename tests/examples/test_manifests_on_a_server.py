@@ -56,7 +56,7 @@ def test_every_field_is_known_and_the_hub_may_do_what_it_does(
 ) -> None:
     """`apply` asks for strict validation: a field that is not known is an error."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         for name in FILES:
             await server.apply(examples / "kubernetes" / name)
         wanted = needed(HUB) | needed(ACTION) | needed(STATUS)
@@ -66,4 +66,4 @@ def test_every_field_is_known_and_the_hub_may_do_what_it_does(
                 await asyncio.sleep(0.1)
         assert not [one for one in NOT_NEEDED if await allowed(server, one)]
 
-    asyncio.run(story())
+    asyncio.run(scenario())

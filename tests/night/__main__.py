@@ -8,7 +8,7 @@ from pathlib import Path
 
 from night.play import Night
 from night.report import broken, report
-from night.story import story
+from night.scenario import make_scenario
 
 
 def main() -> int:
@@ -19,7 +19,7 @@ def main() -> int:
     given = parser.parse_args()
     logging.basicConfig(level=logging.INFO if given.log else logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="night") as folder:
-        night = Night(story(given.seed), Path(folder)).play()
+        night = Night(make_scenario(given.seed), Path(folder)).play()
     print(report(night))
     return 1 if any(broken(night).values()) else 0
 

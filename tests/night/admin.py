@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from accelwatch.remediation.policy.state.changes import Command, Verb
-from night.story import Fault, Kind
+from night.scenario import Fault, Kind
 
 if TYPE_CHECKING:
     from night.play import Night

@@ -7,7 +7,7 @@ from accelwatch.action.observed import HoldState
 from accelwatch.alerting.sink import NoticeKind
 from accelwatch.remediation.policy.state.stage import Stage
 from night.observer import TOLERANCE_S, Property
-from night.story import Fault
+from night.scenario import Fault
 from remediation.virtual_time import START
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def look_over(night: "Night", hub: "Hub") -> None:
         night.observer.complain(Property.WELL, problem)
     _nodes(night, hub)
     _messages(night, hub)
-    for fault in night.story.faults:
+    for fault in night.scenario.faults:
         fault.end = _end_of(night, hub, fault)
 
 
@@ -89,7 +89,7 @@ def _fault_of(night: "Night", hub: "Hub", key: str) -> Fault | None:
     since = incident.opened - START
     found = [
         one
-        for one in night.story.faults
+        for one in night.scenario.faults
         if nodes & set(one.nodes) and one.at <= since + TOLERANCE_S
     ]
     return max(found, key=lambda one: one.at, default=None)

@@ -12,7 +12,7 @@ from accelwatch.remediation.policy.state.pursued import Pursued
 from accelwatch.remediation.policy.step.step import step
 from accelwatch.remediation.settings import RemedySettings
 from night.machines import AGENT_EVERY_S
-from night.story import Fault, Kind
+from night.scenario import Fault, Kind
 from remediation.virtual_time import START
 from support.remediation.invariants import BrokenError, Watch
 
@@ -96,7 +96,7 @@ class Observer:
             if effect.kind == "drain" and effect.operation:
                 self._drained(effect.target, effect.time)
         self._effects = len(world.effects)
-        for fault in self._night.story.faults:
+        for fault in self._night.scenario.faults:
             if fault.job and fault.moves_job and fault.runs_after_s is None:
                 self._job_of(fault)
         self._reservations()

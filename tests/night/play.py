@@ -15,8 +15,8 @@ from night.hub import Hub, Phone, surroundings
 from night.jobs import Jobs
 from night.machines import AGENT_EVERY_S, Machines
 from night.observer import Observer
+from night.scenario import NIGHT_S, Restart, Scenario
 from night.scheduler import NightAction, NightScheduler
-from night.story import NIGHT_S, Restart, Story
 from night.strikes import strike
 from remediation.virtual_time import START, LoopClock, VirtualLoop
 
@@ -43,10 +43,10 @@ RESTART_S = 20.0
 class Night:
     """One night."""
 
-    def __init__(self, story: Story, folder: Path) -> None:
-        self.story = story
+    def __init__(self, scenario: Scenario, folder: Path) -> None:
+        self.scenario = scenario
         self.folder = folder
-        self.rng = random.Random(story.seed)
+        self.rng = random.Random(scenario.seed)
         self.loop = VirtualLoop()
         self.clock = LoopClock(self.loop)
         self.world = NightScheduler(self.clock, NODES, SPARES)
@@ -85,10 +85,10 @@ class Night:
         return self
 
     async def _play(self) -> None:
-        for fault in self.story.faults:
+        for fault in self.scenario.faults:
             self.admin.prepares(fault)
             self.at(fault.at, lambda fault=fault: strike(self, fault))  # type: ignore[misc]
-        restarts = list(self.story.restarts)
+        restarts = list(self.scenario.restarts)
         await self._begin_hub()
         while self.now < NIGHT_S:
             await asyncio.sleep(1.0)

@@ -25,7 +25,7 @@ def report(night: "Night") -> str:
     for _, notice in night.phone.messages:
         counted[notice.key] = counted.get(notice.key, 0) + 1
     rows: list[tuple[str, ...]] = [_HEAD]
-    for fault in sorted(night.story.faults, key=lambda one: one.at):
+    for fault in sorted(night.scenario.faults, key=lambda one: one.at):
         nodes = fault.nodes[0] if len(fault.nodes) == 1 else f"{len(fault.nodes)} nodes"
         sums = "+".join(str(counted[key]) for key in sorted(fault.incidents))
         rows.append(
@@ -40,9 +40,11 @@ def report(night: "Night") -> str:
                 fault.end,
             )
         )
-    rows += [(clock(at), str(what), *[""] * (len(_HEAD) - 2)) for at, what in night.story.restarts]
+    rows += [
+        (clock(at), str(what), *[""] * (len(_HEAD) - 2)) for at, what in night.scenario.restarts
+    ]
     widths = [max(len(row[at]) for row in rows) for at in range(len(_HEAD))]
-    lines = [f"seed {night.story.seed}: a night of 8 hours, {len(night.story.faults)} faults"]
+    lines = [f"seed {night.scenario.seed}: a night of 8 hours, {len(night.scenario.faults)} faults"]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         lines.append("  ".join(cells).rstrip())

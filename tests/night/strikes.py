@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category
 from night.machines import Ailment, links_down, slow
-from night.story import Fault, Kind
+from night.scenario import Fault, Kind
 
 if TYPE_CHECKING:
     from night.play import Night

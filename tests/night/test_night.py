@@ -7,7 +7,7 @@ import pytest
 from night.observer import Property
 from night.play import Night
 from night.report import broken, report
-from night.story import COUNTS, story
+from night.scenario import COUNTS, make_scenario
 
 SEEDS = (7, 8)
 HOLDS = (
@@ -27,14 +27,14 @@ HOLDS = (
 
 def test_forty_faults_of_every_kind_befall_a_night() -> None:
     assert sum(COUNTS.values()) == 40
-    faults = story(SEEDS[0]).faults
+    faults = make_scenario(SEEDS[0]).faults
     assert {fault.kind for fault in faults} == set(COUNTS)
-    assert faults == story(SEEDS[0]).faults != story(SEEDS[1]).faults
+    assert faults == make_scenario(SEEDS[0]).faults != make_scenario(SEEDS[1]).faults
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_night_may_be_left_alone(seed: int, tmp_path: Path) -> None:
-    night = Night(story(seed), tmp_path).play()
-    assert all(fault.nodes for fault in night.story.faults), report(night)
+    night = Night(make_scenario(seed), tmp_path).play()
+    assert all(fault.nodes for fault in night.scenario.faults), report(night)
     for what, texts in broken(night).items():
         assert what not in HOLDS or not texts, report(night)

@@ -46,7 +46,7 @@ def test_between_two_looks_a_scheduler_has_time_for_what_is_done(
     heard: list[Poll] = []
     poller = Poller({"a": action}, clock, heard.append)
 
-    async def story() -> None:
+    async def scenario() -> None:
         looking = asyncio.create_task(poller.run())
         while len(heard) < 4:
             if wanted:
@@ -54,7 +54,7 @@ def test_between_two_looks_a_scheduler_has_time_for_what_is_done(
             await asyncio.sleep(0.01)
         looking.cancel()
 
-    run(loop, story())
+    run(loop, scenario())
     pauses = [after.time - before.time for before, after in itertools.pairwise(heard)]
     assert pauses == pytest.approx([every_s] * 3, abs=0.02)
 
@@ -67,7 +67,7 @@ def test_a_scheduler_that_does_not_answer_is_logged_once(caplog: pytest.LogCaptu
     polls: list[Poll] = []
     poller = Poller({"a": FakeAction(world)}, clock, polls.append)
 
-    async def story() -> None:
+    async def scenario() -> None:
         task = asyncio.create_task(poller.run())
         for unavailable in ("starting", "", "401 Unauthorized", ""):
             world.unavailable = unavailable
@@ -75,7 +75,7 @@ def test_a_scheduler_that_does_not_answer_is_logged_once(caplog: pytest.LogCaptu
             await asyncio.sleep(seconds)
         task.cancel()
 
-    run(loop, story())
+    run(loop, scenario())
     # Tasks of other tests' loops, which are collected meanwhile, are asyncio's to log.
     ours = [record for record in caplog.records if record.name.startswith("accelwatch.")]
     texts = [record.getMessage() for record in ours]

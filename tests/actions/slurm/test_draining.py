@@ -87,7 +87,7 @@ async def all_drained(drains: Drains, *nodes: str) -> list[Any]:
 
 
 def test_a_drain_gathers_while_another_is_under_way_alone_or_with_others() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         controller = Controller()
         controller.in_a_rush = False
         drains = controller.drains()
@@ -105,11 +105,11 @@ def test_a_drain_gathers_while_another_is_under_way_alone_or_with_others() -> No
         controller.in_a_rush = True
         assert drains.gather
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_who_comes_meanwhile_is_part_of_the_next() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         controller = Controller()
         controller.hold.clear()
         drains = controller.drains()
@@ -123,11 +123,11 @@ def test_who_comes_meanwhile_is_part_of_the_next() -> None:
         assert [len(lines) for lines in controller.lines] == [1, 3]
         assert controller.looks == 2, "each is decided upon by what was read after it had come"
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_each_is_decided_upon_by_itself() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         controller = Controller()
         drains = controller.drains()
         one, changed, done, alone = await all_drained(drains, "n2", "n7", "n8", "n9")
@@ -137,7 +137,7 @@ def test_each_is_decided_upon_by_itself() -> None:
         assert alone is None, "its reason has a sign that means something in a line"
         assert [line.split()[1] for lines in controller.lines for line in lines] == ["nodename=n2"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(
@@ -152,25 +152,25 @@ def test_each_is_decided_upon_by_itself() -> None:
 def test_a_failure_is_unknown_to_all_or_has_each_done_alone(
     answer: CommandResult, status: ReportStatus | None
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         told = await all_drained(Controller(answer).drains(), "n1", "n2", "n3")
         assert [None if one is None else one.status for one in told] == [status] * 3
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_controller_that_is_away_is_told_to_each() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         away = Controller(ActionUnavailableError("away"))
         told = await all_drained(away.drains(), "n1", "n2")
         assert [str(one) for one in told] == ["away", "away"]
         assert all(isinstance(one, ActionUnavailableError) for one in told)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_who_gives_up_before_his_turn_is_not_drained() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         controller = Controller()
         controller.hold.clear()
         drains = controller.drains()
@@ -188,11 +188,11 @@ def test_who_gives_up_before_his_turn_is_not_drained() -> None:
             "nodename=n3",
         ]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_where_the_one_that_does_it_is_cut_off_nobody_knows_and_nobody_waits() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         controller = Controller()
         controller.hold.clear()
         drains = controller.drains()
@@ -205,7 +205,7 @@ def test_where_the_one_that_does_it_is_cut_off_nobody_knows_and_nobody_waits() -
         assert told is not None
         assert told.status is ReportStatus.UNKNOWN
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 STOPPED = "everything is stopped by ada"
@@ -213,7 +213,7 @@ NOT_BEGUN = Report(status=ReportStatus.NOT_STARTED, text=STOPPED)
 
 
 def test_who_waits_in_a_queue_when_everything_is_stopped_is_not_drained() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         controller, stop = Controller(), [""]
         controller.hold.clear()
         drains = controller.drains()
@@ -232,11 +232,11 @@ def test_who_waits_in_a_queue_when_everything_is_stopped_is_not_drained() -> Non
         assert await asyncio.gather(reads, *waits) == [NOT_BEGUN] * 4
         assert (controller.lines, controller.looks) == ([], 1)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_one_that_is_withdrawn_is_left_out_of_the_command() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         controller = Controller()
         drains = controller.drains()
         both = (
@@ -246,7 +246,7 @@ def test_one_that_is_withdrawn_is_left_out_of_the_command() -> None:
         assert [*await asyncio.gather(*both)] == [NOT_BEGUN, Report(status=ReportStatus.DONE)]
         assert [line.split()[1] for lines in controller.lines for line in lines] == ["nodename=n2"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_command_that_is_broken_off_says_which_of_its_lines_it_had_read() -> None:
@@ -286,12 +286,12 @@ def test_a_batch_is_broken_off_in_the_middle(tmp_path: Path) -> None:
     def withdrawn() -> str:
         return STOPPED if second.exists() else ""
 
-    async def story() -> list[Report | None]:
+    async def scenario() -> list[Report | None]:
         drains = Drains(commands, Reader(commands), words)
         each = (drains.together(step(f"n{at}"), committed(at, withdrawn)) for at in range(1, 6))
         return await asyncio.gather(*each)
 
-    told = asyncio.run(story())
+    told = asyncio.run(scenario())
     commands.close()
     statuses = [None if one is None else one.status for one in told]
     assert statuses[0] is ReportStatus.UNKNOWN, "what may have happened is looked at"
@@ -331,7 +331,7 @@ def test_on_a_real_slurm_each_has_its_own_reason_and_mark_and_others_are_left_al
     one = hand()
     slurm.scontrol("update", "node=n2", 'extra={"rack":"row 7"}')
 
-    async def story() -> list[Report]:
+    async def scenario() -> list[Report]:
         action = one.action
         wanted = [one.intent(IntentKind.QUARANTINE, f"n{at}", f"inc-{at}") for at in (1, 2, 3, 4)]
         steps = [action.propose(each, await action.observe(each)) for each in wanted]
@@ -348,7 +348,7 @@ def test_on_a_real_slurm_each_has_its_own_reason_and_mark_and_others_are_left_al
         )
         return await one.action.perform(step, operation)
 
-    told = asyncio.run(story())
+    told = asyncio.run(scenario())
     assert [each.status for each in told] == [
         ReportStatus.DONE,
         ReportStatus.DONE,

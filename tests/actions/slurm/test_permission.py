@@ -114,12 +114,12 @@ def performed(cluster: Cluster, wanted: Step, stopped: str) -> Report:
         withdrawn=lambda: stopped,
     )
 
-    async def story() -> Report:
+    async def scenario() -> Report:
         told = await action.perform(wanted, operation)
         await action.close()
         return told
 
-    return asyncio.run(story())
+    return asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_what_waits_for_a_thread_asks_when_it_has_one(tmp_path: Path) -> None:
         with permitted(lambda: stopped[0]):
             await commands.change("scontrol", "update", "nodename=n1")
 
-    async def story() -> BaseException | None:
+    async def scenario() -> BaseException | None:
         looks = [asyncio.create_task(commands.run("squeue")) for _ in range(4)]
         await asyncio.sleep(0)
         waits = asyncio.create_task(change())
@@ -162,7 +162,7 @@ def test_what_waits_for_a_thread_asks_when_it_has_one(tmp_path: Path) -> None:
         await asyncio.gather(*looks)
         return (await asyncio.gather(waits, return_exceptions=True))[0]
 
-    error = asyncio.run(story())
+    error = asyncio.run(scenario())
     commands.close()
     assert isinstance(error, NotStartedError)
     assert str(error) == STOPPED
@@ -183,11 +183,11 @@ def test_a_step_of_several_commands_that_is_stopped_between_them_is_looked_at(
         withdrawn=lambda: STOPPED if cluster.sent else "",
     )
 
-    async def story() -> Report:
+    async def scenario() -> Report:
         told = await action.perform(step("let_go", {"job": "17", "word": "held"}), operation)
         await action.close()
         return told
 
-    told = asyncio.run(story())
+    told = asyncio.run(scenario())
     assert (told.status, told.text) == (ReportStatus.UNKNOWN, STOPPED)
     assert [line.partition(" ")[2] for line in cluster.sent] == ["release 17"]

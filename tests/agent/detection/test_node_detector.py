@@ -173,7 +173,7 @@ def is_found_after_restart(folder: Path, *, keeps: bool = True, boots: bool = Fa
     """Whether device 5, which has become hot, is found by the first frame of another process."""
     node = WorkingNode()
 
-    async def story() -> bool:
+    async def scenario() -> bool:
         before = NodeDetector(folder=folder)
         await watch(before, node, 60)
         overheats(node)
@@ -189,7 +189,7 @@ def is_found_after_restart(folder: Path, *, keeps: bool = True, boots: bool = Fa
         await after.detect(node.next(), 7.0)
         return fact(after, HOT, "detector.alert") == 1.0
 
-    return asyncio.run(story())
+    return asyncio.run(scenario())
 
 
 def test_a_finding_goes_on_after_a_restart(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ class Site:
 
 
 def test_a_lost_device_is_an_incident_of_the_pack(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         site = Site(tmp_path, packs=("detector",))
         await site.runner.start()
         await site.minutes(10)
@@ -245,13 +245,13 @@ def test_a_lost_device_is_an_incident_of_the_pack(tmp_path: Path) -> None:
         await site.runner.stop()
         assert (tmp_path / FILE).exists()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_device_that_becomes_hot_is_an_incident_with_its_peers_as_evidence(
     tmp_path: Path,
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         site = Site(tmp_path, packs=("detector",))
         await site.runner.start()
         await site.minutes(30)
@@ -264,7 +264,7 @@ def test_a_device_that_becomes_hot_is_an_incident_with_its_peers_as_evidence(
         assert any("its peers have" in line.text for line in signals)
         await site.runner.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_the_detector_goes_on_through_a_change_of_rules(tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_the_detector_goes_on_through_a_change_of_rules(tmp_path: Path) -> None:
         rule = f"{{id: site.found, title: t, when: '{when}'}}"
         file.write_text(f"version: 1\nrules:\n- {rule}\n", encoding="utf-8")
 
-    async def story() -> None:
+    async def scenario() -> None:
         node = WorkingNode()
         feed, clock = FakeFeed(node.next()), ManualClock()
         evaluator = NodeEvaluator(feed, clock, 15.0)
@@ -305,7 +305,7 @@ def test_the_detector_goes_on_through_a_change_of_rules(tmp_path: Path) -> None:
         # Nobody asked in between: it has begun anew.
         assert await see(1) == []
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_without_a_detector_a_rule_about_findings_says_nothing(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def said(there: Receiver) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def test_the_same_error_is_said_once_and_so_is_its_end(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             for text in ("r.yaml:3: broken", "r.yaml:3: broken", "r.yaml:9: worse"):
                 # A new process each time.
@@ -36,18 +36,18 @@ def test_the_same_error_is_said_once_and_so_is_its_end(tmp_path: Path) -> None:
             assert "r.yaml:3: broken" in said(there)[0][1][0]
             assert not (tmp_path / FILE).exists()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_what_no_sink_has_taken_is_said_at_the_next_start(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver(code(500), code(200)) as there:
             for _ in range(3):
                 refused = RefusedStart(to(there), tmp_path, SystemClock(), "the hub")
                 await refused.notify(ConfigError("broken"))
             assert len(there.requests) == 2
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_sink_that_writes_to_users_only_has_notified_nobody(tmp_path: Path) -> None:
@@ -65,19 +65,19 @@ def test_a_sink_that_writes_to_users_only_has_notified_nobody(tmp_path: Path) ->
 def test_nobody_is_notified_where_that_cannot_be_remembered_or_nobody_listens(
     tmp_path: Path,
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             await RefusedStart(to(there), None, SystemClock(), "x").notify(ConfigError("broken"))
             await RefusedStart(Alerts(), tmp_path, SystemClock(), "x").notify(ConfigError("broken"))
             assert there.requests == []
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_hub_that_is_started_with_a_broken_rule_file_says_so_to_people(tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text("version: 1\nrules: [", encoding="utf-8")
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             (tmp_path / "hub.yaml").write_text(
                 "targets: {static: ['127.0.0.1:1']}\n"
@@ -96,4 +96,4 @@ def test_a_hub_that_is_started_with_a_broken_rule_file_says_so_to_people(tmp_pat
             assert kind == "opened"
             assert "rules.yaml" in evidence[0]
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -71,7 +71,7 @@ def lost() -> DeviceView:
 def test_a_hub_that_alerts_tells_people_and_the_agent_does_not(
     tmp_path: Path, lost: DeviceView
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             node = Node(tmp_path, there)
             runner = node.runner()
@@ -95,11 +95,11 @@ def test_a_hub_that_alerts_tells_people_and_the_agent_does_not(
             assert "silent for 10 min" in runner.problems[0]
             await runner.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_only_rules_marked_local_are_taken_over(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             node = Node(tmp_path, there)
             (tmp_path / "rules.yaml").write_text(RULES.replace("< 150", "< 1e6"))
@@ -117,11 +117,11 @@ def test_only_rules_marked_local_are_taken_over(tmp_path: Path) -> None:
                 assert len(there.requests) == 1
             await runner.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_hub_is_remembered_over_a_restart(tmp_path: Path, lost: DeviceView) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             node = Node(tmp_path, there)
             runner = node.runner()
@@ -142,11 +142,11 @@ def test_a_hub_is_remembered_over_a_restart(tmp_path: Path, lost: DeviceView) ->
             assert await node.told(1) == ["incident.opened lost"]
             await again.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_beside_a_hub_if_told_so(tmp_path: Path, lost: DeviceView) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             node = Node(tmp_path, there)
             runner = node.runner(beside=True)
@@ -156,7 +156,7 @@ def test_beside_a_hub_if_told_so(tmp_path: Path, lost: DeviceView) -> None:
                 assert await node.told(1) == ["incident.opened lost"]
             await runner.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_who_does_not_alert_is_no_such_hub() -> None:

@@ -70,14 +70,14 @@ class Site:
 
 
 def play(*said: tuple[Transition, str, float, Entity], jobs: dict[str, str] | None = None) -> Site:
-    async def story() -> Site:
+    async def scenario() -> Site:
         site = await Site(jobs).begin()
         for one in said:
             await site.say(*one)
         await site.incident_store.stop()
         return site
 
-    return asyncio.run(story())
+    return asyncio.run(scenario())
 
 
 ONE, TWO, ELSEWHERE = device("n1", 0), device("n1", 1), device("n2", 0)
@@ -167,7 +167,7 @@ def test_when_the_leader_is_over_another_one_leads_and_is_told() -> None:
 
 
 def test_a_leader_that_is_muted_tells_for_nobody() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         site = await Site().begin()
         await site.say(FIRED, "warn", 0, ONE)
         await site.say(FIRED, "other", 60, ONE)
@@ -185,11 +185,11 @@ def test_a_leader_that_is_muted_tells_for_nobody() -> None:
         assert set(site.told) == {"i1", "i2"}
         await site.incident_store.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_restart_keeps_who_follows_whom(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         first = await Site().begin(tmp_path)
         await first.say(FIRED, "warn", 0, ONE)
         await first.say(FIRED, "other", 60, ONE)
@@ -202,7 +202,7 @@ def test_a_restart_keeps_who_follows_whom(tmp_path: Path) -> None:
         assert again.follows == {"other": "", "hint": "i2"}
         await again.incident_store.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_ten_thousand_causes_are_not_held_against_each_other() -> None:
@@ -214,7 +214,7 @@ def test_ten_thousand_causes_are_not_held_against_each_other() -> None:
 
 
 def test_a_cause_is_told_again_each_time_its_level_rises() -> None:
-    async def story() -> list[str]:
+    async def scenario() -> list[str]:
         site = await Site().begin()
         causes = Causes(RULES, lambda _: (), lambda _nodes, _now: None)
         told: list[str] = []
@@ -225,11 +225,11 @@ def test_a_cause_is_told_again_each_time_its_level_rises() -> None:
         await site.incident_store.stop()
         return told
 
-    assert asyncio.run(story()) == ["hint info", "warn watch", "lost alert"]
+    assert asyncio.run(scenario()) == ["hint info", "warn watch", "lost alert"]
 
 
 def test_of_a_storm_that_comes_the_first_is_told_and_then_the_storm() -> None:
-    async def story() -> list[tuple[str, bool]]:
+    async def scenario() -> list[tuple[str, bool]]:
         site = await Site().begin()
         causes = Causes(RULES, lambda _: (), lambda _nodes, _now: None)
         told: list[tuple[str, bool]] = []
@@ -241,7 +241,7 @@ def test_of_a_storm_that_comes_the_first_is_told_and_then_the_storm() -> None:
         await site.incident_store.stop()
         return told
 
-    assert asyncio.run(story()) == [("i1", False), ("i11", True)]
+    assert asyncio.run(scenario()) == [("i1", False), ("i11", True)]
 
 
 @pytest.mark.parametrize(

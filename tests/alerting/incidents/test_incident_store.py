@@ -75,12 +75,12 @@ def silence(text: str = "node=n1", id_: str = "s9") -> Silence:
     )
 
 
-def play(story: Callable[[], Coroutine[object, object, None]]) -> None:
-    asyncio.run(story())
+def play(scenario: Callable[[], Coroutine[object, object, None]]) -> None:
+    asyncio.run(scenario())
 
 
 def test_a_silence_mutes_what_is_open_and_its_end_has_it_heard_again(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         site = await Site().begin(tmp_path)
         await site.fire("n1")
         await site.fire("n2")
@@ -93,11 +93,11 @@ def test_a_silence_mutes_what_is_open_and_its_end_has_it_heard_again(tmp_path: P
         assert site.told() == [("i1", False)]
         await site.incident_store.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_what_begins_silenced_is_told_as_such_and_a_person_may_end_it(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         site = await Site().begin(tmp_path)
         await site.incident_store.mute(silence())
         await site.fire("n1", 5)
@@ -110,11 +110,11 @@ def test_what_begins_silenced_is_told_as_such_and_a_person_may_end_it(tmp_path: 
             await site.incident_store.unmute("s9", "ben")
         await site.incident_store.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_silences_go_on_after_a_restart_with_who_set_and_ended_them(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         first = await Site().begin(tmp_path)
         await first.fire("n1")
         await first.incident_store.mute(silence())
@@ -142,11 +142,11 @@ def test_silences_go_on_after_a_restart_with_who_set_and_ended_them(tmp_path: Pa
         assert actors == ["ana (unverified)", "ana (unverified)", "ben"]
         journal.close()
 
-    play(story)
+    play(scenario)
 
 
 def test_a_person_closes_an_incident_and_the_journal_says_who(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         site = await Site().begin(tmp_path)
         await site.fire("n1")
         closed, problem = await site.incident_store.close("i1", "ana", "replaced")
@@ -162,13 +162,13 @@ def test_a_person_closes_an_incident_and_the_journal_says_who(tmp_path: Path) ->
         assert [entry.actor for entry in journal.entries()] == ["engine", "engine", "ana"]
         journal.close()
 
-    play(story)
+    play(scenario)
 
 
 def test_lines_for_many_incidents_are_written_together_and_each_by_its_actor(
     tmp_path: Path,
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         site = await Site().begin(tmp_path)
         await site.fire("n1")
         await site.fire("n2")
@@ -190,11 +190,11 @@ def test_lines_for_many_incidents_are_written_together_and_each_by_its_actor(
         assert [entry.actor for entry in journal.entries()][-2:] == ["engine", "ana"]
         journal.close()
 
-    play(story)
+    play(scenario)
 
 
 def test_what_is_over_and_cannot_come_back_takes_lines_still(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         site = await Site().begin(tmp_path)
         await site.fire("n1")
         await site.incident_store.step([change(CLEARED, 10.0, entity=device("n1"))], START + 10)
@@ -220,11 +220,11 @@ def test_what_is_over_and_cannot_come_back_takes_lines_still(tmp_path: Path) -> 
         assert known.left_to_do == ""
         await site.incident_store.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_without_a_journal_silences_hold_and_that_they_are_not_kept_is_said() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         site = await Site().begin(None)
         assert "no state_dir is set" in await site.incident_store.mute(silence())
         await site.fire("n1")
@@ -233,11 +233,11 @@ def test_without_a_journal_silences_hold_and_that_they_are_not_kept_is_said() ->
         assert "no state_dir is set" in problem
         assert "no state_dir is set" in (await site.incident_store.close("i1", "x", "y"))[1]
 
-    play(story)
+    play(scenario)
 
 
 def test_a_journal_that_can_not_be_written_is_said_in_the_answer(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         site = await Site().begin(tmp_path)
         writer = site.incident_store.writer
         assert writer is not None
@@ -246,11 +246,11 @@ def test_a_journal_that_can_not_be_written_is_said_in_the_answer(tmp_path: Path)
         assert [each.id for each in site.incident_store.muting.silences] == ["s9"]
         await site.incident_store.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_changes_that_come_at_once_are_told_in_their_order(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         site = await Site().begin(tmp_path)
         await site.fire("n1")
         await asyncio.gather(
@@ -261,11 +261,11 @@ def test_changes_that_come_at_once_are_told_in_their_order(tmp_path: Path) -> No
         assert [each.is_open for each in site.states] == [True, True, False]
         await site.incident_store.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_a_tick_that_began_before_a_silence_was_set_heeds_it(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         site = await Site().begin(tmp_path)
         site.now = START + 10
         late = Silence(
@@ -276,7 +276,7 @@ def test_a_tick_that_began_before_a_silence_was_set_heeds_it(tmp_path: Path) -> 
         assert site.told() == [("i1", True)]
         await site.incident_store.stop()
 
-    play(story)
+    play(scenario)
 
 
 class SlowWriter:
@@ -309,7 +309,7 @@ def test_who_is_cancelled_while_the_disk_answers_is_cancelled(rounds: int) -> No
 
 
 def test_a_note_beyond_the_bound_is_refused_for_none_is_dropped() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         site = await Site().begin(None)
         await site.incident_store.step([change(FIRED, 0)], START)
         lines = [Line("i1", "kim", f"note {at}") for at in range(MOST_NOTES)]
@@ -319,7 +319,7 @@ def test_a_note_beyond_the_bound_is_refused_for_none_is_dropped() -> None:
             site.incident_store.accepts_notes("i1")
         await site.incident_store.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 class FullDisk:
@@ -358,7 +358,7 @@ def test_a_silence_that_could_not_be_written_is_written_later(
 ) -> None:
     disk = FullDisk(monkeypatch)
 
-    async def story() -> None:
+    async def scenario() -> None:
         site = await Site().begin(tmp_path)
         disk.is_full = True
         assert await site.incident_store.mute(silence()) == "the disk is full"
@@ -371,7 +371,7 @@ def test_a_silence_that_could_not_be_written_is_written_later(
         await site.incident_store.check_journal(START + 15)
         await site.incident_store.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     file = open_file(tmp_path / FILE, read_only=True)
     written = [
         (entry.record.silence.id, entry.actor)
@@ -389,7 +389,7 @@ def test_so_is_an_incident_that_a_person_closed(
 ) -> None:
     disk = FullDisk(monkeypatch)
 
-    async def story() -> None:
+    async def scenario() -> None:
         site = await Site().begin(tmp_path)
         await site.incident_store.step([change(FIRED, 0)], START)
         disk.is_full = True
@@ -399,7 +399,7 @@ def test_so_is_an_incident_that_a_person_closed(
         await site.incident_store.check_journal(START + 10)
         await site.incident_store.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     again = _after_a_restart(tmp_path, START + 20)
     assert again.open == []
 
@@ -409,7 +409,7 @@ def test_what_is_written_anew_meanwhile_is_not_written_back(
 ) -> None:
     disk = FullDisk(monkeypatch)
 
-    async def story() -> None:
+    async def scenario() -> None:
         site = await Site().begin(tmp_path)
         disk.is_full = True
         await site.incident_store.mute(silence())
@@ -418,12 +418,12 @@ def test_what_is_written_anew_meanwhile_is_not_written_back(
         await site.incident_store.check_journal(START + 10)
         await site.incident_store.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     assert not _after_a_restart(tmp_path, START + 20).muting.silences
 
 
 def test_what_never_will_be_written_is_not_tried_for_ever(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         journal = PatientJournal()
         await journal.open(tmp_path, START)
         large = msgspec.Raw(b'"' + b"x" * MOST_BODY + b'"')
@@ -434,4 +434,4 @@ def test_what_never_will_be_written_is_not_tried_for_ever(tmp_path: Path) -> Non
         assert journal.problems == ()
         await journal.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())

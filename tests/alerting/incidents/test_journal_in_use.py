@@ -54,7 +54,7 @@ BREAKS: dict[str, tuple[Callable[[Path], None], str]] = {
 def test_a_check_finds_it_though_nothing_is_to_be_written(tmp_path: Path, how: str) -> None:
     breaks, text = BREAKS[how]
 
-    async def story() -> None:
+    async def scenario() -> None:
         incident_store = IncidentStore({}, lambda _: Facts())
         await incident_store.start(tmp_path, RuleSet(rules={}), START)
         await incident_store.check_journal(START)
@@ -66,7 +66,7 @@ def test_a_check_finds_it_though_nothing_is_to_be_written(tmp_path: Path, how: s
             assert text in problem
         await incident_store.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("how", ["gone", "another", "newer"])
@@ -82,7 +82,7 @@ def test_nothing_is_written_to_what_is_not_the_journal_any_more(tmp_path: Path, 
 def test_a_full_disk_is_found_and_so_is_that_there_is_room_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         incident_store = IncidentStore({}, lambda _: Facts())
         await incident_store.start(tmp_path, RuleSet(rules={}), START)
         with monkeypatch.context() as full:
@@ -94,7 +94,7 @@ def test_a_full_disk_is_found_and_so_is_that_there_is_room_again(
         assert not incident_store.problems
         await incident_store.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_disk_that_hangs_is_asked_once_until_it_answers(
@@ -107,7 +107,7 @@ def test_a_disk_that_hangs_is_asked_once_until_it_answers(
         asked.append(file.name)
         disk.wait()
 
-    async def story() -> None:
+    async def scenario() -> None:
         incident_store = IncidentStore({}, lambda _: Facts())
         await incident_store.start(tmp_path, RuleSet(rules={}), START)
         monkeypatch.setattr(Journal, "check", hangs)
@@ -122,7 +122,7 @@ def test_a_disk_that_hangs_is_asked_once_until_it_answers(
             await asyncio.sleep(0)
         await incident_store.stop()
 
-    asyncio.run(asyncio.wait_for(story(), 30))
+    asyncio.run(asyncio.wait_for(scenario(), 30))
 
 
 def test_what_does_not_fit_is_refused_whole_and_fits_later(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_the_trial_that_ends_a_problem_writes_for_real(
             raise JournalError("attempt to write a readonly database")
         write(file, batches)
 
-    async def story() -> None:
+    async def scenario() -> None:
         incident_store = IncidentStore({}, lambda _: Facts())
         await incident_store.start(tmp_path, RuleSet(rules={}), START)
         with monkeypatch.context() as read_only:
@@ -164,4 +164,4 @@ def test_the_trial_that_ends_a_problem_writes_for_real(
         assert not incident_store.problems
         await incident_store.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -34,7 +34,7 @@ def test_what_is_written_late_is_well_again(
     monkeypatch.setattr(Journal, "write", slowly)
     monkeypatch.setattr(patient, "COMMIT_WAIT_S", 0.01)
 
-    async def story() -> None:
+    async def scenario() -> None:
         incident_store = IncidentStore({}, lambda _: Facts())
         await incident_store.start(tmp_path, RuleSet(rules={}), START)
         disk.clear()
@@ -46,7 +46,7 @@ def test_what_is_written_late_is_well_again(
             await asyncio.sleep(0)
         await incident_store.stop()
 
-    asyncio.run(asyncio.wait_for(story(), 30))
+    asyncio.run(asyncio.wait_for(scenario(), 30))
 
 
 def test_a_write_that_fails_after_its_caller_was_cancelled_is_no_unhandled_error(
@@ -59,7 +59,7 @@ def test_a_write_that_fails_after_its_caller_was_cancelled_is_no_unhandled_error
         disk.wait()
         raise JournalError("the disk is full")
 
-    async def story() -> None:
+    async def scenario() -> None:
         asyncio.get_running_loop().set_exception_handler(
             lambda _, context: unhandled.append(context["message"])
         )
@@ -77,6 +77,6 @@ def test_a_write_that_fails_after_its_caller_was_cancelled_is_no_unhandled_error
         await asyncio.sleep(0)
         gc.collect()
 
-    asyncio.run(asyncio.wait_for(story(), 30))
+    asyncio.run(asyncio.wait_for(scenario(), 30))
     gc.collect()
     assert unhandled == []

@@ -55,7 +55,7 @@ class Site:
 
 @pytest.mark.parametrize("group", [None, FLEET], ids=["a storm", "a group of the fleet"])
 def test_others_have_their_turn_while_many_begin_and_end(group: Grouping | None) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         site = Site(group)
         await site.begin()
         assert await site.say(FIRED, 0) > 2 * MANY // 50
@@ -68,14 +68,14 @@ def test_others_have_their_turn_while_many_begin_and_end(group: Grouping | None)
         assert [one.reopened for one in site.incident_store.open if not one.members] == [0]
         await site.incident_store.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("group", [None, FLEET], ids=["a storm", "a group of the fleet"])
 def test_members_of_a_group_that_is_closed_by_hand_stand_for_themselves(
     group: Grouping | None,
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         site = Site(group)
         await site.begin()
         await site.say(FIRED, 0, 12)
@@ -94,7 +94,7 @@ def test_members_of_a_group_that_is_closed_by_hand_stand_for_themselves(
         assert last.text == f"{top.id}, which it was part of, was closed by hand"
         await site.incident_store.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_one_that_comes_back_after_its_group_stands_for_itself() -> None:

@@ -74,7 +74,7 @@ def settings() -> RuleSettings:
 
 
 def on_an_agent(view: DeviceView, folder: Path) -> list[Incident]:
-    async def story() -> list[Incident]:
+    async def scenario() -> list[Incident]:
         clock = ManualClock(wall=machines.NOW)
         feed = FakeFeed(machines.snapshot(view, time=clock.wall()))
         runner = RuleRunner(NodeEvaluator(feed, clock, STEP_S), settings(), folder)
@@ -86,11 +86,11 @@ def on_an_agent(view: DeviceView, folder: Path) -> list[Incident]:
         await runner.stop()
         return list(runner.open)
 
-    return asyncio.run(story())
+    return asyncio.run(scenario())
 
 
 def on_a_hub(view: DeviceView, folder: Path) -> list[Incident]:
-    async def story() -> list[Incident]:
+    async def scenario() -> list[Incident]:
         site = TwoNodes()
         runner = RuleRunner(FleetEvaluator(site.fleet), settings(), folder)
         await runner.start()
@@ -101,7 +101,7 @@ def on_a_hub(view: DeviceView, folder: Path) -> list[Incident]:
         await runner.stop()
         return [one for one in runner.open if one.entity.device]
 
-    return asyncio.run(story())
+    return asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("judge_of", [on_an_agent, on_a_hub])

@@ -48,7 +48,7 @@ def rows(page: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def test_nodes_with_a_critical_incident_and_silent_ones_are_listed(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with judged(tmp_path) as (running, bad, well, silent):
             page = await running.get("/v1/avoid")
             assert rows(page) == {bad: ["incident"], silent: ["unreachable"]}
@@ -81,11 +81,11 @@ def test_nodes_with_a_critical_incident_and_silent_ones_are_listed(tmp_path: Pat
             assert "no unit" in await running.get("/v1/avoid?within=4", 400)
             assert "no parameter 'reasons'" in await running.get("/v1/avoid?reasons=incident", 400)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_maintenance_counts_while_it_lasts_and_before_it_where_asked(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with judged(tmp_path) as (running, _, well, _):
             asked = {"nodes": [well], "for": "1h", "reason": "new firmware", "by": "ana"}
             await running.post("/v1/maintenance", json=asked)
@@ -102,7 +102,7 @@ def test_maintenance_counts_while_it_lasts_and_before_it_where_asked(tmp_path: P
             both = rows(await running.get("/v1/avoid?within=31d"))
             assert both[well] == ["maintenance"] * 2
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_without_rules_it_says_so() -> None:

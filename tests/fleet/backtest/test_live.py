@@ -38,7 +38,7 @@ def test_a_hub_and_a_back_test_see_the_same_causes(tmp_path: Path, packs: Rules)
     played: dict[str, Any] = {}
     told: list[str] = []
 
-    async def story() -> None:
+    async def scenario() -> None:
         incident_store = IncidentStore(
             test.rules,
             test.context.facts,
@@ -57,7 +57,7 @@ def test_a_hub_and_a_back_test_see_the_same_causes(tmp_path: Path, packs: Rules)
             await incident_store.step(verdicts, step.time)
         await incident_store.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     assert live == played
     assert told
     assert any(one.follows for one in live.values())

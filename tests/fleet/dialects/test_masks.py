@@ -124,7 +124,7 @@ def test_however_many_codes_an_npu_has_a_rule_can_match_them(many: int, codes: s
 
 
 def test_an_npu_with_sixteen_codes_is_an_incident(tmp_path: Path) -> None:
-    async def story() -> list[str]:
+    async def scenario() -> list[str]:
         site = TwoNodes()
         runner = RuleRunner(FleetEvaluator(site.fleet), RuleSettings(packs=("device",)), tmp_path)
         await runner.start()
@@ -136,7 +136,7 @@ def test_an_npu_with_sixteen_codes_is_an_incident(tmp_path: Path) -> None:
         await runner.stop()
         return [incident.rule for incident in runner.open if incident.entity.device]
 
-    assert asyncio.run(story()) == ["device.exporter.failed"]
+    assert asyncio.run(scenario()) == ["device.exporter.failed"]
 
 
 def _failed_npu(codes: int) -> str:

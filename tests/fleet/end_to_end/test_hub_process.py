@@ -46,7 +46,7 @@ XID = ("n003", "nvidia2", "nvidia.gpu")
 SITES = ("n001", "nvidia3", "site.lost")
 
 
-async def story(folder: Path, hub: HubProcess, clock: ManualClock) -> None:
+async def scenario(folder: Path, hub: HubProcess, clock: ManualClock) -> None:
     await hub.until(lambda page: page["nodes"]["up"] == 63)
     page = "/v1/incidents?state=all"
     judged = await hub.until(lambda found: found["judged"], page)
@@ -94,7 +94,7 @@ def test_faults_of_a_fleet_are_incidents_of_a_hub(tmp_path: Path) -> None:
         server.start()
         try:
             async with hub_process(tmp_path, settings) as hub:
-                await story(tmp_path, hub, clock)
+                await scenario(tmp_path, hub, clock)
         finally:
             await server.stop()
 

@@ -55,7 +55,7 @@ def test_missing_data_neither_open_nor_close_an_incident(tmp_path: Path, missing
     faults = (f"{{{missing}, nodes: '{nodes}', at: 5m, back: 10m}}" for nodes in ("n001", "n002"))
     ground = Ground(tmp_path, HOT, *faults)
 
-    async def story() -> None:
+    async def scenario() -> None:
         await ground.runner.start()
         await ground.play(290.0)
         assert ground.standing() == OPEN
@@ -66,7 +66,7 @@ def test_missing_data_neither_open_nor_close_an_incident(tmp_path: Path, missing
         assert ground.standing() == OVER
         await ground.runner.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 SPIKES = """
@@ -85,13 +85,13 @@ def test_a_counter_that_begins_anew_is_no_spike(tmp_path: Path) -> None:
     restart = "{kind: node_down, nodes: n001, at: 5m, back: 320, every: 3m}"
     ground = Ground(tmp_path, SPIKES, reboot, restart)
 
-    async def story() -> None:
+    async def scenario() -> None:
         await ground.runner.start()
         await ground.play(25 * 60.0)
         assert ground.known == []
         await ground.runner.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 EVENTS = f"""{HOT}
@@ -106,7 +106,7 @@ BOTH = [("n001", "nvidia0", True), ("n002", "nvidia1", True)]
 def test_a_hub_whose_clock_jumps_judges_on(tmp_path: Path, hours: int) -> None:
     ground = Ground(tmp_path, EVENTS, XID)
 
-    async def story() -> None:
+    async def scenario() -> None:
         await ground.runner.start()
         await ground.play(240.0)
         assert ground.standing() == BOTH
@@ -120,7 +120,7 @@ def test_a_hub_whose_clock_jumps_judges_on(tmp_path: Path, hours: int) -> None:
         assert [is_open for *_, is_open in ground.standing()] == [False, False]
         await ground.runner.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("by", ["1h", "-1h"])
@@ -131,7 +131,7 @@ def test_a_node_whose_clock_jumps_is_judged_on(tmp_path: Path, by: str) -> None:
     )
     ground = Ground(tmp_path, EVENTS, XID, *skews)
 
-    async def story() -> None:
+    async def scenario() -> None:
         await ground.runner.start()
         await ground.play(230.0)
         assert ground.standing() == BOTH
@@ -141,4 +141,4 @@ def test_a_node_whose_clock_jumps_is_judged_on(tmp_path: Path, by: str) -> None:
         assert ground.standing() == [(*whom, False) for *whom, _ in BOTH]
         await ground.runner.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -115,7 +115,7 @@ class Site:
 
 
 def test_ten_thousand_at_once_are_one_and_are_all_known(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         site = Site(tmp_path)
         await site.runner.start()
         await site.tick(500.0)
@@ -140,13 +140,13 @@ def test_ten_thousand_at_once_are_one_and_are_all_known(tmp_path: Path) -> None:
         assert len(again.runner.closed) == MOST_CLOSED
         await again.runner.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_thousand_of_a_rule_without_a_group_are_a_storm_and_two_messages(
     tmp_path: Path,
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         site = Site(tmp_path, RULE, 125)
         await site.runner.start()
         await site.tick(500.0)
@@ -158,7 +158,7 @@ def test_a_thousand_of_a_rule_without_a_group_are_a_storm_and_two_messages(
         assert "125 nodes at once" in site.people.said[-1]
         await site.runner.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 class ShippedSite:
@@ -205,7 +205,7 @@ class ShippedSite:
 def test_thirty_nodes_within_a_minute_are_one_incident_and_two_messages(
     tmp_path: Path, fault: str, *, racks: bool
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         site = ShippedSite(tmp_path, racks=racks)
         await site.runner.start()
         await site.tick({})
@@ -223,4 +223,4 @@ def test_thirty_nodes_within_a_minute_are_one_incident_and_two_messages(
         assert "nodes at once" in site.people.said[-1]
         await site.runner.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())

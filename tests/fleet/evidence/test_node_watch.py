@@ -88,7 +88,7 @@ def opened(running: Running) -> list[str]:
 
 
 def test_a_condition_is_evidence_for_a_rule_until_it_clears(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         cluster = Cluster()
         await cluster.put("nodes", a_node("k1", "False"))
         async with watching(cluster, tmp_path) as (running, node):
@@ -109,13 +109,13 @@ def test_a_condition_is_evidence_for_a_rule_until_it_clears(tmp_path: Path) -> N
             await running.until(lambda: opened(running) == [])
             assert (await running.get("/v1/evidence"))["standing"] == []
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_trap_04_the_condition_is_read_and_never_an_event_about_it(tmp_path: Path) -> None:
     """Of a node that the hub knows by its address only; heartbeats begin nothing anew."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         cluster = Cluster()
         await cluster.put("nodes", a_node("k1", "True"))
         async with watching(cluster, tmp_path) as (running, _):
@@ -131,11 +131,11 @@ def test_trap_04_the_condition_is_read_and_never_an_event_about_it(tmp_path: Pat
         assert paths == {"/api/v1/nodes"}
         assert all("labelSelector=gpu%3Dyes" in request for request in cluster.lists)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_what_cleared_while_the_hub_was_away_is_over_when_it_is_back(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         cluster, state = Cluster(), tmp_path / "state"
         state.mkdir(mode=0o700)
         await cluster.put("nodes", a_node("k1", "True"))
@@ -145,11 +145,11 @@ def test_what_cleared_while_the_hub_was_away_is_over_when_it_is_back(tmp_path: P
         async with watching(cluster, tmp_path, state) as (running, _):
             await running.until(lambda: len(running.hub.fleet.evidence) == 0)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_cluster_that_refuses_is_a_problem_of_the_hub_and_ends_nothing(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         cluster = Cluster()
         await cluster.put("nodes", a_node("k1", "True"))
         async with watching(cluster, tmp_path) as (running, _):
@@ -164,11 +164,11 @@ def test_a_cluster_that_refuses_is_a_problem_of_the_hub_and_ends_nothing(tmp_pat
             await running.until(lambda: not running.hub.fleet.problems)
             assert len(running.hub.fleet.evidence) == 1
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_node_object_that_is_deleted_takes_its_evidence_along(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         cluster = Cluster()
         await cluster.put("nodes", a_node("k1", "True"))
         async with watching(cluster, tmp_path) as (running, _):
@@ -176,7 +176,7 @@ def test_a_node_object_that_is_deleted_takes_its_evidence_along(tmp_path: Path) 
             await cluster.delete("nodes", "k1", "")
             await running.until(lambda: len(running.hub.fleet.evidence) == 0)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_copy_that_nobody_confirms_is_no_state(
@@ -184,7 +184,7 @@ def test_a_copy_that_nobody_confirms_is_no_state(
 ) -> None:
     """Evidence then runs out after its time instead of being kept for ever."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         cluster = Cluster()
         async with watching(cluster, tmp_path) as (running, _):
             await running.until(lambda: bool(cluster.watches))
@@ -196,4 +196,4 @@ def test_a_copy_that_nobody_confirms_is_no_state(
             await cluster.put("nodes", a_node("k1", "True", reason="x"))
             await running.until(lambda: len(running.hub.fleet.evidence) == 1)
 
-    asyncio.run(story())
+    asyncio.run(scenario())

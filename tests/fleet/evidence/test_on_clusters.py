@@ -94,7 +94,7 @@ class Watching:
 def test_conditions_taints_and_labels_are_read_with_the_rights_to_look(
     cluster: ServedCluster,
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         await prepare(cluster, "n1", "n2", "n3")
         await tell(cluster, "n1", "True")
         async with Watching(cluster) as watching:
@@ -114,11 +114,11 @@ def test_conditions_taints_and_labels_are_read_with_the_rights_to_look(
             await watching.until(expected[2:])
             assert watching.watch.problem == ""
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_our_own_condition_and_taint_are_no_evidence(cluster: ServedCluster) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         await prepare(cluster, "n1", "n2")
         await tell(cluster, "n1", "False", "AcceleratorHealthy")
         taints = [{"key": "accelwatch.io/quarantine", "effect": "NoSchedule", "value": "gpu"}]
@@ -127,11 +127,11 @@ def test_our_own_condition_and_taint_are_no_evidence(cluster: ServedCluster) -> 
             await tell(cluster, "n2", "True")
             await watching.until([("n2", "evidence_GPUMissing")])
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_watch_that_begins_again_misses_no_end(stand_in: StandInCluster) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         await prepare(stand_in, "n1", "n2")
         await tell(stand_in, "n1", "True")
         async with Watching(stand_in) as watching:
@@ -141,4 +141,4 @@ def test_a_watch_that_begins_again_misses_no_end(stand_in: StandInCluster) -> No
             await tell(stand_in, "n2", "True")
             await watching.until([("n2", "evidence_GPUMissing")])
 
-    asyncio.run(story())
+    asyncio.run(scenario())

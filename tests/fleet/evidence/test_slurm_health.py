@@ -90,7 +90,7 @@ def test_it_begins_and_ends_and_a_silent_controller_changes_nothing() -> None:
             raise answer
         return answer
 
-    async def story() -> None:
+    async def scenario() -> None:
         reconciler = Reconciler(EvidenceIntake(fleet), Evidence, SLURM, "slurm")
         polling = SlurmPolling(SlurmEvidence(), reconciler, nodes)
         await polling.poll()
@@ -101,4 +101,4 @@ def test_it_begins_and_ends_and_a_silent_controller_changes_nothing() -> None:
         await polling.poll()
         assert (polling.problem, len(fleet.evidence)) == ("", 0)
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -41,12 +41,12 @@ class World:
         intake = EvidenceIntake(self.fleet)
         self.sources = EvidenceSources(intake, lambda: self.settings, environ={})
 
-    def play(self, story: Callable[[], Awaitable[None]]) -> None:
+    def play(self, scenario: Callable[[], Awaitable[None]]) -> None:
         async def run() -> None:
             task = asyncio.create_task(self.sources.run())
             try:
                 async with asyncio.timeout(30):
-                    await story()
+                    await scenario()
             finally:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
@@ -61,25 +61,25 @@ class World:
 def test_a_cluster_that_is_configured_no_more_leaves_no_evidence(tmp_path: Path) -> None:
     world = World(Evidence(slurm=(SlurmEvidence(scontrol=scontrol(tmp_path)),)))
 
-    async def story() -> None:
+    async def scenario() -> None:
         await world.until(lambda: len(world.fleet.evidence) == 1)
         world.settings = Evidence()
         await world.until(lambda: len(world.fleet.evidence) == 0)
 
-    world.play(story)
+    world.play(scenario)
 
 
 def test_a_cluster_that_cannot_be_asked_is_told(tmp_path: Path) -> None:
     missing = SlurmEvidence(scontrol=str(tmp_path / "nothing"))
     world = World(Evidence(slurm=(missing,), kubernetes=(KubernetesEvidence(name="alpha"),)))
 
-    async def story() -> None:
+    async def scenario() -> None:
         await world.until(lambda: len(world.sources.problems) == 2)
         outside, absent = world.sources.problems
         assert outside.startswith("evidence of alpha: not within a cluster")
         assert absent.startswith("evidence of slurm: scontrol: ")
 
-    world.play(story)
+    world.play(scenario)
 
 
 def test_one_whose_task_ends_is_begun_again(

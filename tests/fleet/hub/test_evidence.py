@@ -38,8 +38,8 @@ ANA = basic("ana", "secret-word")
 UUID = machines.view(1).device.uuid
 
 
-def played(story: Callable[[], Any]) -> None:
-    asyncio.run(story())
+def played(scenario: Callable[[], Any]) -> None:
+    asyncio.run(scenario())
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def message(status: str, **labels: str) -> dict[str, Any]:
 
 
 def test_an_alert_of_a_device_is_an_incident_until_it_is_resolved(rules: RuleSettings) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with judged(rules) as (running, node):
             firing = message("firing", instance=node, uuid=str(UUID), severity="critical")
             bad = machines.view(1).device.id
@@ -101,11 +101,11 @@ def test_an_alert_of_a_device_is_an_incident_until_it_is_resolved(rules: RuleSet
             told = [one["text"] for one in events if one["code"] == "alertmanager_Hot"]
             assert told == ["over: a GPU is hot", "a GPU is hot"]
 
-    played(story)
+    played(scenario)
 
 
 def test_evidence_happens_or_begins_and_ends(rules: RuleSettings) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with judged(rules) as (running, node):
             begun = {"code": "disk", "node": node, "severity": "critical", "status": "began"}
             await running.post(PATH, json={"source": "nhc", "evidence": [begun]})
@@ -121,11 +121,11 @@ def test_evidence_happens_or_begins_and_ends(rules: RuleSettings) -> None:
             await running.post(PATH, json={"source": "me", "evidence": [odd, {**odd, "text": "b"}]})
             await running.until(lambda: ("often", machines.view(0).device.id) in opened(running))
 
-    played(story)
+    played(scenario)
 
 
 def test_who_is_meant_is_found_by_several_names(rules: RuleSettings) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         settings = Evidence(node_labels=("machine",), device_labels=("card",))
         async with judged(rules, evidence=settings) as (running, node):
             first = machines.view(0).device
@@ -147,13 +147,13 @@ def test_who_is_meant_is_found_by_several_names(rules: RuleSettings) -> None:
             answer = await running.post(PATH, json=body)
             assert (answer["taken"], answer["unplaced"]) == (0, ["evidence_x", "evidence_y"])
 
-    played(story)
+    played(scenario)
 
 
 def test_an_end_is_known_by_its_key_where_nobody_knows_whom_it_was_about(
     rules: RuleSettings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with judged(rules) as (running, _):
             await running.post(WEBHOOK, json=message("firing", uuid=str(UUID)))
             gone = message("resolved", uuid="GPU-that-has-gone")
@@ -169,11 +169,11 @@ def test_an_end_is_known_by_its_key_where_nobody_knows_whom_it_was_about(
                 "source=alertmanager code=alertmanager_Hot count=1"
             ]
 
-    played(story)
+    played(scenario)
 
 
 def test_who_has_to_prove_who_he_is_is_named(rules: RuleSettings) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with judged(rules, protection=Protection(users={"ana": HASH})) as (running, _):
             firing = message("firing", uuid=str(UUID))
             await running.post(WEBHOOK, 401, json=firing)
@@ -183,7 +183,7 @@ def test_who_has_to_prove_who_he_is_is_named(rules: RuleSettings) -> None:
             web = {**ANA, "Origin": "https://evil.example"}
             await running.post(WEBHOOK, 403, json=firing, headers=web)
 
-    played(story)
+    played(scenario)
 
 
 @pytest.mark.parametrize(
@@ -205,16 +205,16 @@ def test_who_has_to_prove_who_he_is_is_named(rules: RuleSettings) -> None:
 def test_what_makes_no_sense_is_refused(
     rules: RuleSettings, path: str, body: Any, code: int, reason: str
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with hub(rules=rules) as running:
             assert reason in await running.post(path, code, json=body)
             await running.post(PATH, 415, data=b"{}")
 
-    played(story)
+    played(scenario)
 
 
 def test_what_we_told_an_alertmanager_ourselves_is_no_evidence(rules: RuleSettings) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with judged(rules) as (running, node):
             ours = message("firing", node=node, incident="west/i1", rule="hot")
             assert (await running.post(WEBHOOK, json=ours))["taken"] == 0
@@ -222,13 +222,13 @@ def test_what_we_told_an_alertmanager_ourselves_is_no_evidence(rules: RuleSettin
             theirs = message("firing", node=node, rule="hot")
             assert (await running.post(WEBHOOK, json=theirs))["taken"] == 1
 
-    played(story)
+    played(scenario)
 
 
 def test_evidence_outlives_the_hub_and_a_damaged_file_is_left_alone(
     tmp_path: Path, rules: RuleSettings
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with judged(rules, state_dir=tmp_path) as (running, node):
             firing = message("firing", uuid=str(UUID))
             assert (await running.post(WEBHOOK, json=firing))["problem"] == ""
@@ -242,7 +242,7 @@ def test_evidence_outlives_the_hub_and_a_damaged_file_is_left_alone(
             assert answer["problem"] in running.hub.fleet.problems
             assert (tmp_path / "evidence.json").read_bytes() == b"{"
 
-    played(story)
+    played(scenario)
 
 
 def standing(key: str, until: float) -> ReceivedAlert:

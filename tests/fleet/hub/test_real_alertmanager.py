@@ -53,7 +53,7 @@ def test_incidents_arrive_change_in_place_and_end_and_others_alerts_come_in(
     lost = machines.snapshot(machines.view(0), machines.lost_view(1))
     bad = machines.view(1).device
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with contextlib.AsyncExitStack() as stack:
             one = await stack.enter_async_context(agent(machines.snapshot()))
             running = await stack.enter_async_context(
@@ -108,4 +108,4 @@ def test_incidents_arrive_change_in_place_and_end_and_others_alerts_come_in(
             await _until(there, lambda told: not told, incident=active["labels"]["incident"])
             assert len(running.hub.fleet.evidence) == 0
 
-    asyncio.run(story())
+    asyncio.run(scenario())

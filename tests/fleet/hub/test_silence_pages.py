@@ -45,8 +45,8 @@ async def judged(rules: RuleSettings, **more: Any) -> AsyncIterator[tuple[Runnin
         yield running, one.address
 
 
-def played(story: Callable[[], Any]) -> None:
-    asyncio.run(story())
+def played(scenario: Callable[[], Any]) -> None:
+    asyncio.run(scenario())
 
 
 async def delete(running: Running, path: str, code: int = 200, **options: Any) -> Any:
@@ -59,7 +59,7 @@ async def delete(running: Running, path: str, code: int = 200, **options: Any) -
 def test_a_silence_is_set_shown_where_it_mutes_and_ended(
     tmp_path: Path, rules: RuleSettings
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with judged(rules, state_dir=tmp_path) as (running, _):
             answer = await running.post(SILENCES, json=SWAP)
             silence = answer["silence"]
@@ -87,13 +87,13 @@ def test_a_silence_is_set_shown_where_it_mutes_and_ended(
             assert (await running.get(SILENCES))["silences"] == []
             assert "no silence 's2', or it is over" in await delete(running, f"{SILENCES}/s2", 404)
 
-    played(story)
+    played(scenario)
 
 
 def test_maintenance_mutes_its_nodes_and_names_those_that_are_not_known(
     tmp_path: Path, rules: RuleSettings
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with judged(rules, state_dir=tmp_path) as (running, node):
             asked = {"nodes": [node, "n[8-9]"], "for": "1h", "reason": "BIOS"}
             answer = await running.post(MAINTENANCE, json=asked)
@@ -120,13 +120,13 @@ def test_maintenance_mutes_its_nodes_and_names_those_that_are_not_known(
             said = await delete(running, f"{MAINTENANCE}/slurm:bios", 400)
             assert "kept by the scheduler" in said
 
-    played(story)
+    played(scenario)
 
 
 def test_a_label_that_is_misspelt_is_refused_and_one_that_nothing_has_is_named(
     tmp_path: Path, rules: RuleSettings
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with judged(rules, state_dir=tmp_path) as (running, node):
             asked = {"matchers": [f"nod={node}"], "for": "1h", "reason": "x"}
             said = await running.post(SILENCES, 400, json=asked)
@@ -140,12 +140,12 @@ def test_a_label_that_is_misspelt_is_refused_and_one_that_nothing_has_is_named(
             running.hub.fleet.set_targets(targets)
             assert (await running.post(SILENCES, json=asked))["unknown"] == []
 
-    played(story)
+    played(scenario)
 
 
 @pytest.mark.parametrize(("lasts", "code"), [("2", 400), ("2 ", 400), ("0.5", 400), ("2h", 200)])
 def test_how_long_a_silence_lasts_has_a_unit(rules: RuleSettings, lasts: str, code: int) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with judged(rules) as (running, node):
             asked = {"matchers": [f"node={node}"], "for": lasts, "reason": "x"}
             said = await running.post(SILENCES, code, json=asked)
@@ -153,11 +153,11 @@ def test_how_long_a_silence_lasts_has_a_unit(rules: RuleSettings, lasts: str, co
             hint = f"'{number}' has no unit; write {number}m, {number}h or {number}d"
             assert code == 200 or hint in said
 
-    played(story)
+    played(scenario)
 
 
 def test_an_incident_is_closed_by_hand(tmp_path: Path, rules: RuleSettings) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with judged(rules, state_dir=tmp_path) as (running, _):
             path = "/v1/incidents/i1/close"
             assert "reason" in await running.post(path, 400, json={"by": "ben"})
@@ -170,11 +170,11 @@ def test_an_incident_is_closed_by_hand(tmp_path: Path, rules: RuleSettings) -> N
             assert "no incident 'i1' is open" in await running.post(path, 404, json={"reason": "x"})
             await running.get(path, 405)
 
-    played(story)
+    played(scenario)
 
 
 def test_a_person_writes_into_an_incident(tmp_path: Path, rules: RuleSettings) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with judged(rules, state_dir=tmp_path) as (running, _):
             path = "/v1/incidents/i1/note"
             assert "text" in await running.post(path, 400, json={"by": "ben"})
@@ -192,13 +192,13 @@ def test_a_person_writes_into_an_incident(tmp_path: Path, rules: RuleSettings) -
                 assert "that can be written into" in said
             await running.get(path, 405)
 
-    played(story)
+    played(scenario)
 
 
 def test_who_has_a_password_is_believed_and_others_are_not_admitted(rules: RuleSettings) -> None:
     protection = Protection(users={"ana": HASH})
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with judged(rules, protection=protection) as (running, _):
             for path in (SILENCES, MAINTENANCE, "/v1/incidents/i1/close", "/v1/incidents/i1/note"):
                 await running.post(path, 401, json=SWAP)
@@ -208,11 +208,11 @@ def test_who_has_a_password_is_believed_and_others_are_not_admitted(rules: RuleS
             incident = await running.get("/v1/incidents/i1", headers=ANA)
             assert incident["muted_by"]["by"] == "ana"
 
-    played(story)
+    played(scenario)
 
 
 def test_a_hub_open_to_all_and_a_page_in_a_browser_change_nothing(rules: RuleSettings) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with hub(rules=rules) as running:
             told = await running.post(SILENCES, 403, json=SWAP, headers={"Origin": "http://evil"})
             assert "browser" in told
@@ -223,28 +223,28 @@ def test_a_hub_open_to_all_and_a_page_in_a_browser_change_nothing(rules: RuleSet
         ) as running:
             assert "credentials" in await running.post(SILENCES, 403, json=SWAP)
 
-    played(story)
+    played(scenario)
 
 
 def test_without_a_journal_the_answer_says_that_nothing_is_kept(rules: RuleSettings) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with judged(rules) as (running, _):
             answer = await running.post(SILENCES, json=SWAP)
             assert "no state_dir is set" in answer["problem"]
             assert answer["silence"]["mutes"] == 1
 
-    played(story)
+    played(scenario)
 
 
 def test_a_hub_without_rules_has_nobody_to_silence() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with hub() as running:
             assert "no rules are evaluated here" in await running.post(SILENCES, 404, json=SWAP)
             nothing = {"judged": False, "problems": []}
             assert await running.get(SILENCES) == {**nothing, "silences": []}
             assert await running.get(MAINTENANCE) == {**nothing, "maintenance": []}
 
-    played(story)
+    played(scenario)
 
 
 NODES = {"nodes": ["n1"], "for": "1h", "reason": "BIOS"}
@@ -282,18 +282,18 @@ REFUSED: list[tuple[str, Any, str]] = [
 
 
 def test_what_makes_no_sense_is_told(rules: RuleSettings) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with hub(rules=rules) as running:
             for path, body, says in REFUSED:
                 assert says in await running.post(path, 400, json=body)
             assert not (await running.get(SILENCES))["silences"]
             assert not (await running.get(MAINTENANCE))["maintenance"]
 
-    played(story)
+    played(scenario)
 
 
 def test_bodies_that_are_none_are_refused(rules: RuleSettings) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with hub(rules=rules) as running:
             json = {"Content-Type": "application/json"}
             said = await running.post(SILENCES, 400, data=b"{", headers=json)
@@ -307,4 +307,4 @@ def test_bodies_that_are_none_are_refused(rules: RuleSettings) -> None:
             assert "this page takes none" in said
             await running.get(f"{SILENCES}/s1", 405)
 
-    played(story)
+    played(scenario)

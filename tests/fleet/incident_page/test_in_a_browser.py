@@ -115,7 +115,7 @@ def test_somebody_on_a_phone_approves_by_the_link_once(
     fake_plugin.append(site.world)
     tokens: list[str] = []
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             options = {"url": f"{there.base}/x", "updates": True}
             sinks = (SinkSettings(name="oncall", type="webhook", options=options),)
@@ -125,7 +125,7 @@ def test_somebody_on_a_phone_approves_by_the_link_once(
                 tokens.append(await look(program, site, one, there, picture))
 
     caplog.set_level("DEBUG")
-    asyncio.run(story())
+    asyncio.run(scenario())
     (token,) = tokens
     assert token not in caplog.text
     for file in tmp_path.glob("journal.sqlite*"):

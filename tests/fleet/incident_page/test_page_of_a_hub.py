@@ -62,7 +62,7 @@ def test_a_link_is_sent_decides_once_and_not_again_after_a_restart(
     world.nodes["n1"].boot_id = machines.snapshot().boot_id
     fake_plugin.append(world)
 
-    async def story() -> None:
+    async def scenario() -> None:
         broken = machines.snapshot(machines.view(0), machines.lost_view(1))
         async with agent(broken) as one, receiver() as there, aiohttp.ClientSession() as visitor:
             remedy = RemedySettings(
@@ -113,14 +113,14 @@ def test_a_link_is_sent_decides_once_and_not_again_after_a_restart(
                 remedies = running.hub.remedies.engine
                 await running.until(lambda: remedies.state.remedies[one.address].hold is not None)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("sinks", [(), ("oncall",)])
 def test_a_hub_without_rules_has_no_page_and_makes_no_key(
     tmp_path: Path, sinks: tuple[str, ...]
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         remedy = RemedySettings(links=LinkSettings(sinks=sinks))
         async with hub(state_dir=tmp_path, remedy=remedy) as running:
             async with aiohttp.ClientSession() as visitor:
@@ -128,7 +128,7 @@ def test_a_hub_without_rules_has_no_page_and_makes_no_key(
             assert (code, text) == (404, "no incident 'i1'\n")
         assert not (tmp_path / "links.key").exists()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_hub_loads_what_acts_and_signs_only_when_somebody_comes() -> None:

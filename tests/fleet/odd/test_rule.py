@@ -53,8 +53,8 @@ def test_half_of_the_fleet_on_each_version_is_none(tmp_path: Path) -> None:
 
 
 def test_a_roll_out_of_half_an_hour_is_none(tmp_path: Path) -> None:
-    story = {node: [USUAL] * at + [ODD] * (8 - at) for at, node in enumerate("abcd", 1)}
-    assert asyncio.run(judged(tmp_path, story)) == []
+    timeline = {node: [USUAL] * at + [ODD] * (8 - at) for at, node in enumerate("abcd", 1)}
+    assert asyncio.run(judged(tmp_path, timeline)) == []
 
 
 def test_it_is_over_when_the_node_is_like_the_others(tmp_path: Path) -> None:

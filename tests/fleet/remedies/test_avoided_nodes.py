@@ -16,7 +16,7 @@ def test_a_node_that_we_hold_out_is_listed_by_its_scheduler_s_name(
     site = HubSite(tmp_path)
     fake_plugin.append(site.world)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with site.running() as (rules, remedies):
             pages = AvoidPages(site.fleet, lambda: rules, lambda: remedies)
 
@@ -33,4 +33,4 @@ def test_a_node_that_we_hold_out_is_listed_by_its_scheduler_s_name(
             assert [reason["kind"] for reason in row["reasons"]] == ["quarantined", "incident"]
             assert row["reasons"][0]["incident"] == row["reasons"][1]["incident"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())

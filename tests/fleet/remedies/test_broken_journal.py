@@ -169,11 +169,11 @@ def test_a_hub_that_begins_without_its_journal(
     fake_plugin.append(site.world)
     breaks(tmp_path, monkeypatch)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with running(site) as (_, _, told):
             await _nothing_is_done_and_that_is_told(site, told, text)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("how", IN_USE)
@@ -187,7 +187,7 @@ def test_a_hub_that_loses_its_journal_while_nothing_happens(
     site = HubSite(tmp_path)
     fake_plugin.append(site.world)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with running(site) as (rules, _, told):
             await until(lambda: rules.evaluated_age_s is not None)
             breaks(tmp_path, monkeypatch)
@@ -197,7 +197,7 @@ def test_a_hub_that_loses_its_journal_while_nothing_happens(
                 )
             await _nothing_is_done_and_that_is_told(site, told, text)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_what_has_room_again_acts_again_and_that_is_told(
@@ -206,7 +206,7 @@ def test_what_has_room_again_acts_again_and_that_is_told(
     site = HubSite(tmp_path)
     fake_plugin.append(site.world)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with running(site) as (_, _, told):
             with monkeypatch.context() as patch:
                 patch.setattr(own_problems, "NOTIFIED_AFTER_S", 0.5)
@@ -222,4 +222,4 @@ def test_what_has_room_again_acts_again_and_that_is_told(
             await until(lambda: bool(site.standing("n1") and told.incidents()))
             assert not told.incidents()[0]["data"].get("not_done")
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -40,7 +40,7 @@ def test_a_broken_rule_file_is_notified_once_and_its_mend_once(
     file = tmp_path / "rules.yaml"
     good = file.read_text(encoding="utf-8")
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             sent_to(site, there)
             async with site.running() as (rules, _):
@@ -61,7 +61,7 @@ def test_a_broken_rule_file_is_notified_once_and_its_mend_once(
             assert "rules.yaml" in first["evidence"][0]
             assert "accelwatch rules check" in first["what_to_do"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_configuration_that_is_refused_is_notified_until_it_is_in_force(
@@ -70,7 +70,7 @@ def test_a_configuration_that_is_refused_is_notified_until_it_is_in_force(
     site = HubSite(tmp_path)
     fake_plugin.append(site.world)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             sent_to(site, there)
             async with site.running() as (rules, _):
@@ -82,7 +82,7 @@ def test_a_configuration_that_is_refused_is_notified_until_it_is_in_force(
             assert (first["kind"], last["kind"]) == ("opened", "closed")
             assert "hub.yaml:7" in first["evidence"][0]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_an_agent_whose_hub_notifies_people_leaves_it_to_its_log(
@@ -92,7 +92,7 @@ def test_an_agent_whose_hub_notifies_people_leaves_it_to_its_log(
     fake_plugin.append(site.world)
     monkeypatch.setattr(runner.RuleRunner, "notified_by", NotifiedBy.HUB)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             sent_to(site, there)
             async with site.running() as (rules, _):
@@ -101,4 +101,4 @@ def test_an_agent_whose_hub_notifies_people_leaves_it_to_its_log(
                 await asyncio.sleep(1.0)
             assert there.requests == []
 
-    asyncio.run(story())
+    asyncio.run(scenario())

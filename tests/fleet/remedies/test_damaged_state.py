@@ -29,7 +29,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 def _first_and_last(
     site: HubSite, begin: Callable[[RuleRunner], None], end: Callable[[RuleRunner], None]
 ) -> list[dict[str, Any]]:
-    async def story() -> list[dict[str, Any]]:
+    async def scenario() -> list[dict[str, Any]]:
         async with receiver() as there:
             sink = SinkSettings(name="a", type="webhook", options={"url": f"{there.base}/x"})
             site.alerts = Alerts(sinks=(sink,), storm_wait_s=0.0)
@@ -40,7 +40,7 @@ def _first_and_last(
                 await there.wait_for(2)
             return [request.json()["data"] for request in there.requests]
 
-    return asyncio.run(story())
+    return asyncio.run(scenario())
 
 
 def test_a_file_that_was_set_aside_is_notified_until_it_is_removed(

@@ -54,7 +54,7 @@ def test_late_rules_are_notified_once_and_stop_what_is_new(
     guard = msgspec.structs.replace(site.settings.data_guard, late_s=1.0)
     site.settings = msgspec.structs.replace(site.settings, data_guard=guard)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             sink = SinkSettings(name="a", type="webhook", options={"url": f"{there.base}/x"})
             site.alerts = Alerts(sinks=(sink,), storm_wait_s=0.0)
@@ -78,7 +78,7 @@ def test_late_rules_are_notified_once_and_stop_what_is_new(
             assert first["title"] == "rules are evaluated late: nothing new is done about incidents"
             assert "no evaluation for" in first["evidence"][0]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("acts", [False, True])

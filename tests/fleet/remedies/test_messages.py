@@ -36,7 +36,7 @@ def test_a_fault_that_is_handled_alone_makes_two_messages(
     fake_plugin.append(site.world)
     site.world.add_job("17", "n1")
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             notified(site, there)
             async with site.running() as (rules, remedies):
@@ -65,7 +65,7 @@ def test_a_fault_that_is_handled_alone_makes_two_messages(
             ):
                 assert text in done
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("severity", ["warning", "critical"])
@@ -79,7 +79,7 @@ def test_the_first_message_is_the_question_and_silence_rings_only_if_it_is_criti
     text = file.read_text(encoding="utf-8")
     file.write_text(text.replace("severity: critical", f"severity: {severity}"), encoding="utf-8")
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             notified(site, there)
             async with site.running() as (rules, _):
@@ -93,7 +93,7 @@ def test_the_first_message_is_the_question_and_silence_rings_only_if_it_is_criti
             assert first["asks"][0]["node"] == "a"
             assert any("not approved in time" in line for line in last["done"])
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def lines(incidents: list[Incident]) -> list[str]:
@@ -108,7 +108,7 @@ def test_whose_job_is_on_the_node_is_known_from_the_scheduler(
     site.world.add_job("17", "n1").user = "ada"
     site.world.add_job("18", "n2").user = "eve"
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             notified(site, there)
             async with site.running() as (rules, remedies):
@@ -120,7 +120,7 @@ def test_whose_job_is_on_the_node_is_known_from_the_scheduler(
             assert (first["jobs"], first["users"]) == (["17"], ["ada"])
             assert (document.jobs, document.users) == (("17",), ("ada",))
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_what_is_held_back_says_so_in_the_first_message(
@@ -130,7 +130,7 @@ def test_what_is_held_back_says_so_in_the_first_message(
     fake_plugin.append(site.world)
     (tmp_path / "STOP").touch()
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             notified(site, there)
             async with site.running():
@@ -140,7 +140,7 @@ def test_what_is_held_back_says_so_in_the_first_message(
             (plan,) = first["plans"]
             assert "stop" in plan["held_back"].lower()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_rule_that_only_observes_announces_nothing(
@@ -149,7 +149,7 @@ def test_a_rule_that_only_observes_announces_nothing(
     site = HubSite(tmp_path, mode="observe")
     fake_plugin.append(site.world)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             notified(site, there)
             async with site.running():
@@ -158,7 +158,7 @@ def test_a_rule_that_only_observes_announces_nothing(
             (first,) = said(there)
             assert not first["plans"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_what_flaps_makes_two_messages_whatever_is_done_about_it(
@@ -167,7 +167,7 @@ def test_what_flaps_makes_two_messages_whatever_is_done_about_it(
     site = HubSite(tmp_path)
     fake_plugin.append(site.world)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             notified(site, there)
             async with site.running() as (rules, remedies):
@@ -191,4 +191,4 @@ def test_what_flaps_makes_two_messages_whatever_is_done_about_it(
                 assert kinds(there) == ["opened"], "it may come back for its whole cool-down"
                 assert the_incident().reopened == 3
 
-    asyncio.run(story())
+    asyncio.run(scenario())

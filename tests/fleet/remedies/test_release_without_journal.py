@@ -49,13 +49,13 @@ async def asked(
 def held(site: HubSite) -> None:
     """A hub takes the node out, and ends."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with site.running() as (_, remedies):
             site.watts = 100.0
             await until(lambda: site.standing("n1"))
             await until(lambda: any(one.hold for one in remedies.engine.state.remedies.values()))
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def broken(site: HubSite) -> None:
@@ -65,12 +65,12 @@ def broken(site: HubSite) -> None:
 def again(site: HubSite, play: Play) -> None:
     """A hub that begins now, and has met the node's agent."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with site.running() as (_, remedies):
             await until(lambda: any(node.devices for node in site.fleet.nodes.values()))
             await play(remedies)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ def test_a_node_that_takes_work_needs_nothing(site: HubSite) -> None:
 def test_a_journal_that_fails_at_that_very_moment_keeps_nobody_from_it(
     site: HubSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with site.running() as (_, remedies):
             site.watts = 100.0
             await until(lambda: any(one.hold for one in remedies.engine.state.remedies.values()))
@@ -180,13 +180,13 @@ def test_a_journal_that_fails_at_that_very_moment_keeps_nobody_from_it(
             assert "database or disk is full" in told["notes"][0]["text"]
             assert not site.standing("n1")
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_with_a_journal_it_is_written_there_as_ever(
     site: HubSite, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with site.running() as (_, remedies):
             site.watts = 100.0
             await until(lambda: any(one.hold for one in remedies.engine.state.remedies.values()))
@@ -194,6 +194,6 @@ def test_with_a_journal_it_is_written_there_as_ever(
             assert code == 200
             await until(lambda: not site.standing("n1"))
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     assert "by-hand" not in {one.operation for one in site.world.effects}
     assert not any("audit" in one.getMessage() for one in caplog.records)

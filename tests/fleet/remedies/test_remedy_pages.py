@@ -60,12 +60,12 @@ class Client:
 
 
 def played(site: HubSite, play: Callable[[Client, RemedyRunner], Awaitable[None]]) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with site.running() as (_, remedies):
             await until(lambda: bool(remedies.engine.state.world.scheduler_nodes))
             await play(Client(site, remedies), remedies)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_plan_is_shown_approved_and_carried_out(

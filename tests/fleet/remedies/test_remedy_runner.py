@@ -23,7 +23,7 @@ def test_a_node_is_taken_out_and_given_back_when_it_is_well_again(
     site = HubSite(tmp_path)
     fake_plugin.append(site.world)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with site.running() as (rules, remedies):
             site.watts = 100.0
             await until(lambda: site.standing("n1"))
@@ -63,7 +63,7 @@ def test_a_node_is_taken_out_and_given_back_when_it_is_well_again(
                 "released": 1,
             }
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_an_agent_that_is_gone_takes_no_node_out(
@@ -72,7 +72,7 @@ def test_an_agent_that_is_gone_takes_no_node_out(
     site = HubSite(tmp_path, for_="3s")
     fake_plugin.append(site.world)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with site.running() as (rules, remedies):
             await until(lambda: bool(remedies.engine.state.world.guard.is_warmed_up))
             began, site.watts = site.clock.monotonic(), 100.0
@@ -86,7 +86,7 @@ def test_an_agent_that_is_gone_takes_no_node_out(
             site.agent = True
             await until(lambda: site.standing("n1"))
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_person_is_called_when_somebody_takes_a_node_over(
@@ -95,7 +95,7 @@ def test_a_person_is_called_when_somebody_takes_a_node_over(
     site = HubSite(tmp_path)
     fake_plugin.append(site.world)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with site.running() as (rules, remedies):
             site.watts = 100.0
             await until(lambda: site.standing("n1"))
@@ -109,7 +109,7 @@ def test_a_person_is_called_when_somebody_takes_a_node_over(
             call = next(one for one in rules.open[0].timeline if one.kind is TimelineKind.CALL)
             assert "took a over" in call.text
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_person_is_called_for_what_no_incident_is_about_unless_that_is_silenced(
@@ -120,7 +120,7 @@ def test_a_person_is_called_for_what_no_incident_is_about_unless_that_is_silence
     # As after a journal was lost.
     site.world.nodes["n1"].mark, site.world.nodes["n1"].reason = OwnerAnnotation("i9", 1), "ours"
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             sink = SinkSettings(name="a", type="webhook", options={"url": f"{there.base}/x"})
             site.alerts = Alerts(sinks=(sink,), external_url="http://hub.example")
@@ -139,7 +139,7 @@ def test_a_person_is_called_for_what_no_incident_is_about_unless_that_is_silence
                 await there.wait_for(2)
                 assert there.requests[1].json()["data"]["where"] == "b"
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_hub_that_begins_again_knows_what_it_holds(
@@ -183,7 +183,7 @@ def test_where_no_profile_lets_it_nothing_is_done(
     site = HubSite(tmp_path, profiles=written)
     fake_plugin.append(site.world)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with site.running() as (rules, remedies):
             site.watts = 100.0
             await until(lambda: bool(rules.open))
@@ -191,7 +191,7 @@ def test_where_no_profile_lets_it_nothing_is_done(
             await until(lambda: remedies.engine.state.remedies["a"].denial is not None)
             assert not site.standing("n1")
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_profile_that_fits_lets_it_be_done(
@@ -201,12 +201,12 @@ def test_a_profile_that_fits_lets_it_be_done(
     site = HubSite(tmp_path, profiles=fits)
     fake_plugin.append(site.world)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with site.running():
             site.watts = 100.0
             await until(lambda: site.standing("n1"))
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_rule_that_only_observes_takes_nothing_out_but_a_person_may(
@@ -215,7 +215,7 @@ def test_a_rule_that_only_observes_takes_nothing_out_but_a_person_may(
     site = HubSite(tmp_path, mode="observe")
     fake_plugin.append(site.world)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with site.running() as (rules, remedies):
             site.watts = 100.0
             await until(lambda: "a" in remedies.engine.state.remedies)
@@ -227,4 +227,4 @@ def test_a_rule_that_only_observes_takes_nothing_out_but_a_person_may(
             await until(lambda: site.standing("n1"))
             assert rules.open
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -80,7 +80,7 @@ def test_after_everything_was_held_up_what_has_arrived_is_taken_up_first() -> No
     loop = VirtualLoop()
     site = Site(clock := LoopClock(loop))
 
-    async def story() -> None:
+    async def scenario() -> None:
         looking = asyncio.create_task(site.turns.run())
         await asyncio.sleep(0)
         loop._skipping.now += LEAST_SILENCE_S + 1.0  # the process was stopped meanwhile
@@ -90,7 +90,7 @@ def test_after_everything_was_held_up_what_has_arrived_is_taken_up_first() -> No
         await asyncio.sleep(1.0)
         looking.cancel()
 
-    run(loop, story())
+    run(loop, scenario())
     assert clock is site.clock
     assert site.told == []
     site.fleet.close()

@@ -61,7 +61,7 @@ def to(there: Receiver, name: str = "a", **more: Any) -> Alerts:
 
 
 def test_what_a_rule_finds_is_told_and_so_is_its_end(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             runner = site.runner(to(there))
             await runner.start()
@@ -76,11 +76,11 @@ def test_what_a_rule_finds_is_told_and_so_is_its_end(site: Site) -> None:
             assert runner.problems == ()
             await runner.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_a_restart_tells_nothing_twice_and_forgets_nothing(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver(code(200), code(500), code(200)) as there:
             runner = site.runner(to(there))
             await runner.start()
@@ -100,11 +100,11 @@ def test_a_restart_tells_nothing_twice_and_forgets_nothing(site: Site) -> None:
             types = [request.json()["type"] for request in requests]
             assert types == ["incident.opened", "incident.closed", "incident.closed"]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_other_settings_tell_others_of_what_is_open(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             runner = site.runner(Alerts())
             await runner.start()
@@ -119,11 +119,11 @@ def test_other_settings_tell_others_of_what_is_open(site: Site) -> None:
             assert len(there.requests) == 1
             await runner.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_what_does_not_arrive_is_a_problem_of_the_hub(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver(code(500)) as there:
             runner = site.runner(to(there))
             await runner.start()
@@ -135,11 +135,11 @@ def test_what_does_not_arrive_is_a_problem_of_the_hub(site: Site) -> None:
             assert problem.startswith("alerts.a: 1 wait for ")
             await runner.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_what_is_silenced_is_told_when_the_silence_ends_while_it_is_open(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             runner = site.runner(to(there))
             await runner.start()
@@ -167,11 +167,11 @@ def test_what_is_silenced_is_told_when_the_silence_ends_while_it_is_open(site: S
             assert runner.mute_of(runner.open[0]) is None
             await runner.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_after_a_restart_what_is_silenced_stays_so(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with receiver() as there:
             runner = site.runner(to(there))
             await runner.start()
@@ -191,12 +191,12 @@ def test_after_a_restart_what_is_silenced_stays_so(site: Site) -> None:
             await there.wait_for(1)
             await again.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_the_dead_man_hears_of_a_hub_that_judges(site: Site, tmp_path: Path) -> None:
-    async def story() -> None:
-        # Only this story judges.
+    async def scenario() -> None:
+        # Only this scenario evaluates rules.
         site.settings = msgspec.structs.replace(site.settings, interval_s=60.0)
         async with receiver() as there:
             secret = tmp_path / "url"
@@ -217,4 +217,4 @@ def test_the_dead_man_hears_of_a_hub_that_judges(site: Site, tmp_path: Path) -> 
                     await asyncio.sleep(0.01)
             await runner.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -72,7 +72,7 @@ def test_a_state_an_event_and_a_device_that_goes_are_urgent(
 
 
 def test_rules_are_judged_early_when_something_is_urgent() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         bench = Bench("a")
         evaluator = FleetEvaluator(bench.fleet)
         evaluator.pace(3600.0)
@@ -86,4 +86,4 @@ def test_rules_are_judged_early_when_something_is_urgent() -> None:
         async with asyncio.timeout(60.0):
             await again
 
-    asyncio.run(story())
+    asyncio.run(scenario())

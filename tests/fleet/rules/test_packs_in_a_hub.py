@@ -43,7 +43,7 @@ class Site(TwoNodes):
 
 
 def test_devices_that_are_well_have_no_incident(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         site = Site(tmp_path)
         await site.runner.start()
         await site.ticks(50)
@@ -51,11 +51,11 @@ def test_devices_that_are_well_have_no_incident(tmp_path: Path) -> None:
         assert site.runner.problems == ()
         await site.runner.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_what_the_driver_asks_for_and_a_lost_device_are_one_incident(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         site = Site(tmp_path)
         await site.runner.start()
         await site.ticks(2)
@@ -67,4 +67,4 @@ def test_what_the_driver_asks_for_and_a_lost_device_are_one_incident(tmp_path: P
         assert set(rules) == {"nvidia.recovery.reboot", "nvidia.lost"}
         await site.runner.stop()
 
-    asyncio.run(story())
+    asyncio.run(scenario())

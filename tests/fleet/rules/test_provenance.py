@@ -53,7 +53,7 @@ class Sourced(TwoNodes):
         rule = f"- {{id: low, title: Low, when: '{when}'{lines}}}"
         file.write_text(f"version: 1\ndefaults: {{keep: 0}}\nrules:\n{rule}\n", encoding="utf-8")
 
-        async def story() -> list[Incident]:
+        async def scenario() -> list[Incident]:
             runner = RuleRunner(
                 FleetEvaluator(self.fleet), RuleSettings(files=(str(file),)), folder
             )
@@ -63,7 +63,7 @@ class Sourced(TwoNodes):
             await runner.stop()
             return found
 
-        return asyncio.run(story())
+        return asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(

@@ -73,8 +73,8 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
 
 
-def play(story: Callable[[], Coroutine[object, object, None]]) -> None:
-    asyncio.run(story())
+def play(scenario: Callable[[], Coroutine[object, object, None]]) -> None:
+    asyncio.run(scenario())
 
 
 def kinds(incident: Incident) -> list[TimelineKind]:
@@ -82,7 +82,7 @@ def kinds(incident: Incident) -> list[TimelineKind]:
 
 
 def test_a_rule_that_fires_is_an_incident_with_its_facts(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         await runner.start()
         job = Owner(kind="job", job_id="4711", scheduler="slurm", user="ana")
@@ -105,7 +105,7 @@ def test_a_rule_that_fires_is_an_incident_with_its_facts(site: Site) -> None:
         assert runner.problems == ()
         await runner.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_of_two_ticks_at_once_the_second_begins_when_the_first_is_over(
@@ -124,16 +124,16 @@ def test_of_two_ticks_at_once_the_second_begins_when_the_first_is_over(
 
     monkeypatch.setattr(FleetEvaluator, "evaluate", resting)
 
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         await asyncio.gather(runner.tick(), runner.tick())
         assert order == ["begins", "ends"] * 2
 
-    play(story)
+    play(scenario)
 
 
 def test_an_incident_goes_on_after_a_restart_and_is_over_when_its_rule_says_so(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         first = site.runner()
         await first.start()
         site.watts(120.0)
@@ -152,11 +152,11 @@ def test_an_incident_goes_on_after_a_restart_and_is_over_when_its_rule_says_so(s
         assert [(one.id, one.reopened) for one in second.open] == [("i1", 1), ("i2", 0)]
         await second.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_after_a_restart_nothing_is_over_for_lack_of_data(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         first = site.runner()
         await first.start()
         site.watts(120.0)
@@ -170,18 +170,18 @@ def test_after_a_restart_nothing_is_over_for_lack_of_data(site: Site) -> None:
         assert [one.id for one in second.open] == ["i1"]
         await second.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_what_happened_is_in_the_journal(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         await runner.start()
         site.watts(120.0)
         await site.tick(runner)
         await runner.stop()
 
-    play(story)
+    play(scenario)
     journal = open_file(site.folder / FILE, read_only=True)
     assert [type(entry.record).__name__ for entry in journal.entries()] == [
         "RuleSetRecord",
@@ -194,7 +194,7 @@ def test_what_happened_is_in_the_journal(site: Site) -> None:
 def test_a_damaged_journal_stops_nobody_and_is_told(site: Site) -> None:
     (site.folder / FILE).write_bytes(b"nothing of the kind " * 300)
 
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         await runner.start()
         site.watts(120.0)
@@ -203,12 +203,12 @@ def test_a_damaged_journal_stops_nobody_and_is_told(site: Site) -> None:
         assert "it is left as it is" in runner.problems[0]
         await runner.stop()
 
-    play(story)
+    play(scenario)
     assert (site.folder / FILE).read_bytes().startswith(b"nothing of the kind")
 
 
 def test_two_hubs_do_not_share_a_journal(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         first, second = site.runner(), site.runner()
         await first.start()
         await second.start()
@@ -217,7 +217,7 @@ def test_two_hubs_do_not_share_a_journal(site: Site) -> None:
         await second.stop()
         await first.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_rules_that_cannot_be_loaded_are_refused_at_the_start(site: Site) -> None:
@@ -227,7 +227,7 @@ def test_rules_that_cannot_be_loaded_are_refused_at_the_start(site: Site) -> Non
 
 
 def test_a_file_that_breaks_changes_nothing_and_is_told_until_it_is_mended(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         await runner.start()
         site.file.write_text(LOW.replace("power_watts", "power_wats"), encoding="utf-8")
@@ -242,13 +242,13 @@ def test_a_file_that_breaks_changes_nothing_and_is_told_until_it_is_mended(site:
         assert [rule.when.text for rule in runner.rules.rules.values()] == ["power_watts < 100"]
         await runner.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_a_file_that_breaks_is_told_once_by_a_reload_or_by_a_look(
     site: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         await runner.start()
         site.file.write_text(LOW.replace("power_watts", "power_wats"), encoding="utf-8")
@@ -265,7 +265,7 @@ def test_a_file_that_breaks_is_told_once_by_a_reload_or_by_a_look(
         assert runner.problems == ()
         await runner.stop()
 
-    play(story)
+    play(scenario)
 
 
 @contextlib.contextmanager
@@ -289,7 +289,7 @@ def test_files_that_do_not_answer_are_told_once_and_the_rules_stay(
 ) -> None:
     monkeypatch.setattr(rule_file_reader, "WAIT_S", 0.2)
 
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         await runner.start()
         before = runner.rules
@@ -312,7 +312,7 @@ def test_files_that_do_not_answer_are_told_once_and_the_rules_stay(
         assert list(runner.rules.rules) == ["low"]
         await runner.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_files_that_do_not_answer_hold_up_no_tick(
@@ -320,7 +320,7 @@ def test_files_that_do_not_answer_hold_up_no_tick(
 ) -> None:
     monkeypatch.setattr(runner_module, "CHECK_EVERY_S", 0.0)
 
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         ticks = 0
         evaluate = FleetEvaluator.evaluate
@@ -347,7 +347,7 @@ def test_files_that_do_not_answer_hold_up_no_tick(
             finally:
                 await runner.stop()
 
-    play(story)
+    play(scenario)
 
 
 class QueuedLock(asyncio.Lock):
@@ -369,7 +369,7 @@ class QueuedLock(asyncio.Lock):
 def test_a_look_that_waits_for_a_reload_puts_no_rules_of_the_old_configuration_in_force(
     site: Site,
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         ticking, in_journal, written = QueuedLock(), asyncio.Event(), asyncio.Event()
 
         async def on_replaced(_: RuleSet) -> None:
@@ -392,11 +392,11 @@ def test_a_look_that_waits_for_a_reload_puts_no_rules_of_the_old_configuration_i
         assert list(in_force.rules.rules) == list(evaluator.rules) == ["other"]
         assert (in_force.interval_s, in_force.refused) == (7.0, "")
 
-    play(story)
+    play(scenario)
 
 
 def test_a_reload_that_waits_for_a_look_ends_with_its_own_rules_in_force(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async def on_replaced(_: RuleSet) -> None:
             pass
 
@@ -416,7 +416,7 @@ def test_a_reload_that_waits_for_a_look_ends_with_its_own_rules_in_force(site: S
         await in_force.reload_changed_files()
         assert [rule.when.text for rule in in_force.rules.rules.values()] == ["power_watts < 200"]
 
-    play(story)
+    play(scenario)
 
 
 def test_windows_that_are_too_dear_are_refused_with_the_rules_that_ask_for_them(
@@ -431,7 +431,7 @@ def test_windows_that_are_too_dear_are_refused_with_the_rules_that_ask_for_them(
 
 
 def test_other_rules_begin_and_an_incident_that_lost_its_rule_stays(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         await runner.start()
         site.watts(120.0)
@@ -444,14 +444,14 @@ def test_other_rules_begin_and_an_incident_that_lost_its_rule_stays(site: Site) 
         assert new.rule == "lower"
         await runner.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_a_reload_that_is_refused_leaves_the_rules_and_their_windows(site: Site) -> None:
     windowed = LOW.replace("power_watts < 200", 'avg(power_watts, "30s") < 200')
     site.file.write_text(windowed, encoding="utf-8")
 
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         await runner.start()
         site.file.write_text(windowed + "  nonsense: 1\n", encoding="utf-8")
@@ -463,13 +463,13 @@ def test_a_reload_that_is_refused_leaves_the_rules_and_their_windows(site: Site)
         assert [one.rule for one in runner.open] == ["low"]
         await runner.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_it_judges_by_itself(site: Site) -> None:
     site.settings = RuleSettings(files=(str(site.file),), interval_s=0.1)
 
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         site.watts(120.0)
         await runner.start()
@@ -479,11 +479,11 @@ def test_it_judges_by_itself(site: Site) -> None:
         await runner.stop()
         assert not runner.alive
 
-    play(story)
+    play(scenario)
 
 
 def test_the_folder_is_free_after_it(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         for _ in range(3):
             runner = site.runner()
             await runner.start()
@@ -491,7 +491,7 @@ def test_the_folder_is_free_after_it(site: Site) -> None:
             await runner.stop()
 
     descriptors = len(list(Path("/proc/self/fd").iterdir()))
-    play(story)
+    play(scenario)
     assert len(list(Path("/proc/self/fd").iterdir())) <= descriptors + 1
 
 
@@ -523,7 +523,7 @@ def hear(site: Site, ago_s: float, number: int = 1) -> None:
 def test_an_event_that_was_judged_is_no_news_to_the_next_hub(site: Site) -> None:
     site.file.write_text(XID, encoding="utf-8")
 
-    async def story() -> None:
+    async def scenario() -> None:
         first = site.runner()
         await first.start()
         site.watts(500.0)
@@ -552,13 +552,13 @@ def test_an_event_that_was_judged_is_no_news_to_the_next_hub(site: Site) -> None
         assert [one.rule for one in second.open] == ["xid", "many"]
         await second.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_an_open_incident_keeps_its_event_after_a_restart(site: Site) -> None:
     site.file.write_text(XID, encoding="utf-8")
 
-    async def story() -> None:
+    async def scenario() -> None:
         first = site.runner()
         await first.start()
         site.watts(500.0)
@@ -576,13 +576,13 @@ def test_an_open_incident_keeps_its_event_after_a_restart(site: Site) -> None:
         assert again.heard == []
         await second.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_a_tick_that_fails_is_told_and_the_next_one_is_tried(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         await runner.start()
         site.watts(120.0)
@@ -598,13 +598,13 @@ def test_a_tick_that_fails_is_told_and_the_next_one_is_tried(
     async def broken(_: RuleRunner) -> None:
         raise ZeroDivisionError("oh")
 
-    play(story)
+    play(scenario)
 
 
 def test_an_old_event_told_for_the_first_time_opens_nothing_but_is_counted(site: Site) -> None:
     site.file.write_text(XID.replace("code == 79)", 'code == 79, within="1h")'), encoding="utf-8")
 
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         await runner.start()
         site.watts(500.0)
@@ -616,11 +616,11 @@ def test_an_old_event_told_for_the_first_time_opens_nothing_but_is_counted(site:
         assert [one.rule for one in runner.open] == ["xid", "many"]
         await runner.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_a_changed_rule_that_holds_no_more_closes_its_incident(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         await runner.start()
         site.watts(120.0)
@@ -632,11 +632,11 @@ def test_a_changed_rule_that_holds_no_more_closes_its_incident(site: Site) -> No
         assert runner.open == []
         await runner.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_a_rule_that_went_while_nobody_judged_has_its_incident_left_to_people(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         first = site.runner()
         await first.start()
         site.watts(120.0)
@@ -655,11 +655,11 @@ def test_a_rule_that_went_while_nobody_judged_has_its_incident_left_to_people(si
         assert second.open == []
         await second.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_a_rule_that_is_turned_off_leaves_its_incident_to_people(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         await runner.start()
         site.watts(120.0)
@@ -670,11 +670,11 @@ def test_a_rule_that_is_turned_off_leaves_its_incident_to_people(site: Site) -> 
         assert kinds(incident)[-1] is TimelineKind.ORPHANED
         await runner.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_a_rule_that_costs_too_much_is_an_incident_until_a_reload(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         site.settings = RuleSettings(files=(str(site.file),), budget_s=1e-9)
         runner = site.runner()
         await runner.start()
@@ -692,11 +692,11 @@ def test_a_rule_that_costs_too_much_is_an_incident_until_a_reload(site: Site) ->
         assert [one.rule for one in runner.open] == ["low"]
         await runner.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_a_new_process_ends_what_another_one_switched_off(site: Site) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         site.settings = RuleSettings(files=(str(site.file),), budget_s=1e-9)
         before = site.runner()
         await before.start()
@@ -712,7 +712,7 @@ def test_a_new_process_ends_what_another_one_switched_off(site: Site) -> None:
         assert after.open == []
         await after.stop()
 
-    play(story)
+    play(scenario)
 
 
 @pytest.mark.parametrize("jump_s", [-3600.0, 3600.0])
@@ -720,7 +720,7 @@ def test_a_clock_that_is_set_makes_no_event_older_or_younger(site: Site, jump_s:
     text = XID.replace("code == 79)", 'code == 79, within="30s")')
     site.file.write_text(text, encoding="utf-8")
 
-    async def story() -> None:
+    async def scenario() -> None:
         runner = site.runner()
         await runner.start()
         site.watts(500.0)
@@ -740,4 +740,4 @@ def test_a_clock_that_is_set_makes_no_event_older_or_younger(site: Site, jump_s:
         assert abs((runner.closed[0].closed or 0.0) - site.clock.wall()) < 5
         await runner.stop()
 
-    play(story)
+    play(scenario)

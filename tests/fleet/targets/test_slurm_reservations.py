@@ -90,7 +90,7 @@ def test_a_cluster_that_does_not_answer_keeps_its_windows(
     judging: list[IncidentStore] = []
     slurm = SlurmMaintenance(lambda: sections, lambda: next(iter(judging), None), cluster)
 
-    async def story() -> None:
+    async def scenario() -> None:
         cluster.answer = windows_of(BIOS)
         await slurm.poll()
         assert cluster.asked == 0, "nobody judges"
@@ -115,4 +115,4 @@ def test_a_cluster_that_does_not_answer_keeps_its_windows(
         assert await slurm.poll() == []
         assert incident_store.muting.windows == []
 
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -1,1 +1,1 @@
-"""The demo: a rehearsed story on a simulated fleet."""
+"""The demo: a rehearsed scenario on a simulated fleet."""

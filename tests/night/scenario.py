@@ -114,7 +114,7 @@ _A_PERSONS = frozenset({Kind.SPARE, Kind.INTERACTIVE, Kind.GIVEN_BACK})
 
 
 @dataclass(frozen=True)
-class Story:
+class Scenario:
     """A night before it begins."""
 
     seed: int
@@ -122,7 +122,7 @@ class Story:
     restarts: tuple[tuple[float, Restart], ...]
 
 
-def story(seed: int) -> Story:
+def make_scenario(seed: int) -> Scenario:
     """The same for the same seed."""
     rng = random.Random(seed)
     kinds = [kind for kind, count in COUNTS.items() for _ in range(count)]
@@ -141,4 +141,4 @@ def story(seed: int) -> Story:
         (rng.uniform(hour, hour + 1.0) * HOUR_S, what)
         for hour, what in zip(hours, order, strict=True)
     ]
-    return Story(seed, tuple(faults), tuple(restarts))
+    return Scenario(seed, tuple(faults), tuple(restarts))
