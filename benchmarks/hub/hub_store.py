@@ -211,7 +211,7 @@ async def read(nodes: int, dialect: str) -> None:
     print(f"before: {memory()}")
     store = Store(url=_ELSEWHERE)
     hub = Hub(HubSettings(prometheus=store), SystemClock(), None, None)
-    follower = StoreFollower(store, hub, SystemClock(), canned)
+    follower = StoreFollower(store, hub.targets, SystemClock(), canned)
     for _ in range(ROUNDS):
         canned.bytes = 0
         cost = await measured(follower.turn, lambda: canned.spent)

@@ -128,7 +128,7 @@ async def fleet(tmp_path: Path, examples: Path) -> AsyncIterator[Fleet]:
             served_hub(settings, interval_s=0.2, state_dir=no_folder)
         )
         one.rules = hub.hub.rules
-        hub.hub.remedies = cast("RemedyRunner", SickRemedies())
+        hub.hub.leader.remedies = cast("RemedyRunner", SickRemedies())
         federated = {
             "job_name": HUB,
             "honor_labels": True,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from accelwatch.fleet.api.own import own_text
 from accelwatch.fleet.api.pages import HubPages
-from accelwatch.fleet.hub.serve import own_text
 from accelwatch.web.pages.page import Page
 from support.fleet.manual_fleet import Bench
 from support.fleet.two_nodes import host

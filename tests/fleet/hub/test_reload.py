@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.config.layers import Effective
-from accelwatch.fleet.hub import serve
+from accelwatch.fleet.hub import server
 from accelwatch.fleet.hub.model import HubSettings, effective
 from accelwatch.fleet.hub.serve import read_again
 from support.fleet.hub_peers import agent, hub
@@ -24,7 +24,7 @@ BAD = "targets:\n  static: ['n[2-1]']\n"
 
 @pytest.fixture(autouse=True)
 def _logging_is_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serve, "set_up_logging", lambda _level, _format: None)
+    monkeypatch.setattr(server, "set_up_logging", lambda _level, _format: None)
 
 
 def _reading(file: Path) -> Callable[[], Effective[HubSettings]]:

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.fleet.api.incidents.incident_feed import IncidentFeed
 from accelwatch.fleet.api.live import LiveStreams
+from accelwatch.fleet.api.own import own_text
 from accelwatch.fleet.api.pages import HubPages
 from accelwatch.fleet.approval.approvals import Approvals
 from accelwatch.fleet.approval.links import Link, Signer
 from accelwatch.fleet.approval.shown import ShownPlans
 from accelwatch.fleet.approval.used import UsedLinks
-from accelwatch.fleet.hub.serve import own_text
 from accelwatch.fleet.incident_page.pages import IncidentVisits
 from accelwatch.fleet.remedies.runner import RemedyRunner
 from accelwatch.remediation.policy.state.stage import Stage

@@ -19,7 +19,7 @@ from accelwatch.config.model import Web
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import HubSettings, State
-from accelwatch.fleet.hub.serve import HubServer
+from accelwatch.fleet.hub.server import HubServer
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.fleet.state.nodes.source import TargetSource

@@ -4,7 +4,7 @@ import msgspec
 
 from accelwatch.action.intent import Intent, IntentKind, OwnerAnnotation
 from accelwatch.action.step import Step
-from accelwatch.fleet.hub.serve import own_text
+from accelwatch.fleet.api.own import own_text
 from accelwatch.fleet.remedies.measures import StageTimes, current_series
 from accelwatch.remediation.execution.operations.operation import (
     Operation,

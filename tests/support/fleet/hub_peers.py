@@ -20,7 +20,7 @@ from accelwatch.fleet.evidence_settings import Evidence
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import DetectorSettings, HubSettings, State
-from accelwatch.fleet.hub.serve import HubServer
+from accelwatch.fleet.hub.server import HubServer
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.targets.settings import Targets
 from accelwatch.node.rendering import exporter_of

@@ -3,16 +3,44 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from accelwatch.base.slices import LongWork
+from accelwatch.exposition.histogram import Histogram
+from accelwatch.exposition.text import LinePrefixes, header, histogram_lines, labels_of
 from accelwatch.fleet.api.query.totals import Totals
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.schema.metrics import Series
+from accelwatch.schema.metrics import Series, catalogue
 from accelwatch.schema.reading import Number
 
 _REJECTED = "fleet_series_rejected_total"
 
 # Series of the catalogue and whether OpenMetrics is wanted, to text, line by line.
 RenderOwn = Callable[[Mapping[Series, Number], bool], Iterator[str]]
+
+
+def own_text(histograms: Callable[[], Mapping[Series, Histogram]] = dict) -> RenderOwn:
+    """Our own series, and histograms by key and labels, as the Prometheus exporter writes them."""
+    prefixes = LinePrefixes()
+
+    def render(series: Mapping[Series, Number], openmetrics: bool) -> Iterator[str]:
+        families: dict[str, list[Series]] = {}
+        for key in series:
+            families.setdefault(key[0], []).append(key)
+        histogram_series = histograms()
+        for key in histogram_series:
+            families.setdefault(key[0], []).append(key)
+        for row in catalogue():
+            if row.key in families:
+                yield header(row, openmetrics)
+            for name in families.get(row.key, ()):
+                if name in histogram_series:
+                    yield from histogram_lines(row, labels_of(row, name), *histogram_series[name])
+                    continue
+                prefix = prefixes.cached.get(("", name)) or prefixes.make(row, "", name)
+                yield f"{prefix}{series[name]!r}\n"
+        if openmetrics:
+            yield "# EOF\n"
+
+    return render
 
 
 async def own_series(fleet: Fleet, sums: Totals, walk: LongWork) -> dict[Series, Number]:

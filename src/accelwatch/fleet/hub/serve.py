@@ -1,227 +1,32 @@
-"""Composition of the hub: settings, state folder, server, exposition; runs until told to stop."""
+"""The process of a hub: settings, state folder, signals; runs until SIGTERM or SIGINT."""
 
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from accelwatch.alerting.evaluation.pages import IncidentPages
-from accelwatch.alerting.evaluation.silences.pages import SilencePages
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.config.layers import Effective
-from accelwatch.config.model import Web
-from accelwatch.config.reloading import check_filled, losses
-from accelwatch.exposition.histogram import Histogram
-from accelwatch.fleet.api.evidence.evidence_pages import EvidencePages
-from accelwatch.fleet.api.incidents.audit_pages import AuditPages
-from accelwatch.fleet.api.incidents.incident_feed import IncidentFeed
-from accelwatch.fleet.api.incidents.past_incidents import PastIncidents
-from accelwatch.fleet.api.incidents.remedy_pages import RemedyPages
-from accelwatch.fleet.api.live import LiveStreams
-from accelwatch.fleet.api.own import RenderOwn
-from accelwatch.fleet.api.pages import HubPages
-from accelwatch.fleet.api.query.names import target_labels
-from accelwatch.fleet.api.store_pages import PeerPages
-from accelwatch.fleet.avoid.page import AvoidPages
-from accelwatch.fleet.detection.pages import DetectorPages
+from accelwatch.config.reloading import check_filled
 from accelwatch.fleet.hub.collecting import tend
-from accelwatch.fleet.hub.hub import Hub, MakeForeignReader
+from accelwatch.fleet.hub.following import MakeForeignReader
+from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import HubSettings, UnfitSettingsError
-from accelwatch.fleet.incident_page.door import IncidentDoor
-from accelwatch.fleet.lemons.page import LemonPages
-from accelwatch.schema.metrics import Series, catalogue
-from accelwatch.schema.reading import Number
+from accelwatch.fleet.hub.server import HubServer
 from accelwatch.system.daemon.lifecycle import Lifecycle
 from accelwatch.system.daemon.logs import set_up_logging
 from accelwatch.system.daemon.notify import notifier_of
 from accelwatch.system.daemon.open_files import raise_open_files
 from accelwatch.system.files.file_rights import make_state_folder
-from accelwatch.web.front import Front, server_limits
-from accelwatch.web.http.http_server import HttpServer
-from accelwatch.web.pages.changing import may_change
-from accelwatch.web.pages.page import VisitedPages
 from accelwatch.web.protection.exposure import check_kept, protection_of
-from accelwatch.web.protection.web_config import Protection
 
 logger = logging.getLogger(__name__)
 
-_RELOADED = "exporter_config_last_reload_successful"
 # For name look-ups, each of which may hang for long: the default is few on a small machine.
 _THREADS = 32
-
-
-def own_text(histograms: Callable[[], Mapping[Series, Histogram]] = dict) -> RenderOwn:
-    """Our own series, and histograms by key and labels, as the Prometheus exporter writes them."""
-    from accelwatch.exposition.text import LinePrefixes, header, histogram_lines, labels_of
-
-    prefixes = LinePrefixes()
-
-    def render(series: Mapping[Series, Number], openmetrics: bool) -> Iterator[str]:
-        families: dict[str, list[Series]] = {}
-        for key in series:
-            families.setdefault(key[0], []).append(key)
-        histogram_series = histograms()
-        for key in histogram_series:
-            families.setdefault(key[0], []).append(key)
-        for row in catalogue():
-            if row.key in families:
-                yield header(row, openmetrics)
-            for name in families.get(row.key, ()):
-                if name in histogram_series:
-                    yield from histogram_lines(row, labels_of(row, name), *histogram_series[name])
-                    continue
-                prefix = prefixes.cached.get(("", name)) or prefixes.make(row, "", name)
-                yield f"{prefix}{series[name]!r}\n"
-        if openmetrics:
-            yield "# EOF\n"
-
-    return render
-
-
-class HubServer:
-    """A hub and the server over it."""
-
-    def __init__(
-        self,
-        hub: Hub,
-        clock: Clock,
-        protection: Protection,
-        *,
-        web: Web,
-        interval_s: float,
-    ) -> None:
-        self.hub = hub
-        # Whether the configuration of `hub` and of `web` was read well the last time.
-        self.reloads: dict[str, bool] = {}
-        pages = HubPages(
-            hub.fleet,
-            self._own(),
-            ready=lambda: hub.ready,
-            may_act=self._may_act,
-            peers=PeerPages(hub.fleet, hub.peers, lambda: hub.settings.federation),
-            incidents=IncidentPages(lambda: hub.rules),
-            past=PastIncidents(lambda: hub.rules, lambda: hub.journal, clock),
-            evidence=EvidencePages(hub.fleet, lambda: hub.settings.evidence, hub.evidence),
-            remedies=RemedyPages(lambda: hub.remedies, clock, lambda: hub.fleet.nodes),
-            audit=AuditPages(lambda: hub.journal, clock),
-            avoid=AvoidPages(hub.fleet, lambda: hub.rules, lambda: hub.remedies),
-            detector=DetectorPages(
-                hub.fleet,
-                lambda: hub.detector,
-                lambda: None if hub.rules is None else hub.rules.rules,
-            ),
-            lemons=LemonPages(hub.fleet, hub.faults),
-            usage=hub.usage.page,
-            rules=lambda: hub.rules,
-            muting=lambda: None if hub.rules is None else hub.rules.incident_store.muting,
-            silences=SilencePages(
-                lambda: hub.rules, clock, lambda: hub.fleet.nodes, lambda: target_labels(hub.fleet)
-            ),
-        )
-        # What the fleet came to over the last hour.
-        self.totals = pages.kept_totals
-        self._counting: asyncio.Task[None] | None = None
-        self._pages = pages
-        hub.peers.also_write(self._written)
-        incident_changes = IncidentFeed(lambda: hub.rules)
-        self._streams = streams = LiveStreams(
-            hub.fleet, clock, pages.sums, pages.labels, interval_s, incidents=incident_changes
-        )
-        limits = server_limits(web)
-        self.http = HttpServer(
-            pages,
-            streams,
-            clock,
-            limits=limits,
-            protection=protection,
-            visited=IncidentDoor(self._visits),
-        )
-        self._front = Front(self.http, web, self._web_read)
-
-    def tick_now(self) -> None:
-        """Have streams show the fleet as it stands, at once."""
-        self._pages.invalidate_sums()
-        self._streams.tick_now()
-
-    def _visits(self) -> VisitedPages:
-        from accelwatch.fleet.incident_page.pages import IncidentVisits
-
-        hub = self.hub
-        return IncidentVisits(
-            hub.fleet,
-            hub.fleet.clock,
-            rules=lambda: hub.rules,
-            remedies=lambda: hub.remedies,
-            approvals=lambda: hub.approvals,
-            may_act=self._may_act,
-            external_url=lambda: hub.settings.alerts.external_url,
-            turns=self._pages.turns,
-        )
-
-    def _own(self) -> RenderOwn:
-        render = own_text(self.hub.own_histograms)
-
-        def with_ours(series: Mapping[Series, Number], openmetrics: bool) -> Iterator[str]:
-            return render({**series, **self._ours()}, openmetrics)
-
-        return with_ours
-
-    def _ours(self) -> dict[Series, Number]:
-        """How discoveries, rules, remedies and the reading of the configuration do."""
-        ours = self.hub.own()
-        ours.update(((_RELOADED, name), int(well)) for name, well in self.reloads.items())
-        return ours
-
-    async def _written(self) -> dict[Series, Number]:
-        """All that /metrics tells but for histograms, for who is written to."""
-        return {**await self._pages.own(), **self._ours()}
-
-    def _web_read(self, well: bool | None) -> None:
-        if well is None:
-            self.reloads.pop("web", None)
-        else:
-            self.reloads["web"] = well
-
-    def _may_act(self) -> bool:
-        """Who can reach the hub may change something if asked who he is, or on this machine."""
-        return may_change(self.http.protection, self._front.web)
-
-    async def start(self, first: Callable[[], Awaitable[None]] | None = None) -> None:
-        """Listen and follow. Raises AccelwatchError.
-
-        Who connects before `first` has ended is answered then.
-        """
-        sockets = self._front.open_sockets()
-        await self.hub.start()
-        self._counting = asyncio.create_task(self.totals.run(), name="totals")
-        if first is not None:
-            await first()
-        self._front.start(sockets)
-
-    async def change(self, settings: HubSettings, protection: Protection) -> None:
-        """Other settings from now on, but for those that only a restart changes; these are told.
-
-        Raises UsageError for targets that make no sense, and then nothing has changed.
-        """
-        before = self.hub.settings
-        await self.hub.reload(settings)
-        for name in ("state_dir", "journal", "stream_interval_s"):
-            if getattr(settings, name) != getattr(before, name):
-                logger.warning("a change takes a restart key=%s", name.removesuffix("_s"))
-        set_up_logging(settings.log.level, settings.log.format)
-        self._front.change(settings.web, protection)
-        for loss in losses(before, settings):
-            logger.warning("%s", loss)
-
-    async def stop(self) -> None:
-        """End in good order."""
-        if self._counting is not None:
-            self._counting.cancel()
-        await self._front.stop()
-        await self.hub.stop()
 
 
 def state_folder(settings: HubSettings, environ: Mapping[str, str]) -> Path | None:

@@ -11,7 +11,7 @@ import pytest
 from accelwatch.base.clock import ManualClock, SystemClock
 from accelwatch.base.errors import AccelwatchError, UnmetError
 from accelwatch.config.model import Web
-from accelwatch.fleet.hub.serve import HubServer
+from accelwatch.fleet.hub.server import HubServer
 from accelwatch.fleet.hub_client.connection.endpoint import hub_endpoint
 from accelwatch.fleet.hub_client.source import HubSource
 from accelwatch.fleet.picture.model import FIELDS, POWER

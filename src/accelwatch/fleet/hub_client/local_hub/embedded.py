@@ -21,7 +21,7 @@ from accelwatch.fleet.hub.collecting import all_is_kept, spare_the_old, tend
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import HubSettings
-from accelwatch.fleet.hub.serve import HubServer
+from accelwatch.fleet.hub.server import HubServer
 from accelwatch.fleet.hub_client.local_hub.child import Outcome
 from accelwatch.fleet.hub_client.local_hub.inventory_folder import (
     InventoryFolder,
