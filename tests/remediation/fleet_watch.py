@@ -4,6 +4,7 @@ import asyncio
 from functools import partial
 from pathlib import Path
 
+from accelwatch.action.contract import Action
 from accelwatch.action.observed import HoldState
 from accelwatch.alerting.rules.document import JobPolicy, Mode, QuarantineLevel, When
 from accelwatch.remediation.execution.engine import Engine
@@ -44,14 +45,14 @@ class FleetWatch:
         self.bad: dict[str, str] = {}
         self.engine = self.new()
 
-    def new(self) -> Engine:
-        """An engine that knows what the journal knows."""
+    def new(self, *others: tuple[str, Action]) -> Engine:
+        """An engine that knows what the journal knows; `others` are actions besides the bench's."""
         bench = self.bench
         file = StopFile(self.folder / "STOP", bench.clock)
         file.start = file.check  # type: ignore[method-assign]
         return Engine(
             partial(step, settings=SETTINGS),
-            {NAME: bench.action},
+            {NAME: bench.action, **dict(others)},
             bench.journal.commit,
             bench.clock,
             file,

@@ -24,7 +24,7 @@ from accelwatch.remediation.policy.state.model import Clocks, NodeQuarantine, Re
 from accelwatch.remediation.policy.state.stage import Stage
 from remediation.bench import MARK, NAME, Bench, intent
 from remediation.crash import KilledError, run_until_killed, spare
-from remediation.fake_scheduler import IRREVERSIBLE
+from remediation.fake_scheduler import IRREVERSIBLE, FakeScheduler
 from remediation.fleet_watch import FleetWatch
 from remediation.markless import MarklessAction
 from remediation.memory_journal import MemoryJournal
@@ -41,13 +41,12 @@ class MarklessWatch(FleetWatch):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.bench.action = MarklessAction(self.bench.world)
-        self.engine = self.new()
+        self.new_hub()
 
-    def new_hub(self) -> None:
-        """The process was started anew, and has what the journal has."""
-        self.bench.action = MarklessAction(self.bench.world)
-        self.engine = self.new()
+    def new_hub(self, *others: tuple[str, MarklessAction]) -> None:
+        """The process was started anew, and has what the journal has; `others` are further actions."""
+        self.bench.action = self.action = MarklessAction(self.bench.world)
+        self.engine = self.new(*others)
 
     def undrained(self) -> int:
         """How often we have given the node back."""
@@ -161,6 +160,18 @@ def test_a_hold_of_a_lost_journal_is_left_to_a_person(watch: MarklessWatch) -> N
     assert watch.undrained() == 0
 
 
+def test_what_one_scheduler_holds_is_not_held_in_another_one(watch: MarklessWatch) -> None:
+    """Both may have a node of that name, and a person may take the other's out."""
+    second = MarklessAction(FakeScheduler(watch.bench.clock, ["m01"], []))
+    watch.new_hub(("other", second))
+    watch.run(FAULT_S + 4.0)
+    for _ in range(2):
+        assert list(watch.action.quarantines) == ["n03"]
+        assert dict(second.quarantines) == {}
+        watch.new_hub(("other", second))
+        watch.run(2.0)
+
+
 def operation(
     kind: IntentKind, state: OperationState, told: Report | None = None, at: float = 0.0
 ) -> Operation:
@@ -258,6 +269,17 @@ def test_a_hold_after_a_release_counts_again(bench: Bench) -> None:
     given_back = operation(IntentKind.RELEASE, OperationState.OBSERVED)
     again = operation(IntentKind.QUARANTINE, OperationState.STARTED, at=1.0)
     assert "n1" in holds(bench, given_back, again)
+
+
+@pytest.mark.parametrize(("action", "ours"), [(NAME, True), ("other", False)])
+def test_a_hold_is_that_of_the_action_that_has_it(bench: Bench, action: str, ours: bool) -> None:
+    held = msgspec.structs.replace(HELD, action=action)
+    assert ("n1" in holds(bench, held=held)) == ours
+    assert len(holds(bench, held=held)) == ours
+
+
+def test_a_hold_whose_action_was_not_recorded_counts(bench: Bench) -> None:
+    assert "n1" in holds(bench, held=HELD)
 
 
 def test_a_hold_outlives_what_the_ledger_remembers(bench: Bench) -> None:

@@ -3,6 +3,9 @@
 The operations say it from the moment at which a step may have been sent until its pursuit has ended;
 from then on the remedies do, which also know that a person has undone a hold. A release that is known to
 be done ends both: whatever keeps the node out afterwards is somebody else's.
+
+A hold belongs to one action. Another scheduler of the hub may have a node of the same name, and what
+keeps that out is not ours.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -96,7 +99,7 @@ class JournalQuarantines(Mapping[str, OwnerAnnotation]):
             pursued: dict[str, Intent] = {}
             for remedy in state.remedies.values():
                 node = remedy.target or remedy.node
-                if remedy.hold is not None:
+                if remedy.hold is not None and remedy.hold.action in ("", self._action):
                     recorded[node] = remedy.hold
                 if remedy.pursuing is not None and remedy.pursuing.kind is IntentKind.QUARANTINE:
                     pursued[node] = remedy.pursuing

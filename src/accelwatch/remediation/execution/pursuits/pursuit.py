@@ -280,4 +280,5 @@ class Pursuit:
             moved_to=moved_to,
             original=originals(operations),
             was_applied=any(operation.state is OperationState.OBSERVED for operation in operations),
+            action=self._site.name,
         )

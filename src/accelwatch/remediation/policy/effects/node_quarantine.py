@@ -67,9 +67,22 @@ def record_quarantine(transition: Transition) -> Remedy:
         original = {**transition.remedy.hold.original, **original}
     return replace(
         transition.remedy,
-        hold=_build_quarantine(transition.ctx, transition.remedy, observation, original),
+        hold=replace(
+            _build_quarantine(transition.ctx, transition.remedy, observation, original),
+            action=_holding_action(transition, pursued),
+        ),
         mark_lost=False,
     )
+
+
+def _holding_action(transition: Transition, pursued: Pursued | None) -> str:
+    """Name of the action that has set our mark, or that shows it."""
+    ctx, remedy = transition.ctx, transition.remedy
+    if pursued is not None and pursued.action:
+        return pursued.action
+    if remedy.hold is not None and remedy.hold.action:
+        return remedy.hold.action
+    return ctx.world.shown_by.get(ctx.target(remedy), "")
 
 
 def _with_covered(observation: NodeObservation, intent: Intent) -> NodeObservation:

@@ -29,6 +29,8 @@ class NodeQuarantine(msgspec.Struct, frozen=True, kw_only=True):
 
     node: str
     mark: OwnerAnnotation
+    # Name of the action whose scheduler bears the mark; empty where that was not recorded.
+    action: str = ""
     level: QuarantineLevel = QuarantineLevel.NODE
     # What alone is out, by `DeviceKey.id`; only where the level is that of devices.
     devices: tuple[str, ...] = ()

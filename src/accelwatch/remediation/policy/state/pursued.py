@@ -41,6 +41,8 @@ class Pursued(msgspec.Struct, frozen=True, kw_only=True):
     original: dict[str, str] = {}
     # Whether a step of it was observed to have happened, whatever has become of that since.
     was_applied: bool = False
+    # Name of the action that pursued it; empty where none could.
+    action: str = ""
 
 
 class Poll(msgspec.Struct, frozen=True, kw_only=True):
