@@ -72,7 +72,9 @@ class Observer:
         self._signalled: dict[tuple[str, str], str] = {}
         # By job: monotonic seconds at which it was first seen to end.
         self._completing: dict[str, float] = {}
-        self._power = PowerState(options.power_state, self._has_no_power, clock)
+        self._power = PowerState(
+            options.power_state, options.power_timeout_s, self._has_no_power, clock
+        )
 
         # As of the latest poll; None before the first.
         self.controller: Controller | None = None
@@ -241,9 +243,9 @@ class Observer:
         off = await asyncio.gather(*map(self._power.is_off, eligible))
         return [name for name, is_off in zip(eligible, off, strict=True) if is_off]
 
-    async def _has_no_power(self, argv: Sequence[str]) -> bool:
+    async def _has_no_power(self, argv: Sequence[str], timeout_s: float) -> bool:
         """Whether the site's own command ends with 0."""
-        return (await self._commands.program(argv, self._options.power_timeout_s)).ok
+        return (await self._commands.program(argv, timeout_s)).ok
 
     async def _proof(self, intent: Intent, own: dict[str, str]) -> tuple[bool, str]:
         """Whether nothing runs on any bad node that does not answer, and why."""

@@ -6,6 +6,7 @@ its user gives it another. What was sent and not answered is waited for; a manag
 15 minutes after it was signed.
 """
 
+import asyncio
 from collections.abc import Mapping
 
 import msgspec
@@ -48,9 +49,11 @@ async def _session(access: Access, session: str) -> OwnedSession:
 
 async def _end(access: Access, step: Step, operation: Committed) -> Report:
     forced = step.arguments.get("forced", "")
-    for agent in filter(None, step.arguments.get("off", "").split(",")):
-        # The proof is read again: the node may have been powered on since it was proposed.
-        if not await access.power.is_off(agent):
+    # The proof is read again: a node may have been powered on since it was proposed.
+    agents = [agent for agent in step.arguments.get("off", "").split(",") if agent]
+    off = await asyncio.gather(*map(access.power.is_off, agents))
+    for agent, is_off in zip(agents, off, strict=True):
+        if not is_off:
             raise ChangedError(f"{agent} is not known to be off any more")
     owned = await _session(access, step.arguments["session"])
     if is_finished(owned.session.status):

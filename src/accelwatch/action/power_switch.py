@@ -10,6 +10,9 @@ from accelwatch.action.step import StepKind
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import ConfigError
 
+# Of `power_state`, whatever `power_timeout_s` is: a look at the scheduler waits for it, and counts as no
+# answer after 60 s, as does a step that needs the proof once more.
+STATE_TIMEOUT_S = 40.0
 # In a command, for the name of the node.
 NODE = "{node}"
 # How long a word of a power switch that a node is off counts: no machine boots within that.
@@ -20,8 +23,8 @@ _BESIDE_COMMAND_S = 30.0
 # Until a switch that was told to take the power says that it is gone.
 _SETTLE_S = 60.0
 
-# Whether a command has ended with 0, within its time.
-Succeeds = Callable[[Sequence[str]], Awaitable[bool]]
+# Whether a command has ended with 0, within so many seconds.
+Succeeds = Callable[[Sequence[str], float], Awaitable[bool]]
 
 
 def check_power(power_off: Sequence[str], power_state: Sequence[str]) -> None:
@@ -48,9 +51,12 @@ def command_for(argv: Sequence[str], node: str) -> list[str]:
 class PowerState:
     """Which nodes have no power, as the site's command says; for one event loop."""
 
-    def __init__(self, power_state: Sequence[str], succeeds: Succeeds, clock: Clock) -> None:
-        """Without a command nothing is known to be off."""
+    def __init__(
+        self, power_state: Sequence[str], timeout_s: float, succeeds: Succeeds, clock: Clock
+    ) -> None:
+        """Without a command nothing is known to be off; it has STATE_TIMEOUT_S at most."""
         self._argv = power_state
+        self._timeout_s = min(timeout_s, STATE_TIMEOUT_S)
         self._succeeds = succeeds
         self._clock = clock
         # By node: monotonic seconds at which its switch was asked that said that it has no power.
@@ -67,7 +73,7 @@ class PowerState:
         if now - self._off.get(node, -math.inf) < OFF_VALID_S:
             return True
         self._off.pop(node, None)
-        off = await self._succeeds(command_for(self._argv, node))
+        off = await self._succeeds(command_for(self._argv, node), self._timeout_s)
         if off:
             self._off[node] = now
         return off

@@ -25,7 +25,7 @@ class PowerSwitch:
         self._power_off = power_off
         self._timeout_s = timeout_s
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="power")
-        self._state = PowerState(power_state, self._succeeds, clock)
+        self._state = PowerState(power_state, timeout_s, self._succeeds, clock)
 
     async def is_off(self, node: str) -> bool:
         """Whether the site's command says that a node has no power; without one it is not known."""
@@ -33,7 +33,7 @@ class PowerSwitch:
 
     async def turn_off(self, node: str) -> Report:
         """What the command has come to; a failure of it proves nothing, so it is not known."""
-        result = await self._run(command_for(self._power_off, node))
+        result = await self._run(command_for(self._power_off, node), self._timeout_s)
         if result.ok:
             return Report(status=ReportStatus.DONE)
         text = result.failure or f"ended with {result.status}"
@@ -41,12 +41,12 @@ class PowerSwitch:
         detail = f": {errors}" if errors else ""
         return Report(status=ReportStatus.UNKNOWN, text=f"power_off: {text}{detail}")
 
-    async def _succeeds(self, argv: Sequence[str]) -> bool:
-        return (await self._run(argv)).ok
+    async def _succeeds(self, argv: Sequence[str], timeout_s: float) -> bool:
+        return (await self._run(argv, timeout_s)).ok
 
-    async def _run(self, argv: Sequence[str]) -> CommandResult:
+    async def _run(self, argv: Sequence[str], timeout_s: float) -> CommandResult:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, lambda: run(argv, timeout_s=self._timeout_s))
+        return await loop.run_in_executor(self._pool, lambda: run(argv, timeout_s=timeout_s))
 
     def close(self) -> None:
         """Run no more; what runs ends by its own deadline."""

@@ -15,7 +15,7 @@ from accelwatch.remediation.execution.operations.operation import Operation
 logger = logging.getLogger(__name__)
 
 # An observation that takes longer is none: every call of an action ends by itself before that.
-_OBSERVE_WITHIN_S = 60.0
+OBSERVE_WITHIN_S = 60.0
 
 
 @contextmanager
@@ -46,10 +46,10 @@ async def observe(site: Site, intent: Intent) -> Observed:
     """The node and its job as they are now. Raises ActionUnavailableError."""
     with unavailable_if_it_fails(site, "look", "looking"):
         try:
-            async with asyncio.timeout(_OBSERVE_WITHIN_S):
+            async with asyncio.timeout(OBSERVE_WITHIN_S):
                 return await site.action.observe(intent)
         except TimeoutError as error:
-            raise ActionUnavailableError(f"no answer within {_OBSERVE_WITHIN_S:g} s") from error
+            raise ActionUnavailableError(f"no answer within {OBSERVE_WITHIN_S:g} s") from error
 
 
 def propose(site: Site, decided: Intent, desired: Intent, observed: Observed) -> Proposal:
