@@ -21,5 +21,5 @@ def check(options: CheckpointOptions | None) -> None:
         return
     checkpoint_options.check(of_project(options, "project"))
     if options.earlier:
-        text = "nothing tells a session here from which checkpoint to start"
+        text = "Backend.AI has no way to name the checkpoint from which a session starts"
         raise ConfigError(f"checkpoints.earlier: {text}")

@@ -89,6 +89,6 @@ def test_where_the_servers_cannot_be_started_it_says_why(
 
 def test_what_means_nothing_with_a_scheduler_is_not_played(tmp_path: Path) -> None:
     arguments = ["lab", "run", "admin-in-between", "--scheduler", "backendai"]
-    with pytest.raises(UsageError, match=r"not played with Backend.AI .*: .*no field"):
+    with pytest.raises(UsageError, match=r"not played with Backend.AI .*: .*does not record"):
         invoke([*arguments, "--folder", str(tmp_path / "lab")])
     assert not (tmp_path / "lab").exists()

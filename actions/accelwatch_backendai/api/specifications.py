@@ -100,7 +100,7 @@ class Specifications:
             session_detail(self._client, release, session.id),
         )
         if row is None:
-            return "the manager knows it no more"
+            return "the manager no longer has it"
         try:
             written = await self._written(rule)
         except ConfigError as error:
@@ -118,7 +118,7 @@ class Specifications:
             return problem
         specification = _specification(session, row, detail, written or WrittenSpecification())
         if session.type == _BATCH and "startupCommand" not in specification.fields:
-            return "the manager does not say which command it runs"
+            return "the manager does not show which command it runs"
         return specification
 
     async def _rule(self, session: Session) -> SpecificationRule | None:
@@ -170,7 +170,7 @@ def _problem(
             "its own"
         )
     if not kernel_resources(row) and (written is None or written.resources is None):
-        return "the manager does not say which resources it has asked for"
+        return "the manager does not show which resources it requested"
     return ""
 
 

@@ -80,7 +80,7 @@ async def _create(access: Access, step: Step, operation: Committed) -> Report:
     with unavailable_if_unread():
         specification = await access.specifications.read(predecessor.session)
     if specification is None:
-        text = f"nobody knows how session {predecessor.session.id} was made"
+        text = f"the specification of session {predecessor.session.id} is unknown"
         return Report(status=ReportStatus.REFUSED, text=text)
     try:
         body = await access.client.post(
@@ -93,7 +93,7 @@ async def _create(access: Access, step: Step, operation: Committed) -> Report:
         return await _refused(access, error, tag)
     answer = decoded(body, _Created)
     if not answer.created:
-        text = f"the manager gave session {answer.session_id} instead of a new one"
+        text = f"the manager returned session {answer.session_id} instead of creating one"
         return Report(status=ReportStatus.REFUSED, text=text)
     return Report(status=ReportStatus.DONE, reference=answer.session_id)
 
@@ -117,9 +117,9 @@ async def _refused(access: Access, error: BackendAiRefusedError, tag: str) -> Re
     if owned.session.tag == tag:
         return Report(status=ReportStatus.DONE, reference=existing)
     if owned.session.status == _TERMINATING or is_finished(owned.session.status):
-        text = f"session {existing}, which has its name, is terminating"
+        text = f"session {existing} with the same name is still terminating"
         return Report(status=ReportStatus.RETRY, text=text)
-    text = f"its user runs session {existing} under its name"
+    text = f"its user already runs session {existing} with the same name"
     return Report(status=ReportStatus.REFUSED, text=text)
 
 

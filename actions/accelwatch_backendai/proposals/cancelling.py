@@ -48,4 +48,4 @@ def propose_restore(intent: Intent, scene: Scene) -> Proposal:
                 return create(intent, view, head)
             case _:
                 pass
-    return Achieved(f"job {intent.job} is as its user set it")
+    return Achieved(f"job {intent.job} needs no change")

@@ -29,7 +29,7 @@ def propose_draw(intent: Intent, scene: Scene) -> Proposal:
     target = scene.own.get(GROUP) or bad.resource_group
     group = scene.options.groups.get(target)
     if group is None:
-        text = f"groups has no {target}, so it has no spares"
+        text = f"`groups` has no entry {target}, so that group has no spares"
         return Refusal(RefusalKind.IMPOSSIBLE, text)
     if spare.resource_group == target and REPLACED in intent.original:
         return Achieved(f"{name} is in the resource group {target}")
@@ -93,7 +93,7 @@ def _why_unfit(spare: Agent, bad: Agent) -> Refusal | None:
     if not spare.schedulable:
         return Refusal(RefusalKind.FOREIGN, foreign_text(spare))
     if not spare.idle:
-        return Refusal(RefusalKind.FOREIGN, f"{spare.id} is no idle spare: sessions run on it")
+        return Refusal(RefusalKind.FOREIGN, f"{spare.id} is not idle: sessions run on it")
     if lacks := lacking(spare, bad):
         return Refusal(RefusalKind.IMPOSSIBLE, f"{spare.id} is smaller than {bad.id}: {lacks}")
     return None

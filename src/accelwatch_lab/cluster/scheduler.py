@@ -56,8 +56,10 @@ class LabScheduler(Protocol):
 
     # For people.
     title: str
-    # What its controller is called.
+    # Name of the process that answers for it.
     controller: str
+    # What people call that, as the subject of a sentence.
+    controller_title: str
     # How long what asks its controller waits at most.
     commands_wait_s: float
     names: Sequence[str]

@@ -44,8 +44,8 @@ _SHOWING = "accelwatch_lab.cluster.backendai.showing"
 # Somebody else's, so that the session has no room but on the spare.
 _NOTEBOOK = "notebook"
 _NO_HOLDER = (
-    "Backend.AI has no field that says who made an agent unschedulable, so nobody can see that an"
-    " administrator takes over what the hub has taken out"
+    "Backend.AI does not record who made an agent unschedulable, so nobody can see that an"
+    " administrator has taken over an agent that the hub holds"
 )
 
 
@@ -53,6 +53,7 @@ class BackendAiScheduler:
     """It."""
 
     controller = worker_of(MANAGER)
+    controller_title = "the manager"
     # All its agents are this machine.
     shows_boots = False
     commands_wait_s = 5.0
@@ -173,7 +174,7 @@ class BackendAiScheduler:
         requests.modify_agent(self._admin, node, schedulable=True)
 
     def daemon(self, node: str) -> str:
-        """What of its agent answers."""
+        """Name of the process that answers for its agent."""
         return worker_of(self._servers.agents.daemon(node))
 
     def start_node(self, node: str) -> None:

@@ -35,7 +35,7 @@ def _nodes(folder: Path, job: str, session: str) -> tuple[str, ...]:
     for row in sessions(api, job):
         if row["session_id"] == session:
             return nodes_of(row)
-    raise AccelwatchError(f"the manager knows no session {session} of the name {job}")
+    raise AccelwatchError(f"the manager has no session {session} with the name {job}")
 
 
 if __name__ == "__main__":

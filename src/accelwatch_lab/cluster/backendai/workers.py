@@ -18,7 +18,11 @@ def worker_of(name: str) -> str:
 
 def record_worker(processes: Processes, name: str) -> None:
     """Wait until a supervisor has forked, and record the worker. Raises WaitTimeoutError."""
-    until(functools.partial(_is_recorded, processes, name), f"{name} has a worker", _FORK_S)
+    until(
+        functools.partial(_is_recorded, processes, name),
+        f"{name} has forked the process that does its work",
+        _FORK_S,
+    )
 
 
 def _is_recorded(processes: Processes, name: str) -> bool:

@@ -44,6 +44,7 @@ class KubernetesScheduler:
     """It."""
 
     controller = API_SERVER
+    controller_title = "the API server"
     shows_boots = True
     commands_wait_s = 3.0
     unplayable: Mapping[str, str] = MappingProxyType({})

@@ -90,13 +90,13 @@ class Interventions:
     def _stop_controller(self, _: str) -> tuple[str, str]:
         self._lab.processes.signal(self._scheduler.controller, signal.SIGSTOP)
         self.controller_hangs = True
-        name = self._scheduler.controller
-        return "hangs", f"the {name} hangs: it accepts connections and does not respond"
+        title = self._scheduler.controller_title
+        return "hangs", f"{title} hangs: it accepts connections and does not respond"
 
     def _start_controller(self, _: str) -> tuple[str, str]:
         self._lab.processes.signal(self._scheduler.controller, signal.SIGCONT)
         self.controller_hangs = False
-        return "back", f"the {self._scheduler.controller} responds again"
+        return "back", f"{self._scheduler.controller_title} responds again"
 
     def _drain_as_admin(self, node: str) -> tuple[str, str]:
         self._scheduler.drain(node, _ADMIN)

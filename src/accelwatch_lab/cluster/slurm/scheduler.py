@@ -35,7 +35,7 @@ class SlurmScheduler:
     """It."""
 
     title = "Slurm"
-    controller = "slurmctld"
+    controller = controller_title = "slurmctld"
     # All its nodes are this machine.
     shows_boots = False
     commands_wait_s = 10.0

@@ -41,6 +41,7 @@ class StandIn:
 
     title = "the stand-in scheduler"
     controller = "scheduler"
+    controller_title = "the scheduler"
     # All its nodes are this machine.
     shows_boots = False
     commands_wait_s = 3.0

@@ -301,7 +301,7 @@ def test_a_network_of_its_users_is_not_one_request(secret_key_file: Path) -> Non
 def test_a_session_that_is_known_no_more_has_none(secret_key_file: Path) -> None:
     manager = Manager()
     manager.row = None
-    assert "knows it no more" in missing_of(secret_key_file, manager)
+    assert "no longer has it" in missing_of(secret_key_file, manager)
 
 
 @pytest.mark.parametrize("slots", ["{}", "{", '{"cpu": "0"}'])
