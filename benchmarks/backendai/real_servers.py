@@ -8,9 +8,9 @@ from pathlib import Path
 from accelwatch_lab.cluster.backendai import requests
 from accelwatch_lab.cluster.backendai.access import ACCESS_KEYS, Account, secret_file
 from accelwatch_lab.cluster.backendai.api import Api
-from accelwatch_lab.cluster.backendai.installed import absence, tree
 from accelwatch_lab.cluster.backendai.requests import GROUP, SPARES
-from accelwatch_lab.cluster.backendai.servers import Servers
+from accelwatch_lab.cluster.backendai.servers.servers import Servers
+from accelwatch_lab.cluster.backendai.tree.installed import absence, tree
 from accelwatch_lab.cluster.processes import Processes
 from accelwatch_lab.cluster.waiting import until
 

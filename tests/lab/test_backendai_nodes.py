@@ -9,8 +9,8 @@ import pytest
 
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.cli.startup.app import invoke
+from accelwatch_lab.cluster.backendai.servers.workers import record_worker, worker_of
 from accelwatch_lab.cluster.backendai.showing import job_shown, node_shown
-from accelwatch_lab.cluster.backendai.workers import record_worker, worker_of
 from accelwatch_lab.cluster.processes import Processes
 from accelwatch_lab.cluster.starts import count_start, starts_of
 from accelwatch_lab.cluster.waiting import until

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch_lab.cluster.backendai.installed import absence, tree
-from accelwatch_lab.cluster.backendai.servers import MANAGER, Servers
+from accelwatch_lab.cluster.backendai.servers.servers import MANAGER, Servers
+from accelwatch_lab.cluster.backendai.tree.installed import absence, tree
 from accelwatch_lab.cluster.processes import Processes, lab_processes
 from accelwatch_lab.cluster.waiting import until
 
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.skipif(bool(absence()), reason=absence())
 _STARTER = """\
 import sys, time
 from pathlib import Path
-from accelwatch_lab.cluster.backendai.installed import tree
-from accelwatch_lab.cluster.backendai.servers import Servers
+from accelwatch_lab.cluster.backendai.tree.installed import tree
+from accelwatch_lab.cluster.backendai.servers.servers import Servers
 from accelwatch_lab.cluster.processes import Processes
 servers = Servers(Processes(Path(sys.argv[1])), tree())
 servers.start()

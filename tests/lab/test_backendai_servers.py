@@ -18,14 +18,16 @@ from accelwatch_lab.cluster.backendai.access import (
     statements,
     write_keys,
 )
-from accelwatch_lab.cluster.backendai.configuration import (
+from accelwatch_lab.cluster.backendai.servers.configuration import (
     AgentPorts,
     AgentSettings,
     ManagerPorts,
     write_agent,
     write_manager,
 )
-from accelwatch_lab.cluster.backendai.installed import (
+from accelwatch_lab.cluster.backendai.servers.services import Services
+from accelwatch_lab.cluster.backendai.tree.building import built, obstacle_to_building
+from accelwatch_lab.cluster.backendai.tree.installed import (
     NEWEST,
     OLDEST,
     VERSION_VARIABLE,
@@ -33,8 +35,6 @@ from accelwatch_lab.cluster.backendai.installed import (
     absence,
     tree,
 )
-from accelwatch_lab.cluster.backendai.services import Services
-from accelwatch_lab.cluster.backendai.tree import built, obstacle_to_building
 from accelwatch_lab.cluster.processes import Processes
 from support.processes.shell_scripts import script
 

@@ -4,8 +4,8 @@ import argparse
 import sys
 
 from accelwatch.base.errors import AccelwatchError
-from accelwatch_lab.cluster.backendai.installed import NEWEST, OLDEST
-from accelwatch_lab.cluster.backendai.tree import built
+from accelwatch_lab.cluster.backendai.tree.building import built
+from accelwatch_lab.cluster.backendai.tree.installed import NEWEST, OLDEST
 
 
 def main() -> int:

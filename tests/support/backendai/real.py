@@ -12,8 +12,8 @@ import pytest
 from accelwatch_lab.cluster.backendai import requests
 from accelwatch_lab.cluster.backendai.access import Account
 from accelwatch_lab.cluster.backendai.api import Api
-from accelwatch_lab.cluster.backendai.installed import VERSION_VARIABLE, Tree, absence, tree
-from accelwatch_lab.cluster.backendai.servers import Servers
+from accelwatch_lab.cluster.backendai.servers.servers import Servers
+from accelwatch_lab.cluster.backendai.tree.installed import VERSION_VARIABLE, Tree, absence, tree
 from accelwatch_lab.cluster.processes import Processes
 from accelwatch_lab.cluster.waiting import until
 from support.backendai.served import ENDED, Row, ServedCluster

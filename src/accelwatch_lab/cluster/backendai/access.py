@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.base.errors import AccelwatchError
-from accelwatch_lab.cluster.backendai.configuration import template
+from accelwatch_lab.cluster.backendai.servers.configuration import template
 
 # As many characters as the column of the database has.
 _SECRET_BYTES = 20

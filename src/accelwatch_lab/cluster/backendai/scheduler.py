@@ -15,17 +15,17 @@ from accelwatch.base.errors import AccelwatchError, UnmetError
 from accelwatch_lab.cluster.backendai import requests
 from accelwatch_lab.cluster.backendai.access import ACCESS_KEYS, Account, secret_file
 from accelwatch_lab.cluster.backendai.api import Api
-from accelwatch_lab.cluster.backendai.installed import (
+from accelwatch_lab.cluster.backendai.requests import GROUP, SPARES, is_closed
+from accelwatch_lab.cluster.backendai.servers.servers import MANAGER, Servers
+from accelwatch_lab.cluster.backendai.servers.workers import worker_of
+from accelwatch_lab.cluster.backendai.showing import job_shown, node_shown
+from accelwatch_lab.cluster.backendai.tree.installed import (
     Tree,
     absence,
     requested_version,
     tree,
     tree_root,
 )
-from accelwatch_lab.cluster.backendai.requests import GROUP, SPARES, is_closed
-from accelwatch_lab.cluster.backendai.servers import MANAGER, Servers
-from accelwatch_lab.cluster.backendai.showing import job_shown, node_shown
-from accelwatch_lab.cluster.backendai.workers import worker_of
 from accelwatch_lab.cluster.processes import Processes
 from accelwatch_lab.cluster.scheduler import JobNow, NodeNow
 from accelwatch_lab.cluster.slurm.step_counter import job_folder

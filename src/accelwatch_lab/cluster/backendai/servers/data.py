@@ -10,10 +10,10 @@ import subprocess
 from pathlib import Path
 
 from accelwatch.base.errors import AccelwatchError
-from accelwatch_lab.cluster.backendai.configuration import template
-from accelwatch_lab.cluster.backendai.inside import FOLDER, run_inside
-from accelwatch_lab.cluster.backendai.installed import Tree, cache_folder
-from accelwatch_lab.cluster.backendai.services import ETCD, POSTGRES, Services
+from accelwatch_lab.cluster.backendai.servers.configuration import template
+from accelwatch_lab.cluster.backendai.servers.services import ETCD, POSTGRES, Services
+from accelwatch_lab.cluster.backendai.tree.inside import FOLDER, run_inside
+from accelwatch_lab.cluster.backendai.tree.installed import Tree, cache_folder
 
 # What is copied, and what gives the copy its number when it changes.
 _KEYS = "keys"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from accelwatch.base.errors import AccelwatchError
-from accelwatch_lab.cluster.backendai.installed import Tree
+from accelwatch_lab.cluster.backendai.tree.installed import Tree
 from accelwatch_lab.cluster.processes import FOLDER_VARIABLE
 
 # Of the lab's folder, inside.

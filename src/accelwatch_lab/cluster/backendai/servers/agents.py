@@ -3,10 +3,14 @@
 import signal
 from pathlib import Path
 
-from accelwatch_lab.cluster.backendai.configuration import AgentPorts, AgentSettings, write_agent
-from accelwatch_lab.cluster.backendai.inside import FOLDER, argv_inside
-from accelwatch_lab.cluster.backendai.installed import Tree
-from accelwatch_lab.cluster.backendai.workers import record_worker
+from accelwatch_lab.cluster.backendai.servers.configuration import (
+    AgentPorts,
+    AgentSettings,
+    write_agent,
+)
+from accelwatch_lab.cluster.backendai.servers.workers import record_worker
+from accelwatch_lab.cluster.backendai.tree.inside import FOLDER, argv_inside
+from accelwatch_lab.cluster.backendai.tree.installed import Tree
 from accelwatch_lab.cluster.ports import free_ports
 from accelwatch_lab.cluster.processes import Processes
 from accelwatch_lab.cluster.slurm.controller import NODE

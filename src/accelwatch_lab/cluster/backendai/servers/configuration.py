@@ -5,10 +5,10 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
-from accelwatch_lab.cluster.backendai.inside import FOLDER
-from accelwatch_lab.cluster.backendai.installed import Tree
+from accelwatch_lab.cluster.backendai.tree.inside import FOLDER
+from accelwatch_lab.cluster.backendai.tree.installed import Tree
 
-_PACKAGE = "accelwatch_lab.cluster.backendai"
+_PACKAGE = "accelwatch_lab.cluster.backendai.servers"
 # From this release on; either name is refused by the releases of the other.
 _NEW_GROUP_KEY = (26, 8)
 # The usual 20 s are too seldom beside a timeout of a few seconds.

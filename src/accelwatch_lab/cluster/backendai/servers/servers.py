@@ -8,13 +8,13 @@ import signal
 
 from accelwatch.base.errors import AccelwatchError
 from accelwatch_lab.cluster.backendai.access import Account, Keys, keys_of, statements, write_keys
-from accelwatch_lab.cluster.backendai.agents import Agents
-from accelwatch_lab.cluster.backendai.configuration import ManagerPorts, write_manager
-from accelwatch_lab.cluster.backendai.data import copy_data, keep_data, set_up
-from accelwatch_lab.cluster.backendai.inside import FOLDER, argv_inside
-from accelwatch_lab.cluster.backendai.installed import Tree
-from accelwatch_lab.cluster.backendai.services import Services
-from accelwatch_lab.cluster.backendai.workers import record_worker
+from accelwatch_lab.cluster.backendai.servers.agents import Agents
+from accelwatch_lab.cluster.backendai.servers.configuration import ManagerPorts, write_manager
+from accelwatch_lab.cluster.backendai.servers.data import copy_data, keep_data, set_up
+from accelwatch_lab.cluster.backendai.servers.services import Services
+from accelwatch_lab.cluster.backendai.servers.workers import record_worker
+from accelwatch_lab.cluster.backendai.tree.inside import FOLDER, argv_inside
+from accelwatch_lab.cluster.backendai.tree.installed import Tree
 from accelwatch_lab.cluster.http_client import NoAnswerError, page
 from accelwatch_lab.cluster.ports import free_ports
 from accelwatch_lab.cluster.processes import Processes

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from accelwatch.base.errors import AccelwatchError, UnmetError
-from accelwatch_lab.cluster.backendai.installed import (
+from accelwatch_lab.cluster.backendai.tree.installed import (
     COMPONENTS,
     Tree,
     cache_folder,

@@ -8,9 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from accelwatch.base.errors import AccelwatchError
-from accelwatch_lab.cluster.backendai.configuration import ManagerPorts
-from accelwatch_lab.cluster.backendai.inside import FOLDER, argv_inside, as_postgres, run_inside
-from accelwatch_lab.cluster.backendai.installed import Tree
+from accelwatch_lab.cluster.backendai.servers.configuration import ManagerPorts
+from accelwatch_lab.cluster.backendai.tree.inside import (
+    FOLDER,
+    argv_inside,
+    as_postgres,
+    run_inside,
+)
+from accelwatch_lab.cluster.backendai.tree.installed import Tree
 from accelwatch_lab.cluster.http_client import page, post
 from accelwatch_lab.cluster.processes import Processes
 from accelwatch_lab.cluster.waiting import until

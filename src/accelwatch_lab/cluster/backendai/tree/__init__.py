@@ -1,0 +1,1 @@
+"""The Debian tree in which a release of Backend.AI runs: where it is, how it is built and entered."""
