@@ -4,42 +4,17 @@ Anywhere but on macOS looking around touches nothing, and what an open backend d
 is first needed.
 """
 
-import os
-import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support
 from accelwatch.base.errors import BackendUnavailable
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
+from accelwatch_apple.system import System, this_system
 
 if TYPE_CHECKING:
     from accelwatch_apple.session import Session
-
-IOREG = "usr/sbin/ioreg"
-
-
-class System(NamedTuple):
-    """What this process runs on."""
-
-    # `darwin`, `linux`: that of Python.
-    platform: str
-    # `arm64`; under Rosetta macOS says `x86_64`.
-    machine: str
-    is_root: bool
-
-    @property
-    def is_apple_silicon(self) -> bool:
-        """Whether the commands that this backend runs are those of an Apple Silicon Mac."""
-        return self.platform == "darwin" and self.machine == "arm64"
-
-
-def this_system() -> System:
-    """Where we are."""
-    if sys.platform != "darwin":
-        return System(sys.platform, "", is_root=False)
-    return System(sys.platform, os.uname().machine, os.geteuid() == 0)
 
 
 class AppleBackend:

@@ -13,10 +13,10 @@ from accelwatch.base.errors import AccelwatchError, BackendUnavailable, DeviceLo
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import CUT, MAX_PROCESSES, Reading
 from accelwatch_apple import mapping
-from accelwatch_apple.backend import IOREG, System
 from accelwatch_apple.identity import Machine
 from accelwatch_apple.registry import Accelerator
 from accelwatch_apple.sources import POWERMETRICS, PollResult, Sources
+from accelwatch_apple.system import IOREG, System
 
 # Less than a backend is given to open (5 s).
 _FIRST_WAIT_S = 3.0

@@ -15,11 +15,11 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.backoff import Backoff
 from accelwatch.base.errors import AccelwatchError, DevicePermission, DeviceTimeout, ReadError
 from accelwatch_apple import macmon, powermetrics
-from accelwatch_apple.backend import IOREG, System
 from accelwatch_apple.identity import SYSCTLS, Machine, machine_of, profile_of, sysctl_values
 from accelwatch_apple.owners import ARGUMENTS, Owner, owners
 from accelwatch_apple.registry import Accelerator, Properties, parse_accelerators, parse_platform
 from accelwatch_apple.sample import Measurement, Sample
+from accelwatch_apple.system import IOREG, System
 from accelwatch_apple.thermal_pressure import KEY, pressure_of_state
 from accelwatch_apple.unified_memory import used_bytes
 

@@ -8,8 +8,8 @@ from accelwatch.node.query.memory import free_memory
 from accelwatch.schema import recovery_action
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView, absences
-from accelwatch_nvidia_smi.fields import MIB, QueryField
 from accelwatch_nvidia_smi.machine import Machine
+from accelwatch_nvidia_smi.query_field import MIB, QueryField
 
 _TOKENS = {
     Absence.PERMISSION: "[Insufficient Permissions]",

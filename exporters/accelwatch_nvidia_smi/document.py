@@ -9,9 +9,10 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import PROCESS_LETTERS, Process
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch_nvidia_smi.answers import token, token_of, value
-from accelwatch_nvidia_smi.fields import MIB, QueryField, needed_groups, query_fields
+from accelwatch_nvidia_smi.fields import needed_groups, query_fields
 from accelwatch_nvidia_smi.leaves import document_fields, leaves
 from accelwatch_nvidia_smi.machine import Machine, partitions_of
+from accelwatch_nvidia_smi.query_field import MIB, QueryField
 
 _HEAD = '<?xml version="1.0" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">\n'
 _MINOR = re.compile(r"/dev/nvidia(\d+)")

@@ -8,7 +8,8 @@ from functools import cache
 
 import msgspec
 
-from accelwatch_nvidia_smi.fields import QueryField, query_fields
+from accelwatch_nvidia_smi.fields import query_fields
+from accelwatch_nvidia_smi.query_field import QueryField
 from accelwatch_nvidia_smi.rows import MEBIBYTES, YES, scaled
 
 

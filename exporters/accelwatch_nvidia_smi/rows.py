@@ -4,7 +4,7 @@ Names, aliases, units and words follow `nvidia-smi --help-query-gpu` and the CSV
 610; an alias is answered under the field's first name, as nvidia-smi does.
 """
 
-from accelwatch_nvidia_smi.fields import MIB, NOT_AVAILABLE, QueryField, Write
+from accelwatch_nvidia_smi.query_field import MIB, NOT_AVAILABLE, QueryField, Write
 from accelwatch_nvidia_smi.unread import UNREAD
 
 

@@ -9,8 +9,9 @@ from accelwatch.base.untrusted_text import no_formula, printable
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch_nvidia_smi.answers import answer, local_time, token_of
-from accelwatch_nvidia_smi.fields import MIB, NOT_AVAILABLE, QueryField, query_fields
+from accelwatch_nvidia_smi.fields import query_fields
 from accelwatch_nvidia_smi.machine import Machine, partitions_of
+from accelwatch_nvidia_smi.query_field import MIB, NOT_AVAILABLE, QueryField
 
 # What a spreadsheet takes as a number, and no formula: temperatures may be negative.
 _NUMBER = re.compile(r"-?[0-9.]+( \w+)?")

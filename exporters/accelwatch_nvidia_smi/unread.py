@@ -3,7 +3,7 @@
 Names, aliases (behind `|`) and units of `nvidia-smi --help-query-gpu` and its CSV headers.
 """
 
-from accelwatch_nvidia_smi.fields import NOT_AVAILABLE, QueryField
+from accelwatch_nvidia_smi.query_field import NOT_AVAILABLE, QueryField
 
 
 def _fields(unit: str, names: str, missing: str = NOT_AVAILABLE) -> tuple[QueryField, ...]:

@@ -11,7 +11,7 @@ from accelwatch.base.errors import BackendUnavailable
 from accelwatch_accel import AccelBackend
 from accelwatch_amd import AmdBackend
 from accelwatch_apple import AppleBackend
-from accelwatch_apple.backend import System
+from accelwatch_apple.system import System
 from accelwatch_furiosa import FuriosaBackend
 from accelwatch_gaudi import GaudiBackend
 from accelwatch_hygon import HygonBackend

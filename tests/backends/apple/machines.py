@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.schema.device import Device
-from accelwatch_apple.backend import AppleBackend, System
+from accelwatch_apple.backend import AppleBackend
+from accelwatch_apple.system import System
 from support.machines.samples import FIXTURES
 from support.machines.staged_machines import FixtureMachine, Stage
 

@@ -13,7 +13,8 @@ from accelwatch.base.errors import BackendUnavailable, DeviceLost, ReadError
 from accelwatch.schema.device import Device, DeviceKind, DeviceState, MemoryKind
 from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
-from accelwatch_apple.backend import AppleBackend, System, this_system
+from accelwatch_apple.backend import AppleBackend
+from accelwatch_apple.system import System, this_system
 from backends.apple.machines import (
     M1_MACMON,
     M2_ULTRA_HOT,

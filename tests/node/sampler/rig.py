@@ -12,7 +12,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
 from accelwatch.node.sampler.collector import Collector
 from accelwatch.node.sampler.protocol.settings import CollectSettings, QuarantinedComponent
-from accelwatch.node.sampler.turns.worker import Message, Stop
+from accelwatch.node.sampler.turns.messages import Message, Stop
 from accelwatch.node.store.reports import Cycle, EncodedOutcome, Noted, Outcome, Report, Written
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading

@@ -8,7 +8,8 @@ import pytest
 from accelwatch.base.clock import ManualClock
 from accelwatch.node.sampler.turns.calls import Calls
 from accelwatch.node.sampler.turns.gate import PATIENCE_S
-from accelwatch.node.sampler.turns.worker import Answer, Answers, Inbox, Worker
+from accelwatch.node.sampler.turns.messages import Answer, Answers, Inbox
+from accelwatch.node.sampler.turns.worker import Worker
 from accelwatch.node.store.reports import (
     Called,
     Noted,

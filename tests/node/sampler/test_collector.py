@@ -19,7 +19,7 @@ from accelwatch.node.sampler.collector import Collector
 from accelwatch.node.sampler.protocol.settings import CollectSettings, QuarantinedComponent
 from accelwatch.node.sampler.turns.calls import Calls
 from accelwatch.node.sampler.turns.gate import PATIENCE_S
-from accelwatch.node.sampler.turns.worker import Admit, Batch, Message, Stop
+from accelwatch.node.sampler.turns.messages import Admit, Batch, Message, Stop
 from accelwatch.node.store.reports import (
     CRASHED,
     BackendChanged,

@@ -7,7 +7,7 @@ from accelwatch.base.clock import ManualClock
 from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.node.sampler.turns.calls import Calls, CollectorContext
 from accelwatch.node.sampler.turns.cycle import CycleTracker
-from accelwatch.node.sampler.turns.worker import Inbox
+from accelwatch.node.sampler.turns.messages import Inbox
 from accelwatch.node.store.reports import (
     Cycle,
     Failure,

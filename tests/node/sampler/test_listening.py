@@ -14,7 +14,7 @@ from accelwatch.base.clock import ManualClock, SystemClock
 from accelwatch.base.errors import BackendUnavailable
 from accelwatch.node.sampler.protocol.settings import QuarantinedComponent
 from accelwatch.node.sampler.turns.listener import Listener
-from accelwatch.node.sampler.turns.worker import Admit, Batch, Inbox
+from accelwatch.node.sampler.turns.messages import Admit, Batch, Inbox
 from accelwatch.node.store.reports import BackendChanged, Called, Component, Cycle, Events, Returned
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import Category, ErrorEvent

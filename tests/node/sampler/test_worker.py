@@ -4,7 +4,8 @@ import threading
 from asyncio import CancelledError
 
 from accelwatch.base.clock import ManualClock
-from accelwatch.node.sampler.turns.worker import Answer, Inbox, Worker
+from accelwatch.node.sampler.turns.messages import Answer, Inbox
+from accelwatch.node.sampler.turns.worker import Worker
 
 
 def test_an_answer_tells_what_came_and_when() -> None:

@@ -8,7 +8,7 @@ from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import OK
 from accelwatch.cli.arguments import Arguments, split_list
 from accelwatch.cli.node.documents import narrate, select_devices, status
-from accelwatch.cli.node.snapshot import snapshots
+from accelwatch.cli.node.reading import snapshots
 from accelwatch.cli.output import emit, output_mode
 from accelwatch.cli.plan import plan
 from accelwatch.schema.snapshot import Snapshot
@@ -27,7 +27,7 @@ from accelwatch_nvidia_smi import (
     query_fields,
     query_gpu,
 )
-from accelwatch_nvidia_smi.fields import QueryField
+from accelwatch_nvidia_smi.query_field import QueryField
 
 # From the devices to show and the machine they are of; with a header, where there is one.
 Answer = Callable[[Snapshot, Machine, bool], str]

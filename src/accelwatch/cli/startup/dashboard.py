@@ -84,7 +84,7 @@ def run_dashboard(
 def _collect_garbage() -> None:
     """From here on, where that has waited for the imports; what is loaded is not gone over."""
     if not gc.isenabled():
-        from accelwatch.node.sampler.early import collect_garbage
+        from accelwatch.node.sampler.garbage import collect_garbage
 
         collect_garbage()
 

@@ -17,7 +17,7 @@ from typing import NoReturn
 from accelwatch.base.clock import SystemClock
 from accelwatch.base.errors import WireError
 from accelwatch.node.sampler.collector import Collector
-from accelwatch.node.sampler.early import collect_garbage
+from accelwatch.node.sampler.garbage import collect_garbage
 from accelwatch.node.sampler.protocol.call_registry import CallsOut, Inside, map_registry
 from accelwatch.node.sampler.protocol.commands import kill_commands
 from accelwatch.node.sampler.protocol.frames import (
@@ -31,7 +31,7 @@ from accelwatch.node.sampler.protocol.frames import (
 from accelwatch.node.sampler.protocol.load import Absent, resolve
 from accelwatch.node.sampler.protocol.settings import LetIn, StartOrder
 from accelwatch.node.sampler.turns.gate import Gate
-from accelwatch.node.sampler.turns.worker import Admit, Inbox, Stop
+from accelwatch.node.sampler.turns.messages import Admit, Inbox, Stop
 from accelwatch.node.store.reports import Written
 from accelwatch.schema.stream.frames import Splitter
 from accelwatch.system.processes.parent_death import die_with_parent

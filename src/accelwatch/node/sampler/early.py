@@ -37,9 +37,6 @@ _MORE = (
         "accelwatch.node.sampler.turns.schedule",
     ),
 )
-# Objects after which is looked for garbage: a reading makes hundreds, a picture thousands, and all end
-# with the next.
-_YOUNG = 10_000
 _child: EarlyChild | None = None
 # What the child was told before it was handed over.
 _order: "StartOrder | None" = None
@@ -98,13 +95,6 @@ def start(*, lasting: bool = False) -> None:
     os.close(out)
     os.close(control)
     _child, _order = (pid, reports, orders, crash, printed), None
-
-
-def collect_garbage() -> None:
-    """From here on, where that has waited for the imports; what is loaded is not gone over."""
-    gc.freeze()
-    gc.set_threshold(_YOUNG)
-    gc.enable()
 
 
 def hand_over(*, lasting: bool = False) -> EarlyChild | None:

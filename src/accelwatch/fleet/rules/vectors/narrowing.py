@@ -11,7 +11,8 @@ import numpy as np
 from accelwatch.expr.checking.tree import Fold, Invoke, Logic, Node, Peers, Window, walk
 from accelwatch.expr.vocabulary.names import Type
 from accelwatch.fleet.rules.vectors.static import of_text
-from accelwatch.fleet.rules.vectors.vector import Condition, Generator, Tick
+from accelwatch.fleet.rules.vectors.tick import Condition, Tick
+from accelwatch.fleet.rules.vectors.vector import Generator
 from accelwatch.fleet.table.belief import Bools
 
 # Those of some rows on which a condition is true.

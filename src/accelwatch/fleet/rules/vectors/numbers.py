@@ -2,16 +2,14 @@
 
 from collections.abc import Callable
 from operator import add, floordiv, mod, mul, sub, truediv
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from accelwatch.expr.checking.tree import Invoke
 from accelwatch.expr.vocabulary.kleene import number
+from accelwatch.fleet.rules.vectors.tick import Number, Tick
 from accelwatch.fleet.table.belief import Floats
-
-if TYPE_CHECKING:
-    from accelwatch.fleet.rules.vectors.vector import Number, Tick
 
 ARITHMETIC: dict[str, Callable[[Any, Any], Floats]] = {
     "+": add,
@@ -30,7 +28,7 @@ def finite(values: Floats) -> Floats:
     return np.where(np.isfinite(values), values, np.nan)
 
 
-def function(node: Invoke, arguments: "list[Number]") -> "Number":
+def function(node: Invoke, arguments: list[Number]) -> Number:
     """A function of numbers; one that is not known here is called row by row."""
     first = arguments[0]
     if node.name == "abs":
@@ -51,7 +49,7 @@ def _all_of(how: np.ufunc, values: list[Floats]) -> Floats:
     return result
 
 
-def _row_by_row(node: Invoke, tick: "Tick", values: list[Floats]) -> Floats:
+def _row_by_row(node: Invoke, tick: Tick, values: list[Floats]) -> Floats:
     size = tick.columns.size
     columns = [np.broadcast_to(value, size).tolist() for value in values]
     results = [

@@ -11,8 +11,9 @@ from accelwatch.expr.rule import RuleExpression
 from accelwatch.expr.vocabulary.names import Type
 from accelwatch.fleet.rules.columns.columns import Columns
 from accelwatch.fleet.rules.vectors.narrowing import Narrowing, narrowing
+from accelwatch.fleet.rules.vectors.tick import Condition, Number, Tick
 from accelwatch.fleet.rules.vectors.truths import Truths, compared
-from accelwatch.fleet.rules.vectors.vector import Condition, Generator, Number, Tick
+from accelwatch.fleet.rules.vectors.vector import Generator
 from accelwatch.fleet.table.belief import Bools, Floats
 
 Name = TypeVar("Name", bound=Hashable)

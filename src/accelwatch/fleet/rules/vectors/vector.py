@@ -4,11 +4,7 @@ The meaning is that of `accelwatch.expr.codegen`: a test draws rules and fleets 
 number that is missing is NaN, of which every comparison is neither true nor false.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeVar
-
 import numpy as np
-import numpy.typing as npt
 
 from accelwatch.expr.boot import SLACK_S, UPTIME, UPTIME_AGE
 from accelwatch.expr.checking.tree import (
@@ -32,35 +28,11 @@ from accelwatch.expr.checking.tree import (
 from accelwatch.expr.vocabulary.events import LONGEST_S, WITHIN_S, EventUse
 from accelwatch.expr.vocabulary.kleene import Key
 from accelwatch.expr.vocabulary.names import Type
-from accelwatch.fleet.rules.columns.columns import Columns
 from accelwatch.fleet.rules.vectors.numbers import ARITHMETIC, finite, function
 from accelwatch.fleet.rules.vectors.static import Static, of_text
+from accelwatch.fleet.rules.vectors.tick import Condition, Number, Tick, by_row
 from accelwatch.fleet.rules.vectors.truths import Truths, as_number, compared, every, opposite, some
 from accelwatch.fleet.table.belief import Bools, Floats
-
-Some = TypeVar("Some", bound=np.generic)
-
-
-class Tick(NamedTuple):
-    """Columns at one moment, and what was worked out over them."""
-
-    columns: Columns
-    numbers: dict[int, Floats]
-    truths: dict[int, Truths]
-
-    def rows(self, truths: Truths) -> Truths:
-        """The same by row where it was one for all."""
-        size = self.columns.size
-        return Truths(_by_row(truths.true, size), _by_row(truths.false, size))
-
-
-def _by_row(values: npt.NDArray[Some], size: int) -> npt.NDArray[Some]:
-    """One for each row; broadcasting takes longer than most passes, so it is done only where needed."""
-    return values if values.shape else np.broadcast_to(values, size)
-
-
-Number = Callable[[Tick], Floats]
-Condition = Callable[[Tick], Truths]
 
 
 class Generator:
@@ -283,7 +255,7 @@ def _peered(kind: str, inner: Number, by: str) -> Number:
         groups = tick.columns.groups(by)
         if groups is None:
             return _nothing(tick)
-        values = _by_row(inner(tick), tick.columns.size)
+        values = by_row(inner(tick), tick.columns.size)
         return groups.median(values) if kind == "median" else groups.z(values)
 
     return peered

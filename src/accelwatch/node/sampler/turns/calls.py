@@ -11,8 +11,9 @@ import msgspec
 from accelwatch.base.clock import Clock
 from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.node.sampler.turns.gate import PATIENCE_S, Gate
+from accelwatch.node.sampler.turns.messages import Answer, AnswerSource, Inbox, Job
 from accelwatch.node.sampler.turns.succession import Succession, Turn
-from accelwatch.node.sampler.turns.worker import Answer, Inbox, Job, Worker
+from accelwatch.node.sampler.turns.worker import Worker
 from accelwatch.node.store.reports import Called, Component, Noted, Returned, Written
 
 Emit = Callable[[Written], None]
@@ -40,7 +41,7 @@ class Calls:
         self._own: dict[int, Worker] = {}
         self._turns = Succession(note, clock, inbox)
         # Those whose present call takes long: others do not wait for it.
-        self._slow: set[Succession] = set()
+        self._slow: set[AnswerSource] = set()
         # The turn that was being made when the loop looked last.
         self._observed_turn: int | None = None
 
@@ -100,7 +101,7 @@ class Calls:
         for turns in (self._turns, *self._slow):
             self._collect_answers_of(turns)
 
-    def on_turns_done(self, turns: Succession) -> None:
+    def on_turns_done(self, turns: AnswerSource) -> None:
         """All turns of one have been made: it may have others."""
         self._collect_answers_of(turns)
         if turns in self._slow:
@@ -131,7 +132,7 @@ class Calls:
         for turns in (self._turns, *self._slow):
             turns.stop()
 
-    def _collect_answers_of(self, turns: Succession) -> None:
+    def _collect_answers_of(self, turns: AnswerSource) -> None:
         for answer in turns.answers():
             del self._own[answer.call]
             self._hand_over(answer)

@@ -7,7 +7,7 @@ from accelwatch.backend import EventSource
 from accelwatch.base.backoff import Backoff
 from accelwatch.base.clock import Clock
 from accelwatch.node.sampler.turns.contract import sound_events
-from accelwatch.node.sampler.turns.worker import Batch, Inbox
+from accelwatch.node.sampler.turns.messages import Batch, Inbox
 from accelwatch.schema.event import ErrorEvent
 
 _WAIT_S = 1.0

@@ -19,6 +19,7 @@ from accelwatch.node.sampler.turns.calls import CollectorContext
 from accelwatch.node.sampler.turns.contract import failure_of, sound_devices
 from accelwatch.node.sampler.turns.cycle import CycleTracker
 from accelwatch.node.sampler.turns.listener import Listener
+from accelwatch.node.sampler.turns.messages import Answer
 from accelwatch.node.sampler.turns.opening import (
     Opening,
     not_there,
@@ -29,7 +30,6 @@ from accelwatch.node.sampler.turns.opening import (
 from accelwatch.node.sampler.turns.schedule import Ticks
 from accelwatch.node.sampler.turns.slot_table import SlotTable
 from accelwatch.node.sampler.turns.turn import Slot
-from accelwatch.node.sampler.turns.worker import Answer
 from accelwatch.node.store.reports import BackendChanged, Component, Events, Failure, Outcome, Slots
 from accelwatch.schema.device import Device
 from accelwatch.schema.snapshot import BackendState, BackendStatus

@@ -13,7 +13,8 @@ from queue import SimpleQueue
 import msgspec
 
 from accelwatch.base.clock import Clock
-from accelwatch.node.sampler.turns.worker import Answer, Answers, Inbox, Job, answer_of
+from accelwatch.node.sampler.turns.messages import Answer, Answers, Inbox, Job
+from accelwatch.node.sampler.turns.worker import answer_of
 from accelwatch.node.store.reports import Called, Noted, Returned
 
 

@@ -16,8 +16,9 @@ from accelwatch.base.backoff import Backoff
 from accelwatch.base.errors import DeviceSuspended
 from accelwatch.node.sampler.turns.calls import CollectorContext
 from accelwatch.node.sampler.turns.contract import encoded_readings, failure_of, sound_identity
+from accelwatch.node.sampler.turns.messages import Answer
 from accelwatch.node.sampler.turns.search import Search
-from accelwatch.node.sampler.turns.worker import Answer, Worker
+from accelwatch.node.sampler.turns.worker import Worker
 from accelwatch.node.store.reports import (
     CRASHED,
     Component,

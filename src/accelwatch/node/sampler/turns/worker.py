@@ -5,58 +5,11 @@ a driver does not keep the process from ending.
 """
 
 import threading
-from collections.abc import Callable
 from queue import SimpleQueue
-from typing import TYPE_CHECKING
-
-import msgspec
 
 from accelwatch.base.clock import Clock
-from accelwatch.node.store.reports import Component
-from accelwatch.schema.event import ErrorEvent
+from accelwatch.node.sampler.turns.messages import Answer, Inbox, Job
 
-if TYPE_CHECKING:
-    from accelwatch.node.sampler.turns.succession import Succession
-
-
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call returned or raised, and when."""
-
-    call: int
-    result: object = None
-    error: Exception | None = None
-    timestamp: float
-    wall: float
-    duration_s: float
-
-
-class Answers(msgspec.Struct, frozen=True):
-    """What calls in succession have returned is to be taken from there."""
-
-    of: "Succession"
-
-
-class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """Events that a backend's source reported; the source waits until `accepted` is called."""
-
-    backend: str
-    events: tuple[ErrorEvent, ...]
-    accepted: Callable[[], None]
-
-
-class Admit(msgspec.Struct, frozen=True, kw_only=True):
-    """Call again what was held out so far."""
-
-    component: Component
-
-
-class Stop(msgspec.Struct, frozen=True):
-    """End the collector."""
-
-
-Message = Answer | Answers | Batch | Admit | Stop
-Inbox = SimpleQueue[Message]
-Job = Callable[[], object]
 Jobs = SimpleQueue[tuple[int, Job] | None]
 
 
