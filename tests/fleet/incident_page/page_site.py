@@ -85,8 +85,8 @@ async def page_site(site: HubSite, protection: Protection) -> AsyncIterator[Page
         streams = LiveStreams(
             site.fleet,
             site.clock,
-            pages.sums,
-            pages.labels,
+            pages.counts.sums,
+            pages.counts.labels,
             1.0,
             incidents=IncidentFeed(lambda: rules),
         )

@@ -86,7 +86,12 @@ class HubServer:
         hub.peers.also_write(self._written)
         incident_changes = IncidentFeed(lambda: hub.rules)
         self._streams = streams = LiveStreams(
-            hub.fleet, clock, pages.sums, pages.labels, interval_s, incidents=incident_changes
+            hub.fleet,
+            clock,
+            pages.counts.sums,
+            pages.counts.labels,
+            interval_s,
+            incidents=incident_changes,
         )
         limits = server_limits(web)
         self.http = HttpServer(
@@ -101,7 +106,7 @@ class HubServer:
 
     def tick_now(self) -> None:
         """Have streams show the fleet as it stands, at once."""
-        self._pages.invalidate_sums()
+        self._pages.counts.invalidate()
         self._streams.tick_now()
 
     def _visits(self) -> VisitedPages:
@@ -116,7 +121,7 @@ class HubServer:
             approvals=lambda: hub.approvals,
             may_act=self._may_act,
             external_url=lambda: hub.settings.alerts.external_url,
-            turns=self._pages.turns,
+            turns=self._pages.counts.turns,
         )
 
     def _own(self) -> RenderOwn:

@@ -1,0 +1,48 @@
+"""The page of error events."""
+
+from collections.abc import Callable, Iterator
+
+from accelwatch.fleet.api.query.events import SINCE, event_condition, events_page, parse_start
+from accelwatch.fleet.documents.fleet import EventsPage
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.web.pages.json_page import json_page
+from accelwatch.web.pages.page import Headers, Page, Query, limit_of, only
+from accelwatch.web.pages.routes import CURSOR, LIMIT, Parameter, Route
+
+
+class EventPages:
+    """For the hub's event loop."""
+
+    def __init__(self, fleet: Fleet, labels: Callable[[], set[str]]) -> None:
+        """`labels` gives the names of all labels of targets."""
+        self._fleet = fleet
+        self._labels = labels
+
+    def routes(self) -> Iterator[Route]:
+        """What is asked for where."""
+        yield Route(
+            "GET",
+            "/v1/events",
+            "Error events, newest first",
+            self._events,
+            parameters=(
+                SINCE,
+                Parameter("node", "Only events of this node."),
+                Parameter("filter", "A condition over events (docs/fleet/hub.md)."),
+                LIMIT,
+                CURSOR,
+            ),
+            answer=EventsPage,
+        )
+
+    def _events(self, query: Query, headers: Headers) -> Page:
+        since, text = only(query, "since"), only(query, "filter")
+        page = events_page(
+            self._fleet,
+            since=None if since is None else parse_start(since, self._fleet.clock.wall()),
+            node=only(query, "node"),
+            expression=event_condition(text, self._labels()) if text else None,
+            cursor=only(query, "cursor"),
+            limit=limit_of(query),
+        )
+        return json_page(page, headers)

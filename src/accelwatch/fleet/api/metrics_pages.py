@@ -1,0 +1,81 @@
+"""What Prometheus scrapes of a hub: its own series, and where it is enabled all devices' families."""
+
+from collections.abc import Awaitable, Iterator
+from typing import TYPE_CHECKING
+
+from accelwatch.base.errors import UnmetError
+from accelwatch.exposition.text import OPENMETRICS, TEXT
+from accelwatch.fleet.api.fleet_counts import FleetCounts
+from accelwatch.fleet.api.muted_targets import MutedTargets, muted_series
+from accelwatch.fleet.api.own import RenderOwn, own_series
+from accelwatch.fleet.api.target_outages import TargetOutages
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
+from accelwatch.web.pages.json_page import packed
+from accelwatch.web.pages.negotiation import choose
+from accelwatch.web.pages.page import Headers, Page, Query
+from accelwatch.web.pages.routes import Parameter, Route
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.api.store_pages import PeerPages
+
+_SCRAPED = ("text/plain", "application/openmetrics-text")
+
+
+class MetricsPages:
+    """For the hub's event loop."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        counts: FleetCounts,
+        render: RenderOwn,
+        muted: MutedTargets,
+        peers: "PeerPages | None",
+    ) -> None:
+        self._fleet = fleet
+        self._counts = counts
+        self._render = render
+        self._muted = muted
+        self._outages = TargetOutages(fleet)
+        self._peers = peers
+
+    def routes(self) -> Iterator[Route]:
+        """What is scraped where."""
+        yield Route("GET", "/metrics", "Aggregates, for Prometheus", self._metrics, media=_SCRAPED)
+        yield Route(
+            "GET",
+            "/federate",
+            "All devices' families, for Prometheus; where it is enabled",
+            self._federate,
+            media=_SCRAPED,
+            parameters=(
+                Parameter("profile", "default or minimal."),
+                Parameter("groups", "Opt-in groups, separated by commas."),
+            ),
+        )
+
+    async def own(self) -> dict[Series, Number]:
+        """What the hub says about itself and the fleet."""
+        sums = await self._counts.sums()
+        async with self._counts.turns.walk() as walk:
+            series = await own_series(self._fleet, sums, walk)
+            muted = await self._muted.names(walk)
+        peers = {} if self._peers is None else self._peers.own()
+        return {**series, **muted_series(muted), **self._outages.series(muted), **peers}
+
+    async def _metrics(self, _query: Query, headers: Headers) -> Page:
+        chosen = choose(headers.get("Accept", ""), (TEXT, OPENMETRICS)) or TEXT
+        series = await self.own()
+        lines: list[str] = []
+        async with self._counts.turns.walk() as walk:
+            for line in self._render(series, chosen == OPENMETRICS):
+                lines.append(line)
+                await walk.rest()
+        return packed("".join(lines).encode(), chosen, headers.get("Accept-Encoding", ""))
+
+    def _federate(self, query: Query, headers: Headers) -> Page | Awaitable[Page]:
+        if self._peers is None:
+            raise UnmetError("federation is not enabled")
+        return self._peers.federate(query, headers)
