@@ -218,3 +218,50 @@ def test_storage_that_is_silent_for_many_is_waited_for() -> None:
     assert [piece.advice for piece in one] == [""]
     more = event(ticks, "nfs_not_responding", Category.OTHER, device=-1, node=2)
     assert [piece.advice for piece in run(ticks, log, more)] == ["wait", "wait"]
+
+
+@pytest.mark.parametrize(
+    ("code", "category"),
+    [
+        ("pcie_corrected", Category.LINK),
+        ("edac_ce", Category.MEMORY_CONTAINED),
+        ("xid_31", Category.APPLICATION),
+        ("oom_kill", Category.APPLICATION),
+    ],
+)
+@pytest.mark.parametrize("after_s", [-1200.0, 10.0])
+def test_a_warning_that_is_not_repeated_has_not_lasted(
+    code: str, category: Category, after_s: float
+) -> None:
+    ticks, log = Ticks(), Log()
+    found = run(ticks, log, event(ticks, code, category, device=-1, after_s=after_s))
+    for _ in range(25):
+        assert only(found).sustained_s.tolist() == [0.0]
+        found = run(ticks, log)
+
+
+def test_a_warning_has_lasted_as_long_as_it_is_repeated() -> None:
+    ticks, log = Ticks(), Log()
+    for _ in range(11):
+        run(ticks, log, event(ticks, "pcie_corrected", Category.LINK, device=-1))
+        found = run(ticks, log)
+    assert only(found).sustained_s.tolist() == [600.0]
+
+
+def test_another_warning_in_a_burst_lasts_with_the_first() -> None:
+    ticks, log = Ticks(), Log()
+    run(ticks, log, event(ticks, "oom_kill", Category.APPLICATION, device=-1))
+    found = run(ticks, log, event(ticks, "pcie_corrected", Category.LINK, device=-1))
+    assert (only(found).cause, only(found).sustained_s.tolist()) == ("pcie_corrected", [30.0])
+
+
+@pytest.mark.parametrize(
+    ("code", "category"),
+    [("xid_79", Category.BUS), ("nfs_not_responding", Category.OTHER)],
+)
+def test_what_stands_lasts_without_being_repeated(code: str, category: Category) -> None:
+    ticks, log = Ticks(), Log()
+    run(ticks, log, event(ticks, code, category, device=-1, after_s=0.0))
+    for _ in range(9):
+        found = run(ticks, log)
+    assert only(found).sustained_s.tolist() == [300.0]

@@ -124,6 +124,21 @@ def test_a_value_that_stands_still_counts_while_its_group_moves(
     assert [item.cause for item in found] == expected
 
 
+@pytest.mark.parametrize(("moving", "expected"), [(9, ["values_frozen"]), (8, [])])
+def test_a_value_stands_still_beside_most_of_its_peers(moving: int, expected: list[str]) -> None:
+    ticks = Ticks()
+    structural = started(ticks)
+    power = np.full(16, 400.0)
+    for number in range(14):
+        # Those that rest differ too, by less than the sensor can tell.
+        power[:6], power[7:] = 400.0 + number % 2, 400.0 + number % 2
+        power[7 : 7 + moving] = 400.0 + 10 * (number % 3)
+        found = structural.evidence(
+            ticks.after({POWER: power}, device_median={POWER: 400.0 + 10 * (number % 3)})
+        )
+    assert [item.cause for item in found] == expected
+
+
 def test_samples_that_do_not_come_are_no_frozen_value() -> None:
     ticks = Ticks()
     structural = started(ticks)

@@ -112,6 +112,7 @@ def burst(arrays: Arrays, node: int, device: int) -> None:
         "category": np.array(["bus"]),
         "is_decisive": np.array([True]),
         "started": np.array([1.0]),
+        "received": np.array([1.0]),
         "newest": np.array([1.0]),
     }
     arrays |= {f"other/channels.log.{name}": column for name, column in columns.items()}

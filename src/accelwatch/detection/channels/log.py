@@ -43,13 +43,20 @@ class Burst(NamedTuple):
     is_decisive: bool
     # By the clock of who reported it, and never later than now.
     started: float
-    # By ours.
+    # By ours: the first and the last.
+    received: float
     newest: float
 
     @property
     def reaction(self) -> Reaction:
         """What follows from it."""
         return reaction_of(self.code, self.category, decisive=self.is_decisive)
+
+    def lasted_s(self, now: float) -> float:
+        """What is decisive or stands until its end is logged lasts; a warning while it is repeated."""
+        if self.is_decisive or self.code in _STANDS_BY:
+            return now - self.started
+        return self.newest - self.received
 
 
 class Log(ChannelState):
@@ -93,7 +100,8 @@ class Log(ChannelState):
             event.category,
             is_decisive(observed),
             started,
-            now,
+            received=now,
+            newest=now,
         )
         if burst is not None and goes_on:
             # The first code is the cause and those after it are its consequences, but what an
@@ -101,7 +109,7 @@ class Log(ChannelState):
             if _rank(new) <= _rank(burst):
                 self._bursts[key] = burst._replace(newest=now)
                 return
-            new = new._replace(started=min(started, burst.started))
+            new = new._replace(started=min(started, burst.started), received=burst.received)
         self._bursts[key] = new
 
     def void(self, devices: npt.NDArray[np.intp], nodes: npt.NDArray[np.intp]) -> None:
@@ -142,6 +150,7 @@ _COLUMNS: dict[str, type[object]] = {
     "category": np.str_,
     "is_decisive": np.bool_,
     "started": np.float64,
+    "received": np.float64,
     "newest": np.float64,
 }
 
@@ -167,7 +176,7 @@ def _evidence(burst: Burst, now: float, *, common: bool) -> Evidence:
         subject=Subject.DEVICE if of_device else Subject.NODE,
         rows=np.array([burst.device if of_device else burst.node], dtype=np.intp),
         score=np.array([_DECISIVE if burst.is_decisive else warning]),
-        sustained_s=np.array([now - burst.started]),
+        sustained_s=np.array([burst.lasted_s(now)]),
         since=np.array([burst.started]),
         signal=np.array([-1], dtype=np.intp),
         advice="wait" if waits else reaction.advice,
