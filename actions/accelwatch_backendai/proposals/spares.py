@@ -53,26 +53,26 @@ def propose_return(intent: Intent, scene: Scene) -> Proposal:
     spare = scene.spare if intent.spare else scene.agent
     if spare is None:
         return Achieved(f"the manager has no agent {name} any more")
-    home = _home(intent, scene, spare)
-    if home is None:
+    group = _group_drawn_from(intent, scene, spare)
+    if group is None:
         text = f"another person or tool moved {name} to {spare.resource_group}"
         return Refusal(RefusalKind.FOREIGN, text)
-    if spare.resource_group == home:
-        return Achieved(f"{name} is in the resource group {home} again")
+    if spare.resource_group == group:
+        return Achieved(f"{name} is in the resource group {group} again")
     if not spare.idle:
         return Wait(_BUSY_POLL_S, f"{name} is returned when its sessions have ended")
     if not spare.alive:
         return Wait(_BUSY_POLL_S, f"{name} is {spare.status}; it is returned when it is ALIVE")
     return Step(
         kind=RETURN,
-        arguments={"agent": spare.id, "group": home},
+        arguments={"agent": spare.id, "group": group},
         precondition={"group": spare.resource_group},
         original={REPLACED: spare.resource_group},
-        text=f"move the spare {name} back to {home}",
+        text=f"move the spare {name} back to {group}",
     )
 
 
-def _home(intent: Intent, scene: Scene, spare: Agent) -> str | None:
+def _group_drawn_from(intent: Intent, scene: Scene, spare: Agent) -> str | None:
     """The group to which a spare belongs; None where it is in none that we have moved it to.
 
     The configuration says it only of a spare whose draw was not recorded: it may have changed since.

@@ -69,13 +69,13 @@ def record_quarantine(transition: Transition) -> Remedy:
         transition.remedy,
         hold=replace(
             _build_quarantine(transition.ctx, transition.remedy, observation, original),
-            action=_holding_action(transition, pursued),
+            action=_quarantining_action(transition, pursued),
         ),
         mark_lost=False,
     )
 
 
-def _holding_action(transition: Transition, pursued: Pursued | None) -> str:
+def _quarantining_action(transition: Transition, pursued: Pursued | None) -> str:
     """Name of the action that has set our mark, or that shows it."""
     ctx, remedy = transition.ctx, transition.remedy
     if pursued is not None and pursued.action:

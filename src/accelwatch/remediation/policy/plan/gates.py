@@ -91,8 +91,8 @@ def _leading_case(ctx: StepView, remedy: Remedy) -> LeadingCase:
     case, denial = _nearest(ctx, remedy)
     if case is not None and denial is None:
         ctx.memo.permitted[remedy.node] = case
-    found = ctx.memo.leading[remedy.node] = LeadingCase(remedy, case, denial)
-    return found
+    result = ctx.memo.leading[remedy.node] = LeadingCase(remedy, case, denial)
+    return result
 
 
 def _nearest(ctx: StepView, remedy: Remedy) -> tuple[Case | None, Denial | None]:
