@@ -137,6 +137,20 @@ SAID: tuple[tuple[str, ...], ...] = (
 )
 
 
+def test_the_list_says_why_rules_need_approval() -> None:
+    async def main() -> None:
+        async with answering() as (answers, base):
+            answers.of(page(approval_needed="the database is replicated asynchronously"))
+            _, out, err = await typed("remedy", "list", "--hub", base)
+            said = "rules act only with a person's approval: the database is replicated"
+            assert said in out + err
+            answers.of(page())
+            _, out, err = await typed("remedy", "list", "--hub", base)
+            assert "approval" not in out + err
+
+    asyncio.run(main())
+
+
 def test_every_command_has_json_and_ends_with_0() -> None:
     async def main() -> None:
         async with answering() as (answers, base):

@@ -17,6 +17,7 @@ import pytest
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.incidents.journal import patient
 from accelwatch.alerting.incidents.journal.journal import Journal
+from accelwatch.alerting.incidents.journal.lease import Lease
 from accelwatch.alerting.incidents.journal.records import Batch
 from accelwatch.alerting.incidents.journal.sqlite import file as journal_file
 from accelwatch.alerting.incidents.journal.sqlite import folder as journal_folder
@@ -53,8 +54,8 @@ class Writer:
         self.killed = False
 
     @property
-    def token(self) -> int:
-        return self._file.token
+    def lease(self) -> Lease:
+        return self._file.lease
 
     async def commit(self, batch: Batch) -> None:
         if self.killed:

@@ -58,6 +58,7 @@ def test_nothing_in_the_way_is_auto() -> None:
 @pytest.mark.parametrize(
     ("change", "kind"),
     [
+        ({"loss_risk": "it is replicated asynchronously"}, DenialKind.APPROVAL),
         ({"mode": Mode.OBSERVE}, DenialKind.MODE),
         ({"mode": Mode.OFF}, DenialKind.MODE),
         ({"mode": Mode.APPROVE}, DenialKind.APPROVAL),

@@ -5,12 +5,14 @@ import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.rules.document import Confidence, Mode, Severity
+from accelwatch.fleet.remedies.describing import remedies_page
 from accelwatch.remediation.policy.guards.denial import DenialKind
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.case import Policy
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.world import JournalStatus
 from support.remediation.small_fleet import JOB, POLICY, Ground, job_policy
 
 NODE = "n03"
@@ -43,6 +45,27 @@ def test_who_acts_without_approval(
     policy = msgspec.structs.replace(POLICY, confidence=confidence, act_on=act_on)
     ground.fault(NODE, policy=policy)
     assert ground.stage(NODE) is stage
+
+
+def test_a_journal_that_may_lose_what_is_written_asks_a_person_until_it_keeps_it() -> None:
+    ground = Ground()
+    ground.step(seen=(JournalStatus(loss_risk="the database is replicated asynchronously"),))
+    ground.fault(NODE)
+    assert ground.stage(NODE) is Stage.AWAITING_APPROVAL
+    (denial,) = planned(ground.state, NODE, ground.now, ground.settings).steps[0].in_the_way
+    page = remedies_page(ground.state, ground.settings, {}, ())
+    assert page.approval_needed == "the database is replicated asynchronously"
+    assert denial.text.endswith("person's approval: the database is replicated asynchronously")
+    ground.step(seen=(JournalStatus(),))
+    ground.step()
+    assert ground.stage(NODE) is Stage.QUARANTINING
+
+
+def test_a_person_takes_a_node_out_whatever_the_journal_may_lose() -> None:
+    ground = Ground()
+    ground.step(seen=(JournalStatus(loss_risk="the database is replicated asynchronously"),))
+    ground.say(Verb.QUARANTINE, NODE, reason="fan")
+    assert ground.stage(NODE) is Stage.QUARANTINING
 
 
 def test_a_person_is_asked_once_and_the_yes_holds_for_all_that_follows() -> None:

@@ -10,6 +10,7 @@ import pytest
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Report, ReportStatus
+from accelwatch.alerting.incidents.journal.lease import Lease, lease_clock
 from accelwatch.alerting.incidents.journal.records import StateRecord
 from accelwatch.remediation.execution.emergency_stop import STOP_FILE
 from accelwatch.remediation.execution.engine import Engine, Reply
@@ -31,7 +32,7 @@ from accelwatch.remediation.policy.state.changes import (
 from accelwatch.remediation.policy.state.model import Clocks, Remedy, RemedyState, Stop
 from accelwatch.remediation.policy.state.pursued import Poll, Pursued, PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.world import World
+from accelwatch.remediation.policy.state.world import JournalStatus, World
 from remediation.bench import NAME, Bench, intent
 from remediation.fake_scheduler import FakeAction, FakeScheduler
 from remediation.virtual_time import START
@@ -112,7 +113,7 @@ class Site:
         self.toy = Toy()
         self.stop = folder / "STOP"
         self.may_start: Answer = PERMIT
-        self.lease_token = 0
+        self.lease = Lease()
         self.told: list[Note] = []
         self._asking: list[asyncio.Future[None]] = []
         self.engine = self.new()
@@ -128,7 +129,7 @@ class Site:
             self.file,
             may_start=lambda _: self.may_start,
             notify=self.told.extend,
-            lease_token=self.lease_token,
+            lease=self.lease,
         )
 
     def run(self, seconds: float, play: Callable[[], object] = lambda: None) -> None:
@@ -257,11 +258,61 @@ def test_marks_have_no_lower_token_than_the_lease_nor_than_marks_before(
 ) -> None:
     site.run(5.0)
     assert site.engine.state.token == 1
-    site.lease_token = lease
+    site.lease.token = lease
     site.engine = site.new()
     site.toy.wanted = [QUARANTINE]
     site.run(10.0)
     assert site.engine.state.token == token
+
+
+def lose(lease: Lease) -> None:
+    lease.lost = "the hub on another has written meanwhile"
+
+
+def stay_unproven(lease: Lease) -> None:
+    """As in a process that was stopped, and goes on."""
+    lease.held_until = lease_clock() - 1.0
+
+
+@pytest.mark.parametrize("how", [lose, stay_unproven])
+def test_nothing_begins_without_the_lease(site: Site, how: Callable[[Lease], None]) -> None:
+    site.toy.wanted = [QUARANTINE]
+    how(site.lease)
+    site.run(10.0)
+    assert site.bench.world.effects == []
+    assert [one.state for one in site.bench.operations()] == []
+
+
+@pytest.mark.parametrize("how", [lose, stay_unproven])
+def test_nor_is_what_we_did_undone(site: Site, how: Callable[[Lease], None]) -> None:
+    """It may be another hub's by now."""
+    site.toy.wanted = [QUARANTINE]
+    site.run(10.0)
+    before = len(site.bench.world.effects)
+    how(site.lease)
+    site.engine = site.new()
+    site.toy.wanted = [intent(IntentKind.RELEASE)]
+    site.run(10.0)
+    assert len(site.bench.world.effects) == before
+    site.lease = Lease()
+    site.engine = site.new()
+    site.toy.wanted = [intent(IntentKind.RELEASE)]
+    site.run(10.0)
+    assert len(site.bench.world.effects) > before
+
+
+def test_a_lease_that_is_renewed_lets_it_begin(site: Site) -> None:
+    site.lease.held_until = lease_clock() + 3600.0
+    site.toy.wanted = [QUARANTINE]
+    site.run(10.0)
+    assert site.bench.world.count("drain", "n1") == 1
+
+
+def test_the_state_has_that_its_journal_may_lose_what_is_written(site: Site) -> None:
+    risk = JournalStatus(loss_risk="it is replicated asynchronously")
+    site.lease.loss_risk = risk.loss_risk
+    site.run(5.0)
+    assert risk in site.toy.seen
 
 
 def both(site: Site) -> FakeScheduler:

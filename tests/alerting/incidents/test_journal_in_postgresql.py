@@ -92,7 +92,7 @@ def test_a_session_that_is_lost_is_made_again(kept: InPostgreSQL) -> None:
         with pytest.raises(JournalError):
             write(journal, "lost")
         wait_until(lambda: written(journal, "after"))
-        assert not journal.lost
+        assert not journal.lease.lost
     assert texts(kept.settings) == ["before", "after"]
 
 
@@ -127,7 +127,7 @@ def test_nothing_is_written_after_another_held_the_lease(kept: InPostgreSQL) -> 
 def lost(journal: Journal) -> str:
     with contextlib.suppress(JournalError):
         journal.renew()
-    return journal.lost
+    return journal.lease.lost
 
 
 def test_who_says_nothing_for_some_seconds_loses_the_lease(kept: InPostgreSQL) -> None:
@@ -158,7 +158,7 @@ def test_a_turn_that_is_stolen_by_hand_is_over(kept: InPostgreSQL) -> None:
         kept.change("UPDATE writer SET token = token + 1, holder = 'another'")
         with pytest.raises(LeaseLostError, match="the hub on another has written meanwhile"):
             write(journal, "after")
-        assert "another" in journal.lost
+        assert "another" in journal.lease.lost
     assert texts(kept.settings) == ["before"]
 
 
@@ -253,7 +253,7 @@ def test_a_database_that_hangs_is_away_and_comes_back(kept: InPostgreSQL) -> Non
             link.go_on()
             wait_until(lambda: written(journal, "after"))
             journal.check()
-            assert not journal.lost
+            assert not journal.lease.lost
     assert texts(kept.settings) == ["before", "after"]
 
 

@@ -236,6 +236,8 @@ def _fleet_status(page: RemediesPage) -> list[str]:
         lines.append(f"the breaker is {page.breaker.replace('_', ' ')}: {page.breaker_why}")
     if page.frozen:
         lines.append(f"no new remedies are started: {page.frozen}")
+    if page.approval_needed:
+        lines.append(f"rules act only with a person's approval: {page.approval_needed}")
     lines += [f"{veto.node} is on hold: {veto.by}: {veto.reason}" for veto in page.vetoes]
     return [printable(line) for line in lines]
 

@@ -92,6 +92,8 @@ class RemediesPage(msgspec.Struct, frozen=True, kw_only=True):
     breaker_why: str = ""
     # Why too little is known to begin anything new.
     frozen: str = ""
+    # Why no rule acts without a person's approval; empty where rules may.
+    approval_needed: str = ""
     problems: tuple[str, ...] = ()
     remedies: tuple[RemedyDocument, ...] = ()
     # Nodes to which nothing is done.

@@ -37,6 +37,8 @@ class Prevailing(msgspec.Struct, frozen=True, kw_only=True):
     stopped: str = ""
     breaker: str = ""
     frozen: str = ""
+    # Why no rule acts without a person's approval.
+    approval_needed: str = ""
 
 
 def decisions_of(runner: RemedyRunner, incident: Incident, now: float) -> tuple[Decision, ...]:
@@ -119,4 +121,5 @@ def prevailing(runner: RemedyRunner) -> Prevailing:
         stopped="" if stop is None else f"{stop.by}: {stop.reason}".rstrip(": "),
         breaker=f"{breaker.standing.value.replace('_', ' ')}: {breaker.why}" if tripped else "",
         frozen=state.world.guard.why,
+        approval_needed=state.world.journal.loss_risk,
     )

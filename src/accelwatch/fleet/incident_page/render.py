@@ -149,6 +149,7 @@ def _status(prevailing: Prevailing) -> list[tuple[str, str]]:
         ("Everything is stopped", prevailing.stopped),
         ("Breaker", prevailing.breaker),
         ("Nothing new is started", prevailing.frozen),
+        ("Rules need approval", prevailing.approval_needed),
     ]
     return [(name, text) for name, text in rows if text]
 

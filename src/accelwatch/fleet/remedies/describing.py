@@ -76,6 +76,7 @@ def remedies_page(
         breaker=state.breaker.standing.value,
         breaker_why=state.breaker.why,
         frozen=state.world.guard.why,
+        approval_needed=state.world.journal.loss_risk,
         problems=problems,
         remedies=tuple(remedy_document(remedy, doing) for remedy in waiting),
         vetoes=tuple(map(_veto_document, state.vetoes.values())),

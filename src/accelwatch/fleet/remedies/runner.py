@@ -93,7 +93,7 @@ class RemedyRunner:
             None if writer is None else writer.commit,
             fleet.clock,
             StopFile(Path(settings.stop_file), fleet.clock),
-            lease_token=0 if writer is None else writer.token,
+            lease=None if writer is None else writer.lease,
             notify=self._notify,
             operated=lambda operation: self._times.operated(operation, self._clock.wall()),
         )

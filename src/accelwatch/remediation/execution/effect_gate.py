@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from accelwatch.action.intent import Intent, IntentKind
+from accelwatch.alerting.incidents.journal.lease import Lease
 from accelwatch.remediation.execution.emergency_stop import EmergencyStop
 from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.denial import Answer, Denial
@@ -19,14 +20,19 @@ def guarded_by_data(state: RemedyState) -> Answer:
 
 
 class EffectGate:
-    """What we did ourselves may always be undone; all else waits for a STOP and a guard."""
+    """Nothing begins without the lease. What we did ourselves may be undone; all else waits for a STOP
+    and a guard.
+    """
 
-    def __init__(self, stop: EmergencyStop, may_start: MayStart) -> None:
+    def __init__(self, stop: EmergencyStop, lease: Lease, may_start: MayStart) -> None:
         self._stop = stop
+        self._lease = lease
         self._may_start = may_start
 
     def reason(self, state: RemedyState, intent: Intent) -> str:
         """Why no effect of an intent may start now; empty when it may."""
+        if reason := self._lease.problem:
+            return reason
         if intent.kind in UNDOING:
             return _moving(state, intent)
         if reason := self._stop.reason(state):

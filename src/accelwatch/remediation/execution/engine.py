@@ -14,6 +14,7 @@ import msgspec
 from accelwatch.action.contract import Action, ReceivesQuarantines
 from accelwatch.action.intent import Intent
 from accelwatch.alerting.incidents.journal.errors import JournalError
+from accelwatch.alerting.incidents.journal.lease import Lease
 from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
 from accelwatch.alerting.incidents.model.incident import ENGINE
 from accelwatch.base.clock import Clock
@@ -42,6 +43,7 @@ from accelwatch.remediation.policy.state.changes import (
 )
 from accelwatch.remediation.policy.state.model import RemedyState
 from accelwatch.remediation.policy.state.pursued import Pursued
+from accelwatch.remediation.policy.state.world import JournalStatus
 
 logger = logging.getLogger(__name__)
 
@@ -76,24 +78,24 @@ class Engine:
         stop_file: StopFile,
         *,
         may_start: MayStart | None = None,
-        lease_token: int = 0,
+        lease: Lease | None = None,
         notify: Callable[[Sequence[Note]], None] = lambda _: None,
         operated: Callable[[Operation], None] = lambda _: None,
     ) -> None:
         """`actions` by name, in the order of the configuration; `commit` is None without a journal.
 
         `may_start` is asked before each effect, whenever that was decided; the data guard if None.
-        `lease_token` is that of the journal: marks have no lower one, also where a fail-over has lost
-        what the last engine wrote.
+        `lease` is that of the journal: nothing is begun without it, and marks have no lower token, also
+        where a fail-over has lost what the last engine wrote.
         `operated` hears of each state of an operation that was written down.
         """
         self._decide = decide
-        self._lease_token = lease_token
+        self._lease = Lease() if lease is None else lease
         self._actions = actions
         self._commit = None if commit is None else TimedCommit(commit, clock)
         self._clock = clock
         self._stop = EmergencyStop(stop_file)
-        self._effect_gate = EffectGate(self._stop, may_start or guarded_by_data)
+        self._effect_gate = EffectGate(self._stop, self._lease, may_start or guarded_by_data)
         self._notify = notify
         self._operated = operated
         self._inbox = Inbox()
@@ -147,7 +149,7 @@ class Engine:
 
         self._dispatch = Dispatch(sites, self._ledger, self._clock, on_finished)
         self._stop.start()
-        token = max(self.state.token + 1, self._lease_token)
+        token = max(self.state.token + 1, self._lease.token)
         self._inbox.add_changes([Started(token=token, at=self._clock.wall())])
         loop = asyncio.get_running_loop()
         self._tasks = [
@@ -238,6 +240,9 @@ class Engine:
     async def _turn(self) -> None:
         if command := self._stop.command_of_file(self.state, self._clock.wall()):
             self._inbox.add_changes([command])
+        status = JournalStatus(loss_risk=self._lease.loss_risk)
+        if status != self.state.world.journal:
+            self._inbox.add_observations([status])
         while self._inbox.requests:
             await self._answer(self._inbox.requests.pop(0))
         changes, observations = self._inbox.waiting()

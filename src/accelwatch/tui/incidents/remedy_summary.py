@@ -71,6 +71,7 @@ def _wrong(board: RemedyBoard, page: "RemediesPage", glyphs: Glyphs) -> Line:
         return [(f" breaker {state}", "bad"), (_shown(f": {page.breaker_why}", glyphs), "warn")]
     for head, text in (
         ("nothing new is started", page.frozen),
+        ("rules need approval", page.approval_needed),
         ("remedies", next(iter(page.problems), "")),
     ):
         if text:

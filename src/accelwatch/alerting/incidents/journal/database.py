@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from accelwatch.alerting.incidents.journal.lease import Lease
+
 # A row, in the order of the columns asked for: the statement says which types it has.
 Row = tuple[Any, ...]
 
@@ -27,12 +29,8 @@ class Database(Protocol):
     # How often it has to receive something from who writes; None where it need not.
     renew_every_s: float | None
 
-    # Why it may not be written any more until it is opened again; empty while it may.
-    lost: str
-
-    @property
-    def token(self) -> int:
-        """Greater than that of everybody who wrote before; 0 where only one process ever can."""
+    # Of whoever writes; of who only reads it says nothing.
+    lease: Lease
 
     def errors(self, doing: str) -> AbstractContextManager[None]:
         """Turns what the database raises into JournalError; `doing` says what was tried."""

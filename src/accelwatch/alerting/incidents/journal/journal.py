@@ -23,6 +23,7 @@ from accelwatch.alerting.incidents.journal.errors import (
     JournalDamagedError,
     JournalRefusedError,
 )
+from accelwatch.alerting.incidents.journal.lease import Lease
 from accelwatch.alerting.incidents.journal.records import (
     GONE,
     MOST_BODY,
@@ -183,14 +184,9 @@ class Journal:
         return self._database.renew_every_s
 
     @property
-    def token(self) -> int:
-        """Greater than that of everybody who wrote before; 0 where only one process ever can."""
-        return self._database.token
-
-    @property
-    def lost(self) -> str:
-        """Why it may not be written any more until it is opened again; empty while it may."""
-        return self._database.lost
+    def lease(self) -> Lease:
+        """By which it is written."""
+        return self._database.lease
 
     def renew(self) -> None:
         """Show that who writes is still there. Raises JournalError."""

@@ -70,7 +70,7 @@ class PatientJournal:
     @property
     def lost(self) -> str:
         """Why it has to be opened again before anything is written; empty while it need not."""
-        return "" if self.writer is None else self.writer.lost
+        return "" if self.writer is None else self.writer.lease.lost
 
     @property
     def problems(self) -> tuple[str, ...]:

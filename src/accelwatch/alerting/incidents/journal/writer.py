@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from accelwatch.alerting.incidents.journal.errors import JournalError, JournalRefusedError
 from accelwatch.alerting.incidents.journal.journal import Journal
+from accelwatch.alerting.incidents.journal.lease import Lease, lease_clock
 from accelwatch.alerting.incidents.journal.records import Batch
 
 logger = logging.getLogger(__name__)
@@ -32,17 +33,13 @@ class JournalWriter:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="journal", daemon=True)
         self._closed = False
+        self._renewed = lease_clock()
         self._thread.start()
 
     @property
-    def token(self) -> int:
-        """Greater than that of everybody who wrote before; 0 where only one process ever can."""
-        return self._file.token
-
-    @property
-    def lost(self) -> str:
-        """Why nothing may be written any more; empty while it may."""
-        return self._file.lost
+    def lease(self) -> Lease:
+        """By which it writes."""
+        return self._file.lease
 
     async def commit(self, batch: Batch) -> None:
         """Have a batch written; when this returns, it is on the disk. Raises JournalError."""
@@ -74,6 +71,7 @@ class JournalWriter:
                 settled = [(done, error) for (_, done), error in zip(jobs, errors, strict=True)]
                 with contextlib.suppress(RuntimeError):  # nobody waits in a loop that is closed
                     self._loop.call_soon_threadsafe(_settle, settled)
+                self._renew_if_due()
         self._file.close()
 
     def _waiting(self) -> tuple[list[_Job], bool]:
@@ -93,8 +91,18 @@ class JournalWriter:
             try:
                 return self._jobs.get(timeout=self._file.renew_every_s)
             except queue.Empty:
-                with contextlib.suppress(JournalError):  # writing tells it, and so does `lost`
-                    self._file.renew()
+                self._renew()
+
+    def _renew_if_due(self) -> None:
+        """Also while there is always something to be written."""
+        every_s = self._file.renew_every_s
+        if every_s is not None and lease_clock() - self._renewed > every_s:
+            self._renew()
+
+    def _renew(self) -> None:
+        with contextlib.suppress(JournalError):  # writing tells it, and so does the lease
+            self._file.renew()
+        self._renewed = lease_clock()
 
     def _write(self, batches: list[Batch]) -> list[JournalError | None]:
         error = self._try(batches)

@@ -26,7 +26,13 @@ from accelwatch.remediation.policy.state.node_locations import (
     proven,
 )
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.world import NodeStatus, PendingChecks, World, unseen
+from accelwatch.remediation.policy.state.world import (
+    JournalStatus,
+    NodeStatus,
+    PendingChecks,
+    World,
+    unseen,
+)
 from accelwatch.remediation.settings import RemedySettings
 
 V = TypeVar("V")
@@ -123,6 +129,13 @@ class StepContext:
         self.touched.guard(self.world.guard, guard)
         self.world = msgspec.structs.replace(self.world, guard=guard)
         self.memo.clear()
+
+    def journal(self, status: JournalStatus) -> None:
+        """How the journal is kept, by which rules may act with or without a person's approval."""
+        if status != self.world.journal:
+            self.touched.everything = True
+            self.world = msgspec.structs.replace(self.world, journal=status)
+            self.memo.clear()
 
     def recount(self, *, names: bool) -> None:
         """Who belongs where has changed; with `names` also who is who."""

@@ -117,6 +117,7 @@ def bearing_of(
         node=remedy.node,
         mode=Mode.AUTO if remedy.approval.manual else mode,
         sure=sure or remedy.approval.manual,
+        loss_risk="" if remedy.approval.manual else ctx.world.journal.loss_risk,
         site=Ceiling.RESUME if remedy.approval.manual else Ceiling(ctx.settings.ceiling),
         profile=None if remedy.approval.manual or status is None else Ceiling(status.ceiling),
         stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",

@@ -7,7 +7,7 @@ import msgspec
 from accelwatch.remediation.policy.guards.data_guard import FleetCoverage
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.pursued import Poll, Pursued
-from accelwatch.remediation.policy.state.world import NodeStatus
+from accelwatch.remediation.policy.state.world import JournalStatus, NodeStatus
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
@@ -73,4 +73,4 @@ class RulesChanged(msgspec.Struct, frozen=True, kw_only=True, tag="rules"):
 
 Change = Started | CaseChanged | RulesChanged | Command
 # All that is observed.
-WorldObservation = NodeStatus | FleetCoverage | Pursued | Poll
+WorldObservation = NodeStatus | FleetCoverage | JournalStatus | Pursued | Poll

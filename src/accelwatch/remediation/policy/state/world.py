@@ -93,6 +93,13 @@ class PendingChecks(msgspec.Struct, frozen=True, kw_only=True):
     everything: bool = False
 
 
+class JournalStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How the journal of the engine is kept."""
+
+    # Why a fail-over of its database may lose what was written; empty where nothing is lost.
+    loss_risk: str = ""
+
+
 class World(msgspec.Struct, frozen=True, kw_only=True):
     """What is seen now."""
 
@@ -109,6 +116,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     # By action.
     schedulers: Mapping[str, Scheduler] = {}
     guard: DataGuardState = DataGuardState()
+    journal: JournalStatus = JournalStatus()
     # By the hub's name of a node that has fallen silent: Unix seconds since when that is known.
     late: Mapping[str, float] = {}
     # By the hub's name of the node: Unix seconds of its last probe.

@@ -35,7 +35,7 @@ from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.node_locations import machine_of
 from accelwatch.remediation.policy.state.pursued import Poll
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
-from accelwatch.remediation.policy.state.world import Good, NodeStatus, Scheduler
+from accelwatch.remediation.policy.state.world import Good, JournalStatus, NodeStatus, Scheduler
 from accelwatch.remediation.policy.step import reservations
 from accelwatch.remediation.policy.table.transitions import apply_event, replaced, store_remedy
 
@@ -51,7 +51,9 @@ _TRIGGERS: Mapping[HoldState, Trigger] = MappingProxyType(
 )
 
 
-def observed(ctx: StepContext, observation: NodeStatus | FleetCoverage | Poll) -> None:
+def observed(
+    ctx: StepContext, observation: NodeStatus | FleetCoverage | JournalStatus | Poll
+) -> None:
     """Take up what was seen."""
     match observation:
         case NodeStatus():
@@ -59,6 +61,8 @@ def observed(ctx: StepContext, observation: NodeStatus | FleetCoverage | Poll) -
         case FleetCoverage():
             guard = data_guard.record_tick(ctx.world.guard, observation, ctx.settings.data_guard)
             ctx.guard(guard)
+        case JournalStatus():
+            ctx.journal(observation)
         case Poll():
             _polled(ctx, observation)
 

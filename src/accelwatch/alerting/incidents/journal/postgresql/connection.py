@@ -46,14 +46,21 @@ class Connection:
     """
 
     def __init__(
-        self, settings: PostgreSQL, on_connected: Callable[[], None] | None = None
+        self,
+        settings: PostgreSQL,
+        on_connected: Callable[[], None] | None = None,
+        on_dropped: Callable[[], None] = lambda: None,
     ) -> None:
         """`on_connected` is called with each new session, before anything else is asked.
 
-        Who gives one writes, and has to say something more often than every LEASE_S.
+        Who gives one writes, and has to say something more often than every LEASE_S. `on_dropped` is
+        called when a session is over.
         """
         self._settings = settings
         self._on_connected = on_connected
+        self._on_dropped = on_dropped
+        # Of the last transaction: what the database warned of when it was asked to commit it.
+        self._warnings: list[str] = []
         self._loop = asyncio.new_event_loop()
         self._session: asyncpg.Connection | None = None
         self._in_transaction = False
@@ -84,8 +91,12 @@ class Connection:
         session = self._session
         if session is None:
             raise NotAnsweredError("the connection was lost")
+        self._warnings.clear()
         if self._run(session.execute("COMMIT")) != "COMMIT":
             raise NotAnsweredError("the database has taken back what was to be written")
+        if self._warnings:
+            # Where a synchronous standby does not answer in time, a commit counts all the same.
+            raise NotAnsweredError(f"the commit is not confirmed: {self._warnings[-1]}")
 
     def roll_back(self) -> None:
         """Take it back, or let go of the session that has it. Raises nothing."""
@@ -101,6 +112,7 @@ class Connection:
         """Let go of the session, without a word to a database that may not answer."""
         session, self._session = self._session, None
         if session is not None:
+            self._on_dropped()
             with contextlib.suppress(Exception):  # a session that is broken already
                 session.terminate()
             # Its transport is closed by the loop.
@@ -119,6 +131,7 @@ class Connection:
             if self._in_transaction:
                 raise NotAnsweredError("the connection was lost")
             self._session = self._run(_connect(self._settings, self._on_connected is not None))
+            self._session.add_log_listener(self._heard)
             try:
                 if self._on_connected is not None:
                     self._on_connected()
@@ -126,6 +139,10 @@ class Connection:
                 self.drop()
                 raise
         return self._session
+
+    def _heard(self, _: object, message: asyncpg.PostgresLogMessage) -> None:
+        if getattr(message, "severity_en", "") == "WARNING":
+            self._warnings.append(str(message))
 
     def _run(self, work: Coroutine[object, object, _T]) -> _T:
         async def in_time() -> _T:

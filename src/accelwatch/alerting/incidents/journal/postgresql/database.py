@@ -12,8 +12,14 @@ from accelwatch.alerting.incidents.journal.errors import (
     JournalVersionError,
     LeaseLostError,
 )
-from accelwatch.alerting.incidents.journal.postgresql.connection import Connection
+from accelwatch.alerting.incidents.journal.lease import NEVER, Lease, lease_clock
+from accelwatch.alerting.incidents.journal.postgresql.connection import LEASE_S, Connection
 from accelwatch.alerting.incidents.journal.postgresql.failures import translated
+from accelwatch.alerting.incidents.journal.postgresql.replication import (
+    REPLICATION,
+    Replication,
+    loss_risk,
+)
 from accelwatch.alerting.incidents.journal.postgresql.schema import (
     EXISTS,
     HAS_META,
@@ -30,6 +36,10 @@ from accelwatch.config.journal import PostgreSQL
 _TIMELINE = "('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint"
 _WRITER = f"SELECT token, holder, since, {_TIMELINE} FROM writer"  # noqa: S608
 _TO_WRITE = f"{_WRITER} FOR UPDATE"
+_WRITER_COLUMNS = 4
+_RENEWAL = f"SELECT * FROM ({_WRITER}) AS of_writer, ({REPLICATION}) AS of_standbys"  # noqa: S608
+# Whoever sees that the lease is theirs has half a second to begin what needs it.
+_SURE_S = LEASE_S - 0.5
 RENEW_EVERY_S = 1.0
 # Of a token: what is left of it is the timeline of the database.
 _COUNTER_BITS = 32
@@ -47,10 +57,13 @@ class PostgreSQLDatabase:
         self.name = database_name(settings)
         self.version = VERSION
         self._settings = settings
-        self._token = 0
-        self.lost = ""
+        self.lease = Lease(NEVER)
+        # Whether there was a standby since it is open: one that is cut off may be promoted.
+        self._is_replicated = len(settings.hosts) > 1
         self.renew_every_s = None if read_only else RENEW_EVERY_S
-        self._connection = Connection(settings, None if read_only else self._lock)
+        self._connection = (
+            Connection(settings) if read_only else Connection(settings, self._lock, self._unprove)
+        )
         try:
             with self.errors(f"{self.name}: the journal cannot be opened"):
                 if not read_only:
@@ -59,11 +72,6 @@ class PostgreSQLDatabase:
         except BaseException:
             self._connection.close()
             raise
-
-    @property
-    def token(self) -> int:
-        """By which this one writes; 0 before `acquire`."""
-        return self._token
 
     def acquire(self, latest: int, now: float) -> None:
         """Begin to write, with a new token. `latest` is the greatest that was observed before.
@@ -83,7 +91,9 @@ class PostgreSQLDatabase:
                 "UPDATE writer SET token = ?, holder = ?, since = ?",
                 (ours, socket.gethostname(), now),
             )
-        self._token = ours
+        self.lease.token = ours
+        with self.errors(f"{self.name}: the lease cannot be read"):
+            self.renew()
 
     def _writer(self) -> Row:
         rows = self.execute(_TO_WRITE)
@@ -95,7 +105,16 @@ class PostgreSQLDatabase:
         """With each session: no other may write while it lasts. Raises JournalError."""
         ((locked,),) = self._connection.execute("SELECT pg_try_advisory_lock(?)", (WRITING,))
         if not locked:
+            self._check_holder()
             raise JournalInUseError(f"{self.name}: another hub writes there{self._holder()}")
+
+    def _check_holder(self) -> None:
+        """Whoever has the lock may still be a session of ours, which the database has not given up."""
+        for row in self._connection.execute(_WRITER) if self.lease.token else []:
+            self._check_lease(row)
+
+    def _unprove(self) -> None:
+        self.lease.held_until = NEVER
 
     def _holder(self) -> str:
         ((there,),) = self._connection.execute(HAS_META, (SCHEMA,))
@@ -112,22 +131,33 @@ class PostgreSQLDatabase:
     def writing(self) -> Iterator[None]:
         """A transaction, as long as nobody else has written meanwhile."""
         with self._transaction():
+            asked = lease_clock()
             self._check_lease(self._writer())
+            self.lease.held_until = asked + _SURE_S
             yield
 
     def renew(self) -> None:
         """Renew the lease, and see that nobody else has written meanwhile."""
-        for row in self.execute(_WRITER):
-            self._check_lease(row)
+        asked = lease_clock()
+        for row in self.execute(_RENEWAL):
+            self._check_lease(row[:_WRITER_COLUMNS])
+            self.lease.held_until = asked + _SURE_S
+            replication = Replication(*row[_WRITER_COLUMNS:])
+            self._is_replicated |= replication.is_replicated
+            self.lease.loss_risk = loss_risk(
+                self.name, replication, is_replicated=self._is_replicated
+            )
 
     def _check_lease(self, row: Row) -> None:
         token, holder, _, timeline = row
-        if token != self._token:
-            self.lost = f"{self.name}: the hub on {holder} has written meanwhile"
-        elif timeline != self._token >> _COUNTER_BITS:
-            self.lost = f"{self.name}: the database has failed over and may lack what came last"
-        if self.lost:
-            raise LeaseLostError(self.lost)
+        if token != self.lease.token:
+            self.lease.lost = f"{self.name}: the hub on {holder} has written meanwhile"
+        elif timeline != self.lease.token >> _COUNTER_BITS:
+            self.lease.lost = (
+                f"{self.name}: the database has failed over and may lack what came last"
+            )
+        if self.lease.lost:
+            raise LeaseLostError(self.lease.lost)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:

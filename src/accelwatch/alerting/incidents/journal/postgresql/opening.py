@@ -24,7 +24,7 @@ def open_in_postgresql(location: DatabaseLocation, now: float) -> Opened:
         database = PostgreSQLDatabase(location.settings)
         database.acquire(latest, now)
         if location.folder is not None:
-            write_token(location.folder, database.token)
+            write_token(location.folder, database.lease.token)
         journal = Journal(database)
         loaded = journal.load(now)
         journal.prune(now)

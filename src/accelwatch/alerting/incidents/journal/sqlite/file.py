@@ -13,6 +13,7 @@ from accelwatch.alerting.incidents.journal.errors import (
     JournalVersionError,
 )
 from accelwatch.alerting.incidents.journal.journal import Journal
+from accelwatch.alerting.incidents.journal.lease import Lease
 from accelwatch.alerting.incidents.journal.sqlite.checking import (
     Identity,
     check_contents,
@@ -37,9 +38,6 @@ class SQLiteFile:
     """A file that is open; a `Database`."""
 
     renew_every_s: float | None = None
-    lost = ""
-    # A lock of its folder lets one process write.
-    token = 0
 
     def __init__(self, path: Path, *, read_only: bool = False, had_journal: bool = False) -> None:
         """Raises JournalError; what is not there is begun, unless it shall only be read.
@@ -47,6 +45,8 @@ class SQLiteFile:
         `had_journal`: there was a journal here before, so an empty file is a lost one.
         """
         self.path, self.name = path, str(path)
+        # A lock of its folder lets one process write.
+        self.lease = Lease()
         with self.errors(f"{path}: the journal cannot be opened"):
             if read_only:
                 self.connection = open_to_read(path)
@@ -70,6 +70,7 @@ class SQLiteFile:
         """A journal in a database that is open, from `name`. Raises sqlite3.Error."""
         file = cls.__new__(cls)
         file.path, file.name, file.connection, file._opened = Path(name), name, connection, None
+        file.lease = Lease()
         migrate(connection)
         file.version = VERSION
         return file

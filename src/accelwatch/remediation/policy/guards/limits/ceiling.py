@@ -71,6 +71,8 @@ class Bearing(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode
     # Whether the rule is sure enough to act without a person's approval.
     sure: bool = True
+    # Why the journal may lose what is written down before it is done; empty where it keeps it.
+    loss_risk: str = ""
     site: Ceiling
     # Of the first profile that fits the node; None where there are no profiles at all.
     profile: Ceiling | None = None
@@ -125,8 +127,15 @@ def _stopped(bearing: Bearing) -> Answer:
 
 def _of_mode(bearing: Bearing) -> Answer:
     match bearing.mode:
-        case Mode.AUTO if bearing.sure:
+        case Mode.AUTO if bearing.sure and not bearing.loss_risk:
             return PERMIT
+        case Mode.AUTO if bearing.sure:
+            # The next hub would not know of it, and do it again.
+            text = (
+                "a fail-over may lose what is written down, so it needs a person's approval: "
+                f"{bearing.loss_risk}"
+            )
+            return Denial(why=DenialKind.APPROVAL, text=text)
         case Mode.AUTO:
             text = (
                 "the rule's confidence is low, so it asks for a person's approval; "
