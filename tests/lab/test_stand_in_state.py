@@ -4,6 +4,8 @@ import msgspec
 import pytest
 
 from accelwatch_lab.cluster.stand_in.hook_documents import Call, Entity, Incident, RequestedJob
+from accelwatch_lab.cluster.stand_in.hooks import HookRunner
+from accelwatch_lab.cluster.stand_in.observation import job_document, node_document, observe
 from accelwatch_lab.cluster.stand_in.state import ROUND_S, SchedulerState
 from accelwatch_lab.cluster.stand_in.wire import Report
 
@@ -15,6 +17,7 @@ class Cluster:
 
     def __init__(self) -> None:
         self.state = SchedulerState(("n1", "n2", "n3", "n4"), ("n4",), "ana")
+        self.hooks = HookRunner(self.state)
         self.silent: set[str] = set()
         self.off: set[str] = set()
         self.now = NOW
@@ -52,16 +55,16 @@ class Cluster:
 
     def act(self, hook: str, node: str = "n1", **more: object) -> str:
         """Carry a hook out; the status."""
-        return self.state.act(self.call(hook, node, **more), self.now).status
+        return self.hooks.act(self.call(hook, node, **more), self.now).status
 
     def seen(self, node: str = "n1") -> dict[str, object]:
         """What the observe hook says."""
         asked = self.call("observe", node, jobs=(RequestedJob(id="1"),))
-        return self.state.observe(asked, self.off.__contains__)
+        return observe(self.state, asked, self.off.__contains__)
 
     def job(self) -> tuple[object, object, object]:
         """State, nodes and restarts of the job."""
-        job = self.state.job_shown("1")
+        job = job_document(self.state, "1")
         return job["state"], job["nodes"], job["restarts"]
 
 
@@ -163,27 +166,27 @@ def test_what_a_person_holds_is_neither_taken_nor_released(cluster: Cluster) -> 
     cluster.state.drain("n1", "mine", "root", NOW)
     assert cluster.act("quarantine") == "refused"
     assert cluster.act("release") == "ok"
-    shown = cluster.state.node_shown("n1")
+    shown = node_document(cluster.state, "n1")
     assert (shown["standing"], shown["reason"], shown["set_by"]) == ("foreign", "mine", "root")
 
 
 def test_a_person_takes_over_what_was_taken_out(cluster: Cluster) -> None:
     cluster.act("quarantine")
-    shown = cluster.state.node_shown("n1")
+    shown = node_document(cluster.state, "n1")
     assert (shown["standing"], shown["reason"]) == ("ours", "accelwatch:i1:gpu.lost A GPU is lost")
     cluster.state.drain("n1", "mine", "root", NOW)
-    assert cluster.state.node_shown("n1")["standing"] == "foreign"
+    assert node_document(cluster.state, "n1")["standing"] == "foreign"
     cluster.state.resume("n1")
-    assert cluster.state.node_shown("n1")["standing"] == "open"
+    assert node_document(cluster.state, "n1")["standing"] == "open"
 
 
 def test_an_operation_is_done_once(cluster: Cluster) -> None:
     cluster.act("quarantine")
     asked = (RequestedJob(id="1", restart_count=0),)
     call = cluster.call("move_job", jobs=asked, bad_nodes=("n1",), run_on=("n2", "n3"))
-    assert cluster.state.act(call, NOW).status == "ok"
+    assert cluster.hooks.act(call, NOW).status == "ok"
     cluster.round(4)
-    assert cluster.state.act(call, NOW).status == "ok"
+    assert cluster.hooks.act(call, NOW).status == "ok"
     cluster.round(4)
     assert cluster.job() == ("running", ("n2", "n3"), 1)
 
@@ -198,7 +201,7 @@ def test_a_job_that_has_begun_again_meanwhile_is_left_alone(cluster: Cluster) ->
 def test_an_engine_that_was_replaced_is_refused(cluster: Cluster) -> None:
     assert cluster.act("quarantine", fence=2) == "ok"
     assert cluster.act("release", fence=1) == "refused"
-    assert cluster.state.node_shown("n1")["standing"] == "ours"
+    assert node_document(cluster.state, "n1")["standing"] == "ours"
 
 
 @pytest.mark.parametrize(
@@ -210,7 +213,7 @@ def test_what_is_not_known_is_refused(cluster: Cluster, hook: str, node: str) ->
 
 def test_a_dry_run_changes_nothing(cluster: Cluster) -> None:
     assert cluster.act("quarantine", dry_run=True, fence=7) == "ok"
-    assert cluster.state.node_shown("n1")["standing"] == "open"
+    assert node_document(cluster.state, "n1")["standing"] == "open"
     assert cluster.act("quarantine") == "ok"
 
 
@@ -221,21 +224,21 @@ def test_a_job_that_ends_by_itself_has_failed_and_one_that_is_cancelled_has_not(
     reports["n1"] = msgspec.structs.replace(reports["n1"], running=(), ended=("1.0",))
     cluster.state.step(reports, cluster.off.__contains__, NOW)
     cluster.round(2)
-    shown = cluster.state.job_shown("1")
+    shown = job_document(cluster.state, "1")
     assert (shown["state"], shown["failed"], shown["nodes"]) == ("ended", True, ())
     other = cluster.state.submit(1, NOW)
     cluster.round()
     cluster.state.cancel(other)
     cluster.round(2)
-    shown = cluster.state.job_shown(other)
+    shown = job_document(cluster.state, other)
     assert (shown["state"], shown["failed"]) == ("ended", False)
-    assert cluster.state.job_shown("9")["state"] == "missing"
+    assert job_document(cluster.state, "9")["state"] == "missing"
 
 
 def test_whether_a_spare_is_drawn_is_seen(cluster: Cluster) -> None:
     def achieved(wanted: str) -> object:
         call = cluster.call("observe", wanted=wanted, spare="n4")
-        return cluster.state.observe(call, cluster.off.__contains__).get("achieved")
+        return observe(cluster.state, call, cluster.off.__contains__).get("achieved")
 
     assert (achieved("draw_spare"), achieved("return_spare")) == (False, True)
     cluster.act("draw_spare", spare="n4")

@@ -4,7 +4,8 @@ import pytest
 
 from accelwatch.base.errors import ConfigError
 from accelwatch.system.located_yaml.document import parse
-from accelwatch_lab.simulator.scenario import Scenario, check, everyday, read_scenario
+from accelwatch_lab.simulator.scenario import Scenario, everyday
+from accelwatch_lab.simulator.scenario_file import check, read_scenario
 
 NAMES = tuple(f"n{number:03d}" for number in range(1, 17))
 

@@ -27,7 +27,8 @@ from accelwatch.fleet.target import Target, targets_of
 from accelwatch_lab.simulator.context import SentContext
 from accelwatch_lab.simulator.fleet import Fleet, Instant
 from accelwatch_lab.simulator.nodes import FleetSize, Node, build, dealing_order, names
-from accelwatch_lab.simulator.scenario import Scenario, read_scenario
+from accelwatch_lab.simulator.scenario import Scenario
+from accelwatch_lab.simulator.scenario_file import read_scenario
 from accelwatch_lab.simulator.serving.targets import labels_of
 from accelwatch_lab.simulator.serving.ticks import TickWriter, tick_message
 

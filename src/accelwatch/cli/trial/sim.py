@@ -109,7 +109,8 @@ def build_fleet(plan: SimPlan, clock: "Clock") -> "Fleet":
 def _scenario(plan: SimPlan, size: "FleetSize") -> "Scenario":
     """What is played. Raises ConfigError."""
     from accelwatch_lab.simulator.nodes import dealing_order, names
-    from accelwatch_lab.simulator.scenario import everyday, read_scenario
+    from accelwatch_lab.simulator.scenario import everyday
+    from accelwatch_lab.simulator.scenario_file import read_scenario
 
     called = names(plan.nodes)
     if plan.scenario is None:

@@ -16,7 +16,7 @@ from accelwatch_lab.cluster.ports import free_ports
 from accelwatch_lab.cluster.processes import Processes
 from accelwatch_lab.cluster.scheduler import JobNow, NodeNow
 from accelwatch_lab.cluster.slurm.controller import NODE
-from accelwatch_lab.cluster.stand_in.state import HOOKS
+from accelwatch_lab.cluster.stand_in.hooks import HOOKS
 from accelwatch_lab.cluster.waiting import until
 
 _ADDRESS = "stand-in.json"

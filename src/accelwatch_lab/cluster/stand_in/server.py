@@ -13,6 +13,8 @@ import msgspec
 
 from accelwatch_lab.cluster.power import is_off, power_off
 from accelwatch_lab.cluster.stand_in.hook_documents import Call
+from accelwatch_lab.cluster.stand_in.hooks import HookRunner
+from accelwatch_lab.cluster.stand_in.observation import job_document, node_document, observe
 from accelwatch_lab.cluster.stand_in.state import SchedulerState
 from accelwatch_lab.cluster.stand_in.wire import ORDERS, REPORTS, Orders, Report, got, write
 
@@ -48,6 +50,7 @@ class Scheduler:
         self._folder = folder
         self._user = getpass.getuser()
         self._state = SchedulerState(names, spares, self._user)
+        self._hooks = HookRunner(self._state)
         # Guards the state: requests are served on threads, and the round of the scheduler changes
         # the same state.
         self._lock = threading.Lock()
@@ -76,9 +79,9 @@ class Scheduler:
         """A page; None when there is none."""
         with self._lock:
             if path == "/nodes":
-                return {"nodes": [self._state.node_shown(name) for name in self._state.nodes]}
+                return {"nodes": [node_document(self._state, name) for name in self._state.nodes]}
             kind, _, name = path[1:].partition("/")
-            return self._state.job_shown(name) if kind == "jobs" else None
+            return job_document(self._state, name) if kind == "jobs" else None
 
     def answer(self, path: str, body: bytes) -> object | None:
         """What is said to a POST; None for a path that there is not. Raises ValueError, KeyError."""
@@ -86,7 +89,7 @@ class Scheduler:
             case "/observe":
                 call = msgspec.json.decode(body, type=Call)
                 with self._lock:
-                    return self._state.observe(call, self._off)
+                    return observe(self._state, call, self._off)
             case "/jobs":
                 count = msgspec.json.decode(body, type=Submit).count
                 with self._lock:
@@ -116,12 +119,12 @@ class Scheduler:
         if call.hook != name:
             raise ValueError(f"{call.hook} was sent to {path}")
         with self._lock:
-            refusal = self._state.refusal(call)
+            refusal = self._hooks.refusal(call)
         if refusal is None and name == "fence" and not call.dry_run:
             # Takes a moment: nobody waits for it but who asked.
             power_off(self._folder, call.entity.node)
         with self._lock:
-            return self._state.act(call, time.time())
+            return self._hooks.act(call, time.time())
 
 
 def server(scheduler: Scheduler, port: int) -> ThreadingHTTPServer:
