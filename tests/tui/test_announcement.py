@@ -10,7 +10,7 @@ from accelwatch.tui.theme.preferences import Preferences
 from support.dashboards.fleets import FedFleet, FleetStage, fleet_view, on
 from support.machines.composed import NOW
 
-SCENES = ((108.0, "a device falls off the bus"), (118.0, "a driver call hangs"))
+EVENTS = ((108.0, "a device falls off the bus"), (118.0, "a driver call hangs"))
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ SCENES = ((108.0, "a device falls off the bus"), (118.0, "a driver call hangs"))
 )
 def test_the_next_thing_is_announced_and_told_when_it_happens(now: float, told: str) -> None:
     board = FleetBoard(Preferences(), lambda: 0.0, "demo")
-    board.scenes = SCENES
+    board.demo_events = EVENTS
     line = announcement(board, now, 90, UNICODE)
     assert told in plain(line)
     assert bool(line) == bool(told)
@@ -45,7 +45,7 @@ def test_the_line_stands_below_the_header_until_all_is_over() -> None:
     async def check(stage: FleetStage) -> None:
         assert "falls off" not in stage.text()
         assert stage.app.fleet_controller is not None
-        stage.app.fleet_controller.board.scenes = ((NOW + 8, "a device falls off the bus"),)
+        stage.app.fleet_controller.board.demo_events = ((NOW + 8, "a device falls off the bus"),)
         await stage.wait(1)
         assert "in 7 s a device falls off the bus" in stage.text().splitlines()[2]
         await stage.wait(7)
@@ -71,6 +71,6 @@ def test_before_the_first_picture_it_says_what_is_being_started() -> None:
 @pytest.mark.parametrize("width", range(50, 90))
 def test_no_key_is_told_in_part(width: int) -> None:
     board = FleetBoard(Preferences(), lambda: 0.0, "demo")
-    board.scenes = SCENES
+    board.demo_events = EVENTS
     shown = plain(announcement(board, 108.0, width, UNICODE)).rstrip()
     assert shown.endswith(("·", "goes there", "says why", "m map"))

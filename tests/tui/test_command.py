@@ -142,10 +142,10 @@ def test_what_is_wrong_with_the_file_is_told_on_the_screen(
 
     async def go() -> None:
         async with app.run_test(size=(120, 30)) as pilot:
+            app.follow(ReplaySource(Frames()))
             await pilot.pause()
             assert "no theme 'pink'" in app.board.message
 
-    app.source = ReplaySource(Frames())
     asyncio.run(go())
 
 

@@ -19,13 +19,13 @@ from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.columns import GAP
 from accelwatch.tui.drawing.lines import width_of
 from accelwatch.tui.events.event_lines import recent
+from accelwatch.tui.feeds.hub_readings import readings_of
 from accelwatch.tui.fleet import columns
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.cells.value_cells import watts
 from accelwatch.tui.fleet.filters import TextFilter, condition
 from accelwatch.tui.fleet.map.grid import Grid
 from accelwatch.tui.fleet.node_view import NodeStatus, aged
-from accelwatch.tui.fleet_controller import rows_of
 from accelwatch.tui.theme.preferences import Preferences
 from support.dashboards.fleets import FAULTS, STARTED, event, fleet_view
 from support.dashboards.local import lost
@@ -286,7 +286,7 @@ def test_history_of_the_hub_becomes_readings() -> None:
         end=100.0,
         values={"power_watts": [None, 5.0], "temperature_celsius.gpu": [None, None]},
     )
-    found = list(rows_of(past, 80))
+    found = list(readings_of(past, 80))
     assert [(moment, reading.values) for moment, reading in found] == [
         (100.0, {("power_watts",): 5.0, ("memory_size_bytes",): 80})
     ]

@@ -1,4 +1,4 @@
-"""The application: takes snapshots from the source, shows them on the present screen, routes keys."""
+"""The application: shows what its feeds bring on the present screen, and routes keys to commands."""
 
 import asyncio
 from collections.abc import Callable
@@ -19,9 +19,9 @@ from accelwatch.schema.reading import Process
 from accelwatch.tui.commands.bindings import ON_SCREENS, bindings
 from accelwatch.tui.commands.dispatch import Commands
 from accelwatch.tui.context import View
-from accelwatch.tui.history_feed import HistoryFeed
+from accelwatch.tui.feeds.fleet_feed import FleetFeed
+from accelwatch.tui.feeds.snapshot_feed import SnapshotFeed
 from accelwatch.tui.local.own_usage import OwnUsage
-from accelwatch.tui.local.sources.replay import ReplaySource, banner
 from accelwatch.tui.opening import OPENINGS
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.terminal import suspending
@@ -38,22 +38,11 @@ from accelwatch.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
     from accelwatch.fleet.picture.model import FleetSource
-    from accelwatch.tui.fleet_controller import FleetController
-
-# Reports that come together are painted together, in the first seconds.
-_GATHER_S = 0.05
-# The same for what a hub tells: it comes in one piece.
-_FLEET_GATHER_S = 0.01
-# The same for the devices of one tick, of which the slower ones take longer to be read.
-_TICK_S = 0.15
-# So long data is painted as it comes.
-_YOUNG_S = 3.0
-# Between two paintings of data, once the first seconds are over.
-_GAP_S = 0.4
+    from accelwatch.tui.feeds.fleet_controller import FleetController
 
 
 class Dashboard(HookedApp, inherit_bindings=False):
-    """Owns the board and the task of the source; with a fleet, begins on its screen."""
+    """Owns the board, the feeds and the commands; with a fleet, the first screen is the fleet's."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings()
     CSS = CSS
@@ -74,47 +63,21 @@ class Dashboard(HookedApp, inherit_bindings=False):
         readonly: bool = False,
         preferences_path: Path = Path("dashboard.yaml"),
     ) -> None:
+        # Textual's own greys for NO_COLOR make black of the terminal's default colours.
         colours = True if board.appearance.colourless else None
         super().__init__(driver_class=driver_class(), ansi_color=colours)
-        # Textual's own greys for NO_COLOR make black of the terminal's default colours.
         self.board = board
-        self.source = source or NoSource()
         self.clock = clock or SystemClock()
         self.readonly = readonly
         self.preferences_path = preferences_path
         self.processes = ProcessList(board)
         self.cells = TerminalCells()
-        self.fleet_controller: FleetController | None = None
-        # Whoever tells of incidents: the fleet's, or this machine's agent once it is asked.
-        self.incident_controller: FleetController | None = None
-        self._incidents = incidents
-        if fleet is not None:
-            self.incident_controller = self.fleet_controller = self._controller_of(fleet)
-            board.fleet = self.fleet_controller.board
-        board.has_incidents = fleet is None and incidents is not None
+        self._fleet_feed = FleetFeed(self, fleet, incidents)
+        self._snapshot_feed = SnapshotFeed(self, source or NoSource(), self._fleet_feed)
         self.commands = Commands(self)
-        self._mind(self.source)
-        self._collecting: asyncio.Task[None] | None = None
-        self._stopping_tasks: set[asyncio.Task[None]] = set()
         self._message_timer: Timer | None = None
-        self._history_feed = HistoryFeed(board, self.report_task_failure)
-        # Who uses this machine's devices.
-        self.using = OwnUsage()
         self._quitting = False
-        self._due = False
-        self._fleet_due = False
-        # Paints ages; begins anew with each painting of data, which tells them too.
-        self._ages: Timer | None = None
-        self._painted = 0.0
-        self._started_at = 0.0
         self.set_theme(board.preferences.theme)
-
-    def _mind(self, source: SnapshotSource) -> None:
-        """What can be done with this source."""
-        fleet = self.fleet_controller
-        self.board.archive = fleet is not None and fleet.source.player is not None
-        self.board.recorded = source.recorded or self.board.archive
-        self.board.signals = source.local and not self.readonly
 
     def get_default_screen(self) -> Screen[None]:
         """The one below all others."""
@@ -134,34 +97,14 @@ class Dashboard(HookedApp, inherit_bindings=False):
         self.theme = theme.name
 
     def on_mount(self) -> None:
-        """Begin to collect, and to tell ages."""
-        self._started_at = self.clock.monotonic()
+        """Start to collect."""
         self.app_resume_signal.subscribe(self, lambda _: self.repaint())
-        self._collect()
-        self.schedule_pull()  # of a source that knows something already
-        if self.incident_controller is not None:
-            self.incident_controller.start()
-        self._ages = self.set_interval(1.0, self.second)
-
-    def _controller_of(self, source: "FleetSource") -> "FleetController":
-        """Loaded where there is a fleet, or an agent is asked: one machine does without."""
-        from accelwatch.tui.fleet_controller import FleetController
-
-        return FleetController(self, source)
+        self._snapshot_feed.start()
+        self._fleet_feed.start()
 
     def follow_incidents(self) -> "FleetController":
         """Ask this machine's agent for its incidents from now on."""
-        if self.incident_controller is None:
-            assert self._incidents is not None
-            self.incident_controller = self._controller_of(self._incidents())
-            self.incident_controller.board.alone = True
-            self.board.agent_board = self.incident_controller.board
-            self.incident_controller.start()
-        return self.incident_controller
-
-    def _collect(self) -> None:
-        self._collecting = asyncio.create_task(self.source.run(self.schedule_pull))
-        self._collecting.add_done_callback(self.report_task_failure)
+        return self._fleet_feed.follow_incidents()
 
     def report_task_failure(self, task: "asyncio.Task[None]") -> None:
         """A task has failed that nobody waits for: end, and tell why."""
@@ -192,101 +135,46 @@ class Dashboard(HookedApp, inherit_bindings=False):
         self.cells.forget()
 
     async def on_unmount(self) -> None:
-        """End the collection."""
-        if self.incident_controller is not None:
-            await self.incident_controller.stop()
-        tasks = [
-            task
-            for task in (self._history_feed.task, self._collecting, *self._stopping_tasks)
-            if task
-        ]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        """Stop collecting."""
+        await self._fleet_feed.stop()
+        await self._snapshot_feed.stop()
 
     def follow(self, source: SnapshotSource) -> None:
         """Show another source from now on, as if nothing had been shown before."""
-        if self._collecting is not None:
-            self._stopping_tasks.add(self._collecting)
-            self._collecting.add_done_callback(self._stopping_tasks.discard)
-            self._collecting.cancel()
-        self.source.close()
-        self.source = source
-        self._mind(source)
-        self._history_feed.clear()
         self.processes.clear()
-        self.board.restart()
-        self._collect()
+        self._snapshot_feed.follow(source)
 
-    def schedule_pull(self) -> None:
-        """There is something new: paint soon, together with what else comes."""
-        if self._due:
-            return
-        self._due = True
-        now = self.clock.monotonic()
-        young = now - self._started_at < _YOUNG_S
-        wait = _GATHER_S if young else max(_TICK_S, self._painted + _GAP_S - now)
-        self.set_timer(wait, self.pull)
+    @property
+    def source(self) -> SnapshotSource:
+        """Where snapshots come from."""
+        return self._snapshot_feed.source
+
+    @property
+    def using(self) -> OwnUsage:
+        """Who uses this machine's devices."""
+        return self._snapshot_feed.using
+
+    @property
+    def fleet_controller(self) -> "FleetController | None":
+        """The fleet that is followed."""
+        return self._fleet_feed.fleet_controller
+
+    @property
+    def incident_controller(self) -> "FleetController | None":
+        """Where incidents come from: the fleet, or this machine's agent once it is asked."""
+        return self._fleet_feed.incident_controller
 
     def schedule_fleet_pull(self) -> None:
-        """The fleet has changed: take it soon, together with what else comes; the first at once."""
-        if not self._fleet_due and self.incident_controller is not None:
-            self._fleet_due = True
-            fleet = self.fleet_controller
-            if fleet is not None and fleet.board.view is None:
-                self.call_later(self.pull_fleet)
-            else:
-                self.set_timer(_FLEET_GATHER_S, self.pull_fleet)
+        """The fleet has changed: pull it soon."""
+        self._fleet_feed.schedule()
 
     def pull_fleet(self) -> None:
-        """Take what the fleet's source has, and show it."""
-        self._fleet_due = False
-        if self.fleet_controller is not None:
-            self.update_banner()
-            self.fleet_controller.pull()
-            self.board.node_status = self.fleet_controller.node_status
-        elif self.incident_controller is not None:
-            self.incident_controller.pull()
-
-    def update_banner(self) -> None:
-        """Where a recorded fleet is, for the header."""
-        fleet = self.fleet_controller
-        player = fleet.source.player if fleet is not None else None
-        if player is not None:
-            from accelwatch.tui.views.time_line import banner as place
-
-            self.board.banner = place(player.playback, self.board.paint.glyphs)
+        """Show what the fleet's source has."""
+        self._fleet_feed.pull()
 
     def pull(self) -> None:
-        """Take what the source has, and show it."""
-        self._due = False
-        self._painted = self.clock.monotonic()
-        if self._ages is not None:
-            self._ages.reset()
-        snapshot = self.source.snapshot()
-        if snapshot is None:
-            return
-        if isinstance(self.source, ReplaySource):
-            self._record_passed_frames(self.source)
-        if self.fleet_controller is not None:
-            snapshot = self.fleet_controller.aged(snapshot)
-        self.update_banner()
-        if not self.board.archive:
-            self._history_feed.note([snapshot])
-        self.board.accept(snapshot)
-        if self.fleet_controller is None:
-            live = not isinstance(self.source, ReplaySource)
-            self.using.observe(snapshot, self._painted if live else None)
-        if not self.board.paused:
-            self.show()
-
-    def _record_passed_frames(self, source: ReplaySource) -> None:
-        """Frames that were passed over belong to the history; a jump begins it anew."""
-        jumped, passed = source.drain()
-        if jumped:
-            self.board.forget()
-        self._history_feed.note(passed)
-        self.board.banner = banner(source, self.board.paint.glyphs)
+        """Show what the source has."""
+        self._snapshot_feed.pull()
 
     def show_message(self, text: str) -> None:
         """Tell something in the place of the keys, for a few seconds."""
@@ -310,13 +198,10 @@ class Dashboard(HookedApp, inherit_bindings=False):
     @property
     def view(self) -> View | None:
         """The present screen once it is on the terminal; None before, under a dialog, and at the end."""
-        stack = self.screen_stack
-        screen = stack[-1] if stack else None
-        return (
-            screen
-            if screen is not None and screen.is_mounted and isinstance(screen, View)
-            else None
-        )
+        screen = self.screen_stack[-1] if self.screen_stack else None
+        if screen is not None and screen.is_mounted and isinstance(screen, View):
+            return screen
+        return None
 
     @property
     def view_name(self) -> str:
@@ -335,22 +220,15 @@ class Dashboard(HookedApp, inherit_bindings=False):
         rows = self.process_list
         if rows is None or not getattr(self.view, "on_processes", False):
             return None
-        position = self.processes.position_of(rows.selected_key)
-        return None if position is None else self.processes.rows[position].process
+        return self.processes.process_of(rows.selected_key)
 
     def second(self) -> None:
-        """Ages grow, and a source that has fallen silent makes its devices stale."""
-        idle = self.clock.monotonic() - self._painted
-        if self.fleet_controller is not None:
-            self.board.node_status = self.fleet_controller.node_status
-        if (
-            self.board.started
-            and idle > self.board.preferences.interval_s + 1.0
-            and not self.source.recorded
-        ):
-            self.pull()
-        elif idle > self.board.preferences.interval_s and (view := self.view) is not None:
-            # A younger picture is about to be replaced, and is painted once.
+        """A second has passed: ages grow."""
+        self._snapshot_feed.second()
+
+    def show_age(self) -> None:
+        """Paint the present screen with greater ages."""
+        if (view := self.view) is not None:
             view.show_age()
 
     def show(self) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from accelwatch.fleet.picture.source import SnapshotSource
     from accelwatch.fleet.wire import IncidentNow
     from accelwatch.schema.reading import Process
-    from accelwatch.tui.fleet_controller import FleetController
+    from accelwatch.tui.feeds.fleet_controller import FleetController
     from accelwatch.tui.local.own_usage import OwnUsage
     from accelwatch.tui.state.board import Board
     from accelwatch.tui.state.filtering import Filtering

@@ -38,7 +38,7 @@ def drawn_rules(texts: list[str]) -> dict[str, Rule]:
     }  # fmt: skip
 
 
-class Scene:
+class Bench:
     """Two nodes of two devices, whose values stand still, change, are missing, and come back."""
 
     def __init__(self, rules: Mapping[str, Rule], seed: int, interval_s: float) -> None:
@@ -115,16 +115,16 @@ def replace_values(member: Member) -> Member:
 def test_drawn_rules_say_the_same(texts: list[str], seed: int, slow: bool) -> None:
     rules = drawn_rules(texts)
     interval_s = 10.0 if slow else 1.0
-    sparing = Scene(rules, seed, interval_s).played(40, sparing=True)
-    assert sparing == Scene(rules, seed, interval_s).played(40, sparing=False)
+    sparing = Bench(rules, seed, interval_s).played(40, sparing=True)
+    assert sparing == Bench(rules, seed, interval_s).played(40, sparing=False)
 
 
 def test_shipped_rules_say_the_same() -> None:
-    scene = Scene(PACKS, 1, 5.0)
-    sparing = scene.played(60, sparing=True)
-    assert sparing == Scene(PACKS, 1, 5.0).played(60, sparing=False)
+    bench = Bench(PACKS, 1, 5.0)
+    sparing = bench.played(60, sparing=True)
+    assert sparing == Bench(PACKS, 1, 5.0).played(60, sparing=False)
     assert any(sparing)
-    assert scene.asleep > 60 * 100
+    assert bench.asleep > 60 * 100
 
 
 POWER: Series = ("power_watts",)

@@ -13,7 +13,7 @@ REFUSED = TargetFault(Reason.CONNECT, "cannot connect: Connection refused")
 LATE = TargetFault(Reason.TIMEOUT, "no answer in time")
 
 
-class Scene:
+class Bench:
     """A log whose waits end when they are told to."""
 
     def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
@@ -27,12 +27,12 @@ class Scene:
         self.waits.append(delay_s)
         self._due.append(action)
 
-    def fail(self, first: int, count: int, fault: TargetFault = REFUSED) -> "Scene":
+    def fail(self, first: int, count: int, fault: TargetFault = REFUSED) -> "Bench":
         for number in range(first, first + count):
             self.log.failed(target(number), fault)
         return self
 
-    def recover(self, first: int, count: int) -> "Scene":
+    def recover(self, first: int, count: int) -> "Bench":
         for number in range(first, first + count):
             self.log.recovered(target(number))
         return self
@@ -47,81 +47,81 @@ class Scene:
 
 
 @pytest.fixture
-def scene(caplog: pytest.LogCaptureFixture) -> Scene:
-    return Scene(caplog)
+def bench(caplog: pytest.LogCaptureFixture) -> Bench:
+    return Bench(caplog)
 
 
 def target(number: int) -> Target:
     return Target(node=f"n{number:03d}", address=f"n{number:03d}:9877", scheme="http")
 
 
-def test_800_targets_that_fail_are_one_line(scene: Scene) -> None:
-    scene.fail(1, 798).fail(799, 2, LATE)
-    assert scene.lines() == [
+def test_800_targets_that_fail_are_one_line(bench: Bench) -> None:
+    bench.fail(1, 798).fail(799, 2, LATE)
+    assert bench.lines() == [
         "targets fail count=800 nodes=n001,n002,n003,n004,n005,n006,n007,n008,... 792 more:"
         " cannot connect: Connection refused (798), no answer in time (2)"
     ]
 
 
 @pytest.mark.parametrize(("count", "lines"), [(3, 3), (4, 1)])
-def test_a_few_have_a_line_each(scene: Scene, count: int, lines: int) -> None:
-    assert len(scene.fail(1, count).lines()) == lines
-    assert len(scene.recover(1, count).lines()) == lines
+def test_a_few_have_a_line_each(bench: Bench, count: int, lines: int) -> None:
+    assert len(bench.fail(1, count).lines()) == lines
+    assert len(bench.recover(1, count).lines()) == lines
 
 
-def test_one_target_is_logged_with_its_address_and_reason(scene: Scene) -> None:
-    assert scene.fail(7, 1).lines() == [
+def test_one_target_is_logged_with_its_address_and_reason(bench: Bench) -> None:
+    assert bench.fail(7, 1).lines() == [
         "a target fails node=n007 target=n007:9877 reason=connect: cannot connect: Connection refused"
     ]
-    assert scene.recover(7, 1).lines() == ["a target is back node=n007"]
+    assert bench.recover(7, 1).lines() == ["a target is back node=n007"]
 
 
-def test_it_is_logged_once_for_each_reason(scene: Scene) -> None:
-    assert len(scene.fail(1, 1).fail(1, 1).lines()) == 1
-    assert scene.fail(1, 1).lines() == []
-    assert len(scene.fail(1, 1, LATE).lines()) == 1
+def test_it_is_logged_once_for_each_reason(bench: Bench) -> None:
+    assert len(bench.fail(1, 1).fail(1, 1).lines()) == 1
+    assert bench.fail(1, 1).lines() == []
+    assert len(bench.fail(1, 1, LATE).lines()) == 1
 
 
-def test_the_last_reason_within_a_wait_counts(scene: Scene) -> None:
-    (line,) = scene.fail(1, 5, LATE).fail(1, 5).lines()
+def test_the_last_reason_within_a_wait_counts(bench: Bench) -> None:
+    (line,) = bench.fail(1, 5, LATE).fail(1, 5).lines()
     assert line.endswith(": cannot connect: Connection refused (5)")
 
 
-def test_another_reason_of_one_of_many_is_no_line(scene: Scene) -> None:
-    scene.fail(1, 800).lines()
-    assert scene.fail(1, 800, LATE).lines() == []
+def test_another_reason_of_one_of_many_is_no_line(bench: Bench) -> None:
+    bench.fail(1, 800).lines()
+    assert bench.fail(1, 800, LATE).lines() == []
 
 
-def test_that_many_are_back_is_one_line(scene: Scene) -> None:
-    scene.fail(1, 800).lines()
-    (line,) = scene.recover(1, 800).lines()
+def test_that_many_are_back_is_one_line(bench: Bench) -> None:
+    bench.fail(1, 800).lines()
+    (line,) = bench.recover(1, 800).lines()
     assert line.startswith("targets are back count=800 nodes=n001,")
-    assert len(scene.fail(1, 800).lines()) == 1
+    assert len(bench.fail(1, 800).lines()) == 1
 
 
-def test_what_was_back_before_it_was_logged_is_not_logged(scene: Scene) -> None:
-    assert scene.fail(1, 5).recover(1, 5).lines() == []
+def test_what_was_back_before_it_was_logged_is_not_logged(bench: Bench) -> None:
+    assert bench.fail(1, 5).recover(1, 5).lines() == []
 
 
-def test_what_fails_again_before_it_was_logged_to_be_back_is_not_back(scene: Scene) -> None:
-    scene.fail(1, 1).lines()
-    assert scene.recover(1, 1).fail(1, 1).lines() == []
+def test_what_fails_again_before_it_was_logged_to_be_back_is_not_back(bench: Bench) -> None:
+    bench.fail(1, 1).lines()
+    assert bench.recover(1, 1).fail(1, 1).lines() == []
 
 
-def test_while_many_fail_lines_become_rare(scene: Scene) -> None:
+def test_while_many_fail_lines_become_rare(bench: Bench) -> None:
     for at in range(7):
-        scene.fail(100 * at, 100).lines()
-    assert scene.waits == [FIRST_S, 10.0, 20.0, 40.0, LONGEST_S, LONGEST_S, LONGEST_S]
-    scene.fail(900, 1).lines()
-    scene.fail(901, 1).lines()
-    assert scene.waits[-1] == FIRST_S
+        bench.fail(100 * at, 100).lines()
+    assert bench.waits == [FIRST_S, 10.0, 20.0, 40.0, LONGEST_S, LONGEST_S, LONGEST_S]
+    bench.fail(900, 1).lines()
+    bench.fail(901, 1).lines()
+    assert bench.waits[-1] == FIRST_S
 
 
-def test_who_is_no_target_any_more_is_not_logged(scene: Scene) -> None:
-    scene.fail(1, 1)
-    scene.log.forget(target(1))
-    assert scene.lines() == []
-    scene.fail(2, 1).lines()
-    scene.log.forget(target(2))
-    assert scene.recover(2, 1).lines() == []
-    assert len(scene.fail(2, 1).lines()) == 1
+def test_who_is_no_target_any_more_is_not_logged(bench: Bench) -> None:
+    bench.fail(1, 1)
+    bench.log.forget(target(1))
+    assert bench.lines() == []
+    bench.fail(2, 1).lines()
+    bench.log.forget(target(2))
+    assert bench.recover(2, 1).lines() == []
+    assert len(bench.fail(2, 1).lines()) == 1

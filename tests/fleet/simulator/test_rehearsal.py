@@ -9,7 +9,7 @@ from accelwatch.fleet.state.inventory.file import InventoryFile
 from accelwatch_lab.scenario.effects import events_of
 from accelwatch_lab.scenario.faults import NODE_KINDS, FaultKind
 from accelwatch_lab.simulator.demo.prior_inventory import write_inventory
-from accelwatch_lab.simulator.demo.rehearsal import ALL_THERE_S, rehearsal, scenes
+from accelwatch_lab.simulator.demo.rehearsal import ALL_THERE_S, demo_events, rehearsal
 from accelwatch_lab.simulator.fleet import Fleet
 from accelwatch_lab.simulator.nodes import FleetSize, build
 from support.machines import composed as machines
@@ -51,12 +51,12 @@ def test_whole_nodes_of_a_small_fleet_do_not_fail() -> None:
 def test_what_is_announced_is_what_is_played(count: int) -> None:
     nodes = build(FleetSize(nodes=count, devices=8, vendor="mixed"))
     played = {fault.at_s for fault in rehearsal(nodes).faults}
-    told = scenes(count)
+    told = demo_events(count)
     assert told
-    assert {scene.at_s for scene in told} <= played
-    assert [scene.at_s for scene in told] == sorted(scene.at_s for scene in told)
+    assert {event.at_s for event in told} <= played
+    assert [event.at_s for event in told] == sorted(event.at_s for event in told)
     kinds = {fault.at_s: fault.spec.kind for fault in rehearsal(nodes).faults}
-    assert all((kinds[scene.at_s] in NODE_KINDS) == scene.of_nodes for scene in told)
+    assert all((kinds[event.at_s] in NODE_KINDS) == event.of_nodes for event in told)
 
 
 def test_a_hub_of_before_knows_every_node_and_since_when_it_is_silent(tmp_path: Path) -> None:

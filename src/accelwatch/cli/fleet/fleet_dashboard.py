@@ -31,7 +31,7 @@ def run_fleet_dashboard(hub: Hub, display: DisplayOptions, show: Show | None = N
     assert app.fleet_controller is not None
     if show is not None:
         board = app.fleet_controller.board
-        board.starting, board.scenes = f"{show.starting} ...", show.scenes
+        board.starting, board.demo_events = f"{show.starting} ...", show.demo_events
     run_to_end(app)
     return OK
 

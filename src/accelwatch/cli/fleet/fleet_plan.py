@@ -184,7 +184,7 @@ class Show(msgspec.Struct, frozen=True, kw_only=True):
 
     starting: str = "starting"
     # When something happens (Unix seconds) and what, in that order.
-    scenes: Sequence[tuple[float, str]] = ()
+    demo_events: Sequence[tuple[float, str]] = ()
 
 
 class Hub(msgspec.Struct, frozen=True, kw_only=True):

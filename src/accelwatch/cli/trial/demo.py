@@ -65,11 +65,11 @@ def run_demo(
 
             return run_once(hub, printing)
         from accelwatch.cli.fleet.fleet_dashboard import run_fleet_dashboard
-        from accelwatch_lab.simulator.demo.rehearsal import scenes
+        from accelwatch_lab.simulator.demo.rehearsal import demo_events
 
-        played = [(start + scene.at_s, scene.coming) for scene in scenes(size.nodes)]
+        played = [(start + event.at_s, event.coming) for event in demo_events(size.nodes)]
         starting = f"starting {size.nodes} simulated node{'' if size.nodes == 1 else 's'}"
-        return run_fleet_dashboard(hub, display, Show(starting=starting, scenes=played))
+        return run_fleet_dashboard(hub, display, Show(starting=starting, demo_events=played))
 
 
 def _start_demo(size: "FleetSize", start: float, *, printed: bool) -> "Child":

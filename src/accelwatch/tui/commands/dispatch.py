@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from accelwatch.fleet.wire import IncidentNow
     from accelwatch.tui.commands.fleet.fleet_commands import FleetCommands
     from accelwatch.tui.commands.incidents.incident_commands import IncidentCommands
-    from accelwatch.tui.fleet_controller import FleetController
+    from accelwatch.tui.feeds.fleet_controller import FleetController
     from accelwatch.tui.state.filtering import Filtering
 
 

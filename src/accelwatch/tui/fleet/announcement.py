@@ -13,11 +13,11 @@ _KEY_HINTS = (("x", "goes there"), ("w", "says why"), ("m", "map"))
 
 def announcement(fleet: FleetBoard, now: float, width: int, glyphs: Glyphs) -> Line:
     """`in 8 s a device falls off the bus`; empty outside a demonstration, and when all is over."""
-    scenes = fleet.scenes
-    if not scenes or now > scenes[-1][0] + _AFTER_S:
+    events = fleet.demo_events
+    if not events or now > events[-1][0] + _AFTER_S:
         return []
-    coming = next(((at, text) for at, text in scenes if at > now), None)
-    passed = [text for at, text in scenes if now - _FRESH_S < at <= now]
+    coming = next(((at, text) for at, text in events if at > now), None)
+    passed = [text for at, text in events if now - _FRESH_S < at <= now]
     line: Line = [(" demo ", "cursor"), (" ", "text")]
     if passed:
         line += [(f"now: {passed[-1]}", "warn"), (f"  {glyphs.dot}  ", "faint")]

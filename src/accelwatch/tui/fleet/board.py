@@ -48,7 +48,7 @@ class FleetBoard:
         # What is said until the first picture.
         self.starting = "no picture of the fleet yet"
         # When something will happen in a demonstration (Unix seconds) and what, in that order.
-        self.scenes: Sequence[tuple[float, str]] = ()
+        self.demo_events: Sequence[tuple[float, str]] = ()
         # Whether it is one machine, of which its agent tells.
         self.alone = False
         self.counted: Counted | None = None

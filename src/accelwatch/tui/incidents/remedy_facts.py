@@ -9,8 +9,9 @@ import msgspec
 from accelwatch.fleet.picture.incidents import seconds_of
 from accelwatch.fleet.picture.remedies import next_step
 from accelwatch.tui.drawing.glyphs import Glyphs
-from accelwatch.tui.drawing.lines import Line, fit, paragraph
+from accelwatch.tui.drawing.lines import Line, paragraph
 from accelwatch.tui.drawing.times import when
+from accelwatch.tui.incidents.fact_lines import HEAD_CELLS, fact_lines
 from accelwatch.tui.incidents.remedy_summary import next_step_text, stage_role
 from accelwatch.tui.incidents.remedy_summary import when as clock
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from accelwatch.fleet.documents.remedies import LeftAlone, RemedyDocument
     from accelwatch.remediation.policy.plan.model import Plan, PlanStep
 
-# Cells of what stands before each fact.
-_HEAD = 12
 _MOST_NODES = 12
 
 
@@ -49,7 +48,7 @@ def lines(facts: RemedyFacts, now: float, width: int, glyphs: Glyphs) -> Iterabl
     if veto is not None:
         until = f"until {when(seconds_of(veto.until), now)}" if veto.until else "until taken back"
         text = f"nothing is done to {veto.node} {until}, by {veto.by}: {veto.reason}"
-        yield from _fact("held", text, "warn", width, glyphs)
+        yield from fact_lines("held", text, "warn", width, glyphs)
     if len(facts.remedies) > 1:
         yield from _many(facts.remedies, now, width, glyphs)
     elif facts.remedies:
@@ -57,21 +56,17 @@ def lines(facts: RemedyFacts, now: float, width: int, glyphs: Glyphs) -> Iterabl
     yield from _plan(facts, width, glyphs)
 
 
-def _fact(name: str, text: str, role: str, width: int, glyphs: Glyphs) -> list[Line]:
-    head = f" {fit(name, _HEAD)}"
-    rows = paragraph(head, text, role, width, glyphs)
-    return [[(head_text, "dim"), *rest] for (head_text, _), *rest in rows]
-
-
 def _many(
     remedies: "Sequence[RemedyDocument]", now: float, width: int, glyphs: Glyphs
 ) -> Iterable[Line]:
     for remedy in remedies[:_MOST_NODES]:
         role = stage_role(next_step(remedy).stage)
-        yield from _fact(remedy.node, next_step_text(remedy, now, 2 * width), role, width, glyphs)
+        yield from fact_lines(
+            remedy.node, next_step_text(remedy, now, 2 * width), role, width, glyphs
+        )
     left = len(remedies) - _MOST_NODES
     if left > 0:
-        yield [(f" {'':{_HEAD}}and {left} more nodes", "dim")]
+        yield [(f" {'':{HEAD_CELLS}}and {left} more nodes", "dim")]
 
 
 def _single_remedy(
@@ -82,12 +77,12 @@ def _single_remedy(
     if facts.incident not in (remedy.incident, *remedy.incidents) and remedy.incident:
         since += f", for {remedy.incident}"
     manual = "; a person took it out, and only a person gives it back" if remedy.manual else ""
-    yield from _fact("remedy", f"{since}{manual}", stage_role(step.stage), width, glyphs)
+    yield from fact_lines("remedy", f"{since}{manual}", stage_role(step.stage), width, glyphs)
     waits = ", ".join(filter(None, (step.text, clock(step, now))))
     role = "warn" if step.blocked else "strong"
-    yield from _fact("next", waits, role, width, glyphs)
+    yield from fact_lines("next", waits, role, width, glyphs)
     if remedy.quarantine is not None:
-        yield from _fact(
+        yield from fact_lines(
             "holds it", _owner_annotation(remedy, facts.by, now), "text", width, glyphs
         )
     texts = {
@@ -96,7 +91,7 @@ def _single_remedy(
     }
     for name, text in texts.items():
         if text:
-            yield from _fact(name, text, "text", width, glyphs)
+            yield from fact_lines(name, text, "text", width, glyphs)
 
 
 def _owner_annotation(remedy: "RemedyDocument", by: str, now: float) -> str:
@@ -112,29 +107,29 @@ def _plan(facts: RemedyFacts, width: int, glyphs: Glyphs) -> Iterable[Line]:
     plan = facts.plan
     if plan is None:
         if facts.unplanned:
-            yield from _fact("plan", facts.unplanned, "dim", width, glyphs)
+            yield from fact_lines("plan", facts.unplanned, "dim", width, glyphs)
         return
     if not plan.steps:
-        yield from _fact("plan", plan.text, "dim", width, glyphs)
+        yield from fact_lines("plan", plan.text, "dim", width, glyphs)
         return
     for number, step in enumerate(plan.steps):
         name = "" if number else "plan"
-        yield from _fact(name, f"{number + 1}. {step.text}", "strong", width, glyphs)
+        yield from fact_lines(name, f"{number + 1}. {step.text}", "strong", width, glyphs)
         yield from _denials(step, width, glyphs)
     for number, text in enumerate(plan.preview):
-        yield from _fact("" if number else "scheduler", text, "text", width, glyphs)
+        yield from fact_lines("" if number else "scheduler", text, "text", width, glyphs)
     if price := price_of(plan):
-        yield from _fact("price", price, "text", width, glyphs)
+        yield from fact_lines("price", price, "text", width, glyphs)
     if plan.record:
-        yield from _fact("record", plan.record, "text", width, glyphs)
+        yield from fact_lines("record", plan.record, "text", width, glyphs)
     if plan.as_of is not None:
         shown = f"{datetime.fromtimestamp(plan.as_of, UTC):%H:%M:%S} UTC"
-        yield from _fact("as of", shown, "dim", width, glyphs)
+        yield from fact_lines("as of", shown, "dim", width, glyphs)
 
 
 def _denials(step: "PlanStep", width: int, glyphs: Glyphs) -> Iterable[Line]:
     for denial in step.in_the_way:
-        head = f" {'':{_HEAD}}   "
+        head = f" {'':{HEAD_CELLS}}   "
         yield from paragraph(head, f"why not now: {denial.text}", "warn", width, glyphs)
 
 

@@ -10,32 +10,22 @@ from textual.screen import Screen
 from accelwatch.fleet.picture.model import Past
 from accelwatch.fleet.picture.tally import FleetRow
 from accelwatch.fleet.picture.timeline import Player
-from accelwatch.fleet.wire import FleetDocument
 from accelwatch.tui.drawing.lines import Line
-from accelwatch.tui.fleet.announcement import announcement
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.map import grid_lines
 from accelwatch.tui.fleet.selected_lines import selected_lines
-from accelwatch.tui.fleet.troubles import trouble_line
+from accelwatch.tui.screens.fleet_panels import TALL, FleetPanels
 from accelwatch.tui.state.action import FLEET
 from accelwatch.tui.state.board import Board
-from accelwatch.tui.views.fleet import head
 from accelwatch.tui.views.fleet.node_list import EventList, FleetList, render_context
-from accelwatch.tui.views.graphs import fleet_graphs
 from accelwatch.tui.widgets.footer import Footer
-from accelwatch.tui.widgets.header_panel import header_panel
 from accelwatch.tui.widgets.lights import Lights
 from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.row_list import RowList
 from accelwatch.tui.widgets.time_line import TimeLine
 
-# Lines of the terminal from which the header has two.
-_TALL = 16
 # From here the time line tells what was open.
 _ROOMY = 20
-# Lines of a large terminal beside the nodes and the graphs.
-_AROUND = 10
-_STEP = 4
 # A younger picture is about to be replaced anyway.
 _FRESH_S = 1.5
 
@@ -58,21 +48,15 @@ class FleetScreen(Screen[None], inherit_bindings=False):
     ) -> None:
         """`past` is asked for the fleet's last hour while there is room to show it."""
         super().__init__()
-        self._past = past
         self.board = board
         self.fleet = fleet
-        self._now = now
         self.time_line = TimeLine(board, player) if player is not None else None
         self._rows = FleetList(board, fleet)
         self.event_rows = EventList(board, fleet, now)
         # Whether the cursor stays with its node; on the first row it stays there: on the worst.
         self._selected = False
         bare = self._rows.bare
-        self._header = header_panel(board, now, FLEET)
-        self._totals = Panel(board, self._draw_totals, id="totals")
-        self._announced = Panel(board, self._draw_announced, id="announced")
-        self._troubles = Panel(board, self._draw_troubles, id="troubles")
-        self._graphs = Panel(board, self._draw_graphs, id="graphs")
+        self._panels = FleetPanels(board, fleet, now, past, lambda: self.app.size)
         self.nodes = RowList(board, self._rows, id="nodes", moved=self._moved, bare=bare)
         self.lights = Lights(board, fleet, self._lights_moved, bare=bare)
         self._detail = Panel(board, self._draw_detail, id="detail")
@@ -80,7 +64,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
 
     def compose(self) -> ComposeResult:
         """Header, totals, troubles, nodes in either form, the selected light in words, events, keys."""
-        yield from (self._header, self._announced, self._totals, self._graphs, self._troubles)
+        yield from self._panels.in_order
         if self.time_line is not None:
             yield self.time_line
         yield from (self.nodes, self.lights, self._detail, self._events)
@@ -144,19 +128,15 @@ class FleetScreen(Screen[None], inherit_bindings=False):
 
     def _share_out(self) -> None:
         rows, preferences = self.app.size.height, self.board.preferences
-        self._header.styles.height = 2 if rows >= _TALL else 1
-        self._totals.styles.height = 2 if rows >= 14 else 1
+        self._panels.share_out()
         if self.time_line is not None:
-            self.time_line.styles.height = 3 if rows >= _ROOMY else 2 if rows >= _TALL else 1
-        self._show_graphs()
-        self._show_troubles()
-        self._show_announced()
+            self.time_line.styles.height = 3 if rows >= _ROOMY else 2 if rows >= TALL else 1
         shown = preferences.fleet_events
         self._events.display = shown
         self._events.styles.height = min(max(rows // 4, 3), 12)
         lines = 4 if self.lit else 2
         self._detail.styles.height = lines if rows >= _ROOMY else lines - 1
-        self._detail.display = self.lit or rows >= _TALL
+        self._detail.display = self.lit or rows >= TALL
         turned = self.lights.display != self.lit
         self.lights.display, self.nodes.display = self.lit, not self.lit
         if turned or (self.on_events and not shown):
@@ -186,49 +166,9 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         self._detail.refresh()
         if self.board.preferences.fleet_events:
             self._events.refreshed()
-        self._show_graphs()
-        self._show_troubles()
         if self.time_line is not None:
             self.time_line.refresh()
-        self._header.refresh()
-        self._totals.refresh()
-
-    def _show_graphs(self) -> None:
-        """They are there where there is room, once anything of the past is known."""
-        width, height = self.app.size
-        roomy = width >= fleet_graphs.WIDTH and height >= fleet_graphs.HEIGHT
-        past = self._past() if roomy else None
-        self._graphs.display = fleet_graphs.enough(past)
-        self._graphs.styles.height = self._graph_lines(height)
-        self._graphs.refresh()
-
-    def _graph_lines(self, height: int) -> int:
-        """The lines of graphs: more where the nodes leave some; the map takes all that there are."""
-        least = fleet_graphs.LINES
-        if self.lit or self.board.preferences.fleet_events:
-            return least
-        left = height - _AROUND - len(self.fleet.rows) - least
-        return least + min(max(left // _STEP * _STEP, 0), fleet_graphs.MOST_LINES - least)
-
-    def _show_announced(self) -> None:
-        """It takes a line in a demonstration, for as long as something is still to come."""
-        shown = bool(self._draw_announced(self.app.size.width, 1)[0])
-        if self._announced.display != shown:
-            self._announced.display = shown
-        self._announced.refresh()
-
-    def _draw_announced(self, width: int, _: int) -> list[Line]:
-        return [announcement(self.fleet, self._now(), width, self.board.paint.glyphs)]
-
-    def _show_troubles(self) -> None:
-        """They take a line while there are any."""
-        self._troubles.display = self._shows_hub_outage or bool(self.fleet.troubles)
-        self._troubles.refresh()
-
-    @property
-    def _shows_hub_outage(self) -> bool:
-        """Whether the hub is out of reach and the header has no second line to say so."""
-        return self.fleet.problem is not None and self.app.size.height < _TALL
+        self._panels.refresh()
 
     def _refresh_nodes(self) -> None:
         selected = self._selected
@@ -242,28 +182,12 @@ class FleetScreen(Screen[None], inherit_bindings=False):
 
     def show_age(self) -> None:
         """A second has passed; what is not about to be replaced is painted with its new age."""
-        if self.fleet.scenes:
-            self._show_announced()
+        if self.fleet.demo_events:
+            self._panels.show_announced()
         if self.fleet.since_s > _FRESH_S:
             self.show()
         else:
-            self._header.refresh()
-
-    def _draw_totals(self, width: int, height: int) -> list[Line]:
-        return head.totals(self.board, self.fleet, width, height, self._now())
-
-    def _draw_graphs(self, width: int, height: int) -> list[Line]:
-        return fleet_graphs.lines(self.board, self._past(), self._sums, width, height)
-
-    @property
-    def _sums(self) -> FleetDocument | None:
-        view = self.fleet.view
-        return None if view is None else view.sums
-
-    def _draw_troubles(self, width: int, _: int) -> list[Line]:
-        if self._shows_hub_outage:
-            return [head.situation(self.board, self.fleet, width, self._now())]
-        return [trouble_line(self.fleet, width, self.board.paint.glyphs)]
+            self._panels.header.refresh()
 
     def _draw_detail(self, width: int, height: int) -> list[Line]:
         context = render_context(self.board, self.fleet)

@@ -11,7 +11,8 @@ from accelwatch.fleet.picture.model import Past
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.fleet.board import FleetBoard
-from accelwatch.tui.incidents.facts import IncidentFacts, lines
+from accelwatch.tui.incidents.facts import IncidentFacts
+from accelwatch.tui.incidents.page_lines import lines
 from accelwatch.tui.incidents.remedy_facts import RemedyFacts
 from accelwatch.tui.screens.page import PageScreen
 from accelwatch.tui.state.action import INCIDENT

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Hashable
 
 from accelwatch.schema.display import size
+from accelwatch.schema.reading import Process
 from accelwatch.tui.drawing.lines import Line, clipped, width_of
 from accelwatch.tui.local.processes import rows as process_rows
 from accelwatch.tui.local.processes.arranging import arranged, merged, rows_of
@@ -103,6 +104,11 @@ class ProcessList:
     def position_of(self, key: Hashable) -> int | None:
         """Where a process is."""
         return self._positions.get(key)  # type: ignore[call-overload,no-any-return]  # any hashable
+
+    def process_of(self, key: Hashable) -> Process | None:
+        """The process of a row; None for a group, and where there is no such row."""
+        position = self.position_of(key)
+        return None if position is None else self.rows[position].process
 
     def scroll_by(self, steps: int) -> None:
         """Move all commands sideways; the longest stops at its last cells."""

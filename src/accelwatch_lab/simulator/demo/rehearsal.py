@@ -25,31 +25,31 @@ ALL_THERE_S = 62.0
 _ROUND_S = 240.0
 
 
-class Scene(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that the audience is told of beforehand."""
+class DemoEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault that the dashboard announces before it appears."""
 
     at_s: float
-    # What will happen, as in `in 8 s ...`.
+    # What is announced, as in `in 8 s ...`.
     coming: str
     # Whether a whole node fails, which happens in a fleet that is large enough only.
     of_nodes: bool = False
 
 
 # The faults below that are the easiest to see, in their order.
-SCENES = (
-    Scene(at_s=9, coming="a device falls off the bus"),
-    Scene(at_s=18, coming="a driver call hangs"),
-    Scene(at_s=22, coming="a device has an uncorrectable memory error"),
-    Scene(at_s=28, coming="a node stops answering", of_nodes=True),
-    Scene(at_s=35, coming="a device becomes slow and holds up its job"),
-    Scene(at_s=46, coming="links of a device go down"),
-    Scene(at_s=52, coming="a node goes down", of_nodes=True),
+EVENTS = (
+    DemoEvent(at_s=9, coming="a device falls off the bus"),
+    DemoEvent(at_s=18, coming="a driver call hangs"),
+    DemoEvent(at_s=22, coming="a device has an uncorrectable memory error"),
+    DemoEvent(at_s=28, coming="a node stops answering", of_nodes=True),
+    DemoEvent(at_s=35, coming="a device becomes slow and holds up its job"),
+    DemoEvent(at_s=46, coming="links of a device go down"),
+    DemoEvent(at_s=52, coming="a node goes down", of_nodes=True),
 )
 
 
-def scenes(node_count: int) -> tuple[Scene, ...]:
-    """What is played in a fleet of so many nodes."""
-    return tuple(scene for scene in SCENES if node_count >= _MANY or not scene.of_nodes)
+def demo_events(node_count: int) -> tuple[DemoEvent, ...]:
+    """Those that appear in a fleet of so many nodes."""
+    return tuple(event for event in EVENTS if node_count >= _MANY or not event.of_nodes)
 
 
 class _FaultBuilder:

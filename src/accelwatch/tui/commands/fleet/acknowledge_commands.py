@@ -8,7 +8,7 @@ from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.state import fleet_actions
 
 if TYPE_CHECKING:
-    from accelwatch.tui.fleet_controller import FleetController
+    from accelwatch.tui.feeds.fleet_controller import FleetController
     from accelwatch.tui.screens.fleet import FleetScreen
 
 

@@ -10,7 +10,7 @@ from accelwatch.tui.state.action import FLEET, INCIDENTS
 from accelwatch.tui.theme.preferences import FORMS, SHADES, slower
 
 if TYPE_CHECKING:
-    from accelwatch.tui.fleet_controller import FleetController
+    from accelwatch.tui.feeds.fleet_controller import FleetController
     from accelwatch.tui.screens.fleet import FleetScreen
 
 

@@ -14,7 +14,7 @@ from accelwatch.tui.state.action import FLEET
 from accelwatch.tui.state.filtering import Filtering
 
 if TYPE_CHECKING:
-    from accelwatch.tui.fleet_controller import FleetController
+    from accelwatch.tui.feeds.fleet_controller import FleetController
     from accelwatch.tui.screens.fleet import FleetScreen
 
 # A condition costs the hub a look at every device, so it is not asked for each letter.

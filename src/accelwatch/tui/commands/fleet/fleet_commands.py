@@ -13,7 +13,7 @@ from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.state.filtering import Filtering
 
 if TYPE_CHECKING:
-    from accelwatch.tui.fleet_controller import FleetController
+    from accelwatch.tui.feeds.fleet_controller import FleetController
 
 
 class FleetCommands:

@@ -12,7 +12,7 @@ from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.state import row_actions
 
 if TYPE_CHECKING:
-    from accelwatch.tui.fleet_controller import FleetController
+    from accelwatch.tui.feeds.fleet_controller import FleetController
     from accelwatch.tui.screens.fleet import FleetScreen
 
 

@@ -13,7 +13,7 @@ from accelwatch.tui.fleet import columns
 from accelwatch.tui.state import fleet_actions, row_actions
 
 if TYPE_CHECKING:
-    from accelwatch.tui.fleet_controller import FleetController
+    from accelwatch.tui.feeds.fleet_controller import FleetController
     from accelwatch.tui.screens.fleet import FleetScreen
 
 

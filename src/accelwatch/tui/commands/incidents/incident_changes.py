@@ -13,7 +13,7 @@ from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.screens.dialogs.choice import ChoiceScreen
 
 if TYPE_CHECKING:
-    from accelwatch.tui.fleet_controller import FleetController
+    from accelwatch.tui.feeds.fleet_controller import FleetController
 
 _SPANS = {"2h": "2 hours", "8h": "8 hours", "1d": "a day", "7d": "a week"}
 _END = "end"

@@ -21,7 +21,7 @@ from accelwatch.tui.state.action import INCIDENT, INCIDENTS
 from accelwatch.tui.state.filtering import Filtering
 
 if TYPE_CHECKING:
-    from accelwatch.tui.fleet_controller import FleetController
+    from accelwatch.tui.feeds.fleet_controller import FleetController
     from accelwatch.tui.screens.incident import IncidentView
     from accelwatch.tui.screens.incidents import IncidentsScreen
 
@@ -89,7 +89,9 @@ class IncidentCommands:
 
         app, controller = self._app, self._controller
         self._incident_view = view = IncidentView(controller.board, current, controller.now)
-        app.push_screen(incident_screen(app.board, view, controller.now, controller.query_incident))
+        app.push_screen(
+            incident_screen(app.board, view, controller.now, controller.incidents.query)
+        )
         app.call_after_refresh(app.show)
 
     def _visit(self, current: IncidentNow) -> None:

@@ -16,7 +16,7 @@ from accelwatch.tui.state.action import FLEET, INCIDENT, INCIDENTS
 if TYPE_CHECKING:
     from accelwatch.fleet.picture.remedies import RemedySource
     from accelwatch.remediation.policy.plan.model import Plan
-    from accelwatch.tui.fleet_controller import FleetController
+    from accelwatch.tui.feeds.fleet_controller import FleetController
 
 # Stages in which nothing has been done yet.
 _DENIABLE = frozenset({"suspect", "awaiting_approval", "unreachable"})

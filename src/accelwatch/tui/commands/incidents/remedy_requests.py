@@ -22,7 +22,7 @@ from accelwatch.tui.screens.dialogs.prompt import PromptScreen
 
 if TYPE_CHECKING:
     from accelwatch.fleet.documents.remedies import Commanded
-    from accelwatch.tui.fleet_controller import FleetController
+    from accelwatch.tui.feeds.fleet_controller import FleetController
 
 _MOST_WIDE = 90
 _TITLES = {
@@ -112,7 +112,7 @@ class RemedyRequests:
                 self.show_notice("Refused", [str(error)])
             else:
                 self._show_outcome(command, reply)
-            self._controller.refresh_incident()
+            self._controller.incidents.refresh()
 
         self._controller.aside(do())
 

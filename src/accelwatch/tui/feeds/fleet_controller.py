@@ -1,92 +1,23 @@
-"""Between the dashboard and the source of a fleet: takes ticks in slices, opens nodes, leaves them."""
+"""Between the dashboard and the source of a fleet: counts ticks in slices, opens nodes, leaves them."""
 
 import asyncio
 import gc
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Coroutine
 
-from accelwatch.base.clock import Clock
 from accelwatch.base.errors import AccelwatchError
-from accelwatch.fleet.picture.incidents import entity_of
 from accelwatch.fleet.picture.model import MEMORY_SIZE, FleetSource, FleetView
-from accelwatch.fleet.picture.source import NoSource, SnapshotSource
+from accelwatch.fleet.picture.source import NoSource
 from accelwatch.schema.snapshot import Snapshot
+from accelwatch.tui.feeds.fleet_host import FleetHost
+from accelwatch.tui.feeds.hub_readings import readings_of
+from accelwatch.tui.feeds.incident_queries import IncidentQueries
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.filters import TextFilter, condition
 from accelwatch.tui.fleet.node_view import NodeStatus, aged
 from accelwatch.tui.fleet.query_cache import QueryCache
-from accelwatch.tui.state.board import Board
-
-if TYPE_CHECKING:
-    from accelwatch.remediation.policy.plan.model import Plan
-    from accelwatch.tui.screens.incident import IncidentView
-from collections.abc import Iterator
-
-from accelwatch.fleet.picture.model import Past
-from accelwatch.schema.reading import Number, Reading
-from accelwatch.schema.series import series_of
 
 # Devices that are counted without giving way.
 _AT_ONCE = 1000
-
-
-def rows_of(past: Past, memory_size_bytes: Number | None) -> Iterator[tuple[float, Reading]]:
-    """(Unix seconds, what is known of that moment), oldest first; empty moments are left out."""
-    columns = {series_of(path): steps for path, steps in past.values.items()}
-    count = max((len(steps) for steps in columns.values()), default=0)
-    for step in range(count):
-        values: dict[tuple[str, ...], Number] = {}
-        for series, steps in columns.items():
-            value = steps[step] if step < len(steps) else None
-            if value is not None:
-                values[series] = value
-        if values:
-            if memory_size_bytes is not None:
-                values["memory_size_bytes",] = memory_size_bytes
-            timestamp = past.end - (count - 1 - step) * past.step_s
-            yield timestamp, Reading(device_id="", values=values)
-
-
-class FleetHost(Protocol):
-    """What shows a fleet: the dashboard, as far as its source's controller needs it."""
-
-    @property
-    def board(self) -> Board:
-        """What is known and set."""
-        ...
-
-    @property
-    def clock(self) -> Clock:
-        """Wall clock and monotonic time."""
-        ...
-
-    def show(self) -> None:
-        """Paint the present screen."""
-        ...
-
-    def show_message(self, text: str) -> None:
-        """Show a text in the place of the keys, for a few seconds."""
-        ...
-
-    def keys_changed(self) -> None:
-        """Paint the footers: other keys do something now."""
-        ...
-
-    def call_after_refresh(self, callback: Callable[[], None]) -> bool:
-        """Call once what is due is painted."""
-        ...
-
-    def schedule_fleet_pull(self) -> None:
-        """The fleet has changed: pull it soon."""
-        ...
-
-    def follow(self, source: SnapshotSource) -> None:
-        """Show another source of snapshots from now on."""
-        ...
-
-    def report_task_failure(self, task: "asyncio.Task[None]") -> None:
-        """End with the error of a task that nobody waits for."""
-        ...
 
 
 class FleetController:
@@ -100,6 +31,7 @@ class FleetController:
         self.usage = QueryCache(source.usage, self.aside, app.clock.monotonic, app.show)
         # What the fleet came to over the last hour.
         self.totals = QueryCache(source.fleet_past, self.aside, app.clock.monotonic, app.show)
+        self.incidents = IncidentQueries(source, self.board, self.aside, app.show)
         # The node whose Local view is open.
         self.visited = ""
         self._running: asyncio.Task[None] | None = None
@@ -107,7 +39,6 @@ class FleetController:
         self._next: FleetView | None = None
         self._settled = False
         self._asides: set[asyncio.Task[None]] = set()
-        self._incident_view: IncidentView | None = None
         self._remembering: asyncio.Task[None] | None = None
 
     def now(self) -> float:
@@ -242,7 +173,7 @@ class FleetController:
                 continue
             past = await self.source.past(node, device.id)
             if past is not None and self.visited == node:
-                self._app.board.history.seed(device.id, rows_of(past, now.values[MEMORY_SIZE]))
+                self._app.board.history.seed(device.id, readings_of(past, now.values[MEMORY_SIZE]))
 
     def set_filter(self, text: str) -> None:
         """Filter by a text, or ask the hub for a condition. Raises ExpressionError."""
@@ -254,50 +185,6 @@ class FleetController:
             board.condition = expression
             self.source.set_filter(expression)
         self.recount()
-
-    def query_incident(self, view: "IncidentView") -> None:
-        """Ask the hub about an incident: its rule part by part, the past of its device."""
-        self._incident_view = view
-        incident = view.current.incident
-        entity = entity_of(incident)
-
-        async def query() -> None:
-            explanation, why = None, "it is about many; the page of a member explains its rule"
-            if entity:
-                try:
-                    explanation, why = await self.source.explain(incident.rule, entity), ""
-                except AccelwatchError as error:
-                    why = str(error)
-            graphs, past = await self.source.graphs(incident.id), None
-            if graphs is None and incident.device:
-                # The device alone, where nobody makes graphs of it beside its peers.
-                past = await self.source.past(incident.node, incident.device)
-            view.answered(incident.id, explanation, why, past, graphs)
-            self._app.show()
-
-        async def plan() -> None:
-            view.planned(incident.id, *await self._plan(incident.node))
-            self._app.show()
-
-        self.aside(query())
-        self.aside(plan())
-
-    def refresh_incident(self) -> None:
-        """Something was done: show soon what has come of it."""
-        view = self._incident_view
-        if view is not None:
-            view.query_again()
-        self._app.show()
-
-    async def _plan(self, node: str) -> "tuple[Plan | None, str]":
-        """What would be done for a node, or why that is not known; neither where nobody acts."""
-        remedies = self.source.remedies
-        if remedies is None or not node or not self.board.remedies.acts:
-            return None, ""
-        try:
-            return await remedies.plan(node), ""
-        except AccelwatchError as error:
-            return None, str(error)
 
     def acknowledge(self, node: str, device: str | None) -> None:
         """Have what is missing not expected any more; what came of it is said."""

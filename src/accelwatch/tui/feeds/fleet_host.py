@@ -1,0 +1,51 @@
+"""What the controller of a fleet needs of the dashboard that shows it."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from accelwatch.base.clock import Clock
+from accelwatch.fleet.picture.source import SnapshotSource
+from accelwatch.tui.state.board import Board
+
+
+class FleetHost(Protocol):
+    """What shows a fleet: the dashboard, as far as its source's controller needs it."""
+
+    @property
+    def board(self) -> Board:
+        """What is known and set."""
+        ...
+
+    @property
+    def clock(self) -> Clock:
+        """Wall clock and monotonic time."""
+        ...
+
+    def show(self) -> None:
+        """Paint the present screen."""
+        ...
+
+    def show_message(self, text: str) -> None:
+        """Show a text in the place of the keys, for a few seconds."""
+        ...
+
+    def keys_changed(self) -> None:
+        """Paint the footers: other keys do something now."""
+        ...
+
+    def call_after_refresh(self, callback: Callable[[], None]) -> bool:
+        """Call once what is due is painted."""
+        ...
+
+    def schedule_fleet_pull(self) -> None:
+        """The fleet has changed: pull it soon."""
+        ...
+
+    def follow(self, source: SnapshotSource) -> None:
+        """Show another source of snapshots from now on."""
+        ...
+
+    def report_task_failure(self, task: "asyncio.Task[None]") -> None:
+        """End with the error of a task that nobody waits for."""
+        ...
