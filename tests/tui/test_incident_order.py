@@ -12,7 +12,7 @@ from accelwatch.tui.state.board import Board
 from accelwatch.tui.theme.appearance import Appearance
 from accelwatch.tui.theme.preferences import Preferences
 from accelwatch.tui.views.graphs.incident_graphs import (
-    IncidentPast,
+    IncidentHistory,
     drawable,
     incident_strip,
     reasons,
@@ -36,7 +36,7 @@ from support.incidents.incident_samples import incident
 def title(found: IncidentNow) -> str:
     """That of the graphs of an incident."""
     board = Board(Preferences(), Appearance())
-    strip = incident_strip(board, found.incident, IncidentPast(graphs=graphs()), 120, 10)
+    strip = incident_strip(board, found.incident, IncidentHistory(graphs=graphs()), 120, 10)
     return "".join(text for text, _ in strip[0])
 
 
@@ -132,24 +132,24 @@ def test_a_rack_is_called_by_its_name() -> None:
 def test_growth_of_a_counter_is_drawn_and_what_is_not_kept_is_said() -> None:
     incident = low_power().incident
     throttled = "throttle_active.thermal_hardware"
-    known = IncidentPast(was_requested=True, past=past())
+    known = IncidentHistory(was_requested=True, past=past())
     assert drawable(incident, known) == ["power_watts", "utilization_ratio"]
     whys = [why.partition(":")[0] for why in reasons(incident, known)]
     assert whys == [f"no graph of {throttled}"]
     growing = msgspec.structs.replace(past(), growth={throttled: [None] * 80 + [0.2] * 10})
-    known = IncidentPast(was_requested=True, past=growing)
+    known = IncidentHistory(was_requested=True, past=growing)
     assert drawable(incident, known)[1] == throttled
     assert reasons(incident, known) == []
 
 
 def test_beside_peers_the_hub_says_what_is_not_drawn() -> None:
     incident = low_power().incident
-    compared = IncidentPast(was_requested=True, graphs=graphs())
+    compared = IncidentHistory(was_requested=True, graphs=graphs())
     assert drawable(incident, compared) == ["power_watts", "utilization_ratio"]
     note = "no history of throttle_active.thermal_hardware is kept on this hub"
     assert reasons(incident, compared) == [note]
     lost_graphs = msgspec.structs.replace(graphs(), notes=())
-    compared = IncidentPast(was_requested=True, graphs=lost_graphs)
+    compared = IncidentHistory(was_requested=True, graphs=lost_graphs)
     assert reasons(lost().incident, compared) == ["no graph of device_up: not a number"]
 
 
@@ -157,20 +157,22 @@ def test_the_sentence_of_a_finding_needs_no_graph() -> None:
     sentence = Evidence(signal="detector", text="n002 differs", source="detector")
     channel = Evidence(signal="thermal", text="thermal", source="detector:prior")
     told = incident_now(incident(1, evidence=(sentence, channel)))
-    compared = IncidentPast(was_requested=True, graphs=msgspec.structs.replace(graphs(), notes=()))
+    compared = IncidentHistory(
+        was_requested=True, graphs=msgspec.structs.replace(graphs(), notes=())
+    )
     assert reasons(told.incident, compared) == []
     alone = incident_now(incident(1, evidence=(msgspec.structs.replace(channel, source=""),)))
     assert reasons(alone.incident, compared) == ["no graph of thermal: not a number"]
 
 
 def test_a_word_is_not_drawn_and_that_is_said() -> None:
-    known = IncidentPast(was_requested=True, past=past())
+    known = IncidentHistory(was_requested=True, past=past())
     (why,) = reasons(lost().incident, known)
     assert why == "no graph of device_up: not a number"
 
 
 def test_what_began_before_the_graphs_is_said() -> None:
-    known = IncidentPast(was_requested=True, past=past())
+    known = IncidentHistory(was_requested=True, past=past())
     assert "began before the last 15 min" in reasons(muted().incident, known)[-1]
 
 

@@ -67,7 +67,7 @@ class Changes:
     def __init__(self) -> None:
         # By device.
         self._open: dict[str, Change] = {}
-        self._past: list[Change] = []
+        self._closed: list[Change] = []
         self._events: set[Hashable] = set()
         self._order: list[Change] | None = None
 
@@ -76,8 +76,8 @@ class Changes:
         names = {view.device.id: view.device.name for view in snapshot.devices}
         for view in snapshot.devices:
             self._state(view, snapshot)
-        for gone in self._open.keys() - names.keys():
-            self._close(gone, snapshot.time)
+        for removed in self._open.keys() - names.keys():
+            self._close(removed, snapshot.time)
         keys = {_key(event) for event in snapshot.events}
         if not keys <= self._events:
             for event in snapshot.events:
@@ -126,19 +126,19 @@ class Changes:
 
     def _remember(self, change: Change) -> None:
         self._order = None
-        self._past.append(change)
-        del self._past[:-MOST]
+        self._closed.append(change)
+        del self._closed[:-MOST]
 
     def rows(self) -> list[Change]:
         """All of them in the order of `in_order`; one list until something changes."""
         if self._order is None:
-            self._order = in_order([*self._open.values(), *self._past])
+            self._order = in_order([*self._open.values(), *self._closed])
         return self._order
 
     def clear(self) -> None:
         """Forget everything, as a jump in a recording needs."""
         self._open = {}
-        self._past, self._order = [], None
+        self._closed, self._order = [], None
         self._events = set()
 
 

@@ -16,7 +16,7 @@ class IncidentFacts(msgspec.Struct, frozen=True, kw_only=True):
     # Unix seconds.
     now: float
     # Whether the hub tells of it no more.
-    gone: bool = False
+    is_stale: bool = False
     # Those of its members that the hub tells.
     members: Sequence[IncidentNow] = ()
     explanation: Explanation | None = None

@@ -53,7 +53,7 @@ def _head(facts: IncidentFacts, glyphs: Glyphs) -> list[Line]:
             (f"  {_enter_hint(incident, glyphs)}", "faint"),
         ]
     ]
-    if facts.gone:
+    if facts.is_stale:
         result.append([(" no longer updated: this is the last known state", "warn")])
     return result
 

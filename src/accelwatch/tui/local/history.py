@@ -100,7 +100,7 @@ class _Track:
 class History:
     """Rings by device id. `record` wants every snapshot's devices; a reading counts once.
 
-    Whoever tells the time by `forget_gone` holds none of devices that have not been read for an hour.
+    Whoever tells the time by `forget_unread` holds none of devices that have not been read for an hour.
     """
 
     def __init__(self, tracked: Callable[[Reading], tuple[float, ...]] | None = None) -> None:
@@ -125,7 +125,7 @@ class History:
         for timestamp, reading in readings:
             track.add(timestamp, self._tracked(reading))
 
-    def forget_gone(self, now: float) -> None:
+    def forget_unread(self, now: float) -> None:
         """Let go of devices of which there is nothing to show any more, as nothing came for an hour."""
         old = now - COARSE_S * COARSE_SIZE
         if any(track.latest < old for track in self._tracks.values()):

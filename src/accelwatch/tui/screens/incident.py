@@ -18,7 +18,7 @@ from accelwatch.tui.screens.page import PageScreen
 from accelwatch.tui.state.action import INCIDENT
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views.graphs.incident_graphs import (
-    IncidentPast,
+    IncidentHistory,
     drawable,
     incident_strip,
     reasons,
@@ -39,8 +39,8 @@ class IncidentView:
         self._now = now
         self._current = current
         # Whether the hub tells of it no more.
-        self.gone = False
-        self.past = IncidentPast()
+        self.is_stale = False
+        self.past = IncidentHistory()
         self.explanation: Explanation | None = None
         # Why there is no explanation.
         self.unexplained = ""
@@ -53,7 +53,7 @@ class IncidentView:
     def current(self) -> IncidentNow:
         """The incident as it was told last."""
         newest = self._fleet.incidents.incident(self._current.incident.id)
-        self.gone = newest is None
+        self.is_stale = newest is None
         self._current = newest or self._current
         return self._current
 
@@ -63,7 +63,7 @@ class IncidentView:
         if beside is None:
             return False
         self._current, self._queried_at = beside, float("-inf")
-        self.past, self.explanation, self.unexplained = IncidentPast(), None, ""
+        self.past, self.explanation, self.unexplained = IncidentHistory(), None, ""
         self.plan, self.unplanned = None, ""
         return True
 
@@ -78,7 +78,7 @@ class IncidentView:
         """What the hub has answered about an incident; of another than this one it is too late."""
         if id_ == self._current.incident.id:
             self.explanation, self.unexplained = explanation, why
-            self.past = IncidentPast(was_requested=True, past=past, graphs=graphs)
+            self.past = IncidentHistory(was_requested=True, past=past, graphs=graphs)
 
     def planned(self, id_: str, plan: "Plan | None", why: str) -> None:
         """What the hub would do about an incident, or why that is not known."""
@@ -103,7 +103,7 @@ class IncidentView:
         return IncidentFacts(
             current=current,
             now=self._now(),
-            gone=self.gone,
+            is_stale=self.is_stale,
             members=self._fleet.incidents.members(current.incident.id),
             explanation=self.explanation,
             unexplained=self.unexplained,

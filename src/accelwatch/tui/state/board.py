@@ -145,7 +145,7 @@ class Board:
             if start:
                 yield
             self.history.record(views[start : start + SLICE])
-        self.history.forget_gone(snapshot.time)
+        self.history.forget_unread(snapshot.time)
         self.process_history.record(snapshot)
         self.changes.record(snapshot)
         if self.keep is not None and self.preferences.blackbox:

@@ -81,7 +81,7 @@ class TerminalOutput:
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
-        self._gone = False
+        self._detached = False
 
     def write(self, text: str) -> int:
         """Write, or let go."""
@@ -93,11 +93,11 @@ class TerminalOutput:
         self._try(self._file.flush)
 
     def _try(self, job: Callable[[], object]) -> None:
-        if not self._gone:
+        if not self._detached:
             try:
                 job()
             except OSError:
-                self._gone = True
+                self._detached = True
 
     def fileno(self) -> int:
         """The terminal's descriptor."""

@@ -25,10 +25,10 @@ _LEAST = 28
 _BESIDE = ("utilization_ratio", "power_watts", "temperature_celsius.gpu")
 _ROLES = ("plot0", "plot1", "plot2", "plot3")
 _NO_NUMBER = "not a number"
-_NO_PAST = "no history is kept of it"
+_NO_HISTORY = "no history is kept of it"
 
 
-class IncidentPast(msgspec.Struct, frozen=True, kw_only=True):
+class IncidentHistory(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of the past of the device of an incident."""
 
     # Whether the hub has answered.
@@ -43,32 +43,32 @@ def signals(incident: IncidentDocument) -> list[str]:
     return list(dict.fromkeys(note.signal for note in incident.evidence if note.signal))
 
 
-def drawable(incident: IncidentDocument, incident_past: IncidentPast) -> list[str]:
+def drawable(incident: IncidentDocument, incident_history: IncidentHistory) -> list[str]:
     """The series that can be drawn: of the evidence first, then what is worth seeing beside it."""
-    past = incident_past.past
-    if incident_past.graphs is not None:
-        return [graph.name for graph in incident_past.graphs.graphs]
+    past = incident_history.past
+    if incident_history.graphs is not None:
+        return [graph.name for graph in incident_history.graphs.graphs]
     if past is None:
         return []
     paths = dict.fromkeys((*signals(incident), *_BESIDE))
     return [path for path in paths if _values(past, path)]
 
 
-def reasons(incident: IncidentDocument, incident_past: IncidentPast) -> list[str]:
+def reasons(incident: IncidentDocument, incident_history: IncidentHistory) -> list[str]:
     """Why there is no graph of something that the incident rests on."""
-    if incident_past.graphs is not None:
-        return _notes(incident, incident_past.graphs)
+    if incident_history.graphs is not None:
+        return _notes(incident, incident_history.graphs)
     if not incident.device:
         what = "a group" if incident.group else f"a {incident.scope}"
         return [f"no graph: history is kept of devices, and this is about {what}"]
-    if not incident_past.was_requested:
+    if not incident_history.was_requested:
         return []
-    if incident_past.past is None:
+    if incident_history.past is None:
         return ["no graph: no history of this device in the last 15 min"]
-    past = incident_past.past
+    past = incident_history.past
     numbers = {note.signal for note in incident.evidence if isinstance(note.value, int | float)}
     messages = [
-        f"no graph of {signal}: {_NO_PAST if signal in numbers else _NO_NUMBER}"
+        f"no graph of {signal}: {_NO_HISTORY if signal in numbers else _NO_NUMBER}"
         for signal in signals(incident)
         if not _values(past, signal)
     ]
@@ -129,16 +129,20 @@ def _values(past: Past, path: str) -> list[float]:
 
 
 def incident_strip(
-    board: Board, incident: IncidentDocument, incident_past: IncidentPast, width: int, height: int
+    board: Board,
+    incident: IncidentDocument,
+    incident_history: IncidentHistory,
+    width: int,
+    height: int,
 ) -> list[Line]:
     """A title, as many graphs as fit, and below each a mark where it began."""
-    if incident_past.graphs is not None:
+    if incident_history.graphs is not None:
         is_closed = incident.closed is not None
-        return band_strip(board, incident_past.graphs, width, height, is_closed=is_closed)
-    paths = drawable(incident, incident_past)[: min(max((width - 1) // _LEAST, 1), len(_ROLES))]
-    if not paths or incident_past.past is None or height < 4:
+        return band_strip(board, incident_history.graphs, width, height, is_closed=is_closed)
+    paths = drawable(incident, incident_history)[: min(max((width - 1) // _LEAST, 1), len(_ROLES))]
+    if not paths or incident_history.past is None or height < 4:
         return []
-    past = _expected_range(incident_past.past, paths)
+    past = _expected_range(incident_history.past, paths)
     graphs = [_graph(incident, past, path, index) for index, path in enumerate(paths)]
     drawn = side_by_side(board, graphs, width, height - 2)
     return [
