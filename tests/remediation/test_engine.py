@@ -9,13 +9,14 @@ import pytest
 
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import HoldState
-from accelwatch.action.step import Report, ReportStatus
+from accelwatch.action.step import Committed, Report, ReportStatus, Step
 from accelwatch.alerting.incidents.journal.lease import Lease, lease_clock
 from accelwatch.alerting.incidents.journal.records import StateRecord
 from accelwatch.remediation.execution.emergency_stop import STOP_FILE
 from accelwatch.remediation.execution.engine import Engine, Reply
 from accelwatch.remediation.execution.journaling import restored
-from accelwatch.remediation.execution.operations.operation import KIND, OperationState
+from accelwatch.remediation.execution.operations.operation import KIND, Operation, OperationState
+from accelwatch.remediation.execution.operations.operation import record as record_of
 from accelwatch.remediation.execution.stop_file import StopFile
 from accelwatch.remediation.policy.context.outcome import Loudness, Note, Outcome
 from accelwatch.remediation.policy.context.records import RemedyRecord, StartedRecord, StopRecord
@@ -299,6 +300,68 @@ def test_nor_is_what_we_did_undone(site: Site, how: Callable[[Lease], None]) -> 
     site.toy.wanted = [intent(IntentKind.RELEASE)]
     site.run(10.0)
     assert len(site.bench.world.effects) > before
+
+
+def drains(bench: Bench) -> None:
+    operation = Committed(
+        operation="i1-left", attempt=1, annotation=QUARANTINE.mark, deadline=QUARANTINE.deadline
+    )
+    bench.action.apply(DRAIN, operation)
+
+
+DRAIN = Step(kind="drain", arguments={"node": "n1", "reason": QUARANTINE.reason}, text="drain n1")
+
+
+@pytest.mark.parametrize("left", [OperationState.RESERVED, OperationState.STARTED])
+@pytest.mark.parametrize("was_done", [True, False])
+def test_what_another_timeline_left_open_is_looked_at_before_anything_is_done(
+    site: Site, left: OperationState, was_done: bool
+) -> None:
+    """Of what is only reserved the start may have been lost, and with it that it was done."""
+    operation = Operation(
+        id="i1-left",
+        action=NAME,
+        intent=QUARANTINE,
+        step=DRAIN,
+        attempt=1,
+        state=left,
+        reserved=START - 5.0,
+        started=START - 4.0 if left is OperationState.STARTED else None,
+        token=(1 << 32) + 7,
+    )
+    site.bench.journal.take_up([record_of(operation)])
+    if was_done:
+        drains(site.bench)
+    before = site.bench.world.count("drain", "n1")
+    site.lease.token = (2 << 32) + 8
+    site.engine = site.new()
+    site.toy.wanted = [QUARANTINE]
+    site.run(60.0)
+    (first, *others) = site.bench.operations()
+    ends = (OperationState.OBSERVED if was_done else OperationState.FAILED,)
+    assert (first.id, first.state) == ("i1-left", *ends)
+    assert site.bench.world.count("drain", "n1") - before == len(others) == (0 if was_done else 1)
+    assert all(other.token == site.lease.token for other in others)
+
+
+def test_what_the_same_timeline_reserved_was_never_begun(site: Site) -> None:
+    token = (1 << 32) + 7
+    operation = Operation(
+        id="i1-left",
+        action=NAME,
+        intent=QUARANTINE,
+        step=DRAIN,
+        attempt=1,
+        reserved=START - 5.0,
+        token=token,
+    )
+    site.bench.journal.take_up([record_of(operation)])
+    site.lease.token = token + 1
+    site.engine = site.new()
+    site.toy.wanted = [QUARANTINE]
+    site.run(60.0)
+    assert site.bench.operations()[0].state is OperationState.CANCELLED
+    assert site.bench.world.count("drain", "n1") == 1
 
 
 def test_a_lease_that_is_renewed_lets_it_begin(site: Site) -> None:

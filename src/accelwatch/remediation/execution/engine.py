@@ -121,7 +121,13 @@ class Engine:
         records = list(states)
         try:
             self.state = restored(records)
-            self._ledger = Ledger(self._commit, self._clock, records, written=self._operated)
+            self._ledger = Ledger(
+                self._commit,
+                self._clock,
+                records,
+                written=self._operated,
+                token=self._lease.token,
+            )
         except msgspec.MsgspecError as error:
             self._refused = f"the journal has what this version does not understand: {error}"
             logger.error("%s", self._refused)

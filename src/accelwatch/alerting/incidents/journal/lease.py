@@ -6,6 +6,8 @@ import time
 # It goes on while a machine sleeps, as the database's clock does.
 _CLOCK = time.CLOCK_BOOTTIME if hasattr(time, "CLOCK_BOOTTIME") else time.CLOCK_MONOTONIC
 NEVER = -math.inf
+# Of a token: above it is the timeline of the database, another one after each fail-over.
+COUNTER_BITS = 32
 
 
 class Lease:
@@ -28,6 +30,11 @@ class Lease:
         if self.lost or lease_clock() < self.held_until:
             return self.lost
         return "the journal's lease has not been renewed in time, and another hub may lead by now"
+
+
+def timeline_of(token: int) -> int:
+    """The timeline of the database that a token was given on; 0 where there is no database."""
+    return token >> COUNTER_BITS
 
 
 def lease_clock() -> float:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.step import Committed, Report, Step, StepKind
 from accelwatch.alerting.incidents.journal.errors import JournalError
+from accelwatch.alerting.incidents.journal.lease import timeline_of
 from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
 from accelwatch.alerting.incidents.model.incident import ENGINE
 from accelwatch.base.clock import Clock
@@ -20,9 +21,13 @@ from accelwatch.remediation.execution.operations.operation import (
     OperationState,
     Witness,
     advanced,
+    after_failover,
     operation_of,
     record,
 )
+
+# Of which a later word may have been lost in a fail-over; any other is settled by what is seen anyway.
+_LEFT_OPEN = (OperationState.RESERVED, OperationState.STARTED)
 
 # Has a batch written; when it returns, it is on the disk. Raises JournalError.
 Commit = Callable[[Batch], Awaitable[None]]
@@ -56,9 +61,12 @@ class Ledger:
         states: Iterable[StateRecord] = (),
         new_id: Callable[[], str] = lambda: secrets.token_hex(4),
         written: Callable[[Operation], None] = lambda _: None,
+        *,
+        token: int = 0,
     ) -> None:
         """`commit` is None where there is no journal: then nothing can be begun. `written` hears of each
-        operation whose state has come to the disk.
+        operation whose state has come to the disk. `token` is that of the journal's lease: what another
+        timeline of its database has left open is unknown.
 
         Raises msgspec.MsgspecError for a state that is no operation.
         """
@@ -66,6 +74,7 @@ class Ledger:
         self._clock = clock
         self._new_id = new_id
         self._on_written = written
+        self._token = token
         self._operations: dict[NodeKey, dict[str, Operation]] = {}
         # By which anything was begun, the first that was seen first.
         self._actions: dict[str, None] = {}
@@ -73,7 +82,7 @@ class Ledger:
         self.problem = ""
         for state in states:
             if state.kind == KIND:
-                self._store(operation_of(state))
+                self._store(self._as_left(operation_of(state)))
 
     def open_on(self, action: str, node: str) -> Operation | None:
         """The operation on a node whose end nobody knows."""
@@ -126,6 +135,7 @@ class Ledger:
             step=step,
             attempt=attempt,
             reserved=self._clock.wall(),
+            token=self._token,
         )
         await self._write(operation)
         return operation
@@ -202,6 +212,12 @@ class Ledger:
             for entry in (*self._on(*key).values(), operation)
             if entry.ended is None or entry.ended > old
         }
+
+    def _as_left(self, operation: Operation) -> Operation:
+        same_timeline = timeline_of(operation.token) == timeline_of(self._token)
+        if same_timeline or operation.state not in _LEFT_OPEN:
+            return operation
+        return after_failover(operation, self._clock.wall())
 
     def _on(self, action: str, node: str) -> dict[str, Operation]:
         return self._operations.get((action, node), {})

@@ -55,6 +55,8 @@ FOLLOWS: Mapping[tuple[OperationState, OperationState], frozenset[Witness]] = Ma
     {
         (OperationState.RESERVED, OperationState.STARTED): _CARRIED_OUT,
         (OperationState.RESERVED, OperationState.CANCELLED): _ANY,
+        # What followed may have been lost with the database that it was written to.
+        (OperationState.RESERVED, OperationState.UNKNOWN): frozenset({Witness.OBSERVATION}),
         # Only whoever has not yet performed it knows that it never was.
         (OperationState.STARTED, OperationState.CANCELLED): _CARRIED_OUT,
         (OperationState.STARTED, OperationState.ANSWERED): _CARRIED_OUT,
@@ -86,6 +88,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     state: OperationState = OperationState.RESERVED
     reserved: float
+    # Of the journal's lease by which it was reserved; 0 where only one process can write.
+    token: int = 0
     started: float | None = None
     # What its action has reported of it last. Journals call it so.
     report: Report | None = msgspec.field(default=None, name="told")
@@ -137,6 +141,17 @@ def advanced(
         text=text,
         by=person,
     )
+
+
+def after_failover(operation: Operation, now: float) -> Operation:
+    """An operation that another timeline of the database left open: what it had come to may be lost."""
+    text = "the journal's database has failed over since, and may have lost what became of it"
+    unknown = advanced(
+        operation, OperationState.UNKNOWN, now=now, by=Witness.OBSERVATION, text=text
+    )
+    # Whoever looks shall not take it for one that was never begun.
+    started = operation.reserved if operation.started is None else operation.started
+    return msgspec.structs.replace(unknown, started=started)
 
 
 def record(operation: Operation) -> StateRecord:

@@ -12,7 +12,13 @@ from accelwatch.alerting.incidents.journal.errors import (
     JournalVersionError,
     LeaseLostError,
 )
-from accelwatch.alerting.incidents.journal.lease import NEVER, Lease, lease_clock
+from accelwatch.alerting.incidents.journal.lease import (
+    COUNTER_BITS,
+    NEVER,
+    Lease,
+    lease_clock,
+    timeline_of,
+)
 from accelwatch.alerting.incidents.journal.postgresql.connection import LEASE_S, Connection
 from accelwatch.alerting.incidents.journal.postgresql.failures import translated
 from accelwatch.alerting.incidents.journal.postgresql.replication import (
@@ -41,8 +47,6 @@ _RENEWAL = f"SELECT * FROM ({_WRITER}) AS of_writer, ({REPLICATION}) AS of_stand
 # Whoever sees that the lease is theirs has half a second to begin what needs it.
 _SURE_S = LEASE_S - 0.5
 RENEW_EVERY_S = 1.0
-# Of a token: what is left of it is the timeline of the database.
-_COUNTER_BITS = 32
 
 
 class PostgreSQLDatabase:
@@ -80,7 +84,7 @@ class PostgreSQLDatabase:
         """
         with self.errors(f"{self.name}: the journal cannot be opened"), self._transaction():
             token, _, _, timeline = self._writer()
-            ours = (timeline << _COUNTER_BITS) + (token & ((1 << _COUNTER_BITS) - 1)) + 1
+            ours = (timeline << COUNTER_BITS) + (token & ((1 << COUNTER_BITS) - 1)) + 1
             if ours <= max(latest, token):
                 raise LeaseLostError(
                     f"{self.name}: the database knows less than was written before (its token"
@@ -152,7 +156,7 @@ class PostgreSQLDatabase:
         token, holder, _, timeline = row
         if token != self.lease.token:
             self.lease.lost = f"{self.name}: the hub on {holder} has written meanwhile"
-        elif timeline != self.lease.token >> _COUNTER_BITS:
+        elif timeline != timeline_of(self.lease.token):
             self.lease.lost = (
                 f"{self.name}: the database has failed over and may lack what came last"
             )
