@@ -19,7 +19,8 @@ from accelwatch.action.step import (
     StepKind,
     Wait,
 )
-from accelwatch.alerting.incidents.journal.records import StateRecord
+from accelwatch.alerting.incidents.journal.errors import JournalError
+from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
 from accelwatch.remediation.execution.operations.lanes import Lanes
 from accelwatch.remediation.execution.operations.operation import KIND, OperationState, operation_of
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
@@ -43,6 +44,34 @@ def bench() -> Iterator[Bench]:
 def ended(pursued: Pursued | None) -> PursuitResult:
     assert pursued is not None
     return pursued.result
+
+
+def test_a_reservation_that_was_written_without_an_answer_holds_up_nothing(bench: Bench) -> None:
+    """A database can commit and be gone before it says so."""
+    unanswered = ["the connection was lost"]
+
+    def lose(batch: Batch) -> None:
+        if unanswered:
+            raise JournalError(unanswered.pop())
+
+    bench.journal.after = lose
+    assert ended(bench.pursue(QUARANTINE)) is PursuitResult.ACHIEVED
+    assert bench.lives()[:2] == [("drain", RESERVED), ("drain", CANCELLED)]
+    assert bench.world.count("drain", "n1") == 1
+
+
+def test_a_start_that_was_written_without_an_answer_is_begun_again(bench: Bench) -> None:
+    written = []
+
+    def lose(batch: Batch) -> None:
+        written.append(batch)
+        if len(written) == 2:
+            raise JournalError("the connection was lost")
+
+    bench.journal.after = lose
+    assert ended(bench.pursue(QUARANTINE)) is PursuitResult.ACHIEVED
+    assert bench.lives()[:3] == [("drain", RESERVED), ("drain", STARTED), ("drain", CANCELLED)]
+    assert bench.world.count("drain", "n1") == 1
 
 
 def test_each_effect_is_written_down_before_it_happens(bench: Bench) -> None:

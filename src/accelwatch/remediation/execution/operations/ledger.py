@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.step import Committed, Report, Step, StepKind
-from accelwatch.alerting.incidents.journal.errors import JournalError
+from accelwatch.alerting.incidents.journal.errors import JournalError, JournalRefusedError
 from accelwatch.alerting.incidents.journal.lease import timeline_of
 from accelwatch.alerting.incidents.journal.records import Batch, StateRecord
 from accelwatch.alerting.incidents.model.incident import ENGINE
@@ -137,7 +137,16 @@ class Ledger:
             reserved=self._clock.wall(),
             token=self._token,
         )
-        await self._write(operation)
+        try:
+            await self._write(operation)
+        except JournalRefusedError:
+            raise
+        except JournalError:
+            if self._commit is not None:
+                # It may be on the disk all the same, and would hold the node against all that follow;
+                # who comes next ends it there.
+                self._store(operation)
+            raise
         return operation
 
     async def start(
