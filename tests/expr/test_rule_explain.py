@@ -4,9 +4,10 @@ import math
 
 from accelwatch.expr import MISSING, UNKNOWN, Key
 from accelwatch.expr.cost import Cost
+from accelwatch.expr.evaluation_context import EvaluationContext
 from accelwatch.expr.explain import Component, explain
 from accelwatch.expr.rule import compile_rule
-from accelwatch.expr.scene import HOST, RuleHistory, Scene
+from accelwatch.expr.rule_history import HOST, RuleHistory
 from accelwatch.expr.vocabulary.kleene import Lookup
 from accelwatch.schema.metrics import Series
 from support.rules.rule_worlds import NOW, World
@@ -126,8 +127,8 @@ def test_an_agent_says_how_much_of_a_window_there_is() -> None:
     lookups: dict[str, Lookup] = {HOST: lambda key: MISSING, "gpu0": lambda key: 50.0}
     for at in range(1000, 1124):
         keeper.sample(float(at), "gpu0", lookups["gpu0"])
-    scene = Scene(keeper, lookups, at=1123.0, now=NOW)
-    parts = explain(text, rule.tree, scene.members[0])
+    context = EvaluationContext(keeper, lookups, at=1123.0, now=NOW)
+    parts = explain(text, rule.tree, context.members[0])
     assert parts[1].reason == "power_watts avg 5m has 41% of its samples"
 
 

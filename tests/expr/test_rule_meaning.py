@@ -12,15 +12,15 @@ from support.rules.rule_worlds import World, conditions, values, worlds
 
 
 @st.composite
-def scenes(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> tuple[RuleExpression, World]:
+def cases(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> tuple[RuleExpression, World]:
     rule = compile_rule_value(draw(texts))
     return rule, draw(worlds(rule))
 
 
 @settings(max_examples=120, deadline=None)
-@given(scenes(conditions))
-def test_a_condition_is_what_a_plain_reading_says(scene: tuple[RuleExpression, World]) -> None:
-    drawn, world = scene
+@given(cases(conditions))
+def test_a_condition_is_what_a_plain_reading_says(case: tuple[RuleExpression, World]) -> None:
+    drawn, world = case
     rule = compile_rule(drawn.text)
     for row in world.rows:
         expected = naive(rule.tree, row)
@@ -28,9 +28,9 @@ def test_a_condition_is_what_a_plain_reading_says(scene: tuple[RuleExpression, W
 
 
 @settings(max_examples=120, deadline=None)
-@given(scenes(values))
-def test_a_number_is_what_a_plain_reading_says(scene: tuple[RuleExpression, World]) -> None:
-    rule, world = scene
+@given(cases(values))
+def test_a_number_is_what_a_plain_reading_says(case: tuple[RuleExpression, World]) -> None:
+    rule, world = case
     for row in world.rows:
         expected, found = naive(rule.tree, row), rule.value(row)
         if expected is None:

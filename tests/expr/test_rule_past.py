@@ -8,11 +8,12 @@ import pytest
 from accelwatch.expr import MISSING, UNKNOWN, Key, Missing, Value
 from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.environment import Group
+from accelwatch.expr.evaluation_context import Device, EvaluationContext
 from accelwatch.expr.event_history import MOST_REMEMBERED, EventHistory
 from accelwatch.expr.needs import EventNeed, WindowNeed
 from accelwatch.expr.past import Past, quantile
 from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_value
-from accelwatch.expr.scene import HOST, Device, RuleHistory, Scene
+from accelwatch.expr.rule_history import HOST, RuleHistory
 from accelwatch.expr.vocabulary.kleene import Lookup
 from accelwatch.schema.event import Category, ErrorEvent
 
@@ -248,8 +249,8 @@ def test_an_event_that_only_a_boot_ends(
     if math.isfinite(ago_s):
         keeper.events.add(xid(151, NOW - ago_s), NOW)
     host = lookup({} if uptime_s is None else {UPTIME: uptime_s})
-    scene = Scene(keeper, {HOST: host, "gpu0": lookup({})}, at=199.0, now=NOW)
-    assert rule.evaluate(scene.members[0]) is expected
+    context = EvaluationContext(keeper, {HOST: host, "gpu0": lookup({})}, at=199.0, now=NOW)
+    assert rule.evaluate(context.members[0]) is expected
 
 
 @pytest.mark.parametrize(
@@ -280,8 +281,8 @@ def test_a_boot_is_known_by_the_uptime(text: str, uptime_s: float | None, expect
     history = RuleHistory(rule.needs, 1.0)
     history.events.add(xid(151, NOW - 100), NOW)
     host = lookup({} if uptime_s is None else {UPTIME: uptime_s})
-    scene = Scene(history, {HOST: host, "gpu0": lookup({})}, at=199.0, now=NOW)
-    assert rule.evaluate(scene.members[0]) is expected
+    context = EvaluationContext(history, {HOST: host, "gpu0": lookup({})}, at=199.0, now=NOW)
+    assert rule.evaluate(context.members[0]) is expected
 
 
 def lookup(values: dict[Key, Value]) -> Lookup:
@@ -291,7 +292,9 @@ def lookup(values: dict[Key, Value]) -> Lookup:
     return value
 
 
-def node_of(rule: RuleExpression, powers: list[float | None], host: dict[Key, Value]) -> Scene:
+def node_of(
+    rule: RuleExpression, powers: list[float | None], host: dict[Key, Value]
+) -> EvaluationContext:
     """A node whose devices have had the same powers for 100 s."""
     keeper = RuleHistory(rule.needs, 1.0)
     lookups = {HOST: lookup(host)}
@@ -303,7 +306,9 @@ def node_of(rule: RuleExpression, powers: list[float | None], host: dict[Key, Va
     for at in range(100, 200):
         for device, one in lookups.items():
             keeper.sample(float(at), device, one)
-    return Scene(keeper, lookups, at=199.0, now=NOW, firing=lambda rule, device: device == "gpu0")
+    return EvaluationContext(
+        keeper, lookups, at=199.0, now=NOW, firing=lambda rule, device: device == "gpu0"
+    )
 
 
 @pytest.mark.parametrize(
@@ -327,16 +332,16 @@ def node_of(rule: RuleExpression, powers: list[float | None], host: dict[Key, Va
 )
 def test_rules_over_a_node(text: str, expected: list[object]) -> None:
     rule = compile_rule(text)
-    scene = node_of(rule, [700.0, 700.0, 700.0, 700.0, None], {("host_blocked_processes",): 5})
-    assert [rule.evaluate(one) for one in scene.members] == expected
+    context = node_of(rule, [700.0, 700.0, 700.0, 700.0, None], {("host_blocked_processes",): 5})
+    assert [rule.evaluate(one) for one in context.members] == expected
 
 
 def test_events_reach_the_rules_of_a_device() -> None:
     rule = compile_rule('event("xid", code == 79, within="10s") and since("xid") < 6')
-    scene = node_of(rule, [1.0, 2.0], {})
-    scene.history.events.add(xid(79, NOW - 5), NOW)
-    assert [rule.evaluate(one) for one in scene.members] == [True, False]
-    later = Scene(scene.history, scene.lookups, at=1.0, now=NOW + 6)
+    context = node_of(rule, [1.0, 2.0], {})
+    context.history.events.add(xid(79, NOW - 5), NOW)
+    assert [rule.evaluate(one) for one in context.members] == [True, False]
+    later = EvaluationContext(context.history, context.lookups, at=1.0, now=NOW + 6)
     assert [rule.evaluate(one) for one in later.members] == [False, False]
 
 
@@ -346,29 +351,29 @@ def test_a_rule_asks_for_the_quantile_that_it_says(share: str, expected: float) 
     keeper = RuleHistory(rule.needs, 1.0)
     for at, power in RAMP:
         keeper.sample(at, "gpu0", lookup({POWER: power}))
-    scene = Scene(keeper, {HOST: lookup({}), "gpu0": lookup({})}, at=199.0, now=NOW)
-    assert rule.value(scene.members[0]) == expected
+    context = EvaluationContext(keeper, {HOST: lookup({}), "gpu0": lookup({})}, at=199.0, now=NOW)
+    assert rule.value(context.members[0]) == expected
 
 
 def test_another_device_has_no_past() -> None:
     rule = compile_rule('avg(power_watts, "1m") == 700')
-    scene = node_of(rule, [700.0], {})
-    scene.history.forget("gpu0")
-    assert rule.evaluate(scene.members[0]) is UNKNOWN
+    context = node_of(rule, [700.0], {})
+    context.history.forget("gpu0")
+    assert rule.evaluate(context.members[0]) is UNKNOWN
 
 
 class Node:
     """A node asks about its devices, of which it is none."""
 
-    def __init__(self, scene: Scene) -> None:
-        self._host = Device(scene, HOST)
+    def __init__(self, context: EvaluationContext) -> None:
+        self._host = Device(context, HOST)
         self.now = self._host.now
         self.lookup = self._host.lookup
         self.window = self._host.window
         self.last = self._host.last
         self.occurrences = self._host.occurrences
         self.firing = self._host.firing
-        self._members = scene.members
+        self._members = context.members
 
     def group(self, by: str) -> Group:
         return Group(self._members, -1)

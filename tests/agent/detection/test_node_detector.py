@@ -19,7 +19,7 @@ from accelwatch.base.clock import ManualClock
 from accelwatch.config.model import RuleSettings
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.frame import Frame
-from accelwatch.expr.scene import HOST
+from accelwatch.expr.rule_history import HOST
 from accelwatch.expr.vocabulary.kleene import MISSING, Key, Missing, Value
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number

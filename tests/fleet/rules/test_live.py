@@ -11,10 +11,11 @@ import pytest
 from accelwatch.base.absence import Absence
 from accelwatch.base.slices import LongWork
 from accelwatch.expr import MISSING, UNKNOWN, Key, Missing, Type, Value
+from accelwatch.expr.evaluation_context import EvaluationContext
 from accelwatch.expr.explain import explain
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_value
-from accelwatch.expr.scene import HOST, RuleHistory, Scene
+from accelwatch.expr.rule_history import HOST, RuleHistory
 from accelwatch.fleet.rules.columns.live import FleetColumns
 from accelwatch.fleet.rules.row import Row
 from accelwatch.fleet.rules.vectors.program import Program, column_of
@@ -159,7 +160,7 @@ def test_a_hub_and_an_agent_mean_the_same_by_a_window(text: str) -> None:
         at = hub.clock.monotonic()
         keeper.sample(at, "gpu", lookup)
         keeper.sample(at, HOST, lookup)
-        (device,) = Scene(keeper, {HOST: lookup, "gpu": lookup}, at=at, now=0.0).members
+        (device,) = EvaluationContext(keeper, {HOST: lookup, "gpu": lookup}, at=at, now=0.0).members
         expected, found = rule.value(device), hub.value(text)
         if expected is MISSING:
             assert math.isnan(found), second

@@ -52,15 +52,15 @@ def facts_of(world: World) -> Facts:
 
 
 @st.composite
-def scenes(draw: st.DrawFn) -> tuple[RuleExpression, World]:
+def cases(draw: st.DrawFn) -> tuple[RuleExpression, World]:
     rule = compile_rule(draw(conditions))
     return rule, emptied(draw(worlds(rule)), rule, draw(Gaps))
 
 
 @settings(max_examples=200, deadline=None)
-@given(scenes())
-def test_what_it_cannot_be_it_never_is(scene: tuple[RuleExpression, World]) -> None:
-    rule, world = scene
+@given(cases())
+def test_what_it_cannot_be_it_never_is(case: tuple[RuleExpression, World]) -> None:
+    rule, world = case
     facts = facts_of(world)
     possible, shorter = outcomes(rule.tree, facts), pruned(rule.tree, facts)
     for row in world.rows:

@@ -42,15 +42,15 @@ def columns_of(world: World) -> PlainColumns:
 
 
 @st.composite
-def scenes(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> tuple[RuleExpression, World]:
+def cases(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> tuple[RuleExpression, World]:
     rule = compile_rule_value(draw(texts))
     return rule, draw(worlds(rule))
 
 
 @settings(max_examples=200, deadline=None)
-@given(scenes(conditions))
-def test_a_condition_is_the_same_to_all_three(scene: tuple[RuleExpression, World]) -> None:
-    rule, world = compile_rule(scene[0].text), scene[1]
+@given(cases(conditions))
+def test_a_condition_is_the_same_to_all_three(case: tuple[RuleExpression, World]) -> None:
+    rule, world = compile_rule(case[0].text), case[1]
     columns = columns_of(world)
     (verdicts,) = Program({"a": rule}).run(columns)
     true, false = verdicts.truths
@@ -64,13 +64,13 @@ def test_a_condition_is_the_same_to_all_three(scene: tuple[RuleExpression, World
 
 
 @settings(max_examples=150, deadline=None)
-@given(scenes(conditions), st.randoms(use_true_random=False))
+@given(cases(conditions), st.randoms(use_true_random=False))
 def test_among_some_rows_it_is_told_where_it_is_true(
-    scene: tuple[RuleExpression, World], random: Random
+    case: tuple[RuleExpression, World], random: Random
 ) -> None:
-    rule, columns = compile_rule(scene[0].text), columns_of(scene[1])
+    rule, columns = compile_rule(case[0].text), columns_of(case[1])
     (whole,) = Program({"a": rule}).run(columns)
-    among = np.array([random.random() < 0.7 for _ in scene[1].rows], dtype=np.bool_)
+    among = np.array([random.random() < 0.7 for _ in case[1].rows], dtype=np.bool_)
     before = among.copy()
     (some,) = Program({"a": rule}).run(columns, among=lambda _: among)
     assert some.truths.true.tolist() == (whole.truths.true & among).tolist(), rule.text
@@ -79,9 +79,9 @@ def test_among_some_rows_it_is_told_where_it_is_true(
 
 
 @settings(max_examples=150, deadline=None)
-@given(scenes(values))
-def test_a_number_is_the_same_to_all_three(scene: tuple[RuleExpression, World]) -> None:
-    rule, world = scene
+@given(cases(values))
+def test_a_number_is_the_same_to_all_three(case: tuple[RuleExpression, World]) -> None:
+    rule, world = case
     columns = columns_of(world)
     found = column_of(rule, columns)
     for at, row in enumerate(world.rows):

@@ -16,7 +16,7 @@ from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
 from accelwatch.detection.signals.folding import FoldedSignal, sources_of
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.detection.signals.signal import ANY
-from accelwatch.expr.scene import HOST
+from accelwatch.expr.rule_history import HOST
 from accelwatch.expr.vocabulary.kleene import Lookup, number
 from accelwatch.schema.event import severity
 from accelwatch.schema.metrics import Series

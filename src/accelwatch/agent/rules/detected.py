@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from accelwatch.alerting.rules.verdict import Evidence
-from accelwatch.expr.scene import Device, Scene
+from accelwatch.expr.evaluation_context import Device, EvaluationContext
 from accelwatch.expr.vocabulary.kleene import Lookup
 from accelwatch.schema.snapshot import Snapshot
 
@@ -37,10 +37,10 @@ class RunsOnNode(NodeFindings, Protocol):
 
 
 class DetectedDevice(Device):
-    """A device of a scene whose evidence has what the detector has found."""
+    """A device of a node whose evidence has what the detector has found."""
 
-    def __init__(self, scene: Scene, device: str, findings: NodeFindings) -> None:
-        super().__init__(scene, device)
+    def __init__(self, context: EvaluationContext, device: str, findings: NodeFindings) -> None:
+        super().__init__(context, device)
         self._findings = findings
 
     def detector_evidence(self, subject: str) -> tuple[Evidence, ...]:

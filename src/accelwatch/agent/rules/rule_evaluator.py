@@ -12,7 +12,8 @@ from accelwatch.alerting.rules.dormancy import Dormancy, Observed
 from accelwatch.alerting.rules.engine import Engine, Subject, Subjects
 from accelwatch.alerting.rules.rule import Rule, enabled_rules, needs_of
 from accelwatch.alerting.rules.verdict import Entity, VerdictChange
-from accelwatch.expr.scene import GROUPS_OF_A_NODE, HOST, MakeDevice, RuleHistory, Scene
+from accelwatch.expr.evaluation_context import GROUPS_OF_A_NODE, EvaluationContext, MakeDevice
+from accelwatch.expr.rule_history import HOST, RuleHistory
 from accelwatch.expr.vocabulary.peers import GROUPS
 from accelwatch.node.store.events import UNRESOLVED_S
 from accelwatch.schema.event import ErrorEvent
@@ -60,7 +61,7 @@ class NodeRuleEvaluator:
         # Unix time less monotonic time at the first tick: a clock that is set changes no age.
         self._wall_offset: float | None = None
         # Of the last tick.
-        self._scene: Scene | None = None
+        self._context: EvaluationContext | None = None
         # Everybody who was judged at the last tick.
         self.evaluated: Subjects = {}
 
@@ -73,8 +74,8 @@ class NodeRuleEvaluator:
 
     def tick(self, snapshot: Snapshot, at: float) -> list[VerdictChange]:
         """Judge a snapshot at a monotonic moment."""
-        before, self._scene = self._scene, self.scene(snapshot, at)
-        self.evaluated = self.subjects(self._scene)
+        before, self._context = self._context, self.context(snapshot, at)
+        self.evaluated = self.subjects(self._context)
         if before is not None:
             before.close()
         for reported in reported_series(snapshot):
@@ -82,10 +83,10 @@ class NodeRuleEvaluator:
                 self._absent = self._absent.difference(reported)
         vendors = tuple(sorted({view.device.vendor for view in snapshot.devices}))
         newest = self.history.events.newest
-        awake = self._dormancy.awake(Observed(self._scene.now, self._absent, vendors, newest))
+        awake = self._dormancy.awake(Observed(self._context.now, self._absent, vendors, newest))
         return self.engine.step(self.evaluated, at, snapshot.time, awake)
 
-    def scene(self, snapshot: Snapshot, at: float) -> Scene:
+    def context(self, snapshot: Snapshot, at: float) -> EvaluationContext:
         """The node as it is at this moment, after what it says has been kept."""
         if snapshot.host != self._host:
             self._host, self._entities = snapshot.host, {}
@@ -99,7 +100,7 @@ class NodeRuleEvaluator:
         for device, lookup in lookups.items():
             self.history.sample(at, device, lookup)
         self._record_events(snapshot, at)
-        return Scene(
+        return EvaluationContext(
             self.history,
             lookups,
             at=at,
@@ -114,7 +115,7 @@ class NodeRuleEvaluator:
         findings = self._findings
         if findings is None:
             return None
-        return lambda scene, device: DetectedDevice(scene, device, findings)
+        return lambda context, device: DetectedDevice(context, device, findings)
 
     def _steady(self, snapshot: Snapshot, at: float) -> float:
         """Unix time as it would be if nobody had set the clock."""
@@ -122,10 +123,10 @@ class NodeRuleEvaluator:
             self._wall_offset = snapshot.time - at
         return at + self._wall_offset
 
-    def subjects(self, scene: Scene) -> Subjects:
+    def subjects(self, context: EvaluationContext) -> Subjects:
         """Everybody who is judged."""
-        devices = [Subject(self.entity(device.id), device) for device in scene.members]
-        host = Subject(self.entity(HOST), scene.device(HOST))
+        devices = [Subject(self.entity(device.id), device) for device in context.members]
+        host = Subject(self.entity(HOST), context.device(HOST))
         return {Scope.DEVICE: devices, Scope.NODE: [host]}
 
     def entity(self, device: str) -> Entity:

@@ -8,8 +8,9 @@ from accelwatch.alerting.rules.engine import Subject, is_meant, truths_of
 from accelwatch.alerting.rules.evidence import evidence_of
 from accelwatch.alerting.rules.loading.file_loader import Concerned
 from accelwatch.alerting.rules.rule import Rule, RuleSet
+from accelwatch.expr.evaluation_context import Device
 from accelwatch.expr.rule import RuleExpression
-from accelwatch.expr.scene import HOST, Device
+from accelwatch.expr.rule_history import HOST
 from accelwatch.expr.vocabulary.kleene import UNKNOWN
 from accelwatch.schema.health import SIGNALS, Health
 from accelwatch.schema.metrics import Kind, Series, by_key
@@ -42,7 +43,7 @@ class SnapshotCheck(msgspec.Struct, frozen=True, kw_only=True):
 def check_snapshot(snapshot: Snapshot, loaded: RuleSet, *, listened: bool) -> SnapshotCheck:
     """Judge a snapshot once; who has `listened` knows the events of before."""
     evaluator = NodeRuleEvaluator(loaded.rules, 1.0, listened=listened, patience_s=0.0)
-    subjects = evaluator.subjects(evaluator.scene(snapshot, snapshot.time))
+    subjects = evaluator.subjects(evaluator.context(snapshot, snapshot.time))
     names = {view.device.id: view.device.name for view in snapshot.devices}
     failed = {view.device.id for view in snapshot.devices if view.health is Health.FAILED}
     findings: list[Finding] = []
@@ -66,8 +67,8 @@ def check_snapshot(snapshot: Snapshot, loaded: RuleSet, *, listened: bool) -> Sn
 
 def concerned(snapshot: Snapshot) -> Concerned:
     """Whether somebody may be meant by a rule's selection: the node, or a device of it."""
-    scene = NodeRuleEvaluator({}, 1.0, patience_s=0.0).scene(snapshot, snapshot.time)
-    here = {Scope.DEVICE: scene.members, Scope.NODE: (Device(scene, HOST),)}
+    context = NodeRuleEvaluator({}, 1.0, patience_s=0.0).context(snapshot, snapshot.time)
+    here = {Scope.DEVICE: context.members, Scope.NODE: (Device(context, HOST),)}
 
     def meant(scope: Scope, select: RuleExpression | None) -> bool:
         who = here.get(scope, ())

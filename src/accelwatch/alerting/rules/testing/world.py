@@ -13,7 +13,7 @@ from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.environment import Group
 from accelwatch.expr.needs import Needs, WindowNeed
-from accelwatch.expr.scene import HOST, RuleHistory
+from accelwatch.expr.rule_history import HOST, RuleHistory
 from accelwatch.expr.vocabulary.detector_names import DETECTOR_FIELDS
 from accelwatch.expr.vocabulary.kleene import MISSING, Key, Missing, Value
 from accelwatch.expr.vocabulary.rule_names import LABEL_PREFIX, of_host

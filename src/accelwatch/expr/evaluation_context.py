@@ -10,75 +10,22 @@ from dataclasses import replace
 
 from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.environment import Group
-from accelwatch.expr.event_history import EventHistory
-from accelwatch.expr.needs import Needs, WindowNeed
-from accelwatch.expr.past import Past
-from accelwatch.expr.vocabulary.kleene import MISSING, Key, Lookup, Missing, Value, number
+from accelwatch.expr.needs import WindowNeed
+from accelwatch.expr.rule_history import HOST, RuleHistory
+from accelwatch.expr.vocabulary.kleene import MISSING, Key, Lookup, Missing, Value
 from accelwatch.expr.vocabulary.rule_names import of_host
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
 
-# The node itself, among the ids of its devices.
-HOST = ""
-
-# By what the devices of a scene are grouped.
+# By what the devices of a node are grouped.
 GROUPS_OF_A_NODE = frozenset({"node", "model"})
 
 # Whether a rule is firing for a device.
 Firing = Callable[[str, str], bool | None]
 # Why a device has no current value of something.
 Absence = Callable[[str, Key], str]
-# The environment of a device of a scene.
-MakeDevice = Callable[["Scene", str], "Device"]
-
-
-class RuleHistory:
-    """What a set of rules needs of the past of some devices; bounded by its windows."""
-
-    def __init__(self, needs: Needs, interval_s: float) -> None:
-        """`interval_s` is how often samples are taken."""
-        self.interval_s = interval_s
-        self.events = EventHistory(needs.events)
-        self._windows: dict[Series, list[WindowNeed]] = {}
-        for need in needs.windows:
-            self._windows.setdefault(need.series, []).append(need)
-        items = self._windows.items()
-        # Series that have windows: those of the host, and those of devices.
-        self._of = {
-            whose: [(series, some) for series, some in items if of_host(series) is whose]
-            for whose in (True, False)
-        }
-        self._pasts: dict[tuple[str, Series], Past] = {}
-
-    def sample(self, at: float, device: str, lookup: Lookup) -> None:
-        """The values of a device, or of `HOST`, at a moment (monotonic seconds)."""
-        for series, windows in self._of[device == HOST]:
-            value = number(lookup(series))
-            if value is not None:
-                past = self._pasts.get((device, series))
-                if past is None:
-                    past = self._pasts[device, series] = Past(windows)
-                past.add(at, float(value), self.interval_s)
-
-    def forget(self, device: str) -> None:
-        """Another device stands there from now on, or none."""
-        self.events.forget(device)
-        for key in [entry for entry in self._pasts if entry[0] == device]:
-            del self._pasts[key]
-
-    def adopt(self, before: "RuleHistory") -> None:
-        """Go on with what another has kept of series of which the same windows are needed."""
-        same = {
-            series
-            for series, windows in self._windows.items()
-            if set(windows) == set(before._windows.get(series, ()))
-        }
-        if self.interval_s == before.interval_s:
-            self._pasts.update({key: past for key, past in before._pasts.items() if key[1] in same})
-
-    def past(self, device: str, series: Series) -> Past | None:
-        """What was kept of a series; None where there never was a value."""
-        return self._pasts.get((HOST if of_host(series) else device, series))
+# The environment of a device.
+MakeDevice = Callable[["EvaluationContext", str], "Device"]
 
 
 def _nothing(_key: Key) -> Missing:
@@ -89,7 +36,7 @@ def _unsaid(_device: str, _key: Key) -> str:
     return ""
 
 
-class Scene:
+class EvaluationContext:
     """The devices of a node at one moment."""
 
     def __init__(
@@ -168,13 +115,13 @@ class Scene:
 
 
 class Device:
-    """A device of a scene: the environment in which the scalar code of a rule runs."""
+    """A device of a node: the environment in which the scalar code of a rule runs."""
 
-    def __init__(self, scene: Scene, device: str) -> None:
-        self._scene = scene
+    def __init__(self, context: EvaluationContext, device: str) -> None:
+        self._context = context
         self._device = device
-        self._lookup = scene.lookups.get(device, _nothing)
-        self._of_host = scene.lookups.get(HOST, _nothing)
+        self._lookup = context.lookups.get(device, _nothing)
+        self._of_host = context.lookups.get(HOST, _nothing)
 
     @property
     def id(self) -> str:
@@ -184,7 +131,7 @@ class Device:
     @property
     def now(self) -> float:
         """Unix seconds."""
-        return self._scene.now
+        return self._context.now
 
     def lookup(self, key: Key) -> Value | Missing:
         """A current value."""
@@ -202,7 +149,7 @@ class Device:
         of_job: bool = False,  # noqa: ARG002 - what belongs to a job is not known here
     ) -> float | None:
         """A window over what was kept."""
-        return self._scene.window(self._device, kind, key, seconds, quantile)
+        return self._context.window(self._device, kind, key, seconds, quantile)
 
     def coverage(
         self,
@@ -212,38 +159,40 @@ class Device:
         of_job: bool = False,  # noqa: ARG002 - as above
     ) -> float | None:
         """Share of the samples of a window that there are; None where there never was one."""
-        history = self._scene.history
+        history = self._context.history
         past = history.past(self._device, key)
-        return None if past is None else past.coverage(self._scene.at, seconds, history.interval_s)
+        return (
+            None if past is None else past.coverage(self._context.at, seconds, history.interval_s)
+        )
 
     def last(self, pattern: EventPattern) -> float | None:
         """When an event was heard last."""
-        last = self._scene.history.events.last(self._device, pattern)
-        return None if last == -math.inf and not self._scene.listened else last
+        last = self._context.history.events.last(self._device, pattern)
+        return None if last == -math.inf and not self._context.listened else last
 
     def latest(self, pattern: EventPattern) -> ErrorEvent | None:
         """The event that was heard last."""
-        return self._scene.history.events.latest(self._device, pattern)
+        return self._context.history.events.latest(self._device, pattern)
 
     def occurrences(self, pattern: EventPattern, seconds: int) -> int | None:
         """How many were heard lately."""
-        if not self._scene.listened:
+        if not self._context.listened:
             return None
-        events = self._scene.history.events
+        events = self._context.history.events
         return events.occurrences(self._device, pattern, self.now - seconds)
 
     def group(self, by: str) -> Group | None:
         """The devices of the node, or those of them of the same model."""
-        return self._scene.group(self, by)
+        return self._context.group(self, by)
 
     def absence(self, key: Key) -> str:
         """Why there is no current value."""
         whose = HOST if isinstance(key, tuple) and of_host(key) else self._device
-        return self._scene.absence(whose, key)
+        return self._context.absence(whose, key)
 
     def firing(self, rule: str) -> bool | None:
         """Whether another rule is firing."""
-        is_firing = self._scene.firing
+        is_firing = self._context.firing
         return None if is_firing is None else is_firing(rule, self._device)
 
     @property

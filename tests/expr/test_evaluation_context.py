@@ -6,9 +6,10 @@ from operator import or_
 
 import pytest
 
+from accelwatch.expr.evaluation_context import Device, EvaluationContext
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.rule import compile_rule
-from accelwatch.expr.scene import HOST, Device, RuleHistory, Scene
+from accelwatch.expr.rule_history import HOST, RuleHistory
 from accelwatch.expr.vocabulary.kleene import MISSING, Key, Lookup, Missing, Value
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.metrics import Series
@@ -43,17 +44,17 @@ def fed(keeper: RuleHistory, device: str = "a", times: int = 60, **values: Value
     return keeper
 
 
-def scene(keeper: RuleHistory, at: float = 59.0, **more: object) -> Scene:
+def context(keeper: RuleHistory, at: float = 59.0, **more: object) -> EvaluationContext:
     lookups = {
         HOST: told(host_blocked_processes=3),
         "a": told(power_watts=100, vendor="nvidia", model="H100"),
         "b": told(power_watts=200, vendor="nvidia", model="H100"),
         "c": told(vendor="nvidia", model="A100"),
     }
-    return Scene(keeper, lookups, at=at, now=100.0, **more)  # type: ignore[arg-type]
+    return EvaluationContext(keeper, lookups, at=at, now=100.0, **more)  # type: ignore[arg-type]
 
 
-def average(of: Scene, device: str = "a") -> float | None:
+def average(of: EvaluationContext, device: str = "a") -> float | None:
     return Device(of, device).window("avg", POWER, 60, None)
 
 
@@ -65,16 +66,16 @@ def test_a_device_keeps_its_own_series_and_the_host_its_own() -> None:
     assert keeper.past("b", POWER) is None
     assert keeper.past(HOST, POWER) is None
     assert keeper.past("a", LOAD) is keeper.past(HOST, LOAD) is not None
-    assert Device(scene(keeper), "b").window("max", LOAD, 60, None) == 7.0
+    assert Device(context(keeper), "b").window("max", LOAD, 60, None) == 7.0
 
 
 def test_another_device_in_the_same_place_begins_with_nothing() -> None:
     keeper = fed(fed(RuleHistory(needs(*RULES), 1.0), power_watts=100), "b", power_watts=200)
     keeper.events.add(EVENT, 100.0)
     pattern = next(iter(needs(*RULES).events)).pattern
-    assert Device(scene(keeper), "a").last(pattern) == 90.0
+    assert Device(context(keeper), "a").last(pattern) == 90.0
     keeper.forget("a")
-    now = scene(keeper)
+    now = context(keeper)
     assert (average(now, "a"), average(now, "b")) == (None, 200.0)
     assert Device(now, "a").latest(pattern) is None
 
@@ -96,26 +97,26 @@ def test_what_is_kept_goes_on_under_other_rules_that_need_the_same_of_it(
     keeper = RuleHistory(needs(*rules), interval_s)
     keeper.adopt(before)
     assert (keeper.past("a", POWER) is before.past("a", POWER)) is kept
-    assert (average(scene(keeper)) == 100.0) is kept
+    assert (average(context(keeper)) == 100.0) is kept
 
 
 def test_a_window_is_worked_out_once() -> None:
     keeper = fed(RuleHistory(needs(*RULES), 1.0), power_watts=100)
-    now = scene(keeper)
+    now = context(keeper)
     assert average(now) == 100.0
     keeper.sample(59.5, "a", told(power_watts=9000))
     assert average(now) == 100.0
-    assert average(scene(keeper, at=59.5)) != 100.0
+    assert average(context(keeper, at=59.5)) != 100.0
 
 
 def test_coverage_is_the_share_of_the_samples_that_there_are() -> None:
     keeper = fed(RuleHistory(needs(*RULES), 1.0), times=30, power_watts=100)
-    assert Device(scene(keeper, at=59.0), "a").coverage(POWER, 60) == pytest.approx(0.5, abs=0.1)
-    assert Device(scene(keeper), "c").coverage(POWER, 60) is None
+    assert Device(context(keeper, at=59.0), "a").coverage(POWER, 60) == pytest.approx(0.5, abs=0.1)
+    assert Device(context(keeper), "c").coverage(POWER, 60) is None
 
 
 def test_devices_of_a_node_and_of_a_model_belong_together() -> None:
-    now = scene(RuleHistory(needs(*RULES), 1.0))
+    now = context(RuleHistory(needs(*RULES), 1.0))
     a, b, c = now.members
     node, model = a.group("node"), a.group("model")
     assert node is not None
@@ -134,7 +135,7 @@ def test_devices_of_a_node_and_of_a_model_belong_together() -> None:
 
 
 def test_the_node_itself_looks_at_all_its_devices_and_is_of_no_model() -> None:
-    now = scene(RuleHistory(needs(*RULES), 1.0))
+    now = context(RuleHistory(needs(*RULES), 1.0))
     host = Device(now, HOST)
     whole = host.group("node")
     assert whole is not None
@@ -145,7 +146,7 @@ def test_the_node_itself_looks_at_all_its_devices_and_is_of_no_model() -> None:
 
 
 def test_a_device_that_is_not_there_belongs_to_nobody() -> None:
-    gone = Device(scene(RuleHistory(needs(*RULES), 1.0)), "z")
+    gone = Device(context(RuleHistory(needs(*RULES), 1.0)), "z")
     assert gone.group("node") is None
     assert gone.lookup("model") is MISSING
 
@@ -153,7 +154,7 @@ def test_a_device_that_is_not_there_belongs_to_nobody() -> None:
 def test_what_nobody_listened_to_is_not_known() -> None:
     keeper = RuleHistory(needs(*RULES, 'count("xid", within="1h") > 3'), 1.0)
     pattern = next(iter(needs(*RULES).events)).pattern
-    deaf, heard = scene(keeper, listened=False), scene(keeper)
+    deaf, heard = context(keeper, listened=False), context(keeper)
     assert Device(heard, "a").last(pattern) == float("-inf")
     assert Device(deaf, "a").last(pattern) is None
     assert Device(heard, "a").occurrences(pattern, 3600) == 0
@@ -168,9 +169,9 @@ def test_what_nobody_listened_to_is_not_known() -> None:
 
 def test_another_rule_and_reasons_are_asked_for_with_the_device() -> None:
     keeper = RuleHistory(needs(*RULES), 1.0)
-    assert Device(scene(keeper), "a").firing("r") is None
-    assert Device(scene(keeper), "a").absence(POWER) == ""
-    now = scene(keeper, firing=lambda rule, device: (rule, device) == ("r", "a"), absence=_said)
+    assert Device(context(keeper), "a").firing("r") is None
+    assert Device(context(keeper), "a").absence(POWER) == ""
+    now = context(keeper, firing=lambda rule, device: (rule, device) == ("r", "a"), absence=_said)
     assert Device(now, "a").firing("r") is True
     assert Device(now, "b").firing("r") is False
     assert Device(now, "a").absence(POWER) == "a: ('power_watts',)"
@@ -183,7 +184,7 @@ def _said(device: str, key: Key) -> str:
 
 
 def test_who_asks_no_more_lets_go_of_everything() -> None:
-    now = scene(RuleHistory(needs(*RULES), 1.0))
+    now = context(RuleHistory(needs(*RULES), 1.0))
     assert now.members[0].group("node") is not None
     one = now.members[0]
     now.close()
