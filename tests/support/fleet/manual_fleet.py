@@ -6,6 +6,7 @@ import msgspec
 
 from accelwatch.base.clock import ManualClock
 from accelwatch.fleet.follow.frames import FrameReader
+from accelwatch.fleet.state.expected_nodes import missing_devices
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.target import Target, targets_of
@@ -47,4 +48,4 @@ class Bench:
         return self.fleet.state_of(self.fleet.nodes[node])
 
     def missing(self, node: str) -> list[int]:
-        return [one.index for one in self.fleet.missing(self.fleet.nodes[node])]
+        return [one.index for one in missing_devices(self.fleet.nodes[node])]

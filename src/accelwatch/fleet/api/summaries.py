@@ -16,6 +16,7 @@ from accelwatch.fleet.documents.fleet import (
 )
 from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.outages import LEAST_NODES, NodeHealth, Outage, largest_outages
+from accelwatch.fleet.state.expected_nodes import missing_devices
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.history import STEP_S
 from accelwatch.fleet.state.nodes.node import Node
@@ -80,7 +81,7 @@ def node_summary(fleet: Fleet, node: Node) -> NodeSummary:
         labels=node.labels,
         devices=len(node.devices),
         devices_expected=len(expected.devices) if expected else 0,
-        devices_missing=len(fleet.missing(node)),
+        devices_missing=len(missing_devices(node)),
         clock_skew_s=rounded(skew, 3),
         interval_s=None if best is None else best.interval_s,
         listed=not node.unlisted,
@@ -132,8 +133,8 @@ def _by_path(steps: Mapping[Series, Steps]) -> dict[str, Steps]:
 
 def history_document(fleet: Fleet, node: Node, device_id: str) -> HistoryDocument:
     """Recent history of a device; without any values when nothing is kept of it."""
-    kept = fleet.history(node, device_id)
-    requested, growth = fleet.windowed_history(node, device_id)
+    kept = fleet.past.history(node, device_id)
+    requested, growth = fleet.past.windowed_history(node, device_id)
     return HistoryDocument(
         node=node.name,
         device=device_id,

@@ -6,11 +6,8 @@ Everything here runs on the loop; only the inventory file is written on a thread
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UnmetError
-from accelwatch.base.slices import LongWork
 from accelwatch.fleet.dialects.base.precedence import PRECEDENCE, ranker
 from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.follow.frames import Received
@@ -18,35 +15,23 @@ from accelwatch.fleet.lemons.board import LemonBoard
 from accelwatch.fleet.listing import Listing
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.odd.board import OddBoard
-from accelwatch.fleet.state.events import EventLog, counted, first_seen
+from accelwatch.fleet.state.events import EventLog
 from accelwatch.fleet.state.evidence.board import EvidenceBoard
 from accelwatch.fleet.state.evidence.file import EvidenceFile
-from accelwatch.fleet.state.history import QUANTITIES, STEP_S, STEPS, History
-from accelwatch.fleet.state.inventory.file import Expected
-from accelwatch.fleet.state.inventory.writer import InventoryWriter
+from accelwatch.fleet.state.expected_nodes import ExpectedNodes, merge_expected
+from accelwatch.fleet.state.history import History
 from accelwatch.fleet.state.nodes.claims import Claims
 from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.fleet.state.nodes.source import TargetSource
+from accelwatch.fleet.state.past import FleetPast
 from accelwatch.fleet.state.rows.groups import GroupIndex
-from accelwatch.fleet.state.rows.table import Indices, Table
-from accelwatch.fleet.state.samples import Samples
-from accelwatch.fleet.table.belief import Floats
+from accelwatch.fleet.state.rows.table import Table
+from accelwatch.fleet.state.source_events import counted_events, event_counts, record_events
 from accelwatch.fleet.table.columns import ColumnStore
-from accelwatch.fleet.table.windows import Steps
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.wire import NodeFinding, StoreState
-from accelwatch.schema.device import Device, DeviceState
-from accelwatch.schema.metrics import Series
-from accelwatch.schema.snapshot import DeviceView, EventCount
-from accelwatch.schema.stream.context import Event
-
-# How often it is written down that a node is still there.
-_LAST_SEEN_EVERY_S = 60.0
-# Nodes up to which one is expected from first sight: names that change all the time must not stay.
-MAX_NODES = 100_000
-# Devices expected of one node; one whose ids change all the time must not fill the disk.
-_MAX_EXPECTED = 1024
+from accelwatch.schema.snapshot import DeviceView
 
 
 class Fleet:
@@ -58,10 +43,9 @@ class Fleet:
         self.thresholds = thresholds
         self.nodes: dict[str, Node] = {}
         self.columns = ColumnStore()
-        self._history = History()
-        # A coarser past of what rules and the detector read besides.
-        self.samples = Samples()
-        self.table = Table(self._history.clear)
+        history = History()
+        self.table = Table(history.clear)
+        self.past = FleetPast(clock, self.table, history)
         self.groups = GroupIndex(self.table)
         # Which nodes differ from the many alike.
         self.odd = OddBoard(self.nodes)
@@ -88,7 +72,10 @@ class Fleet:
         self.store: StoreState | None = None
         self._rank = ranker(PRECEDENCE)
         self._verified = True
-        self._inventory = InventoryWriter(state_dir)
+        self._expected = ExpectedNodes(
+            clock, state_dir, lambda node: self.state_of(node) is NodeState.DOWN
+        )
+        self._inventory = self._expected.inventory
         self._by_key: dict[str, tuple[Node, TargetSource]] = {}
         self.started = clock.monotonic()
         for name, expected in self._inventory.expected.items():
@@ -123,7 +110,7 @@ class Fleet:
             elif node.unlisted and node.expected is not None and name in arrived:
                 # The time went with the sources; the inventory has to know it from now on.
                 node.expected.last_seen = arrived[name]
-                self._inventory.changes.updated[name] = node.expected
+                self._expected.update(node, node.expected)
             if list(node.sources.values()) != had.get(name):
                 self._regather(node)
         self.table.sync(self.nodes)
@@ -170,27 +157,16 @@ class Fleet:
         # Only a tick arrives: hellos, layouts and context say nothing of now.
         if source.arrived == now:
             self.membership += not answered_before
-            self._store_history(node, now)
-            self._update_last_seen(node, source.arrived_wall)
+            self.past.store(node, now)
+            self._expected.update_last_seen(node, source.arrived_wall)
             events, source.events = source.events, []
             if events:
-                self._note(node, source, events, again=source.opening)
+                record_events(self.events, node, source, events, again=source.opening)
             # What a stream begins with may be known from before.
             urgent = others or events or source.restated != restated
             opening, source.opening = source.opening, False
             if urgent and not opening:
                 self.hurry()
-
-    def _note(
-        self, node: Node, source: TargetSource, events: Sequence[Event], *, again: bool
-    ) -> None:
-        def name(device_id: str) -> str:
-            device = source.devices.get(device_id)
-            return device.device.name if device is not None else ""
-
-        self.events.record(
-            node.name, source.target.key, events, ours=source.skew.ours, name=name, again=again
-        )
 
     def read(
         self,
@@ -211,77 +187,22 @@ class Fleet:
             return
         node, source = followed
         now = self.clock.monotonic()
-        # Of a device that its exporter has never listed since the hub began no count is known.
-        counts = {
-            key: device.event_counts
-            for key, device in source.devices.items()
-            if device.event_counts or device.state != DeviceState.EXCLUDED
-        }
+        counts = event_counts(source)
         node.version += 1
         listed = list(views)
         if (learnt := node.learn_listing(source, listing, listed)) is not None:
-            self._inventory.changes.updated[node.name] = learnt
+            self._expected.update(node, learnt)
         left_out = node.left_out(source, listing, listed, self.clock.wall() - age_s)
         others = source.read([*listed, *left_out], interval_s)
         source.arrive(node_time, self.clock.wall() - age_s, now - age_s)
-        events = [
-            event
-            for device_id in source.devices
-            for event in _counted_events(source, device_id, counts.get(device_id))
-        ]
+        events = counted_events(source, counts)
         if events:
-            self._note(node, source, events, again=False)
+            record_events(self.events, node, source, events, again=False)
         # It may as well be the first to be heard at all, or again after others were.
         if others or node.expected is None or not node.settled:
             self._regather(node)
-        self._store_history(node, now)
-        self._update_last_seen(node, source.arrived_wall)
-
-    def _store_history(self, node: Node, now: float) -> None:
-        """Keep the values of this step of history, once a step."""
-        step = int(now // STEP_S)
-        if node.due(step):
-            self._history.store(step, self.table.arrange(node).present)
-
-    def history(self, node: Node, device_id: str) -> dict[Series, list[float | None]]:
-        """Recent history of a device up to now; empty when nothing is kept of it."""
-        row = self.table.rows.get((node.name, device_id))
-        step = int(self.clock.monotonic() // STEP_S)
-        return {} if row is None else self._history.rows(row, step)
-
-    def windowed_history(
-        self, node: Node, device_id: str
-    ) -> tuple[dict[Series, Steps], dict[Series, Steps]]:
-        """What rules have windows over, of a device and as long as its history: values, and growths."""
-        row = self.table.rows.get((node.name, device_id))
-        return ({}, {}) if row is None else self.table.windows.recent_means(row, STEPS)
-
-    def recent(self, series: Series, rows: Indices) -> tuple[bool, Floats] | None:
-        """What some rows told of a series in the last STEPS steps of STEP_S up to now.
-
-        Whether it is growth a second, and float64[STEPS, rows], NaN where there is no value; None for a
-        series of which nothing is kept: it is none of the history's, and nobody reads it.
-        """
-        step = int(self.clock.monotonic() // STEP_S)
-        values = self._history.recent(series, rows, step)
-        if values is not None:
-            return False, values
-        windows = self.table.windows.recent(series, rows, STEPS)
-        samples = self.samples.recent(series, rows, step)
-        if windows is None or samples is None or windows[0] != samples[0]:
-            return samples if windows is None else windows
-        # Windows are finer, and may be shorter: samples are for what was before.
-        present = ~np.isnan(windows[1]).all(axis=1)
-        first = int(present.argmax()) if present.any() else STEPS
-        return windows[0], np.concatenate([samples[1][:first], windows[1][first:]])
-
-    async def sample(self, work: LongWork) -> None:
-        """Keep a sample of what is read of devices besides the history's quantities."""
-        await self.samples.sample(self.table, int(self.clock.monotonic() // STEP_S), work)
-
-    def kept(self) -> tuple[Series, ...]:
-        """Of what `recent` has anything."""
-        return tuple(dict.fromkeys((*QUANTITIES, *self.table.windows.series, *self.samples.series)))
+        self.past.store(node, now)
+        self._expected.update_last_seen(node, source.arrived_wall)
 
     def fail(self, key: str, fault: TargetFault) -> None:
         """An attempt to read a target failed."""
@@ -317,40 +238,11 @@ class Fleet:
         self._claims.change(node.name, claimed, node.uuids)
         # What has gone stays expected until somebody acknowledges it; only what is new is written down.
         if not before >= node.devices.keys() or node.expected is None:
-            self._expect(node)
+            self._expected.expect(node, len(self.nodes))
 
     def conflicts(self) -> Mapping[str, set[str]]:
         """Uuids that more than one node claims, with the nodes."""
         return self._claims.conflicts
-
-    def _expect(self, node: Node) -> None:
-        """Expect the devices that are there from now on."""
-        if not any(source.arrived is not None for source in node.sources.values()):
-            return
-        wall = self.clock.wall()
-        if node.expected is None:
-            if len(self.nodes) > MAX_NODES:
-                return
-            node.expected = Expected(first_seen=wall, last_seen=wall)
-            self._inventory.changes.updated[node.name] = node.expected
-        node.shape += 1
-        for key, present in node.devices.items():
-            if key not in node.expected.devices and len(node.expected.devices) < _MAX_EXPECTED:
-                node.expected.devices[key] = present.device
-                self._inventory.changes.added.append((node.name, present.device, wall))
-
-    def _update_last_seen(self, node: Node, wall: float) -> None:
-        """It told something at `wall`; what a store tells of the past takes no acknowledgement back."""
-        expected = node.expected
-        if expected is None:
-            return
-        is_back = expected.acknowledged is not None and (
-            wall > expected.acknowledged or self.state_of(node) is not NodeState.DOWN
-        )
-        if is_back or abs(wall - expected.last_seen) > _LAST_SEEN_EVERY_S:
-            expected.last_seen = wall
-            expected.acknowledged = None if is_back else expected.acknowledged
-            self._inventory.changes.updated[node.name] = expected
 
     async def acknowledge(self, name: str, device_id: str | None = None) -> int:
         """Take note that missing devices have gone, one or all of a node; returns how many.
@@ -364,38 +256,17 @@ class Fleet:
             raise UnmetError(f"no node {name[:100]!r}")
         if device_id is None and node.unlisted:
             return await self._forget(node)
-        gone = self.missing(node) if device_id is None else [*self.missing(node), *node.not_listed]
-        missing = [device for device in gone if device_id in (None, device.id)]
-        if device_id is not None and not missing:
-            raise UnmetError(f"no device {device_id[:100]!r} is missing on {name}")
-        if node.expected is not None:
-            for device in missing:
-                del node.expected.devices[device.id]
-                self._inventory.changes.removed.append((name, device.id))
-            node.shape += 1
-            self._inventory.changes.drop_removed()
-            if device_id is None and self.state_of(node) is NodeState.DOWN:
-                node.expected.acknowledged = self.clock.wall()
-                self._inventory.changes.updated[name] = node.expected
-        await self.flush()
-        return len(missing)
-
-    async def _forget(self, node: Node) -> int:
-        count = len(node.expected.devices) if node.expected is not None else 0
-        del self.nodes[node.name]
-        self.table.sync(self.nodes)
-        self.events.forget(node.name)
-        self._inventory.changes.updated.pop(node.name, None)
-        self._inventory.changes.added = [
-            added for added in self._inventory.changes.added if added[0] != node.name
-        ]
-        self._inventory.changes.forgotten.append(node.name)
+        count = self._expected.acknowledge(node, device_id)
         await self.flush()
         return count
 
-    def missing(self, node: Node) -> list[Device]:
-        """Expected devices that a node which is heard of does not have; of a silent node none."""
-        return list(node.missing()) if node.best is not None else []
+    async def _forget(self, node: Node) -> int:
+        del self.nodes[node.name]
+        self.table.sync(self.nodes)
+        self.events.forget(node.name)
+        count = self._expected.forget(node)
+        await self.flush()
+        return count
 
     @property
     def owns_folder(self) -> bool:
@@ -427,27 +298,10 @@ class Fleet:
         expected = await self._inventory.open_again()
         for name, kept in expected.items():
             node = self.nodes.setdefault(name, Node(name, None, self.started))
-            if node.expected is None:
-                node.expected = kept
-            else:
-                node.expected.devices = {**kept.devices, **node.expected.devices}
-                node.expected.listing = node.expected.listing or kept.listing
-            node.shape += 1
+            merge_expected(node, kept)
         if expected:
             self.table.sync(self.nodes)
 
     def close(self) -> None:
         """Close the inventory; what is not written by then is lost."""
         self._inventory.close()
-
-
-def _counted_events(
-    source: TargetSource, device_id: str, before: Sequence[EventCount] | None
-) -> list[Event]:
-    """What the counters of a device tell that they did not before; None for one that is new."""
-    counts = source.devices[device_id].event_counts
-    if not counts:
-        return []
-    if before is None:
-        return first_seen(counts, device_id, source.time)
-    return counted(before, counts, device_id, source.time)

@@ -3,6 +3,7 @@
 import msgspec
 
 from accelwatch.base.absence import Absence
+from accelwatch.fleet.state.expected_nodes import missing_devices
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.devices import FleetDevice
 from accelwatch.fleet.state.nodes.node import Node
@@ -20,8 +21,7 @@ def snapshot_of(fleet: Fleet, node: Node) -> Snapshot:
     """The node as it stands; missing devices are lost rows."""
     best, now = node.best, fleet.clock.monotonic()
     views = [view(node, present, now) for present in node.devices.values()]
-    if fleet.missing(node):
-        views += [_missing_view(node, device.id) for device in fleet.missing(node)]
+    views += [_missing_view(node, device.id) for device in missing_devices(node)]
     sort_key = device_order(shown.device for shown in views)
     views.sort(key=lambda shown: sort_key(shown.device))
     host = node.host

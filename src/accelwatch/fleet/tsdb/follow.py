@@ -13,7 +13,8 @@ from accelwatch.base.backoff import SpreadBackoff
 from accelwatch.base.clock import Clock
 from accelwatch.base.slices import LongWork
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
-from accelwatch.fleet.state.fleet import MAX_NODES, Fleet
+from accelwatch.fleet.state.expected_nodes import MAX_NODES
+from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.target import STORED, Target
 from accelwatch.fleet.tsdb.assembly import short_name
 from accelwatch.fleet.tsdb.origin import Origin
