@@ -8,15 +8,12 @@ exporters type rates as counters and counters as gauges, and the tables of `flee
 
 from array import array
 from collections import Counter
-from collections.abc import Callable
-from typing import Annotated
 
 import msgspec
 
 from accelwatch.exposition.alike import SHAPES, Match, Shape
 from accelwatch.exposition.form import Form
 from accelwatch.exposition.line import (
-    MAX_INT_DIGITS,
     Key,
     Labels,
     LabelTexts,
@@ -24,13 +21,8 @@ from accelwatch.exposition.line import (
     number,
     parse_line,
 )
+from accelwatch.exposition.numbers import is_number, numbers_of
 from accelwatch.schema.reading import Number
-
-# Whole numbers from here on become floats, in whichever way a line was read.
-_FLOAT_FROM = 10**MAX_INT_DIGITS
-_Integer = Annotated[int, msgspec.Meta(gt=-_FLOAT_FROM, lt=_FLOAT_FROM)]
-_decode: Callable[[bytes], list[Number]] = msgspec.json.Decoder(list[_Integer | float]).decode
-_decode_large = msgspec.json.Decoder(list[int | float]).decode
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +97,7 @@ class ExpositionReader:
         if cut:
             return self._line_by_line(page, cut)
         tokens = None if self._form is None else self._form.tokens(page)
-        values = None if tokens is None else _numbers(tokens)
+        values = None if tokens is None else numbers_of(tokens)
         if values is not None:
             return Scrape(series=self._series, values=values, rejected=self._rejected.copy())
         return self._by_shape(page) or self._line_by_line(page, 0)
@@ -116,7 +108,7 @@ class ExpositionReader:
             return None  # these series are known by their lines
         before = self._series
         match = self._match(page)
-        values = None if match is None else _numbers([token.encode() for token in match.tokens])
+        values = None if match is None else numbers_of([token.encode() for token in match.tokens])
         if match is None or values is None:
             return None
         if before.shape is match.shape and before.texts == match.texts:
@@ -208,7 +200,7 @@ class _Pass:
             return
         before, _, token = line.rpartition(" ")
         slot = self.slots.get(hash(before))
-        if slot is None or not _is_number(token):
+        if slot is None or not is_number(token):
             self._parse(at, line, before, token)
         else:
             self._store(slot, at, number(token))
@@ -264,42 +256,6 @@ class _Pass:
 
 def _canon(key: Key) -> tuple[str, frozenset[tuple[str, str]]]:
     return key.name, frozenset(zip(key.labels, key.values, strict=True))
-
-
-def _is_number(token: str) -> bool:
-    """Whether a word is a number as the format writes one; Python alone also reads `1_000`."""
-    if not token.isascii() or "_" in token:
-        return False
-    try:
-        float(token)
-    except ValueError:
-        return False
-    return True
-
-
-def _numbers(tokens: list[bytes]) -> list[Number] | None:
-    """The numbers of samples; None when one is none. Nearly all are JSON's too, and read at once."""
-    joined = b",".join(tokens)
-    try:
-        numbers = _json(b"[%b]" % joined)
-        if len(numbers) == len(tokens):
-            return numbers
-    except (msgspec.DecodeError, OverflowError):
-        pass
-    if not joined.isascii() or b"_" in joined:
-        return None
-    try:
-        return [number(token.decode()) for token in tokens]
-    except ValueError:
-        return None
-
-
-def _json(text: bytes) -> list[Number]:
-    try:
-        return _decode(text)
-    except msgspec.ValidationError:
-        numbers = _decode_large(text)
-        return [value if -_FLOAT_FROM < value < _FLOAT_FROM else float(value) for value in numbers]
 
 
 def _bounded(body: bytes, limit: int) -> tuple[bytes, int]:

@@ -9,7 +9,7 @@ import pytest
 from accelwatch.fleet.dialects.foreign import ForeignReader
 from accelwatch.fleet.tsdb import assembly, follow
 from accelwatch.fleet.tsdb.origin import Origin, SeriesResolver
-from accelwatch.fleet.tsdb.reader import _OriginCache
+from accelwatch.fleet.tsdb.origin_cache import OriginCache
 from accelwatch.fleet.tsdb.settings import Store
 from support.fleet.hub_peers import Running
 from support.servers.fake_prometheus import FakeStore, fake_store, soon
@@ -104,7 +104,7 @@ def test_what_up_lacks_in_part_is_still_taken_off(start_hub: Any) -> None:
 
 
 def stepped(*stamps: float) -> float:
-    known = _OriginCache()
+    known = OriginCache()
     for stamp in stamps:
         known.aged(stamp)
     return known.interval_s

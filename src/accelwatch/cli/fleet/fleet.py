@@ -4,13 +4,13 @@ import click
 import msgspec
 
 from accelwatch.base.exit_codes import OK
+from accelwatch.cli.fleet.fleet_hub import opened
 from accelwatch.cli.fleet.fleet_plan import (
     DisplayOptions,
     PrintOptions,
     StateOptions,
     Targeting,
     checked,
-    opened,
 )
 from accelwatch.cli.fleet.fleet_replay import NO_REPLAY, Replaying, check_replaying, run_replay
 from accelwatch.cli.options import command

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from accelwatch.base.durations import reading_interval
 from accelwatch.base.errors import ExpressionError
 from accelwatch.base.exit_codes import OK
-from accelwatch.cli.fleet.fleet_plan import DisplayOptions, Hub, Show
+from accelwatch.cli.fleet.fleet_hub import Hub
+from accelwatch.cli.fleet.fleet_plan import DisplayOptions, Show
 from accelwatch.cli.startup.dashboard import override, run_to_end
 from accelwatch.schema.display import utf8
 

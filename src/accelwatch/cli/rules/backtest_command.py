@@ -1,8 +1,7 @@
 """`accelwatch rules backtest`: what rules would have said over an archive, a store or a recording."""
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +13,7 @@ from accelwatch.base.exit_codes import OK
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.parameters import argument, option
+from accelwatch.cli.rules.backtest_source import Source, archive_of, complain_of_gaps, span_of
 from accelwatch.schema.display import counted
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from accelwatch.fleet.backtest.incidents import Backtest, Helpers
     from accelwatch.fleet.backtest.line import Line
 
-_NAMED = 6
 _SIDE_BY_SIDE = 2
 # Intervals from which on a second process is worth beginning; it takes seconds to load its rules.
 _LONG_STEPS = 2880
@@ -34,17 +33,6 @@ class Form(StrEnum):
     NDJSON = "ndjson"
     JSON = "json"
     TABLE = "table"
-
-
-class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """What is played; one of the first three."""
-
-    history: Path | None = None
-    prometheus: str | None = None
-    replay: Path | None = None
-    start: str | None = None
-    end: str | None = None
-    interval: str = "30s"
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,12 +66,12 @@ def backtest(
     from accelwatch.fleet.backtest.incidents import Backtest
 
     rules, digest = _rules(chosen)
-    with _archive(source) as folder:
+    with archive_of(source) as folder:
         archive = Archive(folder)
-        span = _span(source, archive)
+        span = span_of(source, archive)
         helpers = _helpers(processes, archive, span, chosen, digest)
         test = Backtest(archive, rules, *span, helpers)
-        _complain_of_gaps(test)
+        complain_of_gaps(test)
         _print(archive, test, form or _usual_form(), span)
     return OK
 
@@ -154,70 +142,6 @@ def processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-@contextmanager
-def _archive(source: Source) -> Iterator[Path]:
-    """The archive itself, or one made for this while out of a store or a recording."""
-    import tempfile
-
-    if source.history is not None:
-        yield source.history
-        return
-    with tempfile.TemporaryDirectory(prefix="accelwatch-backtest-") as name:
-        folder = Path(name) / "archive"
-        if source.replay is not None:
-            from accelwatch.cli.progress import counting, progress
-            from accelwatch.fleet.archive.replayed import replayed
-
-            with progress(f"reading {source.replay.name}", None, counting("documents")) as bar:
-                replayed(source.replay, folder, complain, bar.at)
-        else:
-            from accelwatch.base.errors import UsageError
-            from accelwatch.cli.past.history_command import StoreAccess, history_export
-
-            if source.start is None:
-                raise UsageError("--prometheus needs --from, such as --from 7d")
-            assert source.prometheus is not None
-            access = StoreAccess(url=source.prometheus)
-            history_export(access, source.start, source.end or "now", folder, source.interval)
-        yield folder
-
-
-def _span(source: Source, archive: "Archive") -> tuple[float | None, float | None]:
-    from time import time
-
-    from accelwatch.base.errors import UsageError
-    from accelwatch.cli.past.history_command import parse_time, time_text
-
-    now = archive.description.end if source.history is not None else time()
-    start = None if source.start is None else parse_time(source.start, now)
-    end = None if source.end in (None, "now") else parse_time(source.end, now)
-    if start is not None and end is not None and start >= end:
-        raise UsageError(f"--from {source.start} is not before --to {source.end}")
-    first, last = archive.description.start, archive.description.end
-    if (start is not None and start > last) or (end is not None and end < first):
-        complain(
-            f"nothing was recorded then: the archive goes from {time_text(first)} "
-            f"to {time_text(last)}"
-        )
-    return start, end
-
-
-def _complain_of_gaps(test: "Backtest") -> None:
-    """Say once what cannot be judged, and what cannot be seen."""
-    for text in test.unseen:
-        complain(text)
-    unjudged = test.unjudged
-    if unjudged:
-        named = ", ".join(unjudged[:_NAMED])
-        more = f" and {len(unjudged) - _NAMED} more" if len(unjudged) > _NAMED else ""
-        complain(
-            f"{len(unjudged)} of {len(test.rules)} rules need columns that this archive "
-            f"lacks and are not evaluated: {named}{more}"
-        )
-    if not test.context.has_jobs:
-        complain("the archive has no jobs: rules of jobs are not evaluated")
 
 
 def _print(

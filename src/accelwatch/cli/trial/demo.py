@@ -9,7 +9,8 @@ import click
 import msgspec
 
 from accelwatch.cli import view_flags
-from accelwatch.cli.fleet.fleet_plan import DisplayOptions, PrintOptions, Show, checked, own_hub
+from accelwatch.cli.fleet.fleet_hub import own_hub
+from accelwatch.cli.fleet.fleet_plan import DisplayOptions, PrintOptions, Show, checked
 from accelwatch.cli.options import command
 from accelwatch.cli.startup.entry import guarded
 from accelwatch.cli.terminal import on_terminal

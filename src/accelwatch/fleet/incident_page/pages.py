@@ -1,13 +1,12 @@
-"""`/incidents/{id}`: looking changes nothing; a form that comes back is judged here, then done.
+"""`/incidents/{id}`: looking changes nothing; a form that comes back is checked here, then done.
 
 Whoever has proved who he is decides by his role. A link decides on the one plan that it was sent for,
 once, whoever brings it.
 """
 
-import hashlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote
 
 import msgspec
 
@@ -24,11 +23,20 @@ from accelwatch.fleet.approval.used import UsedError
 from accelwatch.fleet.graphs.incident_graphs import graphs_of
 from accelwatch.fleet.incident_page.door import PAGE, id_in
 from accelwatch.fleet.incident_page.forms import NEEDED, Pressed, buttons, pressed
+from accelwatch.fleet.incident_page.link_rights import (
+    DEAD_LINKS,
+    LOG_IN,
+    holder_of,
+    is_from_here,
+    link_in_force,
+    outcome,
+    query_text,
+    verbs_by_link,
+)
 from accelwatch.fleet.incident_page.render import Notice, Shown, incident_page, plain_page
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.remediation.policy.state.changes import Command, Verb
-from accelwatch.web.pages.page import Change, Headers, Page, Query, Visit, check_parameters, only
-from accelwatch.web.protection.roles import Role
+from accelwatch.web.pages.page import Change, Page, Query, Visit, check_parameters, only
 
 if TYPE_CHECKING:
     from accelwatch.alerting.evaluation.runner import RuleRunner
@@ -36,15 +44,6 @@ if TYPE_CHECKING:
 
 # How long a page may lie open until somebody presses a button.
 _FORM_S = 8 * 3600.0
-_BY_LINK = (Verb.APPROVE, Verb.DENY)
-_LOG_IN = "Log in to the hub, or use accelwatch remedy plan and accelwatch remedy approve."
-_DEAD = {
-    LinkStatus.EXPIRED: "This link has expired.",
-    LinkStatus.USED: "This link was used already; it counts once.",
-    LinkStatus.CHANGED: "The plan is another one than when this link was sent: it approves nothing.",
-    LinkStatus.DECIDED: "Nothing waits for this link any more.",
-    LinkStatus.OTHER_INCIDENT: "This link is for another incident.",
-}
 
 
 class IncidentVisits:
@@ -94,7 +93,7 @@ class IncidentVisits:
         """What a guest sees whose link is too old, whether or not it was used: nothing."""
         if not visit.guest or (presented and self._clock.wall() <= presented.link.until):
             return None
-        return plain_page("This link has expired", _LOG_IN, 410)
+        return plain_page("This link has expired", LOG_IN, 410)
 
     async def act(self, change: Change) -> Page:
         """Do what a form asks for, once all is as it should be. Raises UsageError, UnmetError."""
@@ -109,9 +108,9 @@ class IncidentVisits:
         approvals, runner = self._approvals(), self._remedies()
         if runner is None or approvals is None:
             raise UnmetError("nothing is done here: there are no remedy.actions in hub.yaml")
-        if not _from_here(change.headers, self._external_url()):
+        if not is_from_here(change.headers, self._external_url()):
             return plain_page("Refused", "The form came from a page that is not ours.", 403)
-        if not approvals.signer.is_form(submitted.form, incident.id, _who(change), now):
+        if not approvals.signer.is_form(submitted.form, incident.id, holder_of(change), now):
             text = "This page has expired, or was made for somebody else. Open it again."
             return plain_page("Refused", text, 403)
         if submitted.verb is Verb.APPROVE:
@@ -132,7 +131,7 @@ class IncidentVisits:
     ) -> Page:
         """What was pressed counts, where whoever did so may. Raises UsageError, UnmetError."""
         presented = self._presented(incident.id, change.query)
-        by_link = _by_link(presented, submitted, change)
+        by_link = link_in_force(presented, submitted, change)
         if by_link is None:
             refusal = self._refusal(change, submitted, presented)
             if refusal:
@@ -145,10 +144,10 @@ class IncidentVisits:
             except UsedError:
                 return await self._page(change, (), 409)
             except JournalError as error:
-                notice = Notice(text=f"It does not count: {error}. {_LOG_IN}", tone="bad")
+                notice = Notice(text=f"It does not count: {error}. {LOG_IN}", tone="bad")
                 return await self._page(change, (notice,), 503)
         reply = await runner.submit_command(command, change.address, already_checked=True)
-        notice, code = _outcome(reply.problem, [note.text for note in reply.notes], command)
+        notice, code = outcome(reply.problem, [note.text for note in reply.notes], command)
         return await self._page(change, (notice,), code)
 
     def _command(
@@ -184,8 +183,8 @@ class IncidentVisits:
     def _refusal(self, change: Change, submitted: Pressed, presented: Presented | None) -> str:
         """Why somebody may not do what he asks for by what he is."""
         if change.guest or (presented is not None and not self._may_act()):
-            dead = _DEAD.get(presented.status, "") if presented is not None else ""
-            return dead or f"By this link {submitted.verb.value} is not possible here. {_LOG_IN}"
+            dead = DEAD_LINKS.get(presented.status, "") if presented is not None else ""
+            return dead or f"By this link {submitted.verb.value} is not possible here. {LOG_IN}"
         if not self._may_act():
             return "This hub is open to all; changing anything needs credentials."
         needed = NEEDED[submitted.verb]
@@ -226,8 +225,8 @@ class IncidentVisits:
             nothing = "It is over, and nothing is being done about it."
             if incident.is_open:
                 nothing = "It is about no single node, so there is nothing to take out."
-        action = PAGE + quote(incident.id, safe="") + _query(visit.query)
-        token = approvals.signer.form(incident.id, _who(visit), now + _FORM_S)
+        action = PAGE + quote(incident.id, safe="") + query_text(visit.query)
+        token = approvals.signer.form(incident.id, holder_of(visit), now + _FORM_S)
         of_role = self._verbs(visit)
         return incident_page(
             msgspec.structs.replace(
@@ -238,7 +237,10 @@ class IncidentVisits:
                     (
                         decision,
                         buttons(
-                            decision, of_role | _verbs_by(presented, decision.node), action, token
+                            decision,
+                            of_role | verbs_by_link(presented, decision.node),
+                            action,
+                            token,
                         ),
                     )
                     for decision in decisions
@@ -251,7 +253,10 @@ class IncidentVisits:
         """Why a link counts no more, and what is new in the plan since it was sent."""
         if presented is None or presented.status is LinkStatus.GOOD:
             return ()
-        return (Notice(text=_DEAD[presented.status], tone="bad"), *self._plan_changes(presented))
+        return (
+            Notice(text=DEAD_LINKS[presented.status], tone="bad"),
+            *self._plan_changes(presented),
+        )
 
     def _plan_changes(self, presented: Presented | None) -> tuple[Notice, ...]:
         approvals, runner = self._approvals(), self._remedies()
@@ -281,59 +286,3 @@ class IncidentVisits:
         if not token or approvals is None or runner is None:
             return None
         return approvals.presented(token, incident, runner.engine.state, self._clock.wall())
-
-
-def _query(query: Query) -> str:
-    token = only(query, PARAMETER)
-    return f"?{urlencode({PARAMETER: token})}" if token else ""
-
-
-def _who(visit: Visit | Change) -> str:
-    """For whom a form is made: who he has proved to be, and the link that he came by."""
-    token = only(visit.query, PARAMETER)
-    user = "" if visit.guest else visit.user
-    return f"{user}\n{hashlib.sha256(token.encode()).hexdigest() if token else ''}"
-
-
-def _by_link(presented: Presented | None, submitted: Pressed, change: Change) -> Presented | None:
-    """The link, where it is what gives the right: for its own plan, while nobody with a name may."""
-    if presented is None or presented.status is not LinkStatus.GOOD:
-        return None
-    if submitted.verb not in _BY_LINK or submitted.node != presented.link.node:
-        return None
-    if submitted.verb is Verb.APPROVE and submitted.plan != presented.link.plan:
-        return None
-    by_role = bool(change.user) and not change.guest and change.role.may(Role.APPROVE)
-    return None if by_role else presented
-
-
-def _verbs_by(presented: Presented | None, node: str) -> set[Verb]:
-    good = presented is not None and presented.status is LinkStatus.GOOD
-    return set(_BY_LINK) if good and presented.link.node == node else set()  # type: ignore[union-attr]
-
-
-def _from_here(headers: Headers, external_url: str) -> bool:
-    """Whether a form may have come from a page of ours.
-
-    Under our own `Referrer-Policy: no-referrer` a browser calls the origin of our forms `null`, so that
-    says nothing; where it tells `Sec-Fetch-Site`, that does. What our form carries decides in any case.
-    """
-    if headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
-        return False
-    origin = headers.get("Origin", "null")
-    ours = {headers.get("Host", ""), urlsplit(external_url).netloc} - {""}
-    return origin == "null" or urlsplit(origin).netloc in ours
-
-
-def _outcome(problem: str, notes: list[str], command: Command) -> tuple[Notice, int]:
-    if problem:
-        return Notice(text=f"It does not count: {problem}. {_LOG_IN}", tone="bad"), 503
-    vain = [note for note in notes if "changes nothing" in note]
-    if vain:
-        return Notice(text=f"Nothing was done: {vain[0]}.", tone="bad"), 409
-    done = {
-        Verb.APPROVE: f"Approved. {command.node} is taken out as soon as nothing is in the way.",
-        Verb.DENY: f"Denied. Nothing is done to {command.node} for it.",
-        Verb.HOLD: f"Held. Nothing is done to {command.node}.",
-    }
-    return Notice(text=done[command.verb], tone="good"), 200

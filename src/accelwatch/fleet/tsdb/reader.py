@@ -6,18 +6,18 @@ family of each target tells the truth, on the server's own clock.
 
 import logging
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
 from accelwatch.base.slices import LongWork
-from accelwatch.exposition import Key
-from accelwatch.fleet.dialects.foreign import Foreign, ForeignReader
+from accelwatch.fleet.dialects.foreign import Foreign
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
-from accelwatch.fleet.tsdb.assembly import LOOKBACK_DELTA_S, Age, Assembly, Group
+from accelwatch.fleet.tsdb.assembly import Age, Assembly, Group
 from accelwatch.fleet.tsdb.families import readable_families
 from accelwatch.fleet.tsdb.origin import Origin, Scraped, SeriesResolver, labels_of
+from accelwatch.fleet.tsdb.origin_cache import OriginCache
 from accelwatch.fleet.tsdb.query import Instant, Queries, chunks, selector
 from accelwatch.fleet.tsdb.settings import Store
 from accelwatch.schema.reading import Number
@@ -29,8 +29,6 @@ _NAMES_BACK_S = 3600.0
 # Series that one query should not give many more than: decoding them must not stop the streams.
 _BATCH = 10_000
 _UNKNOWN = 2_000
-_LEAST_STEP_S = 0.05
-_STEPS = 7
 
 
 class OriginScrape(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,43 +58,6 @@ class StoreRead(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
-class _OriginCache:
-    """What is kept of an origin between reads."""
-
-    __slots__ = ("_steps", "key_groups", "keys", "odd", "reader", "stamp")
-
-    def __init__(self) -> None:
-        self.reader = ForeignReader()
-        self.stamp: float | None = None
-        # Whether it was logged that its samples cannot be read.
-        self.odd = False
-        self._steps: deque[float] = deque(maxlen=_STEPS)
-        self.key_groups: tuple[object, ...] = ()
-        self.keys: tuple[Key, ...] = ()
-
-    def keys_of(self, groups: Iterable[Group]) -> tuple[Key, ...]:
-        """The keys of its groups one after the other; the same object while they stay."""
-        key_groups = tuple(group.keys for group in groups)
-        if len(key_groups) != len(self.key_groups) or any(
-            current is not before
-            for current, before in zip(key_groups, self.key_groups, strict=True)
-        ):
-            self.key_groups = key_groups
-            self.keys = tuple(key for keys in key_groups for key in keys)
-        return self.keys
-
-    def aged(self, stamp: float) -> None:
-        """Take note of when the newest samples were made."""
-        if self.stamp is not None and stamp - self.stamp > _LEAST_STEP_S:
-            self._steps.append(min(stamp - self.stamp, LOOKBACK_DELTA_S))
-        self.stamp = stamp
-
-    @property
-    def interval_s(self) -> float:
-        """How often samples come: the usual one of the last distances, so that no odd one stays."""
-        return sorted(self._steps)[(len(self._steps) - 1) // 2] if self._steps else 0.0
-
-
 class StoreReader:
     """Reads one store again and again."""
 
@@ -116,7 +77,7 @@ class StoreReader:
         self._up: set[tuple[str, ...]] = set()
         # Of each origin its reader and keys, which stay the same between reads; origins that are
         # gone are dropped after each read.
-        self._cache: dict[Origin, _OriginCache] = {}
+        self._cache: dict[Origin, OriginCache] = {}
         self._counts: Counter[str] = Counter()
         # Transports of which there are samples and no `up`.
         self._without_up: set[tuple[str, ...]] = set()
@@ -288,7 +249,7 @@ class StoreReader:
             return []
 
     def _scrape_of(self, origin: Origin, groups: list[Group], age: Age) -> OriginScrape:
-        cached = self._cache.setdefault(origin, _OriginCache())
+        cached = self._cache.setdefault(origin, OriginCache())
         cached.aged(age.stamp)
         values: list[Number] = [
             value for group in groups for value in group.values if value is not None
