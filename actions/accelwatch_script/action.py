@@ -1,7 +1,6 @@
 """The action: hooks as configured, what they told, and what is seen."""
 
 import asyncio
-import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -11,7 +10,7 @@ import msgspec
 from accelwatch.action.contract import ActionContext, ActionUnavailableError
 from accelwatch.action.following import followed
 from accelwatch.action.intent import Intent, IntentKind
-from accelwatch.action.observed import JobObservation, NodeObservation, Observed
+from accelwatch.action.observed import NodeObservation, Observed
 from accelwatch.action.step import (
     Committed,
     Proposal,
@@ -30,6 +29,7 @@ from accelwatch_script.process.command import MOST_KEPT
 from accelwatch_script.program_hook import ProgramHook, Slots, user_of
 from accelwatch_script.request_hook import RequestHook
 from accelwatch_script.settings import OBSERVE, SURVEY, HookOptions, ScriptOptions, check
+from accelwatch_script.step_call import call_of_step, intent_of, key_of
 
 _MOST_SURVEY = 4 << 20
 _MAX_REPORTS = 1024
@@ -129,7 +129,7 @@ class ScriptAction:
 
     async def observe(self, intent: Intent) -> Observed:
         """What is seen now, and what the call before has told. Raises ActionUnavailableError."""
-        key = _key(msgspec.json.encode(intent))
+        key = key_of(msgspec.json.encode(intent))
         self._poll_if_due(key)
         observed = await self._with_checkpoint(intent, await self._run_observer(intent))
         pending = self._reports.get(key)
@@ -202,7 +202,7 @@ class ScriptAction:
     async def perform(self, step: Step, operation: Committed) -> Report:
         """Call the hook of a step. Raises nothing."""
         try:
-            intent, last = _intent_of(step)
+            intent, last = intent_of(step)
             hook = self.hooks[IntentKind(step.kind)]
         except (KeyError, ValueError, msgspec.DecodeError) as error:
             return answer.refused(f"no step of ours: {error}").report
@@ -214,14 +214,14 @@ class ScriptAction:
         if changed := await self._changed(intent, step):
             return changed
         call = msgspec.structs.replace(
-            _call(intent, last, step, operation.operation, operation.attempt),
+            call_of_step(intent, last, step, operation.operation, operation.attempt),
             deadline=min(operation.deadline, self._clock.wall() + hook.timeout_s),
             fence=operation.annotation.token,
             dry_run=operation.dry_run,
         )
         report = (await hook.run(call, operation.withdrawn)).report
         if not operation.dry_run and report.status is not ReportStatus.NOT_STARTED:
-            self._store_report(_key(step.arguments[evaluation.INTENT].encode()), call, report)
+            self._store_report(key_of(step.arguments[evaluation.INTENT].encode()), call, report)
         return report
 
     def resume_operation(self, started_step: StartedStep, operation: str, attempt: int) -> None:
@@ -230,13 +230,13 @@ class ScriptAction:
         if report is None or report.status is not ReportStatus.ACCEPTED or not report.reference:
             return
         try:
-            intent, last = _intent_of(started_step.step)
-            key = _key(started_step.step.arguments[evaluation.INTENT].encode())
+            intent, last = intent_of(started_step.step)
+            key = key_of(started_step.step.arguments[evaluation.INTENT].encode())
         except (KeyError, msgspec.DecodeError):
             return
         if key not in self._reports and intent.kind in self.hooks:
             self._store_report(
-                key, _call(intent, last, started_step.step, operation, attempt), report
+                key, call_of_step(intent, last, started_step.step, operation, attempt), report
             )
             self._reports[key].poll_at = self._clock.monotonic()
 
@@ -281,35 +281,3 @@ class ScriptAction:
         for hook in (*self.hooks.values(), self.observer, self.survey_hook):
             if hook is not None:
                 await hook.close()
-
-
-def _intent_of(step: Step) -> tuple[Intent, JobObservation | None]:
-    """What a step is for, and its job as it was seen. Raises KeyError, msgspec.DecodeError."""
-    job = step.arguments.get(evaluation.JOB)
-    return (
-        msgspec.json.decode(step.arguments[evaluation.INTENT], type=Intent),
-        msgspec.json.decode(job, type=JobObservation) if job else None,
-    )
-
-
-def _call(
-    intent: Intent, last: JobObservation | None, step: Step, operation: str, attempt: int
-) -> Call:
-    """The call of a step, of an operation by its id; its deadline is the caller's to fill in."""
-    return msgspec.structs.replace(
-        of_intent(intent, last, step.arguments.get(evaluation.CHECKPOINT, ""), 0.0),
-        operation_id=_operation_id(intent, step),
-        attempt=attempt,
-        attempt_id=operation,
-        precondition=step.precondition,
-    )
-
-
-def _operation_id(intent: Intent, step: Step) -> str:
-    """The same for each attempt at a step; the journal counts each of them as an operation."""
-    content = step.arguments[evaluation.INTENT].encode() + msgspec.json.encode(step.precondition)
-    return f"{intent.mark.incident}-{_key(content)[:16]}"
-
-
-def _key(intent: bytes) -> str:
-    return hashlib.sha256(intent).hexdigest()

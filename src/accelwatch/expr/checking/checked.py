@@ -6,12 +6,11 @@ from dataclasses import replace
 
 from accelwatch.base.errors import ExpressionError
 from accelwatch.expr.checking.calls import Bound, bind
-from accelwatch.expr.checking.comparing import NUMBERS, comparable, plural, with_current_vendors
+from accelwatch.expr.checking.comparisons import NUMBERS, comparable, comparison
 from accelwatch.expr.checking.event_calls import event
 from accelwatch.expr.checking.group_calls import fold, groups_by_job, is_fold, peers
 from accelwatch.expr.checking.tree import (
     Arithmetic,
-    Comparison,
     Constant,
     Invoke,
     Items,
@@ -39,17 +38,6 @@ _ARITHMETIC: Mapping[type[ast.operator], str] = {
     ast.Div: "/",
     ast.FloorDiv: "//",
     ast.Mod: "%",
-}
-
-_COMPARISON: Mapping[type[ast.cmpop], str] = {
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.In: "in",
-    ast.NotIn: "not in",
 }
 
 
@@ -123,7 +111,7 @@ class Checker:
                 left, right = self.number(node.left), self.number(node.right)
                 return Arithmetic(_ARITHMETIC[type(node.op)], left, right)
             case ast.Compare():
-                return self._comparison(node)
+                return comparison(self, node)
             case ast.Call():
                 return self._call(node)
             case ast.List() | ast.Tuple():
@@ -208,53 +196,6 @@ class Checker:
             hint = "compare it with a value, as in temperature_celsius > 85"
             raise self.refusal(node, f"a condition is needed here, but this is {typed.type}", hint)
         return typed
-
-    def _comparison(self, node: ast.Compare) -> Node:
-        sources = (node.left, *node.comparators)
-        operands = with_current_vendors([self.typed(source) for source in sources])
-        operators = tuple(_COMPARISON[type(op)] for op in node.ops)
-        for index, operator in enumerate(operators):
-            left, right = operands[index], operands[index + 1]
-            if left.type is Type.LIST:
-                raise self.refusal(sources[index], "a list is only allowed after in")
-            if operator in ("in", "not in"):
-                self._check_membership(sources[index + 1], left, right)
-            else:
-                self._check_pair(sources[index + 1], operator, left, right)
-            self._check_texts(sources[index + 1], left, right)
-            if operator in ("==", "!="):
-                self._check_texts(sources[index], right, left)
-        return Comparison(operators, operands)
-
-    def _check_membership(self, source: ast.expr, left: Node, right: Node) -> None:
-        if isinstance(right, Items):
-            if not comparable(left.type, right.element_type):
-                message = f"{left.type} cannot be in a list whose elements are {plural(right)}"
-                raise self.refusal(source, message)
-        elif not (left.type is Type.STRING and right.type is Type.STRING):
-            message = f"after in stands a list or text, but this is {right.type}"
-            raise self.refusal(source, message, 'write for example vendor in ("amd", "intel")')
-
-    def _check_pair(self, source: ast.expr, operator: str, left: Node, right: Node) -> None:
-        if not comparable(left.type, right.type):
-            raise self.refusal(source, f"{left.type} cannot be compared with {right.type}")
-        if operator not in ("==", "!=") and not {left.type, right.type} <= NUMBERS:
-            hint = "write version_lt(a, b) to compare versions" if left.type is Type.STRING else ""
-            raise self.refusal(
-                source, f"{operator} compares numbers, but this is {right.type}", hint
-            )
-
-    def _check_texts(self, source: ast.expr, named: Node, compared: Node) -> None:
-        """Refuse a word that the named field can never be, as in state == "okay"."""
-        if not (isinstance(named, Reading) and isinstance(named.keys[0], str)):
-            return
-        elements = compared.elements if isinstance(compared, Items) else (compared,)
-        sources = source.elts if isinstance(source, ast.List | ast.Tuple) else [source]
-        for element, item_source in zip(elements, sources, strict=True):
-            if isinstance(element, Constant) and isinstance(element.value, str):
-                fault = self.names.invalid_value(named.keys[0], element.value)
-                if fault is not None:
-                    raise self.refusal(item_source, fault.message, fault.hint)
 
     def _items(self, node: ast.List | ast.Tuple) -> Node:
         elements = tuple(self.typed(element) for element in node.elts)

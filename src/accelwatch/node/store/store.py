@@ -14,6 +14,7 @@ from accelwatch.node.store.devices.rows import Rows
 from accelwatch.node.store.devices.unread import status_by
 from accelwatch.node.store.devices.views import ViewContext, stale_after_a_pause_s, view_of
 from accelwatch.node.store.events import EventStore
+from accelwatch.node.store.failures import is_over, read_failures
 from accelwatch.node.store.own import SelfMetrics
 from accelwatch.node.store.persistence.identities import IdentityCache
 from accelwatch.node.store.reports import (
@@ -30,7 +31,7 @@ from accelwatch.node.store.reports import (
 )
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.reading import READS_UNTIL_STALE
-from accelwatch.schema.snapshot import BackendState, BackendStatus, ReadFailure, Snapshot
+from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 from accelwatch.system.kernel.machine import boot_id, system_uuid
 from accelwatch.system.kernel.proc import boot_time
 
@@ -151,7 +152,7 @@ class Store:
                 for name in sorted(self._backends)
             ),
             events=self._events.events(),
-            errors=self._errors(rows),
+            errors=read_failures(rows, self._exited),
             own=self._own.series([(row.backend, view) for row, view in views], vendors),
         )
 
@@ -221,7 +222,7 @@ class Store:
         self._own.cycle(cycle)
         self._rows.cycle_over(cycle.backend, self._clock.wall())
         self._settle_events()
-        if self._exited is not None and _is_over(self._exited, cycle):
+        if self._exited is not None and is_over(self._exited, cycle):
             self._exited = None
 
     def _on_backend(self, status: BackendStatus) -> None:
@@ -274,40 +275,11 @@ class Store:
         if self._count_file is not None:
             self._count_file.offer(self._events.counts)
 
-    def _errors(self, rows: list[Row]) -> tuple[ReadFailure, ...]:
-        errors = [
-            ReadFailure(
-                backend=row.backend,
-                device_id=row.device.id,
-                code=row.failure.code,
-                absence=row.failure.absence,
-                message=row.failure.message,
-            )
-            for row in rows
-            if row.failure is not None and row.failure.absence not in _NO_ERRORS
-        ]
-        errors += [refusal for row in rows for refusal in row.refusals()]
-        if self._exited is not None:
-            errors += [
-                ReadFailure(backend=name, code=self._exited.code, message=self._exited.message)
-                for name in self._exited.backends or ("",)
-            ]
-        return tuple(errors)
-
 
 def _stale_after_s(interval_s: float, timeout_s: float) -> float:
     return max(READS_UNTIL_STALE * interval_s, 2 * interval_s + timeout_s)
 
 
-def _is_over(exited: CollectorExited, cycle: Cycle) -> bool:
-    """Whether readings have come back; the row of a device that is held out says why by itself."""
-    if exited.parts and cycle.backend not in exited.backends:
-        return False
-    only_devices = bool(exited.parts) and all(component.slot for component in exited.parts)
-    return cycle.result == "ok" or (only_devices and cycle.result != "skipped")
-
-
-_NO_ERRORS = frozenset({Absence.SUSPENDED, Absence.NOT_COLLECTED})
 _NO_READING = Failure(
     absence=Absence.ERROR, code="contract", message="the backend gave no reading of this partition"
 )
