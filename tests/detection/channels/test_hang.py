@@ -50,6 +50,14 @@ class Job:
             )
         return found
 
+    def pauses(self, times: int, *, load: float = 0.99) -> None:
+        """Moves nothing for ten minutes, at much power, then goes on."""
+        for _ in range(times):
+            self.load, self.traffic, self.fabric = row(16, load), row(16, 0.0), row(4, 0.0)
+            assert of_jobs(self.run(20)) == []
+            self.load, self.traffic, self.fabric = row(16, 0.99), row(16, 1e10), row(4, 5e9)
+            assert of_jobs(self.run(10)) == []
+
     def hangs(self) -> None:
         self.power = np.full(16, 250.0)
         self.traffic = np.zeros(16)
@@ -266,3 +274,39 @@ def test_a_restart_keeps_the_past() -> None:
     restore(kept, job.hang, (16, 4))
     job.hangs()
     assert only(job.run(4)).subject is Subject.JOB
+
+
+def test_what_a_job_has_done_twice_is_its_work_until_it_lasts_half_as_long_again() -> None:
+    job = Job()
+    job.run(40)
+    job.pauses(2)
+    job.hangs()
+    # Twenty samples are ten minutes from the first to the one that moves again.
+    assert of_jobs(job.run(33)) == []
+    assert of_jobs(job.run(1))
+
+
+def test_what_a_job_has_done_once_is_no_habit() -> None:
+    job = Job()
+    job.run(40)
+    job.pauses(1)
+    job.hangs()
+    assert of_jobs(job.run(4))
+
+
+def test_pauses_in_which_devices_rest_say_nothing_of_a_hang() -> None:
+    job = Job()
+    job.run(40)
+    job.pauses(2, load=0.1)
+    job.hangs()
+    assert of_jobs(job.run(4))
+
+
+def test_another_job_has_no_habits_of_the_one_before() -> None:
+    job = Job()
+    job.run(40)
+    job.pauses(2)
+    job.ticks.jobs = ("other",)
+    job.run(40)
+    job.hangs()
+    assert of_jobs(job.run(4))

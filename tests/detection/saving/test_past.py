@@ -223,6 +223,25 @@ def test_no_false_alarm_after_a_gap(
             fleet.watts[:], fleet.traffic[:] = watts, 1e11
 
 
+# Of a gap only the sample after it belongs to the pause.
+@pytest.mark.parametrize(("gap_s", "longest_s"), [(0.0, 150.0), (6 * 3600.0, 30.0)])
+def test_a_pause_that_nobody_saw_the_whole_of_is_no_habit_of_a_job(
+    gap_s: float, longest_s: float
+) -> None:
+    detector, fleet = learned()
+    watts = fleet.watts.copy()
+    hung(fleet)
+    run(detector, fleet, 3)
+    fleet.now += gap_s
+    fleet.watts[:], fleet.traffic[:] = watts, 1e11
+    frame = fleet.frame()
+    after = restarted(detector, frame, straight())
+    after.detect(frame)
+    run(after, fleet, 3)
+    pauses = after.channels.state_arrays().devices["hang.pauses"]
+    assert 0.0 < pauses[1].max() <= longest_s
+
+
 def test_a_node_that_comes_late_goes_on_where_it_was() -> None:
     """The first tick after a restart has those that have answered by then."""
     detector, fleet = learned()

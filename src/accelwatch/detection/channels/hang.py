@@ -28,6 +28,10 @@ _TICKS = 4
 _TICKS_DIFFERS, _TICKS_SILENT = 2, 1
 # A job of one device has nobody to wait for.
 _FEWEST = 2
+# What a job has done twice, and gone on from by itself, is its work: generation in reinforcement
+# learning keeps devices busy at half of their power and sends nothing. What lasts half as long again
+# is not.
+_LONGER = 1.5
 # Ten minutes at 30 s: after a start or a load a job has no past.
 _LEARNED = 20
 # A step of the running median, as share of it: it follows within an hour and ignores a save.
@@ -41,6 +45,11 @@ _MOVES = {
     "host_network_bytes_total": 1e8,
 }
 _TIMES = 2.0
+
+
+# Of devices: the running medians of power and traffic, the checksum of the job, and in Unix seconds
+# since when nothing moves, the job hangs, and the device is busy while nothing moves.
+_PAST = ("power", "traffic", "job", "stopped", "since", "waits")
 
 
 class _Readings(NamedTuple):
@@ -57,7 +66,8 @@ class Hang(ChannelState):
     """Channel G. Says something of jobs, and of the devices and nodes to blame."""
 
     def __init__(self, table: Table) -> None:
-        past = {"power": (), "traffic": (), "job": (), "stopped": (), "since": ()}
+        past: dict[str, tuple[int, ...]] = dict.fromkeys(_PAST, ())
+        past["pauses"] = (2,)
         codes = {"learned": (), "ticks": ()}
         super().__init__(Memory(past, codes), Memory({"traffic": ()}))
         devices, nodes = table.devices, table.nodes
@@ -116,6 +126,7 @@ class Hang(ChannelState):
         kept["stopped"] = np.where(
             traffic >= _NO_TRAFFIC * kept["traffic"], np.nan, kept["stopped"]
         )
+        self._learn_pauses(tick.frame.device_sampled, load >= _BUSY, stopped)
         # Training: busy, and something moves. A device that waits is learned by nobody.
         training = (load >= _BUSY) & (power > 0) & ~stopped & (kept["job"] >= 0)
         kept["power"] = _median(kept["power"], power, training)
@@ -125,6 +136,14 @@ class Hang(ChannelState):
         nodes = self.nodes.floats
         busy = np.bincount(tick.frame.node_of, weights=training, minlength=fabric.size) > 0
         nodes["traffic"] = _median(nodes["traffic"], fabric, busy & (fabric > 0))
+
+    def _learn_pauses(self, sampled: Floats, busy: Bools, stopped: Bools) -> None:
+        """Seconds for which a device was busy and moved nothing before it went on: the longest two."""
+        kept = self.devices.floats
+        lasted = np.where(busy & ~stopped, sampled - kept["waits"], np.nan)
+        kept["pauses"] = np.sort(np.fmax([*kept["pauses"], lasted], 0.0), axis=0)[1:]
+        waits = np.where(np.isnan(kept["waits"]), sampled, kept["waits"])
+        kept["waits"] = np.where(busy & stopped, waits, np.nan)
 
     def _is_hung(self, tick: Tick, rows: Indices, read: _Readings) -> bool:
         """Whether all conditions hold for a job of these devices; unknown is no evidence."""
@@ -139,6 +158,10 @@ class Hang(ChannelState):
             return False
         share = (power[rows] / kept["power"][rows])[busy & learned]
         share = share[~np.isnan(share)]
+        waited = tick.frame.device_sampled[rows] - kept["waits"][rows]
+        usual = (waited < _LONGER * kept["pauses"][0, rows])[busy]
+        if usual.mean() > 1.0 - _MOST:
+            return False
         # As many must be known as must be busy.
         if share.size < _MOST * rows.size or np.median(share) >= _LITTLE_POWER:
             return False

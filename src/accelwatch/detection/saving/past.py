@@ -25,7 +25,7 @@ from accelwatch.detection.signals.layout import NODE_LAYOUT
 ROWS, FINDINGS = "rows", "findings"
 # Since when something lasts, and for how many ticks. Over a time in which nobody looked it is not known
 # whether it has lasted.
-_LASTING = frozenset({"since", "calm_since", "ticks"})
+_LASTING = frozenset({"since", "calm_since", "ticks", "waits"})
 # What a counter of a node had counted, and when it was read.
 _OF_COUNTERS = ("nodes/passes.rows.raw", "nodes/passes.rows.read_at")
 # As long as a sample stands for what is now.
