@@ -60,7 +60,7 @@ class SchedulerState:
         for job in self.jobs.values():
             if job.state is State.RUNNING:
                 self._check_exit(job, reports)
-            if job.state is State.STOPPING and self._copy_ended(job, reports, off):
+            if job.state is State.STOPPING and self._has_stopped(job, reports, off):
                 self._finish_copy(job, now)
             if job.state is State.WAITING and now >= job.not_before:
                 self._start_job(job, now)
@@ -74,7 +74,7 @@ class SchedulerState:
         if report is not None and job.copy.name in report.ended:
             job.state, job.over, job.failed = State.STOPPING, True, True
 
-    def _copy_ended(
+    def _has_stopped(
         self, job: Job, reports: Mapping[str, Report], off: Callable[[str], bool]
     ) -> bool:
         first = job.nodes[0]

@@ -38,11 +38,11 @@ def is_frozen(memory: Memory, level: Level, tick: Tick) -> Bools:
     return np.asarray((finite & (count >= _TICKS)).any(axis=0))
 
 
-def _most_moved(moved: Bools, known: Bools, tick: Tick) -> Bools:
-    """bool[S, R]: whether more than half of the members of a row's group that are known moved."""
+def _most_moved(moved: Bools, finite: Bools, tick: Tick) -> Bools:
+    """bool[S, R]: whether more than half of the members of a row's group that have a value moved."""
     code, count = tick.devices.groups.code, len(tick.devices.groups.size)
     cells = np.arange(len(moved))[:, None] * count + code
     shape = len(moved), count
-    of_known = np.bincount(cells[known], minlength=shape[0] * count).reshape(shape)
+    of_finite = np.bincount(cells[finite], minlength=shape[0] * count).reshape(shape)
     of_moved = np.bincount(cells[moved], minlength=shape[0] * count).reshape(shape)
-    return np.asarray((of_moved > _MOST * of_known)[:, code])
+    return np.asarray((of_moved > _MOST * of_finite)[:, code])
