@@ -272,7 +272,7 @@ def lose(lease: Lease) -> None:
 
 def stay_unproven(lease: Lease) -> None:
     """As in a process that was stopped, and goes on."""
-    lease.held_until = lease_clock() - 1.0
+    lease.valid_until = lease_clock() - 1.0
 
 
 @pytest.mark.parametrize("how", [lose, stay_unproven])
@@ -365,7 +365,7 @@ def test_what_the_same_timeline_reserved_was_never_begun(site: Site) -> None:
 
 
 def test_a_lease_that_is_renewed_lets_it_begin(site: Site) -> None:
-    site.lease.held_until = lease_clock() + 3600.0
+    site.lease.valid_until = lease_clock() + 3600.0
     site.toy.wanted = [QUARANTINE]
     site.run(10.0)
     assert site.bench.world.count("drain", "n1") == 1

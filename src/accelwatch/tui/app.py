@@ -261,10 +261,7 @@ class Dashboard(HookedApp, inherit_bindings=False):
         return super().check_action(action, parameters)
 
     def exit(
-        self,
-        result: None = None,
-        return_code: int = 0,
-        message: RenderableType | None = None,
+        self, result: None = None, return_code: int = 0, message: RenderableType | None = None
     ) -> None:
         """End the program; what is typed from now on does nothing."""
         self._quitting = True

@@ -13,8 +13,8 @@ COUNTER_BITS = 32
 class Lease:
     """Of one open journal; its thread changes it, any thread may read it."""
 
-    def __init__(self, held_until: float = math.inf) -> None:
-        """`held_until` is infinite where a lock of the file lasts as long as the process."""
+    def __init__(self, valid_until: float = math.inf) -> None:
+        """`valid_until` is infinite where a lock of the file lasts as long as the process."""
         # Greater than that of everybody who wrote before; 0 where only one process ever can.
         self.token = 0
         # Why nothing may be written any more until the journal is opened again; empty while it may.
@@ -22,12 +22,12 @@ class Lease:
         # Why the database may lose what it has committed; empty where it keeps it.
         self.loss_risk = ""
         # Seconds of `lease_clock` until which nobody else can have it.
-        self.held_until = held_until
+        self.valid_until = valid_until
 
     @property
     def problem(self) -> str:
         """Why another may have it by now; empty while nobody can."""
-        if self.lost or lease_clock() < self.held_until:
+        if self.lost or lease_clock() < self.valid_until:
             return self.lost
         return "the journal's lease has not been renewed in time, and another hub may lead by now"
 

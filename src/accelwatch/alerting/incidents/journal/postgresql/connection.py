@@ -131,7 +131,7 @@ class Connection:
             if self._in_transaction:
                 raise NotAnsweredError("the connection was lost")
             self._session = self._run(_connect(self._settings, self._on_connected is not None))
-            self._session.add_log_listener(self._heard)
+            self._session.add_log_listener(self._record_warning)
             try:
                 if self._on_connected is not None:
                     self._on_connected()
@@ -140,7 +140,7 @@ class Connection:
                 raise
         return self._session
 
-    def _heard(self, _: object, message: asyncpg.PostgresLogMessage) -> None:
+    def _record_warning(self, _: object, message: asyncpg.PostgresLogMessage) -> None:
         if getattr(message, "severity_en", "") == "WARNING":
             self._warnings.append(str(message))
 

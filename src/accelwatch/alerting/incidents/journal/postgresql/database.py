@@ -118,7 +118,7 @@ class PostgreSQLDatabase:
             self._check_lease(row)
 
     def _unprove(self) -> None:
-        self.lease.held_until = NEVER
+        self.lease.valid_until = NEVER
 
     def _holder(self) -> str:
         ((there,),) = self._connection.execute(HAS_META, (SCHEMA,))
@@ -135,17 +135,17 @@ class PostgreSQLDatabase:
     def writing(self) -> Iterator[None]:
         """A transaction, as long as nobody else has written meanwhile."""
         with self._transaction():
-            asked = lease_clock()
+            requested_at = lease_clock()
             self._check_lease(self._writer())
-            self.lease.held_until = asked + _SURE_S
+            self.lease.valid_until = requested_at + _SURE_S
             yield
 
     def renew(self) -> None:
         """Renew the lease, and see that nobody else has written meanwhile."""
-        asked = lease_clock()
+        requested_at = lease_clock()
         for row in self.execute(_RENEWAL):
             self._check_lease(row[:_WRITER_COLUMNS])
-            self.lease.held_until = asked + _SURE_S
+            self.lease.valid_until = requested_at + _SURE_S
             replication = Replication(*row[_WRITER_COLUMNS:])
             self._is_replicated |= replication.is_replicated
             self.lease.loss_risk = loss_risk(
