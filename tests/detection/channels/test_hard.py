@@ -102,6 +102,37 @@ def test_a_link_below_what_its_model_has_under_load() -> None:
     assert only(width(ticks, hard, 8, 0.9)).rows.tolist() == [4]
 
 
+@pytest.mark.parametrize(
+    ("narrow", "before", "expected"),
+    [
+        # All four of a node never had more: its risers.
+        ((4, 5, 6, 7), 8, []),
+        # They had more before.
+        ((4, 5, 6, 7), 16, [4, 5, 6, 7]),
+        # One of the node has more.
+        ((4, 5, 6), 8, [4, 5, 6]),
+    ],
+)
+def test_a_node_whose_devices_all_have_fewer_lanes_is_wired_so(
+    narrow: tuple[int, ...], before: int, expected: list[int]
+) -> None:
+    ticks = Ticks()
+    hard = started(ticks)
+    lanes = {f"r{device}": 8.0 for device in narrow}
+    first = {f"r{device}": float(before) for device in narrow}
+    hard.evidence(ticks.after({WIDTH: row(16, 16, **first), LOAD: 0.9}))
+    for _ in range(4):
+        found = hard.evidence(ticks.after({WIDTH: row(16, 16, **lanes), LOAD: 0.9}))
+    assert [device for each in found for device in each.rows.tolist()] == expected
+
+
+def test_the_only_device_of_its_model_on_a_node_is_compared_with_the_model() -> None:
+    ticks = Ticks()
+    ticks.model[5:8] = 1
+    hard = started(ticks)
+    assert only(width(ticks, hard, 8, 0.9)).rows.tolist() == [4]
+
+
 def test_a_link_that_rests_is_no_fault() -> None:
     ticks = Ticks()
     hard = started(ticks)

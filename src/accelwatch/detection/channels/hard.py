@@ -15,7 +15,7 @@ from accelwatch.detection.channels.components.building import (
 from accelwatch.detection.channels.components.memory import ChannelState, Memory
 from accelwatch.detection.channels.components.table import Table, values_at
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
-from accelwatch.detection.frame import DeviceState
+from accelwatch.detection.frame import DeviceState, Frame
 from accelwatch.detection.tick import Tick
 from accelwatch.schema.metrics import Series
 
@@ -84,6 +84,8 @@ _STANDS_S = 600.0
 _LOADED = 0.5
 # A best of peers is one that most devices of the model have.
 _FEWEST_PEERS = 3
+# Devices of a model on a node that say how it is wired: two do not fail together.
+_ALIKE = 2
 
 
 class Hard(ChannelState):
@@ -152,6 +154,8 @@ class Hard(ChannelState):
         own = np.fmax(best[at], value)
         best[at] = own
         most = _of_model(np.where(loaded, value, np.nan), tick.frame.model)
+        # Risers give all cards of a node half of the lanes.
+        most = np.where(_is_wired_so(own, most, tick.frame), np.nan, most)
         finite = ~np.isnan(value) & loaded
         return finite & (value < np.fmax(own, most)), finite
 
@@ -165,6 +169,17 @@ def _of_model(value: Floats, model: Indices) -> Floats:
         if finite.size >= _FEWEST_PEERS:
             most[of_it] = np.median(finite)
     return most
+
+
+def _is_wired_so(best: Floats, most: Floats, frame: Frame) -> Bools:
+    """bool[R]: on a node whose devices of this model, two at least, never had what `most` have."""
+    codes = frame.node_of * (int(frame.model.max(initial=0)) + 2) + frame.model + 1
+    _, alike = np.unique(codes, return_inverse=True)
+    finite = ~np.isnan(best)
+    highest = np.full(best.size, -np.inf)
+    np.maximum.at(highest, alike[finite], best[finite])
+    known = np.bincount(alike[finite], minlength=best.size)
+    return np.asarray((highest[alike] < most) & (known[alike] >= _ALIKE))
 
 
 def _evidence(rule: Rule, present: Bools, since: Floats, now: float, signal: int) -> list[Evidence]:
