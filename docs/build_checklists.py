@@ -88,9 +88,9 @@ def _table(name: str, devices: Mapping[str, Mapping[str, list[Device]]]) -> str:
     variable = factory.visibility.variable if isinstance(factory, Confining) else ""
     played = {name} if name in MODELS else {device["vendor"] for device in every} & MODELS.keys()
     rows = {
-        "who a device is": ", ".join(identity),
+        "identity": ", ".join(identity),
         "read, by default": ", ".join(given),
-        "given by none of the machines": ", ".join(lacking) or "nothing of the above",
+        "reported by no test machine": ", ".join(lacking) or "nothing of the above",
         "`pick` sets": f"`{variable}`" if variable else "no variable is known",
         "simulator": ", ".join(f"`--vendor {vendor}`" for vendor in sorted(played)) or "no model",
         "machines of the contract suite": ", ".join(machines),
