@@ -82,5 +82,5 @@ class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
             raise ConfigError("spare_taint: expected another key than that of taint")
         for key, argv in (("power_off", self.power_off), ("power_state", self.power_state)):
             if argv and not PurePosixPath(argv[0]).is_absolute():
-                raise ConfigError(f"{key}: expected a list that begins with an absolute path")
+                raise ConfigError(f"{key}: expected a list that starts with an absolute path")
         check_power(self.power_off, self.power_state)

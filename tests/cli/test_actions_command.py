@@ -171,7 +171,7 @@ def test_nothing_can_be_seen(file: Path, capfd: pytest.CaptureFixture[str]) -> N
     ("words", "text"),
     [
         (("other", "quarantine"), "no action 'other'"),
-        (("site", "quarantin"), "'quarantin' is not a goal; write one of quarantine"),
+        (("site", "quarantin"), "'quarantin' is not an operation; write one of quarantine"),
     ],
 )
 def test_what_is_not_there(file: Path, words: tuple[str, str], text: str) -> None:

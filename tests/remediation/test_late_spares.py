@@ -83,7 +83,7 @@ def test_one_that_is_not_given_is_asked_for_again_after_a_minute_and_told_of_onc
     assert [one.kind for one in ground.begun].count(Kind.DRAW_SPARE) == 1
     ground.wait(60, every=1)
     assert [one.kind for one in ground.begun].count(Kind.DRAW_SPARE) == 2
-    told = [note for note in ground.notes if "no spare stands in" in note.text]
+    told = [note for note in ground.notes if "no spare replaces" in note.text]
     assert [note.loudness for note in told] == [Loudness.ALERT]
 
 

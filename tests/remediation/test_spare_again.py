@@ -114,7 +114,7 @@ def test_a_person_is_notified_once_that_there_is_none_and_once_that_there_is() -
     ground.wait(500, every=10)
     assert len(alerts(ground)) == 1
     assert (
-        "no spare stands in for n03: no spare fits: n38 is not known to be healthy"
+        "no spare replaces n03: no spare fits: n38 is not known to be healthy"
         in alerts(ground)[0]
     )
     ground.nodes[FIRST].healthy = True
@@ -122,7 +122,7 @@ def test_a_person_is_notified_once_that_there_is_none_and_once_that_there_is() -
     ground.end(NODE, PursuitResult.CANCELLED)
     ground.end(NODE)
     assert len(alerts(ground)) == 1
-    assert "the spare n38 stands in for n03 now" in [note.text for note in ground.notes]
+    assert "the spare n38 now replaces n03" in [note.text for note in ground.notes]
 
 
 def test_one_that_cannot_be_drawn_is_asked_for_again_after_a_minute() -> None:
@@ -229,7 +229,7 @@ def test_a_spare_that_dies_before_its_job_runs_is_replaced_and_left_to_its_own_r
     ground.now += 200
     case = dead(ground)
     assert ground.kinds(FIRST)[-1] is Kind.QUARANTINE
-    assert any("n38, which stands in for n03, is bad itself" in note.text for note in ground.notes)
+    assert any("n38, which replaces n03, is faulty itself" in note.text for note in ground.notes)
     ground.wait(2, every=1)
     ground.end(NODE, PursuitResult.CANCELLED)
     ground.end(NODE)

@@ -136,11 +136,11 @@ def test_a_node_cannot_write_a_link() -> None:
 
 
 def test_a_call_for_a_person_rings_and_says_why() -> None:
-    called = notice(kind=NoticeKind.CALLED, done=("drained", "no spare stands in for <n12>"))
+    called = notice(kind=NoticeKind.CALLED, done=("drained", "no spare replaces <n12>"))
     outcomes, there = by_token(called, answers=[code(200, OK), code(200, OK)], reference="C9:12.0")
     edited, answer = there.requests
     assert outcomes[0].status is Status.DELIVERED
     assert answer.json()["thread_ts"] == "12.0"
     assert "needs a person" in answer.json()["text"]
-    assert "no spare stands in for &lt;n12&gt;" in answer.json()["blocks"][1]["text"]["text"]
+    assert "no spare replaces &lt;n12&gt;" in answer.json()["blocks"][1]["text"]["text"]
     assert "needs a person" in edited.json()["text"]

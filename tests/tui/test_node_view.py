@@ -190,7 +190,7 @@ def test_a_machine_without_devices_tells_the_reason_and_the_remedy(size: tuple[i
             assert "▲ nvidia: the kernel module does not answer" in told
             if size[1] > 12:
                 assert "load it with modprobe nvidia" in told
-                assert "6 shows what was looked for" in told
+                assert "6 shows what backends searched for" in told
             await stage.feed(with_backends(ABSENT))
             told = " ".join(stage.text().split())
             assert "nothing of the kind that these backends read is here: amd" in told

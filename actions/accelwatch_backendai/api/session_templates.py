@@ -46,7 +46,7 @@ async def template_specification(client: BackendAiClient, template: str) -> Writ
     try:
         path = f"/template/session/{uuid.UUID(template)}"
     except ValueError:
-        raise ConfigError(f"template: {template} is no id of a session template") from None
+        raise ConfigError(f"template: {template} is not the id of a session template") from None
     try:
         body = await client.get(path, {"format": "json"})
     except BackendAiRefusedError as error:

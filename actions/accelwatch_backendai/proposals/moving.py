@@ -47,7 +47,9 @@ def propose_move(intent: Intent, scene: Scene) -> Proposal:
         case JobState.COMPLETING if was_terminated_for(intent, head):
             return propose_termination(intent, scene, view, head)
         case JobState.COMPLETING:
-            return Wait(POLL_S, f"{named(head)} is terminating, at the request of somebody else")
+            return Wait(
+                POLL_S, f"{named(head)} is terminating, at the request of another user or tool"
+            )
         case JobState.FINISHED:
             return _terminated(intent, view, head)
         case _:

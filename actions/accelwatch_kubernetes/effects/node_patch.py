@@ -88,7 +88,7 @@ async def _taint(access: Access, step: Step, operation: Committed) -> Report:
         if state is HoldState.OURS and there is not None and there.incident == incident:
             return None
         if state is not HoldState.OPEN:
-            raise ChangedError(f"{node.name} is held by somebody else by now")
+            raise ChangedError(f"{node.name} is held by another person or tool now")
         hold = new_hold(
             node,
             options,

@@ -20,13 +20,13 @@ def propose_draw(intent: Intent, scene: Scene) -> Proposal:
     drawn = drawn_of(spare)
     if hold_state_of(spare, scene.options) is not HoldState.OPEN:
         text = foreign_text(spare, scene)
-        return Refusal(RefusalKind.FOREIGN, f"{name} is no idle spare: {text}")
+        return Refusal(RefusalKind.FOREIGN, f"{name} is not an idle spare: {text}")
     if drawn is not None and drawn.incident != intent.mark.incident:
         return Refusal(RefusalKind.FOREIGN, f"{name} is drawn already, for {drawn.incident}")
     if not is_idle(spare, scene):
         if drawn is not None:
             return Achieved(f"{name} is drawn")
-        text = f"{name} is no idle spare: it has no taint {scene.options.spare_taint}"
+        text = f"{name} is not an idle spare: it has no taint {scene.options.spare_taint}"
         return Refusal(RefusalKind.IMPOSSIBLE, text)
     return _step(DRAW, intent, spare, f"draw the spare {name}")
 

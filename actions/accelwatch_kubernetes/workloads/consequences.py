@@ -86,7 +86,7 @@ def _unread(workload: Workload, kind: Kind) -> Outcome:
     """Its limits are not known: those of the default would be invented."""
     text = (
         f"{kind.name} {workload.metadata.name} could not be read (RBAC: get {kind.resource}), so "
-        "nobody knows whether that fails it for good"
+        "whether that fails it for good is unknown"
     )
     return Outcome(fate=Fate.ENDANGERED, text=text)
 

@@ -73,7 +73,7 @@ class SlurmOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             *((f"tests.{name}", argv) for name, argv in self.tests.items()),
         ):
             if (argv or key.startswith("tests.")) and not is_absolute(argv):
-                raise ConfigError(f"{key}: expected a list that begins with an absolute path")
+                raise ConfigError(f"{key}: expected a list that starts with an absolute path")
         check_power(self.power_off, self.power_state)
         for key, path in (("commands", self.commands), ("slurm_conf", self.slurm_conf)):
             if path and not PurePosixPath(path).is_absolute():

@@ -108,7 +108,7 @@ def propose_release(intent: Intent, scene: Scene) -> Proposal:
         return Step(
             kind=steps.DELETE_RESERVATION,
             arguments={"name": reservation},
-            text=f"release what was reserved for a test of {node.name}",
+            text=f"release the reservation for a test of {node.name}",
         )
     if scene.hold_state is HoldState.DOWN:
         if _is_annotated(scene, node):

@@ -61,5 +61,5 @@ def release_reservation(intent: Intent, job: str) -> Step:
     return Step(
         kind=steps.DELETE_RESERVATION,
         arguments={"name": reservation_of(intent)},
-        text=f"release what was reserved for job {job}",
+        text=f"release the reservation of job {job}",
     )

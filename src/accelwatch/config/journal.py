@@ -59,7 +59,7 @@ def mistakes(settings: JournalSettings) -> Iterator[tuple[str, str]]:
         try:
             host_and_port(host)
         except ValueError:
-            yield "postgresql.hosts", f"{host!r} is no host or host:port"
+            yield "postgresql.hosts", f"{host!r} is not a host or host:port"
     for key in ("database", "user"):
         if not getattr(database, key):
             yield f"postgresql.{key}", "is empty"

@@ -742,7 +742,7 @@ def test_who_was_asked_before_a_restart_is_not_asked_again() -> None:
 def called(at: float) -> Incident:
     """The incident, after a person was called at a moment."""
     known = incident()
-    line = TimelineEntry(at, TimelineKind.CALL, "no spare stands in for n1")
+    line = TimelineEntry(at, TimelineKind.CALL, "no spare replaces n1")
     return later(known, at, timeline=(*known.timeline, line))
 
 
@@ -751,7 +751,7 @@ def test_what_needs_a_person_rings_once(edits: bool) -> None:
     bench = Bench(edits=edits).tell(incident())
     assert bench.send() == ["opened i1"]
     assert bench.after(1.0).tell(called(START + 1.0)).send() == ["called i1"]
-    assert "no spare stands in for n1" in bench.said[-1].done[-1]
+    assert "no spare replaces n1" in bench.said[-1].done[-1]
     again = msgspec.structs.replace(called(START + 1.0), updated=START + 90.0)
     assert bench.after(60.0).tell(again).send() == (["updated i1"] if edits else [])
     assert bench.tell(called(START + 200.0)).send() == ["called i1"]
@@ -812,7 +812,7 @@ def test_nobody_is_called_late_of_what_is_muted_or_was_done_meanwhile() -> None:
     assert bench.send() == []
     over_now = later(left, START + 95.0, timeline=(*left.timeline, done))
     assert bench.tell(left, over_now).send() == []
-    assert left.left_to_do == "no spare stands in for n1"
+    assert left.left_to_do == "no spare replaces n1"
     assert over_now.left_to_do == ""
 
 

@@ -139,7 +139,7 @@ def test_a_job_goes_with_when_its_node_is_taken_out(tmp_path: Path, job: str, wh
     ("written", "said"),
     [
         ("  action: {job: {signal: USR9}}\n", "action.job.signal: no signal 'USR9'"),
-        ("  action: {spare: {draw: true}}\n", "action.spare.draw: a spare is drawn for what is"),
+        ("  action: {spare: {draw: true}}\n", "action.spare.draw: a spare replaces a quarantined"),
         ("  action: {job: {policy: cancel}}\n", "action.job.policy: cancel is for a node that"),
         (
             "  action: {quarantine: {when: after_job}, job: {policy: cancel}}\n",

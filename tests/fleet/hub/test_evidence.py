@@ -189,7 +189,7 @@ def test_who_has_to_prove_who_he_is_is_named(rules: RuleSettings) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "code", "reason"),
     [
-        (PATH, {"source": "me"}, 400, "the body is not what is expected"),
+        (PATH, {"source": "me"}, 400, "invalid body"),
         (PATH, {"source": "me", "evidence": [{"cod": "x"}]}, 400, "`cod`"),
         (PATH, {"source": " ", "evidence": []}, 400, "source: 1 to 100"),
         (PATH, {"source": "me", "evidence": [{"code": "x" * 101}]}, 400, "code: 1 to 100"),

@@ -145,7 +145,7 @@ def test_every_warning_names_the_file_and_the_cause(
         f"{lost} fault=Expected `object`, got `array` kept={path}.damaged-2",
         f"{path}: event counters start at 0: Is a directory; nothing is written there until it is put "
         "back from a backup or moved away, and this process restarted",
-        f"what is new is kept in memory only path={path} error=[Errno 21] Is a directory:"
+        f"changes are kept in memory only path={path} error=[Errno 21] Is a directory:"
         f" '{tmp_path}/.{path.name}.{os.getpid()}' -> '{path}'",
     ]
 

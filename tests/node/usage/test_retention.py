@@ -208,7 +208,7 @@ def test_what_cannot_be_written_is_said_once(
     with caplog.at_level(logging.WARNING):
         asyncio.run(main())
     (message,) = caplog.messages
-    assert "what is new is kept in memory only" in message
+    assert "changes are kept in memory only" in message
     assert str(tmp_path / "folder" / FILE) in message
     assert (tmp_path / "folder" / FILE).exists()
 

@@ -63,7 +63,7 @@ def evaluate_job(job: Workload, departure: Departure, _below: Outcome) -> Outcom
         if rule.matches(departure):
             return _by_rule(rule, job, departure)
         if rule.may_match and (worse := _by_rule(rule, job, departure)).is_fatal:
-            text = f"{worse.text}, where a container that is told to end exits with 137 or 143"
+            text = f"{worse.text}, where a container that gets SIGTERM exits with 137 or 143"
             return Outcome(fate=Fate.ENDANGERED, text=text, reason=worse.reason)
     return _counted(
         job, departure, "no rule of its podFailurePolicy ignores it, so it counts as a failure"

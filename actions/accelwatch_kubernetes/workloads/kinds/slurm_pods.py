@@ -23,8 +23,8 @@ _GROUPS = frozenset({"slinky.slurm.net", "slurm.nebius.ai"})
 # Name of the container.
 SLURMD = "slurmd"
 _TEXTS = Texts(
-    taint=f"{RUNS_ON}; Slurm is told nothing of a taint",
-    eviction="slurmd goes with its jobs, and Slurm is told nothing: never evicted",
+    taint=f"{RUNS_ON}; Slurm does not learn of a taint",
+    eviction="slurmd ends with its jobs, and Slurm does not learn of it: never evicted",
     deletion="as an eviction: never deleted",
     no_execute="as an eviction, and no PodDisruptionBudget is asked",
     failure="none; its Slurm jobs die",

@@ -36,7 +36,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         option(
             "-v",
             "--verbose",
-            help="Also where it looked, and which rules need more than one reading.",
+            help="Also the source of the answer, and rules that need more than one reading.",
         ),
     ] = False
     as_json: Annotated[bool, option("--json", help="As JSON.")] = False

@@ -40,7 +40,7 @@ class AvoidFlags(msgspec.Struct, frozen=True, kw_only=True):
         Format,
         option(
             "--format",
-            help="slurm: for sbatch --exclude; hostfile: a name a line; k8s: for spec.affinity.",
+            help="slurm: for sbatch --exclude; hostfile: one name per line; k8s: for spec.affinity.",
         ),
     ] = Format.TABLE
     severity: Annotated[

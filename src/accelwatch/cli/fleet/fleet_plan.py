@@ -27,7 +27,8 @@ class StateOptions(msgspec.Struct, frozen=True, kw_only=True):
         option("--state-dir", metavar="DIR", help="Where the expected inventory is kept."),
     ] = None
     no_state: Annotated[
-        bool, option("--no-state", help="Keep no inventory: expect only what is seen now.")
+        bool,
+        option("--no-state", help="Keep no inventory: expect only devices that are present now."),
     ] = False
 
 
@@ -166,7 +167,7 @@ class DisplayOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     interval: Annotated[
         str | None,
-        option("--interval", metavar="DURATION", help="Time between two pictures: 2, 500ms."),
+        option("--interval", metavar="DURATION", help="Time between two updates: 2, 500ms."),
     ] = None
     theme: view_flags.Theme = None
     ascii_only: view_flags.Ascii = False

@@ -27,7 +27,7 @@ class Replaying(msgspec.Struct, frozen=True, kw_only=True):
         option(
             "--replay",
             metavar="DIR",
-            help="Look at a history archive instead (docs/history.md).",
+            help="Show a history archive instead (docs/history.md).",
         ),
     ] = None
     at: Annotated[
@@ -35,7 +35,7 @@ class Replaying(msgspec.Struct, frozen=True, kw_only=True):
         option(
             "--at",
             metavar="TIME",
-            help="With --replay: start there, or print that moment: 2026-03-14, '2026-03-14 10:32'.",
+            help="With --replay: start there, or print that time: 2026-03-14, '2026-03-14 10:32'.",
         ),
     ] = None
     incidents: Annotated[
@@ -51,11 +51,11 @@ class Replaying(msgspec.Struct, frozen=True, kw_only=True):
         option(
             "--rules",
             metavar="FILE",
-            help="With --replay: look for incidents by this rule file or pack; all packs without.",
+            help="With --replay: find incidents with this rule file or pack; default: all packs.",
         ),
     ] = None
     no_backtest: Annotated[
-        bool, option("--no-backtest", help="With --replay: do not look for incidents.")
+        bool, option("--no-backtest", help="With --replay: do not compute incidents.")
     ] = False
 
 

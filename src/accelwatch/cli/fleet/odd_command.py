@@ -28,7 +28,7 @@ def odd_command(
     ] = None,
     as_json: Annotated[bool, option("--json", help="As JSON.")] = False,
 ) -> None:
-    """Show which nodes differ from the many of their kind in driver, firmware, VBIOS or kernel."""
+    """Show which nodes differ from most of their kind in driver, firmware, VBIOS or kernel."""
     document = fetch_page(hub, "/v1/odd", {"by": by} if by else {})
     if as_json:
         write_stdout(document)

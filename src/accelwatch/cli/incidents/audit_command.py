@@ -30,12 +30,14 @@ _Json = Annotated[bool, option("--json", help="As JSON.")]
 def _list(
     folder: _Folder,
     node: Annotated[
-        str | None, option("--node", metavar="NAME", help="Only what is about this node.")
+        str | None, option("--node", metavar="NAME", help="Only entries about this node.")
     ] = None,
     incident: Annotated[
-        str | None, option("--incident", metavar="ID", help="Only what is about this one.")
+        str | None, option("--incident", metavar="ID", help="Only entries about this incident.")
     ] = None,
-    most: Annotated[int, option("--most", metavar="N", min=1, help="The latest N that fit.")] = 100,
+    most: Annotated[
+        int, option("--most", metavar="N", min=1, help="The latest N that match.")
+    ] = 100,
     as_json: _Json = False,
 ) -> None:
     """Show the latest entries, the oldest of them first."""

@@ -70,7 +70,7 @@ class ClosingFlags(msgspec.Struct, frozen=True, kw_only=True):
         option(
             "--by",
             metavar="NAME",
-            help="With close and note: who you are, where the hub has no logins.",
+            help="With close and note: your name, if the hub has no logins.",
         ),
     ] = None
 

@@ -43,18 +43,14 @@ class SpanFlags(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     by: Annotated[
         str | None,
-        option(
-            "--by", metavar="NAME", help="Who you are, where the hub has no logins; default: $USER."
-        ),
+        option("--by", metavar="NAME", help="Your name, if the hub has no logins; default: $USER."),
     ] = None
 
 
 AsJson = Annotated[bool, option("--json", help="As JSON.")]
 By = Annotated[
     str | None,
-    option(
-        "--by", metavar="NAME", help="Who you are, where the hub has no logins; default: $USER."
-    ),
+    option("--by", metavar="NAME", help="Your name, if the hub has no logins; default: $USER."),
 ]
 
 

@@ -28,7 +28,7 @@ def why_command(
         str | None,
         argument(
             metavar="[WHAT]",
-            help="A device, a node, a job (4718, job:4718) or a user; without it what is worst.",
+            help="A device, a node, a job (4718, job:4718) or a user; default: the worst problem.",
         ),
     ] = None,
     as_json: Annotated[bool, option("--json", help="As JSON.")] = False,
@@ -43,7 +43,7 @@ def why_command(
 ) -> None:
     """Say what is wrong with a device, node, job or user, the evidence, and what to do.
 
-    The hub of this machine is asked, else its agent; without either the devices are read here.
+    It asks the hub of this machine, else its agent; without either it reads the devices here.
     """
     from accelwatch.fleet.hub_client.why import fetch_explanation
     from accelwatch.fleet.picture.why.lines import lines_of

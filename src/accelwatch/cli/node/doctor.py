@@ -20,7 +20,7 @@ from accelwatch.schema.snapshot import BackendState
 _JSON = Annotated[bool, option("--json", help="One JSON document.")]
 _ALL = Annotated[
     bool,
-    option("-a", "--all", help="Also what was looked for by backends that found nothing."),
+    option("-a", "--all", help="Also what backends without devices searched for."),
 ]
 _TIMEOUT = Annotated[str, option(metavar="DURATION", help="For the reading.")]
 

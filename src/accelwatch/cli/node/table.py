@@ -174,7 +174,7 @@ def no_devices_text(snapshot: Snapshot, left_out: int = 0) -> str:
     troubled = [backend.name for backend in unusable(snapshot.backends)]
     if troubled:
         return f"no device could be read ({', '.join(troubled)}); `accelwatch doctor` says more"
-    return "no accelerator found; `accelwatch doctor` says what was looked for"
+    return "no accelerator found; `accelwatch doctor --all` lists what backends searched for"
 
 
 def render(snapshot: Snapshot, names: Sequence[str], style: Style, left_out: int = 0) -> str:

@@ -27,7 +27,7 @@ _Which = Annotated[
 ]
 _Folder = Annotated[
     Path | None,
-    option("--state-dir", metavar="DIR", help="Look only there; else where agents keep it."),
+    option("--state-dir", metavar="DIR", help="Search only there; default: where agents keep it."),
 ]
 _Json = Annotated[bool, option("--json", help="As JSON.")]
 _BEFORE, _AFTER = "2m", "1m"
@@ -76,13 +76,13 @@ def _list(folder: _Folder = None, as_json: _Json = False) -> None:
 def _show(
     which: _Which = "1",
     before: Annotated[
-        str, option(metavar="DURATION", help="From how long before the event on.")
+        str, option(metavar="DURATION", help="Start this long before the event.")
     ] = _BEFORE,
-    after: Annotated[str, option(metavar="DURATION", help="Up to how long after it.")] = _AFTER,
+    after: Annotated[str, option(metavar="DURATION", help="End this long after it.")] = _AFTER,
     folder: _Folder = None,
     as_json: _Json = False,
 ) -> None:
-    """Show the moment: all devices on one time axis, kernel lines, processes that came and went."""
+    """Show a capture: all devices on one time axis, kernel lines, started and ended processes."""
     from accelwatch.archive.blackbox.excerpt import newest_time, read_excerpt
     from accelwatch.archive.blackbox.locations import NOW, meant
     from accelwatch.base.durations import seconds
@@ -113,7 +113,7 @@ def _export(
             "--output",
             "-o",
             metavar="FILE",
-            help="Else its own name, in this folder; - for standard output.",
+            help="Default: its own name, in this folder; - for standard output.",
         ),
     ] = None,
     redact: Annotated[

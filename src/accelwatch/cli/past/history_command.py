@@ -268,7 +268,7 @@ def _export(
         option("--node-label", metavar="NAME", help="A label that names the node."),
     ] = None,
     matchers: Annotated[
-        str, option("--matchers", metavar="TEXT", help='Of every query: cluster="a".')
+        str, option("--matchers", metavar="TEXT", help='Added to every query: cluster="a".')
     ] = "",
     tenant: Annotated[str, option("--tenant", metavar="NAME", help="Sent as X-Scope-OrgID.")] = "",
     user: Annotated[str, option("--user", metavar="NAME", help="With --password-file.")] = "",
@@ -279,10 +279,10 @@ def _export(
         str | None, option("--token-file", metavar="FILE", help="A bearer token.")
     ] = None,
     ca_file: Annotated[
-        str | None, option("--ca-file", metavar="FILE", help="Who signs the store.")
+        str | None, option("--ca-file", metavar="FILE", help="Certificate authority of the store.")
     ] = None,
 ) -> None:
-    """Make an archive from a Prometheus-compatible store; exit code 1 if it has no data."""
+    """Create an archive from a Prometheus-compatible store; exit code 1 if it has no data."""
     access = StoreAccess(
         url=prometheus,
         node_label=tuple(node_label or ()),

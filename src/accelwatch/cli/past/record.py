@@ -32,15 +32,13 @@ class RecordOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     output: Annotated[
         Path | None,
-        option(
-            "--output", "-o", metavar="FILE", help="Recording; FILE.1 ... are the ones before it."
-        ),
+        option("--output", "-o", metavar="FILE", help="Recording; FILE.1 ... are older ones."),
     ] = None
     repair: Annotated[
         Path | None,
         option(
             metavar="FILE",
-            help="Record nothing; write what can be read of a damaged FILE to a new one beside it.",
+            help="Record nothing; save the readable documents of a damaged FILE to a new file.",
         ),
     ] = None
     interval: Annotated[
@@ -55,7 +53,7 @@ class RecordOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_size: Annotated[str, option(metavar="SIZE", help="Start the next file at this size.")] = (
         "100MiB"
     )
-    keep: Annotated[int, option(min=1, metavar="N", help="Finished files that stay.")] = 5
+    keep: Annotated[int, option(min=1, metavar="N", help="Finished files to keep.")] = 5
     compress: Annotated[
         str | None,
         option(metavar="HOW", help="zstd, gzip or none; else by FILE's name (.zst, .gz, .ndjson)."),

@@ -38,13 +38,13 @@ def usage_command(
     as_csv: Annotated[bool, option("--csv", help="As CSV.")] = False,
     recording: Annotated[
         Path | None,
-        option("--recording", metavar="FILE", help="Count from a recording instead."),
+        option("--recording", metavar="FILE", help="Evaluate a recording instead."),
     ] = None,
     color: Annotated[str, shared_option("color")] = "auto",
 ) -> None:
     """Show time, load, memory, energy, cost and idle time by user or job.
 
-    The hub of this machine is asked, else its agent; without either its black box is counted.
+    It asks the hub of this machine, else its agent; without either it evaluates the black box.
     """
     if as_json and as_csv:
         raise UsageError("--json and --csv: one of them")

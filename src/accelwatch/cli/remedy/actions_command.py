@@ -76,9 +76,7 @@ async def _refused(name: str, action: "Action") -> "dict[IntentKind, str]":
     except ActionUnavailableError as error:
         # A scheduler may answer, and refuse to show anything to us.
         if not action.impossible:
-            complain(
-                f"{name}: its scheduler does not answer, so what that refuses is not known: {error}"
-            )
+            complain(f"{name}: its scheduler does not answer, so its limits are unknown: {error}")
             return lacking
     finally:
         await action.close()
@@ -92,7 +90,7 @@ async def _refused(name: str, action: "Action") -> "dict[IntentKind, str]":
 def _try(
     name: Annotated[str, argument(metavar="ACTION", help="Its name in the configuration.")],
     kind: Annotated[str, argument(metavar="WANTED", help="Such as quarantine.")],
-    node: Annotated[str, argument(metavar="NODE", help="The scheduler's name of it.")],
+    node: Annotated[str, argument(metavar="NODE", help="The scheduler's name of the node.")],
     file: _File,
     job: Annotated[str, option("--job", metavar="ID", help="The job, for move_job.")] = "",
     spare: Annotated[str, option("--spare", metavar="NODE", help="The spare.")] = "",
@@ -108,10 +106,10 @@ def _try(
     available = actions_of(_settings(file), SystemClock())
     if name not in available:
         raise UsageError(
-            f"no action {name!r} in {file}; there is: {', '.join(available) or 'none'}"
+            f"no action {name!r} in {file}; configured: {', '.join(available) or 'none'}"
         )
     if kind not in list(IntentKind):
-        raise UsageError(f"{kind!r} is not a goal; write one of {', '.join(IntentKind)}")
+        raise UsageError(f"{kind!r} is not an operation; write one of {', '.join(IntentKind)}")
     intent = Intent(
         kind=IntentKind(kind),
         mark=OwnerAnnotation("try", _NEWEST),
@@ -135,18 +133,18 @@ async def _tried(action: "Action", intent: "Intent") -> int:
     try:
         observed = await action.observe(intent)
         proposal = action.propose(intent, observed)
-        _show("seen", observed)
+        _show("observed", observed)
         _show(type(proposal).__name__.lower(), proposal)
         if not isinstance(proposal, Step):
             return OK
         report = await action.perform(proposal, rehearsal(intent))
-        _show("told", report)
+        _show("report", report)
         return OK if report.status is ReportStatus.DONE else FAILED
     except ActionUnavailableError as error:
-        complain(f"nothing can be seen: {error}")
+        complain(f"the action cannot read the node: {error}")
         return FAILED
     except msgspec.MsgspecError as error:
-        complain(f"the action answers what cannot be shown: {error}")
+        complain(f"the action's answer cannot be shown: {error}")
         return FAILED
     finally:
         await action.close()

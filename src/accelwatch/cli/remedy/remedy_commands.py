@@ -45,15 +45,13 @@ class WhyFlags(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     by: Annotated[
         str | None,
-        option(
-            "--by", metavar="NAME", help="Who you are, where the hub has no logins; default: $USER."
-        ),
+        option("--by", metavar="NAME", help="Your name, if the hub has no logins; default: $USER."),
     ] = None
 
 
 @command
 def remedies_command(hub: HubFlags, as_json: AsJson = False) -> None:
-    """List nodes under remedy, one per line: stage, since when, rule, incident."""
+    """List nodes under remediation, one per line: stage, since when, rule, incident."""
     document = fetch_remedies(hub, "/v1/remedies", {})
     if as_json:
         write_stdout(document)
@@ -111,7 +109,7 @@ def approve_command(
     plan: Annotated[
         str | None,
         option(
-            "--plan", metavar="DIGEST", help="As `accelwatch remedy plan NODE` shows it; needed."
+            "--plan", metavar="DIGEST", help="As `accelwatch remedy plan NODE` shows it; required."
         ),
     ] = None,
     as_json: AsJson = False,

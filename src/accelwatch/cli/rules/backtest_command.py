@@ -190,7 +190,7 @@ def backtest_command(
     ] = None,
     pack: Annotated[
         list[str] | None,
-        option("-p", "--pack", metavar="NAME", help="A pack that is shipped."),
+        option("-p", "--pack", metavar="NAME", help="A shipped pack."),
     ] = None,
     rule: Annotated[
         list[str] | None, option("--rule", metavar="ID", help="Only this rule.")
@@ -219,7 +219,7 @@ def backtest_command(
     ] = None,
     as_json: Annotated[bool, option("--json", help="The same as --format json.")] = False,
 ) -> None:
-    """Evaluate rules over recorded time, by the same engine as live."""
+    """Evaluate rules over recorded data, with the engine of a hub."""
     from accelwatch.alerting.rules.loading.pack_files import pack_names
 
     shipped = set(pack_names())

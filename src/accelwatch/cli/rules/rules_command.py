@@ -20,9 +20,7 @@ rules = Group("rules", help="Check, test and show rules; without files, the ship
 _Files = Annotated[
     list[Path] | None, argument(metavar="[FILE|FOLDER]...", help="Rule files and folders.")
 ]
-_Packs = Annotated[
-    list[str] | None, option("-p", "--pack", metavar="NAME", help="A pack that is shipped.")
-]
+_Packs = Annotated[list[str] | None, option("-p", "--pack", metavar="NAME", help="A shipped pack.")]
 _Json = Annotated[bool, option("--json", help="As JSON.")]
 # In place of a rule's id.
 _DETECTOR = "detector"
@@ -41,7 +39,7 @@ def _check(
     files: _Files = None,
     pack: _Packs = None,
     devices: Annotated[
-        int, option("--devices", min=1, help="Devices that memory is calculated for.")
+        int, option("--devices", min=1, help="Number of devices for the memory estimate.")
     ] = 8000,
     nodes: Annotated[
         int | None,
@@ -83,13 +81,11 @@ def _explain(
     hub: HubFlags,
     rule: Annotated[
         str,
-        argument(
-            metavar="RULE", help="Its id; `detector` for all that the detector holds of a node."
-        ),
+        argument(metavar="RULE", help="Its id; `detector` for the detector's state of a node."),
     ],
     entity: Annotated[
         str,
-        argument(metavar="ENTITY", help="n12/nvidia3 or n12; of a rule job:4711 or rack:r7 too."),
+        argument(metavar="ENTITY", help="n12/nvidia3 or n12; for a rule also job:4711 or rack:r7."),
     ],
     as_json: _Json = False,
 ) -> None:
@@ -123,7 +119,7 @@ def _export(
     ] = True,
     as_json: _Json = False,
 ) -> None:
-    """Rules as alerting rules of Prometheus; on stderr those that cannot be, and why."""
+    """Export rules as alerting rules of Prometheus; name those that cannot be on stderr."""
     from accelwatch.cli.rules.rules_export import ExportPlan, rules_export
 
     plan = ExportPlan(

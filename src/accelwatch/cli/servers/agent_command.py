@@ -50,9 +50,7 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     access: server_flags.Access = server_flags.Access()
     max_requests: Annotated[
         server_flags.Text,
-        option(
-            "--web.max-requests", metavar="N", help="Requests answered at one time. Default: 40."
-        ),
+        option("--web.max-requests", metavar="N", help="Concurrent requests. Default: 40."),
         Setting("web.max_requests"),
     ] = None
     max_connections: Annotated[

@@ -125,7 +125,7 @@ _File = Annotated[Path | None, option("--config.file", metavar="FILE", help="Ano
 @subcommand(config, "check")
 def _check(
     file: Annotated[Path | None, argument(help="Default: the file in use.")] = None,
-    hub: Annotated[bool, option("--hub", help="It is a hub's file.")] = False,
+    hub: Annotated[bool, option("--hub", help="FILE is a hub's configuration.")] = False,
 ) -> None:
     """Report every mistake in a file and in ACCELWATCH_* variables; exit code 2 if any."""
     raise click.exceptions.Exit(hub_config_check(file) if hub else config_check(file))

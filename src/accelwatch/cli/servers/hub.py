@@ -25,7 +25,7 @@ class HubOptions(msgspec.Struct, frozen=True, kw_only=True):
     prometheus: Annotated[target_flags.Prometheus, Setting("prometheus.url")] = None
     remote_write: Annotated[
         str | None,
-        option("--remote-write", metavar="URL", help="Write what the hub sees to this receiver."),
+        option("--remote-write", metavar="URL", help="Write the hub's data to this receiver."),
         Setting("remote_write.url"),
     ] = None
     mode: Annotated[

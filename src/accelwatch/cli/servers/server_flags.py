@@ -37,7 +37,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
         option(
             "--web.allowed-hosts",
             metavar="NAME",
-            help="Name by which clients ask on loopback, as through a proxy; may be repeated.",
+            help="Further host name of requests on loopback, as from a proxy; may be repeated.",
         ),
         Setting("web.allowed_hosts"),
     ] = None

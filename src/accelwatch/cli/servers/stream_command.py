@@ -18,7 +18,7 @@ class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How the stream is written, and of what."""
 
     format: Annotated[
-        str, option("--format", metavar="FORMAT", help="json (a line each) or packed.")
+        str, option("--format", metavar="FORMAT", help="json (one line each) or packed.")
     ] = "json"
     interval: Annotated[
         str, option(metavar="DURATION", help="How often to read; at least 250ms.")

@@ -106,7 +106,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         ),
         "odd": Command(
             "fleet.odd_command", "odd_command", FLEET,
-            "Nodes whose driver, firmware or kernel differs from the many",
+            "Nodes whose driver, firmware or kernel differs from most",
         ),
         "lemons": Command(
             "fleet.lemons_command", "lemons_command", FLEET,

@@ -185,6 +185,6 @@ def _to_try(cluster: "Lab", record: "Record") -> str:
         f"{cluster.kind + ':':<19}four nodes; {SPARE} is the spare",
         f"everything is in   {cluster.folder}",
         "",
-        *(f"{what + ':':<20}{text}" for what, text in rows),
+        *(f"{what + ':':<22}{text}" for what, text in rows),
     ]
     return "\n".join(lines) + "\n"

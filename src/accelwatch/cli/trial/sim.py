@@ -42,7 +42,7 @@ class SimPlan(msgspec.Struct, frozen=True, kw_only=True):
     devices: Devices = 8
     vendor: Vendor = "mixed"
     dialect: Annotated[
-        str, option(help="What /metrics speaks: own, dcgm, dcgm-4.9, all-smi or mixed.")
+        str, option(help="Format of /metrics: own, dcgm, dcgm-4.9, all-smi or mixed.")
     ] = "own"
     scenario: Annotated[
         Path | None, option(metavar="FILE", help="Jobs and faults over time (docs).")

@@ -120,7 +120,7 @@ class KeptFile(Generic[T]):
                 complaint = f"{self.path}: {error.strerror or error}"
                 if complaint != self._complaint:
                     logger.warning(
-                        "what is new is kept in memory only path=%s error=%s", self.path, error
+                        "changes are kept in memory only path=%s error=%s", self.path, error
                     )
         self._complaint = complaint
         return complaint

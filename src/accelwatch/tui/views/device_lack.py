@@ -43,7 +43,7 @@ def _no_device(board: Board, width: int, glyphs: Glyphs) -> list[Line]:
         lines += paragraph("   ", text, "text", width, glyphs)
     if node_status is not None:
         return [*lines, *paragraph(" ", "Esc leads back to the fleet", "dim", width, glyphs)]
-    lines += paragraph(" ", "6 shows what was looked for", "dim", width, glyphs)
+    lines += paragraph(" ", "6 shows what backends searched for", "dim", width, glyphs)
     demo = "accelwatch demo shows a simulated fleet: nothing has to be there for it"
     return [*lines, *paragraph(" ", demo, "accent", width, glyphs)]
 

@@ -390,7 +390,7 @@ def test_a_template_says_environment_script_and_folders(secret_key_file: Path) -
 @pytest.mark.parametrize(
     ("template", "answer", "text"),
     [
-        ("mine", {}, "is no id"),
+        ("mine", {}, "is not the id"),
         (TEMPLATE, {}, "has no session template"),
         (TEMPLATE, {"template": {"spec": {"kernel": {"git": {"repository": "x"}}}}}, "clones"),
     ],

@@ -119,7 +119,7 @@ def test_a_name_that_is_still_terminating_is_waited_for() -> None:
     assert waits.text == f"session train ({FIRST}) is terminating on gpu1"
     others = propose_move(intent(), scene)
     assert isinstance(others, Wait)
-    assert "somebody else" in others.text
+    assert "another user or tool" in others.text
 
 
 @pytest.mark.parametrize(

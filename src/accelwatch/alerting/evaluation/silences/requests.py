@@ -77,7 +77,7 @@ def decode_request(body: bytes, shape: type[RequestBody]) -> RequestBody:
     try:
         return msgspec.json.decode(body, type=shape)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"the body is not what is expected: {error}") from error
+        raise UsageError(f"invalid body: {error}") from error
 
 
 def silence_of(request: NewSilence, id_: str, now: float, user: str) -> Silence:

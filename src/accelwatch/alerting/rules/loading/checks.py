@@ -75,9 +75,7 @@ def action_of(written: ActionDocument | None, section: Section) -> Action | None
             "signal", f"no signal {job.signal[:20]!r}; write for example USR1"
         )
     if written.spare is not None and written.spare.draw and quarantine is None:
-        section.at("spare").complain(
-            "draw", "a spare is drawn for what is quarantined; add quarantine"
-        )
+        section.at("spare").complain("draw", "a spare replaces a quarantined node; add quarantine")
     leaves = quarantine is not None and quarantine.when is not When.AFTER_JOB
     if job.policy in (JobPolicy.CANCEL, JobPolicy.IN_JOB) and not leaves:
         text = (

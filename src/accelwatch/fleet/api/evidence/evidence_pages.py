@@ -173,7 +173,7 @@ def _decode(body: bytes) -> NewEvidences:
     try:
         return msgspec.json.decode(body, type=NewEvidences)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"the body is not what is expected: {error}") from error
+        raise UsageError(f"invalid body: {error}") from error
 
 
 def _checked_text(text: str, what: str) -> str:

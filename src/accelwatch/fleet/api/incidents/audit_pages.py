@@ -37,8 +37,8 @@ class AuditPages:
                 self.page,
                 parameters=(
                     SINCE,
-                    Parameter("node", "Only what is about this node."),
-                    Parameter("incident", "Only what is about this one."),
+                    Parameter("node", "Only entries about this node."),
+                    Parameter("incident", "Only entries about this incident."),
                     LIMIT,
                     CURSOR,
                 ),

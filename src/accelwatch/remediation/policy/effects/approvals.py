@@ -147,7 +147,7 @@ def stop_clock(transition: Transition) -> Remedy:
 def notify_blind(transition: Transition) -> Remedy:
     """A person has to look."""
     transition.ctx.note(
-        transition.remedy, "what is wrong is unknown: data is missing", Loudness.ALERT
+        transition.remedy, "the state of its faults is unknown: data is missing", Loudness.ALERT
     )
     return replace(
         transition.remedy,

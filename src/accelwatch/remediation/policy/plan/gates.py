@@ -226,7 +226,7 @@ def _of_quarantine(ctx: StepView, remedy: Remedy, case: Case | None) -> Iterator
         yield Denial(why=DenialKind.GROUP, text=f"it is part of {case.group}, which has one cause")
     override = ctx.state.overrides.get(remedy.node)
     if override is not None and ctx.now < override.until:
-        text = "a person undid what was done to it, not long ago"
+        text = "a person recently undid an action on it"
         yield Denial(why=DenialKind.OVERRIDDEN, text=text, until=override.until)
 
 

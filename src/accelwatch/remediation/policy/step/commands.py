@@ -97,5 +97,5 @@ def _bad(ctx: StepContext, remedy: Remedy, command: Command) -> str:
         f"{'; '.join(wrong)}; {after}. "
         f"accelwatch remedy release {node} --force --reason WHY gives it back now: nothing "
         f"is verified, jobs may start on it at once, and for {hours:g} h it is not taken "
-        "out again for what is seen now"
+        "out again for the current fault"
     )

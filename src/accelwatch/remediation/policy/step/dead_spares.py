@@ -42,7 +42,7 @@ def _leave_to_its_remedy(ctx: StepContext, name: str) -> None:
     for remedy in list(ctx.state.remedies.values()):
         if remedy.jobs.spare != name:
             continue
-        text = f"the spare {name}, which stands in for {remedy.node}, is bad itself: {fault}"
+        text = f"the spare {name}, which replaces {remedy.node}, is faulty itself: {fault}"
         ctx.note(remedy, f"{text}; it has a remedy of its own", Loudness.NOTIFY)
         after = replace(remedy, jobs=replace(remedy.jobs, spare="", spare_asked=None))
         drawing = remedy.pursued_kind is Kind.DRAW_SPARE and not remedy.cancelling

@@ -93,7 +93,7 @@ class Connection:
             raise NotAnsweredError("the connection was lost")
         self._warnings.clear()
         if self._run(session.execute("COMMIT")) != "COMMIT":
-            raise NotAnsweredError("the database has taken back what was to be written")
+            raise NotAnsweredError("the database rolled the write back")
         if self._warnings:
             # Where a synchronous standby does not answer in time, a commit counts all the same.
             raise NotAnsweredError(f"the commit is not confirmed: {self._warnings[-1]}")

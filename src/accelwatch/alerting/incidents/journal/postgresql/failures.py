@@ -17,7 +17,7 @@ _TEXTS = {
     "25006": "it is read-only: a standby, or default_transaction_read_only is set; name the primary",
     "53100": "its disk is full; free space there",
     "53300": "it has no connection left; raise max_connections",
-    "55P03": "somebody else holds a lock on the journal",
+    "55P03": "another client holds a lock on the journal",
     "57014": "it did not answer a statement in time",
     "57P01": "it is shutting down",
     "57P02": "it has crashed and is coming back",

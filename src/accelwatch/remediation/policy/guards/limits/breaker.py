@@ -78,7 +78,7 @@ def overridden(state: BreakerState, now: float, limits: Breaker) -> BreakerState
     times = (*within(state.overrides, now, limits.overrides_within_s), now)
     counted = msgspec.structs.replace(state, overrides=times)
     if len(times) < limits.overrides:
-        return _again_open(counted, now, "a person undid what was tried")
+        return _again_open(counted, now, "a person undid the trial")
     text = f"people undid {len(times)} actions within {limits.overrides_within_s:g} s"
     return _opened(counted, now, text)
 
@@ -125,8 +125,8 @@ def trial_over(state: BreakerState, incident: str, *, well: bool, now: float) ->
     if state.standing is not BreakerStatus.HALF_OPEN or state.trial != incident:
         return state
     if well:
-        return _closed(state, now, "what was tried went well")
-    return _again_open(state, now, f"what was tried did not go well: {incident}")
+        return _closed(state, now, "the trial succeeded")
+    return _again_open(state, now, f"the trial failed: {incident}")
 
 
 def reset(state: BreakerState, now: float, actor: str) -> BreakerState:

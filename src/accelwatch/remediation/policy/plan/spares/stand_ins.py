@@ -122,7 +122,7 @@ def works(ctx: StepContext, remedy: Remedy, pursued: Pursued) -> Remedy:
         return remedy
     ctx.set(SPARES, spares.activated(ctx.state.spares, name, pursued.original))
     if remedy.jobs.spareless:
-        ctx.note(remedy, f"the spare {name} stands in for {remedy.node} now", Loudness.NOTIFY)
+        ctx.note(remedy, f"the spare {name} now replaces {remedy.node}", Loudness.NOTIFY)
     return replace(remedy, jobs=replace(remedy.jobs, spareless=False, spare_asked=None))
 
 
@@ -130,7 +130,7 @@ def without(ctx: StepContext, remedy: Remedy, text: str) -> Remedy:
     """Nobody stands in for it: its jobs go on without, and a person is notified the first time."""
     if not remedy.jobs.spareless:
         again = "a spare is drawn as soon as there is one that fits"
-        line = f"no spare stands in for {remedy.node}: {text}; {again}"
+        line = f"no spare replaces {remedy.node}: {text}; {again}"
         ctx.note(remedy, line, Loudness.ALERT)
     return replace(remedy, jobs=replace(remedy.jobs, spare="", spareless=True))
 
