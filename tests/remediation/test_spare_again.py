@@ -114,8 +114,7 @@ def test_a_person_is_notified_once_that_there_is_none_and_once_that_there_is() -
     ground.wait(500, every=10)
     assert len(alerts(ground)) == 1
     assert (
-        "no spare replaces n03: no spare fits: n38 is not known to be healthy"
-        in alerts(ground)[0]
+        "no spare replaces n03: no spare fits: n38 is not known to be healthy" in alerts(ground)[0]
     )
     ground.nodes[FIRST].healthy = True
     ground.wait(5, every=1)
