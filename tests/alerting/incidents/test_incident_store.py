@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.alerting.incidents.incident_store import IncidentStore, Line
+from accelwatch.alerting.incidents.incident_store import IncidentStore
 from accelwatch.alerting.incidents.journal.errors import JournalError
 from accelwatch.alerting.incidents.journal.journal import Journal
 from accelwatch.alerting.incidents.journal.patient import PatientJournal
@@ -22,6 +22,7 @@ from accelwatch.alerting.incidents.journal.records import (
 from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
 from accelwatch.alerting.incidents.model.incident import MOST_NOTES, Facts, Incident, TimelineKind
 from accelwatch.alerting.incidents.model.silence import Maintenance, Silence, matchers
+from accelwatch.alerting.incidents.timeline_notes import Line
 from accelwatch.alerting.rules.rule import RuleSet
 from accelwatch.alerting.rules.timing import Transition
 from accelwatch.base.errors import UnmetError, UsageError

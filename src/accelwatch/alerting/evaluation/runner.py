@@ -17,6 +17,7 @@ from accelwatch.alerting.evaluation.event_deduplicator import EventDeduplicator
 from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.alerting.evaluation.notifier_owner import NotifiedBy, NotifierOwner
 from accelwatch.alerting.evaluation.notifying import Notifying
+from accelwatch.alerting.evaluation.restored_alerts import restore_firing
 from accelwatch.alerting.evaluation.rules_in_force import RulesInForce
 from accelwatch.alerting.evaluation.self_check.checks import SelfCheck
 from accelwatch.alerting.evaluation.self_check.lateness import Lateness
@@ -28,7 +29,7 @@ from accelwatch.alerting.evaluation.self_check.own_problems import (
     state_problem,
 )
 from accelwatch.alerting.evaluation.switched_off import SWITCHED_OFF, SwitchedOffRules
-from accelwatch.alerting.incidents.incident_store import IncidentStore, OnChanges, restore_firing
+from accelwatch.alerting.incidents.incident_store import IncidentStore, OnChanges
 from accelwatch.alerting.incidents.journal.location import JournalLocation
 from accelwatch.alerting.incidents.journal.records import StateRecord
 from accelwatch.alerting.incidents.model.incident import Facts, Incident

@@ -6,7 +6,6 @@ A journal that cannot be kept costs nobody an incident: they stay in memory, and
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -27,14 +26,12 @@ from accelwatch.alerting.incidents.model.incident import (
     ENGINE,
     MOST_NOTES,
     Incident,
-    TimelineEntry,
-    TimelineKind,
     notes,
-    with_entry,
 )
 from accelwatch.alerting.incidents.model.muting import Mute, MuteSource, Muting
 from accelwatch.alerting.incidents.model.silence import Maintenance, Silence
-from accelwatch.alerting.rules.alert_states import AlertStates
+from accelwatch.alerting.incidents.mute_states import MuteStates
+from accelwatch.alerting.incidents.timeline_notes import Line, with_line
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.rule import Rule, RuleSet
 from accelwatch.alerting.rules.verdict import VerdictChange
@@ -48,17 +45,6 @@ _AT_ONCE = 25
 
 # Who is notified of incidents that have changed.
 OnChanges = Callable[[Sequence[Incident]], None]
-
-
-class Line(NamedTuple):
-    """A line for an incident's history."""
-
-    # Its id.
-    incident: str
-    actor: str
-    text: str
-    # Whether a person has to look.
-    calls: bool = False
 
 
 class IncidentStore:
@@ -85,7 +71,7 @@ class IncidentStore:
         self._number = 0
         self._manager = IncidentManager(rules, describe, self._next_id)
         self._closed: dict[str, Incident] = {}
-        self._muting = Muting()
+        self._mutes = MuteStates(Muting(), self._manager, wall)
         # A change is written to the journal before anybody is notified of it, and the write takes time:
         # a tick or a person that came in between would be notified of first, and written second.
         self._changing = asyncio.Lock()
@@ -101,10 +87,11 @@ class IncidentStore:
         incidents = loaded.incidents
         self._manager = IncidentManager(self._rules, self._describe, self._next_id, incidents)
         self._closed = {incident.id: incident for incident in incidents if not incident.is_open}
-        self._muting = Muting(loaded.silences, loaded.windows)
-        self._muting.advance(now)
+        muting = Muting(loaded.silences, loaded.windows)
+        muting.advance(now)
+        self._mutes = MuteStates(muting, self._manager, self._wall)
         self._causes.restore(self._manager.open)
-        await self._evaluate_mutes(self._manager.open)
+        await self._mutes.evaluate(self._manager.open)
         await self._journal.write([_in_force(rules)], now)
         await self._changed(self._manager.set_rules(self._rules, now), now)
         return loaded
@@ -171,10 +158,10 @@ class IncidentStore:
             while len(self._closed) > MOST_CLOSED:
                 oldest = next(iter(self._closed))
                 del self._closed[oldest]
-                self._muting.forget(oldest)
+                self.muting.forget(oldest)
             await _rest(chunk)
         problem = await self._journal.write(records, now, actor=actor)
-        also = self._with_followers(await self._evaluate_mutes(incidents))
+        also = await self._mutes.evaluate(incidents)
         reported = {incident.id for incident in incidents} if also else set()
         notified = [*incidents, *(incident for incident in also if incident.id not in reported)]
         for chunk in _chunks(notified):
@@ -182,41 +169,15 @@ class IncidentStore:
             await _rest(chunk)
         return problem
 
-    async def _evaluate_mutes(self, incidents: Sequence[Incident]) -> list[Incident]:
-        """Which of them, and of the groups, are muted now otherwise than before."""
-        if self._muting.idle:
-            return []
-        now = self._wall()
-        members = self._manager.members()
-        groups = [incident for incident in self._manager.open if incident.entity.group]
-        of_groups = {group.id for group in groups}
-        singles = [incident for incident in incidents if incident.id not in of_groups]
-        changed: list[Incident] = []
-        work = LongWork()
-        for incident in singles:
-            changed += self._muting.evaluate_mutes((incident,), members, now)
-            await work.rest()
-        return [*changed, *self._muting.evaluate_mutes(groups, members, now)]
-
     async def refresh_mutes(self) -> None:
         """Let silences and windows begin and end; incidents that are muted otherwise are reported."""
         async with self._changing:
             await self._advance()
 
     async def _advance(self) -> None:
-        if self._muting.advance(self._wall()):
-            changed = self._with_followers(await self._evaluate_mutes(self._manager.open))
-            if changed:
-                self._on_changes(changed)
-
-    def _with_followers(self, changed: list[Incident]) -> list[Incident]:
-        """Those that are muted otherwise than before, and those that they stand for."""
-        leaders = {incident.id for incident in changed if not incident.follows}
-        if not leaders:
-            return changed
-        changed_ids = {incident.id for incident in changed}
-        followers = (incident for incident in self._manager.open if incident.follows in leaders)
-        return [*changed, *(incident for incident in followers if incident.id not in changed_ids)]
+        changed = await self._mutes.advance()
+        if changed:
+            self._on_changes(changed)
 
     async def mute(self, source: MuteSource) -> str:
         """Put a silence or window in force; what is wrong with the journal, if anything."""
@@ -226,7 +187,7 @@ class IncidentStore:
     async def announce(self, windows: Iterable[Maintenance]) -> None:
         """Heed the windows that a scheduler keeps, instead of those that it announced before."""
         async with self._changing:
-            self._muting.announce(windows)
+            self.muting.announce(windows)
             await self._advance()
 
     async def unmute(self, id_: str, actor: str) -> tuple[MuteSource, str]:
@@ -235,7 +196,7 @@ class IncidentStore:
         Raises UnmetError when there is none, or none any more.
         """
         async with self._changing:
-            source = self._muting.get(id_)
+            source = self.muting.get(id_)
             if source is None:
                 raise UnmetError(f"no silence or maintenance {id_[:100]!r}, or it is over")
             expired = msgspec.structs.replace(source, ends=min(self._wall(), source.ends))
@@ -244,7 +205,7 @@ class IncidentStore:
     async def _set(self, source: MuteSource, actor: str) -> str:
         record = SilenceRecord(source) if isinstance(source, Silence) else MaintenanceRecord(source)
         problem = await self._journal.write([record], self._wall(), actor=actor)
-        self._muting.set(source)
+        self.muting.set(source)
         await self._advance()
         return problem
 
@@ -270,7 +231,7 @@ class IncidentStore:
             by_actor: dict[str, dict[str, Incident]] = {}
             late: dict[str, Incident] = {}
             for line in lines:
-                noted = self._noted(line, now, late)
+                noted = with_line(line, now, self._manager, self._closed, late)
                 if noted is not None:
                     by_actor.setdefault(line.actor or ENGINE, {})[line.incident] = noted
             problems = [
@@ -278,22 +239,6 @@ class IncidentStore:
                 for actor, noted in by_actor.items()
             ]
             return next(filter(None, problems), "")
-
-    def _noted(self, line: Line, now: float, late: dict[str, Incident]) -> Incident | None:
-        """The incident with one more line; None for a group or one that is not known.
-
-        `late` keeps those that cannot come back any more, with the lines before.
-        """
-        noted = self._manager.note(line.incident, now, line.actor, line.text, calls=line.calls)
-        if noted is not None:
-            return noted
-        # What is done about it may end long after it cannot come back any more.
-        over = late.get(line.incident) or self._closed.get(line.incident)
-        if over is None or over.entity.group:
-            return None
-        kind = TimelineKind.CALL if line.calls else TimelineKind.NOTE
-        late[over.id] = with_entry(over, TimelineEntry(now, kind, line.text, line.actor))
-        return late[over.id]
 
     async def close(self, id_: str, actor: str, note: str) -> tuple[Incident, str]:
         """Close an incident by hand; it, and what is wrong with the journal, if anything.
@@ -323,11 +268,11 @@ class IncidentStore:
     @property
     def muting(self) -> Muting:
         """The silences and windows, and what they mute; `mute` and `unmute` change them."""
-        return self._muting
+        return self._mutes.muting
 
     def mute_of(self, incident: Incident) -> Mute | None:
         """Why an incident is muted; None where it is not."""
-        return self._muting.mute_of(incident.id)
+        return self.muting.mute_of(incident.id)
 
     @property
     def writer(self) -> JournalWriter | None:
@@ -383,22 +328,6 @@ async def _rest(chunk: Sequence[Incident]) -> None:
     """Let others have their turn after a part of many; few incidents wait for nobody."""
     if len(chunk) == _AT_ONCE:
         await asyncio.sleep(0)
-
-
-def restore_firing(
-    incidents: Iterable[Incident], alert_states: AlertStates, wall: float, now: float
-) -> None:
-    """Let rules fire of which incidents are open and nothing is known: only they say when it is over.
-
-    They fired before this process began, or said something else until now. `wall` in Unix seconds,
-    `now` in monotonic seconds.
-    """
-    for incident in incidents:
-        if incident.is_open and not incident.entity.group:
-            since = now - max(wall - incident.since, 0.0)
-            for rule in incident.rules:
-                if incident.entity not in alert_states.of(rule):
-                    alert_states.restore(rule, incident.entity, since)
 
 
 def _in_force(rules: RuleSet) -> RuleSetRecord:

@@ -10,8 +10,8 @@ import msgspec
 from accelwatch.action.contract import Action
 from accelwatch.action.observed import NodeObservation
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.alerting.incidents.incident_store import Line
 from accelwatch.alerting.incidents.model.incident import ENGINE, Incident
+from accelwatch.alerting.incidents.timeline_notes import Line
 from accelwatch.base.clock import Clock
 from accelwatch.base.slices import LongWork
 from accelwatch.exposition.histogram import Histogram

@@ -230,7 +230,7 @@ class SilencePages:
         return json_page(Closed(id=incident.id, closed=closed, problem=problem), change.headers)
 
     async def _note(self, id_: str, change: Change) -> Page:
-        from accelwatch.alerting.incidents.incident_store import Line
+        from accelwatch.alerting.incidents.timeline_notes import Line
 
         runner = self._required_runner()
         request = decode_request(change.body, NewNote)

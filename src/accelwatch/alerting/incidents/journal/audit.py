@@ -4,8 +4,9 @@ import contextlib
 
 import msgspec
 
-from accelwatch.alerting.incidents.journal.journal import STATE_TABLES, Journal
+from accelwatch.alerting.incidents.journal.journal import Journal
 from accelwatch.alerting.incidents.journal.sqlite.file import in_memory
+from accelwatch.alerting.incidents.journal.state_tables import STATE_TABLES
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
