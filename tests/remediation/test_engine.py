@@ -30,7 +30,8 @@ from accelwatch.remediation.policy.state.changes import (
     Verb,
     WorldObservation,
 )
-from accelwatch.remediation.policy.state.model import Clocks, Remedy, RemedyState, Stop
+from accelwatch.remediation.policy.state.model import Clocks, Remedy, RemedyState
+from accelwatch.remediation.policy.state.orders import Stop
 from accelwatch.remediation.policy.state.pursued import Poll, Pursued, PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.world import JournalStatus, World

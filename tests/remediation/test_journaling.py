@@ -18,9 +18,8 @@ from accelwatch.remediation.policy.state.model import (
     Departed,
     Remedy,
     RemedyState,
-    Stop,
-    Veto,
 )
+from accelwatch.remediation.policy.state.orders import Stop, Veto
 from accelwatch.remediation.policy.state.stage import Stage
 from remediation.bench import intent
 from remediation.virtual_time import START

@@ -38,20 +38,16 @@ from accelwatch.remediation.policy.guards.retry import JobHistory, RetryState
 from accelwatch.remediation.policy.state.case import Case, Limit, Policy
 from accelwatch.remediation.policy.state.model import (
     Attempt,
-    Boundary,
     Clocks,
-    Denied,
     Departed,
     JobProgress,
     NodeQuarantine,
-    Override,
     Remedy,
     RemedyState,
     Repair,
-    Stop,
     Verification,
-    Veto,
 )
+from accelwatch.remediation.policy.state.orders import Boundary, Denied, Override, Stop, Veto
 from accelwatch.remediation.policy.state.relapses import Relapses
 from accelwatch.remediation.policy.state.score import Level, ScoreState
 from accelwatch.remediation.policy.state.spares import Spare, SpareState

@@ -12,7 +12,7 @@ from accelwatch.base.errors import ConfigError
 from accelwatch.config.layers import leaves
 from accelwatch.fleet.hub.model import HubSettings, load_settings
 from accelwatch.plugins.near_misses import near_misses
-from accelwatch.remediation.actions import actions_of, mistakes
+from accelwatch.remediation.actions import actions_of, configuration_errors
 from accelwatch.remediation.settings import ActionSettings, RemedySettings, SpareSettings
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fleet" / "remedy-settings.md"
@@ -133,7 +133,7 @@ def test_an_action_that_quarantines_nothing_is_in_no_pair() -> None:
         ActionSettings(name="slurm", type="slurm", also="site"),
         ActionSettings(name="site", type="script", options=hook),
     )
-    ((key, text),) = mistakes(RemedySettings(actions=pair))
+    ((key, text),) = configuration_errors(RemedySettings(actions=pair))
     assert key == "actions[0].also"
     assert text == "also: site cannot do what both have to: quarantine, release"
 

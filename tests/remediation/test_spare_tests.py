@@ -11,7 +11,7 @@ from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.spares import Spare, SpareStatus
-from accelwatch.remediation.settings import RemedySettings, SpareSettings, mistakes
+from accelwatch.remediation.settings import RemedySettings, SpareSettings, configuration_errors
 from support.remediation.small_fleet import JOB, SETTINGS, Ground
 
 DAY = 86_400.0
@@ -118,4 +118,4 @@ def test_nothing_is_tested_without_a_test() -> None:
 )
 def test_a_test_and_its_age_belong_together(fields: dict[str, object], keys: list[str]) -> None:
     settings = RemedySettings(spares=msgspec.structs.replace(SpareSettings(), **fields))
-    assert [key for key, _ in mistakes(settings)] == keys
+    assert [key for key, _ in configuration_errors(settings)] == keys

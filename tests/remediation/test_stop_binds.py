@@ -22,7 +22,8 @@ from accelwatch.remediation.policy.state.changes import (
     Verb,
     WorldObservation,
 )
-from accelwatch.remediation.policy.state.model import RemedyState, Stop
+from accelwatch.remediation.policy.state.model import RemedyState
+from accelwatch.remediation.policy.state.orders import Stop
 from remediation.bench import NAME, Bench, intent
 from remediation.virtual_time import START
 

@@ -100,7 +100,7 @@ def check_devices(rules: Iterable[Rule], actions: Iterable[Action]) -> None:
             )
 
 
-def mistakes(settings: RemedySettings) -> Iterator[tuple[str, str]]:
+def configuration_errors(settings: RemedySettings) -> Iterator[tuple[str, str]]:
     """What is wrong with the actions, by key within `remedy`."""
     for at, action_settings in enumerate(settings.actions):
         if not action_settings.type:

@@ -172,7 +172,8 @@ class RemedySettings(msgspec.Struct, frozen=True, kw_only=True):
     links: LinkSettings = LinkSettings()
 
     def __post_init__(self) -> None:
-        # Once, for the pairs are asked for at each decision. What is wrong with them, `mistakes` says.
+        # Once, for the pairs are asked for at each decision. `configuration_errors` says what is wrong
+        # with them.
         with suppress(UsageError):
             msgspec.structs.force_setattr(self, "nodes", paired_names(self.nodes))
 
@@ -195,7 +196,7 @@ def _of_pairs(settings: RemedySettings, names: Mapping[str, int]) -> Iterator[tu
             yield key, f"{action.also} or {own} is in another pair already"
 
 
-def mistakes(settings: RemedySettings) -> Iterator[tuple[str, str]]:
+def configuration_errors(settings: RemedySettings) -> Iterator[tuple[str, str]]:
     """What does not fit together, by key within `remedy`."""
     if settings.ceiling != "observe" and not settings.actions:
         yield "ceiling", f"{settings.ceiling} needs something to act by; add it under actions"

@@ -14,7 +14,8 @@ from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.fleet.approval.links import Link, Signer
 from accelwatch.remediation.execution.engine import Reply
 from accelwatch.remediation.policy.state.changes import Verb
-from accelwatch.remediation.policy.state.model import Approval, RemedyState, Stop
+from accelwatch.remediation.policy.state.model import Approval, RemedyState
+from accelwatch.remediation.policy.state.orders import Stop
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.web.protection.roles import Role
 from fleet.incident_page.approval_hub import GUEST, NOW, AskedHub

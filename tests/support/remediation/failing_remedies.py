@@ -10,7 +10,8 @@ from accelwatch.remediation.policy.guards.data_guard import DataGuardState
 from accelwatch.remediation.policy.guards.failure_domains import FailureDomain
 from accelwatch.remediation.policy.guards.limits.breaker import BreakerState, BreakerStatus
 from accelwatch.remediation.policy.guards.limits.budget import BudgetState, Own
-from accelwatch.remediation.policy.state.model import Clocks, Remedy, RemedyState, Stop
+from accelwatch.remediation.policy.state.model import Clocks, Remedy, RemedyState
+from accelwatch.remediation.policy.state.orders import Stop
 from accelwatch.remediation.policy.state.spares import Spare, SpareState, SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.world import World

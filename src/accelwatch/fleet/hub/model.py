@@ -229,11 +229,11 @@ def _of_evidence(
 
 
 def _of_remedies(settings: remedies.RemedySettings) -> Iterator[Mistake]:
-    yield from remedies.mistakes(settings)
+    yield from remedies.configuration_errors(settings)
     if settings.actions:
         from accelwatch.remediation import actions
 
-        yield from actions.mistakes(settings)
+        yield from actions.configuration_errors(settings)
 
 
 def _mistakes_of_rules(settings: RuleSettings) -> Iterator[Mistake]:

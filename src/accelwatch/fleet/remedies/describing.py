@@ -19,8 +19,9 @@ from accelwatch.remediation.policy.context.outcome import Note
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.guards.limits.budget import bound
 from accelwatch.remediation.policy.plan.spares.stand_ins import candidate
-from accelwatch.remediation.policy.state.model import Remedy, RemedyState, Veto
+from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.node_locations import failure_domain_of
+from accelwatch.remediation.policy.state.orders import Veto
 from accelwatch.remediation.settings import RemedySettings
 from accelwatch.schema.timestamps import timestamp, timestamp_or_none
 

@@ -205,7 +205,7 @@ class Journal:
             record = _DECODER.decode(line.body)
             written[key_of(record)] = record
         written.pop((), None)
-        records = [record for record in written.values() if self._tables.holds(record)]
+        records = [record for record in written.values() if self._tables.is_current(record)]
         self._append(Batch(time=now, records=records), last_hash(self._database))
 
     def close(self) -> None:

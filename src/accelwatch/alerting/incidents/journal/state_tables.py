@@ -189,7 +189,7 @@ class StateTables:
         for table in STATE_TABLES:
             self._database.execute(f"DELETE FROM {table}")  # noqa: S608
 
-    def holds(self, record: Record) -> bool:
+    def is_current(self, record: Record) -> bool:
         """Whether a record is the newest of what it is about."""
         if isinstance(record, StateRecord):
             body, where = bytes(record.body), ("state", "kind = ? AND key = ?")

@@ -92,7 +92,7 @@ def other_generation(transition: TransitionView) -> bool:
     return verify.other_generation(transition.ctx, transition.remedy)
 
 
-def passive_done(transition: TransitionView) -> bool:
+def passive_checks_passed(transition: TransitionView) -> bool:
     """It has looked well for long enough, and does so now."""
     return not isinstance(verify.verify_health(transition.ctx, transition.remedy), Denial)
 
@@ -102,6 +102,6 @@ def test_next(transition: TransitionView) -> bool:
     return verify.next_test(transition.remedy) != ""
 
 
-def tests_done(transition: TransitionView) -> bool:
+def tests_passed(transition: TransitionView) -> bool:
     """Every active test has passed."""
     return verify.next_test(transition.remedy) == ""

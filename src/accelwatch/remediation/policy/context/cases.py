@@ -102,13 +102,3 @@ def case_to_repair(remedy: Remedy, cases: Sequence[Case]) -> Case | None:
 def with_desired_policy(case: Case) -> Case:
     """A case with what its rules want now, whatever was begun by."""
     return case if case.wanted is None else replace(case, policy=case.wanted, wanted=None)
-
-
-def fresh(ctx: CaseView, node: str, case: Case) -> bool:
-    """Whether it rests on what is so now, or on what has happened lately and in this boot."""
-    if case.standing:
-        return True
-    status = ctx.node_status(node)
-    boot = "" if status is None else status.boot_id
-    other_boot = bool(boot and case.boot_id) and boot != case.boot_id
-    return not other_boot and ctx.now - case.evidence_at <= ctx.settings.event_max_age_s

@@ -11,15 +11,8 @@ from accelwatch.remediation.policy.guards.limits.breaker import BreakerState
 from accelwatch.remediation.policy.guards.limits.budget import BudgetState
 from accelwatch.remediation.policy.guards.limits.canary import CanaryState
 from accelwatch.remediation.policy.guards.retry import RetryState
-from accelwatch.remediation.policy.state.model import (
-    Boundary,
-    Denied,
-    Departed,
-    Override,
-    Remedy,
-    Stop,
-    Veto,
-)
+from accelwatch.remediation.policy.state.model import Departed, Remedy
+from accelwatch.remediation.policy.state.orders import Boundary, Denied, Override, Stop, Veto
 from accelwatch.remediation.policy.state.relapses import Relapses
 from accelwatch.remediation.policy.state.score import ScoreState
 from accelwatch.remediation.policy.state.spares import SpareState

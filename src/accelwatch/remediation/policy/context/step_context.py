@@ -219,9 +219,9 @@ class StepContext:
 
     def failure_domain(self, remedy: Remedy) -> FailureDomain:
         """Where a node belongs."""
-        return failure_domain_of(
-            remedy.node, self.node_status(remedy.node), self.scheduler_node(remedy), self.settings
-        )
+        observation = self.scheduler_node(remedy)
+        status = self.node_status(remedy.node)
+        return failure_domain_of(remedy.node, status, observation, self.settings)
 
     @property
     def group_counts(self) -> GroupCounts:

@@ -13,11 +13,8 @@ from accelwatch.remediation.policy.context.tables import DENIED
 from accelwatch.remediation.policy.plan.gates import leader
 from accelwatch.remediation.policy.plan.planned_steps import steps_of
 from accelwatch.remediation.policy.state.clocks import BLIND_AGAIN_S, BLIND_S, DENIED_S
-from accelwatch.remediation.policy.state.model import (
-    ApprovalStep,
-    Denied,
-    Remedy,
-)
+from accelwatch.remediation.policy.state.model import ApprovalStep, Remedy
+from accelwatch.remediation.policy.state.orders import Denied
 from accelwatch.remediation.policy.state.stage import Stage
 
 replace = msgspec.structs.replace

@@ -52,7 +52,7 @@ def intent_of(ctx: StepContext, remedy: Remedy, kind: Kind) -> Intent:
     cases = leading(ctx, remedy)
     case = case_to_repair(remedy, cases)
     job = job_of(ctx, remedy, kind)
-    devices = desired_devices(ctx, remedy, cases) if kind is Kind.QUARANTINE else ()
+    devices = desired_devices(ctx, remedy, cases, case) if kind is Kind.QUARANTINE else ()
     test = next_test(remedy) if kind is Kind.TEST else ""
     # Whoever is notified has some time before it is given up.
     notified_s = notified_after_s(remedy, kind)

@@ -110,7 +110,7 @@ def fenced(transition: Transition) -> Remedy:
     )
 
 
-def job_done(transition: Transition) -> Remedy:
+def record_job_result(transition: Transition) -> Remedy:
     """A job was asked for a checkpoint, or runs elsewhere."""
     pursued = transition.event.pursued
     if pursued is not None and pursued.intent.kind is Kind.DRAW_SPARE:
@@ -175,7 +175,7 @@ def moved_back(transition: Transition) -> Remedy:
     where = () if transition.event.pursued is None else transition.event.pursued.moved_to
     text = f"a job was moved and runs on {', '.join(where) or 'unknown nodes'}"
     transition.ctx.note(transition.remedy, f"{text}; a person has to check it", Loudness.ALERT)
-    return job_done(transition)
+    return record_job_result(transition)
 
 
 def leave_job(transition: Transition) -> Remedy:

@@ -14,7 +14,8 @@ from accelwatch.remediation.policy.effects.approvals import actor_of
 from accelwatch.remediation.policy.effects.relapsing import forget_relapses
 from accelwatch.remediation.policy.effects.restored_jobs import with_chores
 from accelwatch.remediation.policy.guards.limits import breaker
-from accelwatch.remediation.policy.state.model import Clocks, Override, Remedy, Repair
+from accelwatch.remediation.policy.state.model import Clocks, Remedy, Repair
+from accelwatch.remediation.policy.state.orders import Override
 from accelwatch.remediation.policy.state.stage import Stage
 
 replace = msgspec.structs.replace

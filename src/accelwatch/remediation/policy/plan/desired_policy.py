@@ -16,8 +16,8 @@ from accelwatch.alerting.rules.document import QuarantineLevel, When
 from accelwatch.remediation.policy.context.cases import leading, with_desired_policy
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.jobs.jobs import LEAVING
+from accelwatch.remediation.policy.plan.case_guards import may_lead
 from accelwatch.remediation.policy.plan.device_level import at_node_level, node_is_desired
-from accelwatch.remediation.policy.plan.gates import may_lead
 from accelwatch.remediation.policy.state.case import Policy
 from accelwatch.remediation.policy.state.model import Remedy
 

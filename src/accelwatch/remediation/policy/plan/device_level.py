@@ -17,7 +17,7 @@ from accelwatch.remediation.policy.context.cases import (
     with_desired_policy,
 )
 from accelwatch.remediation.policy.context.views import StepView
-from accelwatch.remediation.policy.plan.gates import may_start
+from accelwatch.remediation.policy.plan.case_guards import may_start
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.model import Remedy
 
@@ -25,17 +25,22 @@ from accelwatch.remediation.policy.state.model import Remedy
 _NO_DEVICE = DeviceKey("")
 
 
-def desired_devices(ctx: StepView, remedy: Remedy, cases: Sequence[Case]) -> tuple[DeviceKey, ...]:
-    """What alone is to be out of a node by its `leading` cases; empty for the whole node."""
+def desired_devices(
+    ctx: StepView, remedy: Remedy, cases: Sequence[Case], to_repair: Case | None
+) -> tuple[DeviceKey, ...]:
+    """What alone is to be out of a node by its `leading` cases; empty for the whole node.
+
+    The device of `to_repair` is out in any case.
+    """
     if _is_of_node(ctx, remedy, cases):
         return ()
-    leader = case_to_repair(remedy, cases)
+    led_by = None if to_repair is None else to_repair.incident
     desired = {
         case.device: DeviceKey(id=case.device, serial=case.serial, slot=case.slot)
         for case in map(with_desired_policy, cases)
         if case.policy.level is QuarantineLevel.DEVICE
         and case.device
-        and (_is_led_by(case, leader) or may_start(ctx, remedy, case))
+        and (case.incident == led_by or may_start(ctx, remedy, case))
     }
     return tuple(sorted(desired.values())) or (_NO_DEVICE,)
 
@@ -47,19 +52,19 @@ def exceeds_quarantine(ctx: StepView, remedy: Remedy) -> bool:
         return False
     if remedy.policy is None and not remedy.approval.manual:
         return False
-    desired = desired_devices(ctx, remedy, leading(ctx, remedy))
+    cases = leading(ctx, remedy)
+    desired = desired_devices(ctx, remedy, cases, case_to_repair(remedy, cases))
     return not desired or any(
         device.id and device.id not in quarantine.devices for device in desired
     )
 
 
 def _is_of_node(ctx: StepView, remedy: Remedy, cases: Sequence[Case]) -> bool:
-    policy, quarantine = remedy.policy, remedy.hold
     if remedy.approval.manual:
         return True
-    if quarantine is not None:
-        return quarantine.level is QuarantineLevel.NODE or node_is_desired(ctx, remedy, cases)
-    if policy is None or policy.level is not QuarantineLevel.DEVICE:
+    # A node that is out is so by its mark; else as its rule asks.
+    out_by = remedy.hold or remedy.policy
+    if out_by is None or out_by.level is not QuarantineLevel.DEVICE:
         return True
     return node_is_desired(ctx, remedy, cases)
 
@@ -75,7 +80,3 @@ def node_is_desired(ctx: StepView, remedy: Remedy, cases: Sequence[Case]) -> boo
 def at_node_level(policy: Policy) -> Policy:
     """The same policy for the whole node."""
     return msgspec.structs.replace(policy, level=QuarantineLevel.NODE)
-
-
-def _is_led_by(case: Case, leader: Case | None) -> bool:
-    return leader is not None and case.incident == leader.incident

@@ -1,14 +1,11 @@
 """Answers of single guards to an intent on a node: scheduler, machine, holder, budgets."""
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.alerting.rules.document import Mode, QuarantineLevel, Trust
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
-from accelwatch.remediation.policy.guards.limits import budget, canary
-from accelwatch.remediation.policy.guards.limits.ceiling import Bearing, Ceiling
+from accelwatch.remediation.policy.guards.limits import budget
 from accelwatch.remediation.policy.guards.ownership import Ownership, ownership, ownership_text
 from accelwatch.remediation.policy.jobs.jobs import hung, only_devices_quarantined, silent
-from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.clocks import FRESH_S
 from accelwatch.remediation.policy.state.model import Remedy
 
@@ -75,22 +72,6 @@ def foreign(ctx: StepView, remedy: Remedy, kind: Kind) -> Answer:
     return PERMIT
 
 
-def has_device(ctx: StepView, remedy: Remedy, case: Case) -> Answer:
-    """Whether the device that a rule wants out is known, and can be taken out by itself."""
-    if case.policy.level is not QuarantineLevel.DEVICE:
-        return PERMIT
-    if not case.device:
-        text = f"rule {case.policy.rule} takes out single devices, and its incident names none"
-        return Denial(why=DenialKind.MODE, text=text)
-    action = ctx.world.shown_by.get(ctx.target(remedy), "")
-    scheduler = ctx.world.schedulers.get(action)
-    # Where no scheduler shows the node, `answering` has said so.
-    if scheduler is None or scheduler.quarantines_devices:
-        return PERMIT
-    text = f"{action} takes out whole nodes only; have rule {case.policy.rule} say level: node"
-    return Denial(why=DenialKind.MODE, text=text)
-
-
 _OF_NODE = frozenset(
     {Kind.FENCE, Kind.SWAP_IN_JOB, Kind.DRAW_SPARE, Kind.REBOOT, Kind.POWER_CYCLE, Kind.TEST}
 )
@@ -102,38 +83,3 @@ def of_level(remedy: Remedy, kind: Kind) -> Answer:
         return PERMIT
     text = "only devices of it are out, and others may be in use"
     return Denial(why=DenialKind.LEVEL, text=text)
-
-
-def bearing_of(
-    ctx: StepView, remedy: Remedy, case: Case | None, mode: Mode, *, sure: bool = True
-) -> Bearing:
-    """What bears on a node: ceilings, people, the mode of a case."""
-    status = ctx.node_status(remedy.node)
-    policy = remedy.policy if case is None else case.policy
-    stop, veto = ctx.state.stop, ctx.state.vetoes.get(remedy.node)
-    no = ctx.state.denied.get(remedy.node)
-    rule = "" if policy is None else policy.rule
-    return Bearing(
-        node=remedy.node,
-        mode=Mode.AUTO if remedy.approval.manual else mode,
-        sure=sure or remedy.approval.manual,
-        loss_risk="" if remedy.approval.manual else ctx.world.journal.loss_risk,
-        site=Ceiling.RESUME if remedy.approval.manual else Ceiling(ctx.settings.ceiling),
-        profile=None if remedy.approval.manual or status is None else Ceiling(status.ceiling),
-        stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",
-        canary=canary.may_act(ctx.state.canary, rule, remedy.node, policy.canary, ctx.now)
-        if policy is not None
-        else PERMIT,
-        trusted=True if case is None else case.trusted,
-        trust=Trust.AUTHENTICATED if policy is None else policy.trust,
-        silence="" if case is None or remedy.approval.manual else case.muted,
-        vetoed_by=_labelled(ctx, remedy) if veto is None else f"{veto.by}: {veto.reason}",
-        denied_by="" if no is None or not no.bears(rule, ctx.now) else no.by,
-    )
-
-
-def _labelled(ctx: StepView, remedy: Remedy) -> str:
-    """The label by which a node is left alone by rules; a person may still act on it."""
-    status, label = ctx.node_status(remedy.node), ctx.settings.no_auto_label
-    labelled = status is not None and bool(label) and label in status.labels
-    return f"it has the label {label}" if labelled and not remedy.approval.manual else ""

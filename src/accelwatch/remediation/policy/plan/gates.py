@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.rules.document import Mode
-from accelwatch.remediation.policy.context.cases import case_to_repair, fresh, leading
+from accelwatch.remediation.policy.context.cases import case_to_repair, leading
 from accelwatch.remediation.policy.context.guard_memo import LeadingCase
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards import data_guard
@@ -18,12 +18,16 @@ from accelwatch.remediation.policy.guards.limits.ceiling import answers
 from accelwatch.remediation.policy.jobs import readings
 from accelwatch.remediation.policy.jobs.jobs import next_job
 from accelwatch.remediation.policy.jobs.resuming import may_resume
+from accelwatch.remediation.policy.plan.case_guards import (
+    bearing_of,
+    fresh,
+    of_quarantine,
+    or_approval,
+)
 from accelwatch.remediation.policy.plan.digest import is_plan
 from accelwatch.remediation.policy.plan.gate_answers import (
     answering,
-    bearing_of,
     foreign,
-    has_device,
     machine_proof,
     of_level,
     reachable,
@@ -147,23 +151,6 @@ def _blocked(ctx: StepView, remedy: Remedy, kind: Kind, case: Case | None) -> De
     return None
 
 
-def may_lead(ctx: StepView, remedy: Remedy, case: Case) -> bool:
-    """Whether a case may have more done to a node that is out: as it might have it taken out by itself.
-
-    Whoever said yes to taking it out has seen another plan. What passes by itself, such as a STOP or an
-    agent that is silent for a moment, does not end what a case leads already.
-    """
-    every = denials(_of_quarantine(ctx, remedy, case))
-    if case.incident == remedy.led_by:
-        return all(denial.why.passes_by_itself for denial in every)
-    return not every
-
-
-def may_start(ctx: StepView, remedy: Remedy, case: Case) -> bool:
-    """Whether nothing at all stands now in the way of what a case wants, without a person's approval."""
-    return not denials(_of_quarantine(ctx, remedy, case))
-
-
 def is_approved(ctx: StepView, remedy: Remedy, case: Case | None) -> bool:
     """Whether a person has approved what would be done now, and not something else."""
     if not remedy.approval.approved:
@@ -186,12 +173,12 @@ def evaluate_guards(
     yield machine_proof(ctx, remedy)
     of_case = case if kind is Kind.QUARANTINE else case_to_repair(remedy, leading(ctx, remedy))
     current = readings.is_current(ctx, remedy, kind, of_case)
-    yield _or_approval(remedy, current) if kind is Kind.QUARANTINE else current
+    yield or_approval(remedy, current) if kind is Kind.QUARANTINE else current
     yield data_guard.may_start(ctx.world.guard)
     yield foreign(ctx, remedy, kind)
     yield of_level(remedy, kind)
     if kind is Kind.QUARANTINE:
-        yield from _of_quarantine(ctx, remedy, case)
+        yield from of_quarantine(ctx, remedy, case)
     else:
         yield from _of_stage(ctx, remedy, kind, of_case)
     incident = case.incident if case is not None else remedy.incident
@@ -210,45 +197,6 @@ def evaluate_guards(
         )
     if kind is Kind.QUARANTINE:
         yield room(ctx, remedy)
-
-
-def _of_quarantine(ctx: StepView, remedy: Remedy, case: Case | None) -> Iterator[Answer]:
-    if case is None:
-        yield from answers(bearing_of(ctx, remedy, None, Mode.AUTO), Kind.QUARANTINE)
-        return
-    policy = case.policy
-    bearing = bearing_of(ctx, remedy, case, policy.mode, sure=policy.is_sure)
-    yield from answers(bearing, Kind.QUARANTINE)
-    yield has_device(ctx, remedy, case)
-    for doubt in _doubts(ctx, remedy, case):
-        yield _or_approval(remedy, doubt)
-    if case.group:
-        yield Denial(why=DenialKind.GROUP, text=f"it is part of {case.group}, which has one cause")
-    override = ctx.state.overrides.get(remedy.node)
-    if override is not None and ctx.now < override.until:
-        text = "a person recently undid an action on it"
-        yield Denial(why=DenialKind.OVERRIDDEN, text=text, until=override.until)
-
-
-def _or_approval(remedy: Remedy, doubt: Answer) -> Answer:
-    """A doubt; of a node that was out until its scheduler forgot that, a person may say yes in spite."""
-    if not remedy.mark_lost or not isinstance(doubt, Denial):
-        return doubt
-    return Denial(
-        why=DenialKind.APPROVAL, text=f"its scheduler has lost our mark on it, and {doubt.text}"
-    )
-
-
-def _doubts(ctx: StepView, remedy: Remedy, case: Case) -> Iterator[Denial]:
-    """Why a case does not speak for a quarantine by what is so now."""
-    if case.blind:
-        yield Denial(why=DenialKind.DATA, text="there is no current data about the node")
-    if case.orphaned:
-        yield Denial(why=DenialKind.MODE, text="the rule of the incident is gone")
-    if not fresh(ctx, remedy.node, case):
-        yield Denial(
-            why=DenialKind.OLD_EVIDENCE, text="what speaks for it is only what happened long ago"
-        )
 
 
 def _of_stage(ctx: StepView, remedy: Remedy, kind: Kind, case: Case | None) -> Iterator[Answer]:

@@ -17,6 +17,7 @@ from accelwatch.remediation.policy.guards.limits.budget import BudgetState
 from accelwatch.remediation.policy.guards.limits.canary import CanaryState
 from accelwatch.remediation.policy.guards.retry import RetryState
 from accelwatch.remediation.policy.state.case import Case, Policy
+from accelwatch.remediation.policy.state.orders import Boundary, Denied, Override, Stop, Veto
 from accelwatch.remediation.policy.state.relapses import Relapses
 from accelwatch.remediation.policy.state.score import ScoreState
 from accelwatch.remediation.policy.state.spares import SpareState
@@ -229,58 +230,6 @@ class Departed(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[str, ...]
     # Whether its user wants it restarted when it has died of itself, and nobody has looked yet.
     begin_again: bool = False
-
-
-class Override(msgspec.Struct, frozen=True, kw_only=True):
-    """A person undid what we did to a node: what was seen before may not quarantine it again."""
-
-    node: str
-    # Unix seconds; evidence up to here counts no more.
-    at: float
-    # Until then nothing quarantines it.
-    until: float
-    text: str = ""
-
-
-class Boundary(msgspec.Struct, frozen=True, kw_only=True):
-    """A person declared a node mended: evidence up to `at` (Unix seconds) cannot fire."""
-
-    node: str
-    at: float
-    by: str
-
-
-class Veto(msgspec.Struct, frozen=True, kw_only=True):
-    """A person asked that nothing be done to a node until a moment, or until it is removed."""
-
-    node: str
-    by: str
-    reason: str
-    at: float
-    # Unix seconds.
-    until: float | None = None
-
-
-class Stop(msgspec.Struct, frozen=True, kw_only=True):
-    """A person stopped everything; releases of our own holds go on."""
-
-    by: str
-    at: float
-    reason: str = ""
-
-
-class Denied(msgspec.Struct, frozen=True, kw_only=True):
-    """A person said no to what some rules want of a node, until a moment (Unix seconds)."""
-
-    node: str
-    # Those that wanted it taken out when the person said so; another one may still act.
-    rules: tuple[str, ...]
-    by: str
-    until: float
-
-    def bears(self, rule: str, now: float) -> bool:
-        """Whether it is said of a rule, and not over."""
-        return rule in self.rules and self.until > now
 
 
 class RemedyState(msgspec.Struct, frozen=True, kw_only=True):

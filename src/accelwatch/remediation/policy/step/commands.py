@@ -11,7 +11,8 @@ from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import BOUNDARIES, BREAKER, STOP, VETOES
 from accelwatch.remediation.policy.guards.limits import breaker
 from accelwatch.remediation.policy.state.changes import Command, Verb
-from accelwatch.remediation.policy.state.model import Boundary, Remedy, Stop, Veto
+from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.orders import Boundary, Stop, Veto
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
 from accelwatch.remediation.policy.table.transitions import apply_event
 

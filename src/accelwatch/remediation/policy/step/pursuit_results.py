@@ -14,7 +14,7 @@ from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import ATTEMPTS, CHORES, LINGERING
 from accelwatch.remediation.policy.context.world_tables import SETTLED
 from accelwatch.remediation.policy.effects.handed_on import moved_on
-from accelwatch.remediation.policy.effects.job_moves import fenced, job_done
+from accelwatch.remediation.policy.effects.job_moves import fenced, record_job_result
 from accelwatch.remediation.policy.effects.node_quarantine import (
     record_quarantine,
     refresh_quarantine,
@@ -161,7 +161,7 @@ def _late(ctx: StepContext, remedy: Remedy, event: RemedyEvent) -> Remedy:
     if kind is Kind.DRAW_SPARE:
         return not_drawn(ctx, remedy, pursued)
     if kind in (Kind.MOVE_JOB, Kind.CANCEL_JOB, Kind.SWAP_IN_JOB) and done:
-        return job_done(Transition(ctx, remedy, event))
+        return record_job_result(Transition(ctx, remedy, event))
     return remedy
 
 

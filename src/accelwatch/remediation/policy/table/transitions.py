@@ -11,7 +11,6 @@ from accelwatch.remediation.policy.guards.limits import breaker, budget
 from accelwatch.remediation.policy.plan.state_loss import WAITS_FOR_ANNOTATION
 from accelwatch.remediation.policy.state import clocks
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.node_locations import failure_domain_of
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.table.machine import ROWS
 from accelwatch.remediation.policy.table.row import Row
@@ -89,15 +88,17 @@ def balance(ctx: StepContext, node: str) -> None:
         lingering is not None and lingering.kind is Kind.QUARANTINE
     )
     own = ctx.state.budget.own.get(node)
-    if counts and own is None:
-        incident = BY_HAND if remedy is None else remedy.incident or BY_HAND
-        location = ctx.failure_domain(ctx.remedy(node))
-        ctx.set(BUDGET, budget.adopt(ctx.state.budget, location, incident, ctx.now))
-    elif own is not None and not counts:
-        state = ctx.state.budget
+    if counts is (own is not None):
+        return
+    state = ctx.state.budget
+    if own is None:
+        existing = ctx.remedy(node)
+        location = ctx.failure_domain(existing)
+        state = budget.adopt(state, location, existing.incident or BY_HAND, ctx.now)
+    else:
         for incident in own.incidents:
             state = budget.give_back(state, node, incident)
-        ctx.set(BUDGET, state)
+    ctx.set(BUDGET, state)
 
 
 def replaced(ctx: StepContext, node: str) -> None:
@@ -113,12 +114,10 @@ def _start_intent(ctx: StepContext, remedy: Remedy, kind: Kind) -> Remedy:
     """Begin an intent; whether it may be was asked by the row's conditions."""
     if kind is Kind.QUARANTINE:
         remedy = _reserved(ctx, remedy)
-    intent = intent_of(ctx, remedy, kind)
-    if kind is Kind.QUARANTINE:
         after_s = ctx.now - remedy.clocks.begun
-        ctx.note(
-            remedy, f"{remedy.node} is to be taken out, {after_s:.1f} s after it was suspected"
-        )
+        text = f"{remedy.node} is to be taken out, {after_s:.1f} s after it was suspected"
+        ctx.note(remedy, text)
+    intent = intent_of(ctx, remedy, kind)
     ctx.pursue(intent)
     return replace(remedy, pursuing=intent, cancelling=False, denial=None)
 
@@ -129,17 +128,16 @@ def _reserved(ctx: StepContext, remedy: Remedy) -> Remedy:
         return remedy
     observation = ctx.scheduler_node(remedy)
     target = remedy.node if observation is None else observation.name
-    location = failure_domain_of(
-        remedy.node, ctx.node_status(remedy.node), observation, ctx.settings
-    )
     if not remedy.approval.manual:
         # The row's condition has asked every guard, and found this case: it is not looked for again.
         case = ctx.memo.permitted[remedy.node]
         remedy = replace(remedy, policy=case.policy, incident=case.incident)
     remedy = replace(remedy, target=target, first_policy=None, led_by="")
     incident = remedy.incident or BY_HAND
+    trial = breaker.start_trial(ctx.state.breaker, incident)
     # A node that is counted already, as after a restart, does not take a second share.
     if remedy.node not in ctx.state.budget.own:
+        location = ctx.failure_domain(remedy)
         state, _ = budget.reserve(
             ctx.state.budget,
             location,
@@ -151,7 +149,7 @@ def _reserved(ctx: StepContext, remedy: Remedy) -> Remedy:
         if remedy.node in state.own:
             state = budget.spend(state, remedy.node)
         ctx.set(BUDGET, state)
-    ctx.set(BREAKER, breaker.start_trial(ctx.state.breaker, incident))
+    ctx.set(BREAKER, trial)
     return remedy
 
 
