@@ -1,6 +1,7 @@
 """A journal in PostgreSQL: one writes at a time, and what was lost or stolen is told in plain words."""
 
 import contextlib
+import re
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from accelwatch.alerting.incidents.journal.postgresql.database import PostgreSQL
 from accelwatch.alerting.incidents.journal.postgresql.opening import TOKEN_FILE
 from accelwatch.alerting.incidents.journal.records import Batch, NoteRecord
 from accelwatch.config.journal import PostgreSQL
+from accelwatch.schema.timestamps import timestamp
 from alerting.incidents.incident_rules import START
 from support.incidents.kept_journals import InPostgreSQL
 from support.postgresql.server import Server, programs, running
@@ -67,13 +69,17 @@ def eventually_open(settings: PostgreSQL) -> Iterator[Journal]:
 
 
 def test_only_one_writes_at_a_time(kept: InPostgreSQL) -> None:
-    with contextlib.closing(kept.open()) as first:
+    leads = rf"another hub writes there: the one on \S+ since {re.escape(timestamp(START))}$"
+    with contextlib.closing(opens(kept.settings)) as first:
         write(first, "first")
-        with pytest.raises(JournalInUseError, match="another hub writes there: the one on "):
+        with pytest.raises(JournalInUseError, match=leads):
             kept.open()
         write(first, "second")
     with contextlib.closing(kept.open()) as second:
         write(second, "third")
+        kept.change("UPDATE writer SET since = 'Infinity'")
+        with pytest.raises(JournalInUseError, match=r"the one on \S+$"):
+            kept.open()
     assert texts(kept.settings) == ["first", "second", "third"]
 
 

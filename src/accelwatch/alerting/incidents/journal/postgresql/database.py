@@ -38,6 +38,7 @@ from accelwatch.alerting.incidents.journal.postgresql.schema import (
     WRITTEN_VERSION,
 )
 from accelwatch.config.journal import PostgreSQL
+from accelwatch.schema.timestamps import timestamp_or_none
 
 _TIMELINE = "('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint"
 _WRITER = f"SELECT token, holder, since, {_TIMELINE} FROM writer"  # noqa: S608
@@ -122,8 +123,12 @@ class PostgreSQLDatabase:
 
     def _holder(self) -> str:
         ((there,),) = self._connection.execute(HAS_META, (SCHEMA,))
-        rows = self._connection.execute("SELECT holder FROM writer") if there else []
-        return f": the one on {rows[0][0]}" if rows and rows[0][0] else ""
+        rows = self._connection.execute("SELECT holder, since FROM writer") if there else []
+        for holder, since in rows:
+            since_text = timestamp_or_none(since)
+            if holder:
+                return f": the one on {holder}" + (f" since {since_text}" if since_text else "")
+        return ""
 
     @contextlib.contextmanager
     def errors(self, doing: str) -> Iterator[None]:
