@@ -109,9 +109,9 @@ def test_without_the_database_nothing_is_evaluated_and_that_is_told(tmp_path: Pa
     ("settings", "key", "text"),
     [
         (Database(user="me"), "postgresql.hosts", "name the host"),
-        (Database(hosts=("db:0",)), "postgresql.hosts", "'db:0' is no host"),
-        (Database(hosts=("db:many",)), "postgresql.hosts", "'db:many' is no host"),
-        (Database(hosts=(":5432",)), "postgresql.hosts", "':5432' is no host"),
+        (Database(hosts=("db:0",)), "postgresql.hosts", "'db:0' is not a host"),
+        (Database(hosts=("db:many",)), "postgresql.hosts", "'db:many' is not a host"),
+        (Database(hosts=(":5432",)), "postgresql.hosts", "':5432' is not a host"),
         (Database(hosts=("db",), database=""), "postgresql.database", "is empty"),
         (Database(hosts=("db",), user=""), "postgresql.user", "is empty"),
     ],
