@@ -117,7 +117,7 @@ def test_a_name_that_is_in_use_or_terminating_gets_no_second_session(
             await cluster.until(again["session_id"], "TERMINATING")
             report = await performed(action, create)
             assert report.status is ReportStatus.RETRY, report
-            assert "is terminating" in report.text
+            assert "is still terminating" in report.text
             ending.cancel()
         assert len(await cluster.sessions(name="train-name")) == 2
 
