@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from accelwatch.base.absence import Absence
+from accelwatch.schema.catalogue.lookup import catalogue
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category
 from accelwatch.schema.health import EVENT_MEMORY_S, FATAL, SIGNALS, STATE_HEALTH
-from accelwatch.schema.metrics import Metric, MetricSource, Scope, Tier, catalogue
+from accelwatch.schema.metrics import Metric, MetricSource, Scope, Tier
 from accelwatch.schema.plausible import bounds
 
 TARGET = Path(__file__).with_name("metrics.md")

@@ -12,7 +12,8 @@ from accelwatch.archive.history.layout import DEVICES, NODES
 from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.archive.history.rows import Gathering
 from accelwatch.archive.history.writer import Writer
-from accelwatch.schema.metrics import Kind, Scope, by_key
+from accelwatch.schema.catalogue.lookup import by_key
+from accelwatch.schema.metrics import Kind, Scope
 from accelwatch.system.daemon.memory import give_back, use_single_arena
 from hub_processes import use
 

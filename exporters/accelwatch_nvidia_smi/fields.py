@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from accelwatch.base.errors import UsageError
-from accelwatch.schema.metrics import by_key, nearest
+from accelwatch.base.nearest import nearest
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch_nvidia_smi.query_field import QueryField
 
 

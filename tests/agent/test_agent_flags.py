@@ -11,7 +11,7 @@ from accelwatch.cli.options import FlagValue
 from accelwatch.cli.servers import agent_command
 from accelwatch.config.layers import effective
 from accelwatch.config.model import Settings
-from accelwatch.schema.metrics import opt_in_groups
+from accelwatch.schema.catalogue.lookup import opt_in_groups
 
 
 @pytest.fixture

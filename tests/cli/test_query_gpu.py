@@ -8,8 +8,9 @@ import pytest
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import UnmetError, UsageError
+from accelwatch.schema.catalogue.lookup import opt_in_groups
 from accelwatch.schema.device import Device
-from accelwatch.schema.metrics import Series, opt_in_groups
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch_nvidia.smi import document as smi_document

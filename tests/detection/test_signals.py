@@ -3,7 +3,8 @@
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.detection.signals.signal import ANY, Form, SignalRow
-from accelwatch.schema.metrics import Kind, Scope, by_key
+from accelwatch.schema.catalogue.lookup import by_key
+from accelwatch.schema.metrics import Kind, Scope
 
 # The label of the row itself is left out.
 _OF_ROW = "node"

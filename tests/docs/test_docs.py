@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from accelwatch.cli.startup.app import build
-from accelwatch.schema.metrics import catalogue
+from accelwatch.schema.catalogue.lookup import catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

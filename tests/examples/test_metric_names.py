@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from accelwatch.schema.metrics import PREFIX, Kind, Metric, Scope, by_key
+from accelwatch.schema.catalogue.lookup import by_key
+from accelwatch.schema.metrics import PREFIX, Kind, Metric, Scope
 
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 LABEL_LIST = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)")

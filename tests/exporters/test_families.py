@@ -8,9 +8,10 @@ from accelwatch.exposition import families
 from accelwatch.exposition.families import Sample, device_samples, node_samples, owner_of
 from accelwatch.exposition.selection import Selection, selected, selection
 from accelwatch.exposition.text import LinePrefixes, header, histogram_lines
+from accelwatch.schema.catalogue.lookup import by_key, catalogue, opt_in_groups
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health
-from accelwatch.schema.metrics import Kind, Tier, by_key, catalogue, opt_in_groups
+from accelwatch.schema.metrics import Kind, Tier
 from accelwatch.schema.reading import Link, Process, Reading, cut_note
 from accelwatch.schema.snapshot import (
     BackendState,

@@ -7,8 +7,9 @@ import pytest
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceLost, DevicePermission
+from accelwatch.schema.catalogue.lookup import opt_in_groups
 from accelwatch.schema.device import Device, DeviceState
-from accelwatch.schema.metrics import Series, opt_in_groups
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Process, Reading, wholly_absent
 from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Snapshot
 from accelwatch_nvidia.smi import document as smi_document

@@ -12,8 +12,9 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 
 from accelwatch.base.errors import UsageError
 from accelwatch.exposition.selection import Selection, selection
+from accelwatch.schema.catalogue.lookup import catalogue, opt_in_groups
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.metrics import Kind, MetricSource, Series, Tier, catalogue, opt_in_groups
+from accelwatch.schema.metrics import Kind, MetricSource, Series, Tier
 from accelwatch.schema.reading import Number, Reading, complete, cut_note
 from accelwatch.schema.snapshot import DeviceView, EventCount, Owner, Snapshot
 from accelwatch_prometheus.render import (

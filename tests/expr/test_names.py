@@ -20,8 +20,9 @@ from accelwatch.expr.vocabulary.peers import FOLDS, GROUPS, PEERS
 from accelwatch.expr.vocabulary.rule_names import of_host, rule_names
 from accelwatch.expr.vocabulary.windows import WINDOWS
 from accelwatch.fleet.names import fleet_names
+from accelwatch.schema.catalogue.lookup import catalogue
 from accelwatch.schema.device import Device
-from accelwatch.schema.metrics import Kind, Scope, catalogue
+from accelwatch.schema.metrics import Kind, Scope
 from accelwatch.schema.snapshot import OWNER_NAMES
 
 

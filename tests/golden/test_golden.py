@@ -20,8 +20,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from accelwatch.cli.node.table import render
 from accelwatch.cli.table_lines import Style
+from accelwatch.schema.catalogue.lookup import catalogue
 from accelwatch.schema.json.wire import decode, encode
-from accelwatch.schema.metrics import PREFIX, Kind, catalogue
+from accelwatch.schema.metrics import PREFIX, Kind
 from accelwatch_csv import CsvExporter
 from accelwatch_json import JsonExporter
 from accelwatch_prometheus import PrometheusExporter

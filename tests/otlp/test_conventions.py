@@ -3,8 +3,9 @@
 import pytest
 
 from accelwatch.otlp.conventions import CONVENTIONS, Instrument, outlet, parsed, unit_of
+from accelwatch.schema.catalogue.lookup import by_key, catalogue
 from accelwatch.schema.device import DeviceKind
-from accelwatch.schema.metrics import Kind, Metric, by_key, catalogue
+from accelwatch.schema.metrics import Kind, Metric
 
 MAPPED = [row for row in catalogue() if row.otel]
 

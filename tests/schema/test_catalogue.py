@@ -4,18 +4,8 @@ import re
 
 import pytest
 
-from accelwatch.schema.metrics import (
-    Kind,
-    Metric,
-    MetricSource,
-    Scope,
-    Series,
-    Tier,
-    by_key,
-    catalogue,
-    opt_in_groups,
-    reading_metrics,
-)
+from accelwatch.schema.catalogue.lookup import by_key, catalogue, opt_in_groups, reading_metrics
+from accelwatch.schema.metrics import Kind, Metric, MetricSource, Scope, Series, Tier
 from accelwatch.schema.series import primary_value
 from support.rules.unit_suffixes import UNIT_SUFFIXES
 

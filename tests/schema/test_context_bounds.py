@@ -3,10 +3,11 @@
 import msgspec
 
 from accelwatch.base.absence import Absence
+from accelwatch.schema.catalogue.lookup import host_metrics, reading_metrics
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.json.wire import decode, encode
-from accelwatch.schema.metrics import Series, host_metrics, reading_metrics
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Process, Reading, complete
 from accelwatch.schema.snapshot import Owner, is_host, physical_devices
 from accelwatch.schema.stream import context

@@ -2,10 +2,11 @@
 
 import pytest
 
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.health import Health, evaluate_health
-from accelwatch.schema.metrics import Series, by_key
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Reading
 
 

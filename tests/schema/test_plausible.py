@@ -11,16 +11,9 @@ from hypothesis import strategies as st
 
 from accelwatch.base.absence import Absence
 from accelwatch.node.sampler.turns.contract import sound_readings
+from accelwatch.schema.catalogue.lookup import by_key, host_metrics, opt_in_groups, reading_metrics
 from accelwatch.schema.json.wire import decode, encode
-from accelwatch.schema.metrics import (
-    Kind,
-    Metric,
-    Series,
-    by_key,
-    host_metrics,
-    opt_in_groups,
-    reading_metrics,
-)
+from accelwatch.schema.metrics import Kind, Metric, Series
 from accelwatch.schema.plausible import (
     SENTINELS,
     believed,

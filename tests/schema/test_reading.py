@@ -3,7 +3,8 @@
 import math
 
 from accelwatch.base.absence import Absence
-from accelwatch.schema.metrics import Series, reading_metrics
+from accelwatch.schema.catalogue.lookup import reading_metrics
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Number, Reading, complete
 
 

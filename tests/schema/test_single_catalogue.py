@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from accelwatch.node.query.fields import fields
+from accelwatch.schema.catalogue.lookup import opt_in_groups
 from accelwatch.schema.json.wire import device_rows
-from accelwatch.schema.metrics import Kind, Metric, Series, opt_in_groups
+from accelwatch.schema.metrics import Kind, Metric, Series
 from accelwatch.schema.reading import Number, Reading
 from accelwatch_csv import CsvExporter
 from accelwatch_json import JsonExporter

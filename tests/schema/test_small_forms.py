@@ -7,6 +7,7 @@ import pytest
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import WireError
+from accelwatch.base.nearest import nearest
 from accelwatch.schema.device import (
     Device,
     DeviceState,
@@ -19,7 +20,7 @@ from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.event import severity as severity_of_event
 from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.json.plain import entries_of, plain, plain_all
-from accelwatch.schema.metrics import Kind, Metric, Series, Tier, nearest
+from accelwatch.schema.metrics import Kind, Metric, Series, Tier
 from accelwatch.schema.reading import (
     MAX_PROCESSES,
     Collected,

@@ -18,7 +18,7 @@ def _formats() -> Iterable[str]:
 
 
 def _groups() -> Iterable[str]:
-    from accelwatch.schema.metrics import opt_in_groups
+    from accelwatch.schema.catalogue.lookup import opt_in_groups
 
     return ("all", *opt_in_groups())
 

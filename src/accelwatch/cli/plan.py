@@ -93,7 +93,7 @@ def _format(arguments: Arguments) -> str:
         return "nvidia-smi"
     name = arguments.format or ("json" if arguments.json else "table")
     if name not in FORMATS and name not in (available := formats()):
-        from accelwatch.schema.metrics import nearest
+        from accelwatch.base.nearest import nearest
 
         close = nearest(name, list(available))
         raise UsageError(
@@ -116,7 +116,7 @@ def _groups(arguments: Arguments, names: tuple[str, ...]) -> frozenset[str]:
     requested = set(split_list(arguments.collect))
     if not requested and not names:
         return frozenset()
-    from accelwatch.schema.metrics import by_key
+    from accelwatch.schema.catalogue.lookup import by_key
     from accelwatch.schema.series import series_of
 
     rows = [by_key().get(series_of(name)[0]) for name in names]

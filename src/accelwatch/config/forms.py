@@ -7,7 +7,8 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.base import durations
-from accelwatch.schema.metrics import nearest, opt_in_groups
+from accelwatch.base.nearest import nearest
+from accelwatch.schema.catalogue.lookup import opt_in_groups
 
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PORT_MAX = 65535

@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from accelwatch.base.untrusted_text import escaped
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, UP, Device, DeviceState
 from accelwatch.schema.health import Health
-from accelwatch.schema.metrics import Scope, Series, by_key
+from accelwatch.schema.metrics import Scope, Series
 from accelwatch.schema.reading import Number, Process, is_cut
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 

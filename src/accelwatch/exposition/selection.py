@@ -6,7 +6,9 @@ from functools import cache
 import msgspec
 
 from accelwatch.base.errors import UsageError
-from accelwatch.schema.metrics import Metric, Tier, catalogue, nearest, opt_in_groups
+from accelwatch.base.nearest import nearest
+from accelwatch.schema.catalogue.lookup import catalogue, opt_in_groups
+from accelwatch.schema.metrics import Metric, Tier
 
 _TIERS = {
     "minimal": frozenset({Tier.MINIMAL, Tier.SELF}),

@@ -26,7 +26,8 @@ from accelwatch.expr.vocabulary.windows import (
     components_of,
     steps_of,
 )
-from accelwatch.schema.metrics import Kind, Series, by_key
+from accelwatch.schema.catalogue.lookup import by_key
+from accelwatch.schema.metrics import Kind, Series
 from accelwatch.schema.series import path_of
 
 # Windows of all rules together take no more.

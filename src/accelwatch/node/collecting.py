@@ -24,7 +24,8 @@ def opt_in(groups: Iterable[str]) -> frozenset[str]:
 
     Raises UsageError for what is no group.
     """
-    from accelwatch.schema.metrics import nearest, opt_in_groups
+    from accelwatch.base.nearest import nearest
+    from accelwatch.schema.catalogue.lookup import opt_in_groups
 
     existing = opt_in_groups()
     requested = frozenset(groups)

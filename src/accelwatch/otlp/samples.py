@@ -6,8 +6,9 @@ import msgspec
 
 from accelwatch.exposition.families import Sample, device_samples, node_samples, owner_of
 from accelwatch.exposition.selection import selected
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.device import Device
-from accelwatch.schema.metrics import Metric, Series, by_key
+from accelwatch.schema.metrics import Metric, Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Snapshot
 

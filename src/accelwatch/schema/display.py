@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TextIO
 
 from accelwatch.base.untrusted_text import printable as printable  # noqa: PLC0414 - offered from here too
-from accelwatch.schema.metrics import by_key
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.series import series_of
 
 # Unit to factor, digits and what is behind the number.

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.schema.metrics import Bounds, Kind, Series, by_key
+from accelwatch.schema.catalogue.lookup import by_key
+from accelwatch.schema.metrics import Bounds, Kind, Series
 from accelwatch.schema.reading import Number, Process
 
 # The greatest double below 2^64, which is the most that MessagePack carries.

@@ -8,7 +8,8 @@ from types import MappingProxyType
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.schema.metrics import Metric, Series, Tier, by_key, host_metrics, reading_metrics
+from accelwatch.schema.catalogue.lookup import by_key, host_metrics, reading_metrics
+from accelwatch.schema.metrics import Metric, Series, Tier
 
 Number = int | float
 

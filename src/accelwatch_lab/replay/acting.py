@@ -10,9 +10,10 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceLost
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.device import Device, normal_pci_bus_id
 from accelwatch.schema.event import ErrorEvent
-from accelwatch.schema.metrics import Series, by_key
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Process, Reading
 from accelwatch.schema.series import series_of
 from accelwatch_lab.replay.options import duration_s

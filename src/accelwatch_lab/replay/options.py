@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.base.durations import seconds
 from accelwatch.base.errors import ConfigError, UsageError
-from accelwatch.schema.metrics import nearest
+from accelwatch.base.nearest import nearest
 
 DEMO = "demo"
 

@@ -18,9 +18,10 @@ from accelwatch.base.errors import (
     ReadError,
     WireError,
 )
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, Device
 from accelwatch.schema.event import ErrorEvent
-from accelwatch.schema.metrics import Kind, MetricSource, Series, by_key
+from accelwatch.schema.metrics import Kind, MetricSource, Series
 from accelwatch.schema.reading import Number, Process, Reading
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch_lab.replay.player import PlayTime, loop_position

@@ -6,8 +6,9 @@ from typing import Any
 import msgspec
 
 from accelwatch.base.absence import Absence
+from accelwatch.schema.catalogue.lookup import reading_metrics
 from accelwatch.schema.device import DeviceKind, MemoryKind, normal_pci_bus_id
-from accelwatch.schema.metrics import Series, reading_metrics
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.series import flatten
 from accelwatch.system.located_yaml.document import Document, read
 from accelwatch.system.located_yaml.nodes import Location

@@ -8,8 +8,10 @@ import msgspec
 from accelwatch.base.absence import Absence
 from accelwatch.base.durations import seconds
 from accelwatch.base.errors import UsageError
+from accelwatch.base.nearest import nearest
+from accelwatch.schema.catalogue.lookup import reading_metrics
 from accelwatch.schema.event import Category
-from accelwatch.schema.metrics import Series, nearest, reading_metrics
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.series import series_of
 from accelwatch.system.kernel import xid
 from accelwatch.system.located_yaml.document import Document

@@ -18,8 +18,9 @@ from accelwatch.alerting.rules.timing import Timing, Transition
 from accelwatch.alerting.rules.verdict import VerdictChange
 from accelwatch.expr.rule import compile_rule
 from accelwatch.expr.vocabulary.rule_names import of_host
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.event import Category, ErrorEvent
-from accelwatch.schema.metrics import Kind, Series, by_key
+from accelwatch.schema.metrics import Kind, Series
 from support.rules.observed_worlds import observed
 from support.rules.rule_worlds import conditions
 

@@ -8,8 +8,8 @@ import pytest
 from accelwatch.backend import Context, Request
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
+from accelwatch.schema.catalogue.lookup import opt_in_groups
 from accelwatch.schema.device import Device
-from accelwatch.schema.metrics import opt_in_groups
 from accelwatch.schema.reading import Reading
 from accelwatch.system.kernel import sysfs
 from accelwatch_amd import AmdBackend

@@ -9,7 +9,7 @@ import pytest
 
 from accelwatch.backend import Request
 from accelwatch.base.errors import ReadError
-from accelwatch.schema.metrics import by_key, opt_in_groups
+from accelwatch.schema.catalogue.lookup import by_key, opt_in_groups
 from accelwatch.schema.reading import Reading
 
 ROUNDS = 8

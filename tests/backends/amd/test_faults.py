@@ -14,8 +14,8 @@ from accelwatch.base.errors import (
     DeviceSuspended,
     ReadError,
 )
+from accelwatch.schema.catalogue.lookup import opt_in_groups
 from accelwatch.schema.event import Category
-from accelwatch.schema.metrics import opt_in_groups
 
 BOARD = "sys/devices/pci0000:00/0000:00:01.1/0000:05:00.0"
 BUS = Path("sys/bus/pci/devices")

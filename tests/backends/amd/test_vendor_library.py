@@ -21,7 +21,7 @@ import json, sys
 from pathlib import Path
 from accelwatch.backend import Context, Request
 from accelwatch.base.clock import ManualClock
-from accelwatch.schema.metrics import opt_in_groups
+from accelwatch.schema.catalogue.lookup import opt_in_groups
 from accelwatch_amd import AmdBackend
 root, options, one_shot = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3] == "1"
 reads = int(sys.argv[4])

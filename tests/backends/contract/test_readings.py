@@ -9,16 +9,9 @@ import pytest
 from accelwatch.backend import Backend, Elsewhere, Request
 from accelwatch.base.absence import Absence
 from accelwatch.node.sampler.turns.contract import sound_readings
+from accelwatch.schema.catalogue.lookup import by_key, host_metrics, reading_metrics
 from accelwatch.schema.device import DeviceKind
-from accelwatch.schema.metrics import (
-    Kind,
-    Metric,
-    MetricSource,
-    Tier,
-    by_key,
-    host_metrics,
-    reading_metrics,
-)
+from accelwatch.schema.metrics import Kind, Metric, MetricSource, Tier
 from accelwatch.schema.reading import Number, Reading, complete
 from support.machines.polling import EVERYTHING, Poll, assert_all_believed, readings
 from support.machines.staged_machines import FixtureMachine

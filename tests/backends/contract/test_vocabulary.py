@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from accelwatch.backend import Backend
-from accelwatch.schema.metrics import by_key
+from accelwatch.schema.catalogue.lookup import by_key
 from support.machines.polling import Poll
 
 # `vram0` and on are single channels of GDDR memory, as `hbm0` and on are single stacks.

@@ -12,8 +12,8 @@ import pytest
 from accelwatch.backend import Context, Request
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable
+from accelwatch.schema.catalogue.lookup import by_key, host_metrics
 from accelwatch.schema.device import DeviceKind
-from accelwatch.schema.metrics import by_key, host_metrics
 from accelwatch.schema.reading import Reading, complete
 from accelwatch_host import HostBackend, system
 from support.machines.samples import FIXTURES

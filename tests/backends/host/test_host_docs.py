@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from accelwatch.schema.metrics import host_metrics
+from accelwatch.schema.catalogue.lookup import host_metrics
 
 PAGE = Path(__file__).resolve().parents[3] / "docs/backends/host.md"
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceLost, DevicePermission, DeviceTimeout, ReadError
-from accelwatch.schema.metrics import by_key
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.reading import Collected
 from accelwatch_nvidia import mapping, returns
 from accelwatch_nvidia.quantities.calls import CALLS

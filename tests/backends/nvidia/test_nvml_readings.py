@@ -4,8 +4,8 @@ import pytest
 
 from accelwatch.backend import Request
 from accelwatch.base.absence import Absence
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.device import MemoryKind
-from accelwatch.schema.metrics import by_key
 from accelwatch.schema.reading import Link, complete
 
 from .conftest import Rig

@@ -10,8 +10,9 @@ from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.target import targets_of
 from accelwatch.fleet.tsdb.families import readable_families
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.device import DeviceKind
-from accelwatch.schema.metrics import Scope, by_key
+from accelwatch.schema.metrics import Scope
 from accelwatch.schema.series import series_of
 from accelwatch.schema.snapshot import DeviceView
 from support.machines.samples import FIXTURES, sample

@@ -8,7 +8,8 @@ import pytest
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import read_devices
 from accelwatch.fleet.state.nodes.devices import ReadDevice
-from accelwatch.schema.metrics import Kind, by_key
+from accelwatch.schema.catalogue.lookup import by_key
+from accelwatch.schema.metrics import Kind
 from support.machines.samples import FIXTURES, samples_root
 
 NOW = 1_700_000_000.0

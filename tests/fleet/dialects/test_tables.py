@@ -7,9 +7,9 @@ import pytest
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects import Foreign, read_devices
 from accelwatch.fleet.dialects.registry import DIALECTS
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
-from accelwatch.schema.metrics import by_key
 from accelwatch.schema.series import series_of
 from accelwatch.schema.snapshot import DeviceView
 from support.machines.samples import FIXTURES

@@ -23,7 +23,8 @@ from accelwatch.remediation.policy.state.orders import Stop
 from accelwatch.remediation.policy.state.spares import Spare, SpareState, SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import RemedySettings
-from accelwatch.schema.metrics import Series, by_key
+from accelwatch.schema.catalogue.lookup import by_key
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 
 NOW = 1_795_000_000.0

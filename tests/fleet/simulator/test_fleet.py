@@ -11,9 +11,10 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import UsageError
 from accelwatch.cli.trial.sim import SimPlan, Vendor, build_fleet
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health
-from accelwatch.schema.metrics import Kind, by_key
+from accelwatch.schema.metrics import Kind
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.schema.stream.packed import unpack
 from accelwatch_lab.scenario.faults import FaultKind

@@ -11,9 +11,10 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as strict
 from prometheus_client.parser import text_string_to_metric_families
 
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.json import wire
-from accelwatch.schema.metrics import Kind, by_key
+from accelwatch.schema.metrics import Kind
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.schema.stream.compact import CompactEncoder
 from accelwatch.schema.stream.packed import FORM

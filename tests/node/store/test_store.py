@@ -6,10 +6,10 @@ import pytest
 from accelwatch.base.absence import Absence
 from accelwatch.node import store as store_package
 from accelwatch.node.store.reports import Events
+from accelwatch.schema.catalogue.lookup import host_metrics, reading_metrics
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.json import wire
-from accelwatch.schema.metrics import host_metrics, reading_metrics
 from accelwatch.schema.reading import Reading
 from accelwatch.schema.snapshot import absences, with_absences
 from node.store.reporting import Node, device, power

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from accelwatch.backend import Context, Request
 from accelwatch.base.clock import ManualClock
+from accelwatch.schema.catalogue.lookup import opt_in_groups
 from accelwatch.schema.device import Device
-from accelwatch.schema.metrics import opt_in_groups
 from accelwatch.schema.reading import Reading
 from accelwatch_intel import IntelBackend
 from support.machines.packed_trees import FakeTree, Packed, uevent_of

@@ -9,8 +9,8 @@ from accelwatch.backend_kit.unlisted import RUNS
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import DeviceLost, ReadError
 from accelwatch.node.sampler.turns.contract import sound_readings
+from accelwatch.schema.catalogue.lookup import opt_in_groups
 from accelwatch.schema.device import Device
-from accelwatch.schema.metrics import opt_in_groups
 from accelwatch.schema.reading import Reading
 
 EVERYTHING = Request(groups=frozenset(opt_in_groups()))

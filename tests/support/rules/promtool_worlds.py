@@ -17,8 +17,8 @@ from accelwatch.alerting.rules.timing import Transition
 from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.expr.promql import Assumed
 from accelwatch.expr.vocabulary.rule_names import LABEL_PREFIX, of_host
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.event import ErrorEvent
-from accelwatch.schema.metrics import by_key
 
 DOWN = ("lost", "unresponsive", "suspended", "excluded")
 _GROUPED = {

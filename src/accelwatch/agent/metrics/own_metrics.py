@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from accelwatch.exposition.histogram import Distribution, Histogram
-from accelwatch.schema.metrics import Series, by_key
+from accelwatch.schema.catalogue.lookup import by_key
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 
 _DURATION = "exporter_scrape_duration_seconds"

@@ -8,11 +8,11 @@ from accelwatch.agent.feed import Feed
 from accelwatch.agent.metrics.own_metrics import OwnMetrics
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UsageError
+from accelwatch.base.nearest import nearest
 from accelwatch.exporter import Exporter
 from accelwatch.exposition.selection import Selection
 from accelwatch.exposition.text import OPENMETRICS, TEXT
 from accelwatch.node.rendering import rendered
-from accelwatch.schema.metrics import nearest
 from accelwatch.web.pages.negotiation import accepts_gzip, choose, gzipped
 from accelwatch.web.pages.page import Page, many
 from accelwatch.web.pages.routes import Parameter

@@ -12,8 +12,9 @@ from accelwatch.expr.evaluation_context import Device
 from accelwatch.expr.rule import RuleExpression
 from accelwatch.expr.rule_history import HOST
 from accelwatch.expr.vocabulary.kleene import UNKNOWN
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.health import SIGNALS, Health
-from accelwatch.schema.metrics import Kind, Series, by_key
+from accelwatch.schema.metrics import Kind, Series
 from accelwatch.schema.snapshot import Snapshot
 
 

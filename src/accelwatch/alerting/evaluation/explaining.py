@@ -11,10 +11,10 @@ from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.timing import Phase
 from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.base.errors import UnmetError
+from accelwatch.base.nearest import nearest
 from accelwatch.expr.environment import Environment
 from accelwatch.expr.explain import Component, explain
 from accelwatch.expr.vocabulary.kleene import MISSING, UNKNOWN, Truth
-from accelwatch.schema.metrics import nearest
 
 _MOST_OF_ID = 100
 _EXAMPLES = {

@@ -34,9 +34,9 @@ from accelwatch.expr.vocabulary.detector_names import DETECTOR, DETECTOR_FIELDS
 from accelwatch.expr.vocabulary.events import EventUse
 from accelwatch.expr.vocabulary.kleene import MISSING, Raw
 from accelwatch.expr.vocabulary.windows import WindowKind
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.display import duration, quantity
 from accelwatch.schema.event import ErrorEvent
-from accelwatch.schema.metrics import by_key
 from accelwatch.schema.series import path_of
 
 MOST = 8

@@ -2,8 +2,8 @@
 
 from accelwatch.alerting.rules.verdict import Evidence
 from accelwatch.detection.findings.finding import Finding, Signal
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.display import quantity
-from accelwatch.schema.metrics import by_key
 from accelwatch.schema.series import series_of
 
 # Evidence says by this that it is a detector's; behind it is the channel.

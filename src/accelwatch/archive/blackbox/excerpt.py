@@ -13,8 +13,8 @@ from accelwatch.archive.blackbox.markers import Marker, MarkerCollector
 from accelwatch.archive.blackbox.partial_document import Document, Item, decode_partially
 from accelwatch.archive.recording import Recording
 from accelwatch.base.errors import WireError
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.device import BROKEN
-from accelwatch.schema.metrics import by_key
 from accelwatch.schema.series import flatten, primary_value
 
 # What is told of a device at each time; `memory_ratio` is used of size.

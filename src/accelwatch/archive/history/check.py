@@ -27,7 +27,7 @@ from accelwatch.archive.history.layout import (
 from accelwatch.archive.history.names import KINDS, series_of
 from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.archive.history.tables import FIXED, ORDER
-from accelwatch.schema.metrics import by_key
+from accelwatch.schema.catalogue.lookup import by_key
 
 # A row group covers about three hours.
 _SPAN_LEAVE_MS = 5 * 60 * 1000

@@ -3,7 +3,8 @@
 Only the first dot ends the key, for label values may hold dots: `host_nfs_backlog_total./mnt/v1.2`.
 """
 
-from accelwatch.schema.metrics import Kind, Series, by_key
+from accelwatch.schema.catalogue.lookup import by_key
+from accelwatch.schema.metrics import Kind, Series
 
 # Kinds that are kept: those whose numbers say something.
 KINDS = frozenset({Kind.GAUGE, Kind.COUNTER})

@@ -138,7 +138,7 @@ def load_renderer(name: str) -> "Exporter | None":
 
     Raises PluginError.
     """
-    from accelwatch.schema.metrics import by_key, reading_metrics
+    from accelwatch.schema.catalogue.lookup import by_key, reading_metrics
 
     exporter = None
     if name == "table":

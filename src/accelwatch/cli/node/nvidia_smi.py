@@ -43,7 +43,7 @@ class Question(msgspec.Struct, frozen=True):
 def _load() -> None:
     """Load what the answer will need."""
     import accelwatch_nvidia_smi  # noqa: F401
-    from accelwatch.schema.metrics import by_key, reading_metrics
+    from accelwatch.schema.catalogue.lookup import by_key, reading_metrics
 
     by_key()
     reading_metrics()

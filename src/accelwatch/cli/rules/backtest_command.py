@@ -88,8 +88,8 @@ def _rules(chosen: Chosen) -> "tuple[dict[str, Rule], str]":
     Raises ConfigError, UnmetError for one that is not there.
     """
     from accelwatch.base.errors import UnmetError
+    from accelwatch.base.nearest import nearest
     from accelwatch.cli.rules.rule_loading import load_rules
-    from accelwatch.schema.metrics import nearest
 
     rules = load_rules(list(chosen.files), list(chosen.packs))
     loaded = rules.rules

@@ -11,7 +11,7 @@ from accelwatch.cli.options import FlagValue, command, settings_of, shared_optio
 from accelwatch.cli.parameters import Setting, option
 from accelwatch.cli.plan import root_folder
 from accelwatch.cli.servers import server_flags
-from accelwatch.schema.metrics import opt_in_groups
+from accelwatch.schema.catalogue.lookup import opt_in_groups
 
 
 def run_agent(config_file: Path | None, flags: Mapping[str, FlagValue]) -> None:

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 from accelwatch.detection.findings.explaining import Explained
 from accelwatch.detection.findings.phrases import CAUSES, SHARED, meaning_of, phrase_of
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.display import counted, quantity
-from accelwatch.schema.metrics import by_key
 
 # Above this many times the other, a share says less than both numbers do.
 _FOLD = 3.0

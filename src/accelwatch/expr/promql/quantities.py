@@ -18,7 +18,8 @@ from accelwatch.expr.promql.query_context import DEVICE, NODE, QueryContext, of_
 from accelwatch.expr.vocabulary.kleene import Key
 from accelwatch.expr.vocabulary.rule_names import of_host
 from accelwatch.expr.vocabulary.windows import LEAST_SHARE, WindowKind
-from accelwatch.schema.metrics import Series, Tier, by_key
+from accelwatch.schema.catalogue.lookup import by_key
+from accelwatch.schema.metrics import Series, Tier
 
 _FUNCTIONS: Mapping[str, str] = {
     WindowKind.RATE: "rate",

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from accelwatch.expr.checking.tree import Span
 from accelwatch.expr.promql.query import PromqlError, Query, Truth, called, joined
-from accelwatch.schema.metrics import by_key
+from accelwatch.schema.catalogue.lookup import by_key
 
 DEVICE, NODE, JOB, RACK = "device", "node", "job", "rack"
 DEVICE_LABELS = ("vendor", "device", "uuid")

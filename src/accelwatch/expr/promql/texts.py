@@ -7,7 +7,7 @@ from accelwatch.expr.promql.query_context import DEVICE, JOB, NODE, RACK, QueryC
 from accelwatch.expr.promql.states import state_condition
 from accelwatch.expr.promql.text_match import TextMatch
 from accelwatch.expr.vocabulary.rule_names import LABEL_PREFIX
-from accelwatch.schema.metrics import by_key
+from accelwatch.schema.catalogue.lookup import by_key
 
 _DIRECT = {"vendor": "vendor", "device": "device", "name": "device", "uuid": "uuid"}
 # Where else a text is: the family and its label.

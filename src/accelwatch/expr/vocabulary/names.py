@@ -9,10 +9,12 @@ from functools import cache
 
 import msgspec
 
+from accelwatch.base.nearest import nearest
 from accelwatch.expr.vocabulary.kleene import Key
+from accelwatch.schema.catalogue.lookup import catalogue
 from accelwatch.schema.device import DeviceKind, DeviceState, MemoryKind
 from accelwatch.schema.health import Health
-from accelwatch.schema.metrics import FLAG, Kind, Metric, Scope, catalogue, nearest
+from accelwatch.schema.metrics import FLAG, Kind, Metric, Scope
 
 
 class Type(StrEnum):

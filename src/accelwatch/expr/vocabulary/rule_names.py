@@ -7,7 +7,8 @@ import msgspec
 
 from accelwatch.expr.vocabulary.detector_names import DETECTOR, DETECTOR_FIELDS, SUBJECTS
 from accelwatch.expr.vocabulary.names import NameTable, Type, device_names
-from accelwatch.schema.metrics import Kind, Metric, Scope, Series, by_key, catalogue
+from accelwatch.schema.catalogue.lookup import by_key, catalogue
+from accelwatch.schema.metrics import Kind, Metric, Scope, Series
 from accelwatch.schema.snapshot import OWNER_NAMES
 from accelwatch.schema.status.device_status import WORST_FIRST
 

@@ -8,7 +8,8 @@ from accelwatch.exposition.text import LinePrefixes, header, histogram_lines, la
 from accelwatch.fleet.api.query.totals import Totals
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.schema.metrics import Series, catalogue
+from accelwatch.schema.catalogue.lookup import catalogue
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 
 _REJECTED = "fleet_series_rejected_total"

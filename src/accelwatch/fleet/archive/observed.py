@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from accelwatch.archive.history.names import KINDS, TEXT_FAMILIES
 from accelwatch.exposition.families import device_samples, node_samples, owner_of
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.device import Device
-from accelwatch.schema.metrics import Scope, Series, by_key
+from accelwatch.schema.metrics import Scope, Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Owner, Snapshot
 

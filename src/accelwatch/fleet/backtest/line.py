@@ -17,7 +17,8 @@ from accelwatch.alerting.rules.finding_evidence import SOURCE
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.verdict import Evidence
 from accelwatch.expr.checking.tree import Peers, walk
-from accelwatch.schema.metrics import Kind, by_key
+from accelwatch.schema.catalogue.lookup import by_key
+from accelwatch.schema.metrics import Kind
 
 # Columns of what is asked by a word.
 _STATES = {"state": "device_up", "node_state": "fleet_target_up"}

@@ -7,11 +7,11 @@ import msgspec
 
 from accelwatch.alerting.rules.document import Mode
 from accelwatch.base.errors import UnmetError, UsageError
+from accelwatch.base.nearest import nearest
 from accelwatch.detection.findings.finding import Finding, Scope
 from accelwatch.fleet.detection.device_names import names_of
 from accelwatch.fleet.documents.detector import DETECTOR, DetectorPage, FindingNote
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.schema.metrics import nearest
 from accelwatch.schema.timestamps import timestamp
 from accelwatch.web.pages.json_page import json_page
 from accelwatch.web.pages.page import Headers, Page, Query, only

@@ -24,9 +24,10 @@ from accelwatch.fleet.graphs.signals import (
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.fleet_status import refresh_nodes
 from accelwatch.fleet.table.belief import Floats
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.device import UP
 from accelwatch.schema.display import duration
-from accelwatch.schema.metrics import Series, by_key
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.series import path_of
 from accelwatch.schema.timestamps import timestamp
 

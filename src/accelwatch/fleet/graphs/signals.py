@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from accelwatch.alerting.rules.verdict import Evidence
-from accelwatch.schema.metrics import Kind, Series, by_key
+from accelwatch.schema.catalogue.lookup import by_key
+from accelwatch.schema.metrics import Kind, Series
 from accelwatch.schema.series import path_of, series_of
 
 MOST_GRAPHS = 3

@@ -15,7 +15,8 @@ from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.spares import SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import RemedySettings
-from accelwatch.schema.metrics import Series, by_key
+from accelwatch.schema.catalogue.lookup import by_key
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 
 _STEPS = "remedy_step_seconds"

@@ -7,10 +7,11 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.version import __version__
 from accelwatch.fleet.dialects.plans.host import HOST
 from accelwatch.fleet.replay.reading.subject import Subject
+from accelwatch.schema.catalogue.lookup import reading_metrics
 from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, Device, DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
-from accelwatch.schema.metrics import Series, reading_metrics
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading, wholly_absent
 from accelwatch.schema.snapshot import (
     BackendState,

@@ -10,7 +10,8 @@ from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.picture.model import FIELDS
 from accelwatch.fleet.replay.reading.subject import Subject
 from accelwatch.fleet.wire import SCHEMA, DeviceNow, DeviceTotals, FleetDocument, NodeNow
-from accelwatch.schema.metrics import Series, by_key
+from accelwatch.schema.catalogue.lookup import by_key
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.series import primary_value
 from accelwatch.schema.timestamps import timestamp

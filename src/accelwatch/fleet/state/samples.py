@@ -20,7 +20,8 @@ from accelwatch.fleet.state.history import STEPS as HISTORY_STEPS
 from accelwatch.fleet.state.rows.table import Indices, Table
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.rows import grown
-from accelwatch.schema.metrics import Kind, Series, by_key
+from accelwatch.schema.catalogue.lookup import by_key
+from accelwatch.schema.metrics import Kind, Series
 
 # The pace of most archives and scrapes, and as far apart as the detector's minutes allow.
 STEP_S = 30

@@ -7,7 +7,8 @@ from accelwatch.fleet.dialects.base.table import Dialect
 from accelwatch.fleet.dialects.ours.page import OURS
 from accelwatch.fleet.dialects.recognise import prefix_of
 from accelwatch.fleet.dialects.registry import DIALECTS
-from accelwatch.schema.metrics import Kind, MetricSource, Scope, Tier, catalogue
+from accelwatch.schema.catalogue.lookup import catalogue
+from accelwatch.schema.metrics import Kind, MetricSource, Scope, Tier
 
 _FOR_ALL = frozenset({"devices", "driver_info"})
 _MINIMAL = frozenset({Tier.MINIMAL})

@@ -10,9 +10,11 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import UsageError
+from accelwatch.base.nearest import nearest
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.device import Device
 from accelwatch.schema.json.wire import device_rows
-from accelwatch.schema.metrics import Metric, Series, by_key, nearest
+from accelwatch.schema.metrics import Metric, Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.series import path_of, primary_value, series_of
 from accelwatch.schema.snapshot import DeviceView

@@ -54,7 +54,7 @@ def load_shared() -> None:
     import accelwatch.schema.plausible
     import accelwatch.system.kernel
     import accelwatch.system.processes
-    from accelwatch.schema.metrics import by_key
+    from accelwatch.schema.catalogue.lookup import by_key
 
     by_key()
     accelwatch.plugins.entry_points.names(accelwatch.plugins.entry_points.BACKENDS)

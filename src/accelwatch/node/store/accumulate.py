@@ -10,7 +10,8 @@ from collections.abc import Callable, Container, Mapping
 from functools import cache, partial
 from typing import TypeVar
 
-from accelwatch.schema.metrics import Kind, Series, by_key, made_over_time
+from accelwatch.schema.catalogue.lookup import by_key, made_over_time
+from accelwatch.schema.metrics import Kind, Series
 from accelwatch.schema.reading import READS_UNTIL_STALE, Number, Reading
 
 # Length of the rolling window; not shorter than usual scrape intervals, so that no peak is missed.

@@ -7,8 +7,8 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.node.usage.shares import Quantity, Share, shares_of
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.device import BROKEN, Device
-from accelwatch.schema.metrics import by_key
 from accelwatch.schema.reading import Number, is_cut
 from accelwatch.schema.series import primary_value
 from accelwatch.schema.snapshot import DeviceView, Snapshot, absences

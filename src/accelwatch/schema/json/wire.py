@@ -14,11 +14,12 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import WireError
+from accelwatch.schema.catalogue.lookup import catalogue, host_metrics
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
 from accelwatch.schema.json.plain import entries_of, plain_all
-from accelwatch.schema.metrics import Kind, Metric, MetricSource, Scope, catalogue, host_metrics
+from accelwatch.schema.metrics import Kind, Metric, MetricSource, Scope
 from accelwatch.schema.plausible import believed
 from accelwatch.schema.reading import Link, Process, Reading
 from accelwatch.schema.series import flatten, nest, path_of, series_of

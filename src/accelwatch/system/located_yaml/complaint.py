@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from accelwatch.base.errors import ConfigError
-from accelwatch.schema.metrics import nearest
+from accelwatch.base.nearest import nearest
 
 
 class Complaint(msgspec.Struct, frozen=True):

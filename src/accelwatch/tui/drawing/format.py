@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from accelwatch.base.absence import Absence
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.display import duration, printable, without_vendor
-from accelwatch.schema.metrics import by_key
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.series import primary_value
 from accelwatch.schema.snapshot import DeviceView, Snapshot, observed_since

@@ -7,7 +7,7 @@ import math
 from array import array
 from collections.abc import Callable, Iterable
 
-from accelwatch.schema.metrics import by_key
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.reading import Reading
 from accelwatch.schema.series import primary_value
 from accelwatch.schema.snapshot import DeviceView

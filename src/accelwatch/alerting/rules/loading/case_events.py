@@ -8,12 +8,12 @@ from accelwatch.alerting.rules.loading.checks import Section
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.base.durations import seconds
 from accelwatch.base.errors import UsageError
+from accelwatch.base.nearest import nearest
 from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.event_match import depends_on, kind_of, matcher
 from accelwatch.expr.rule import RuleExpression
 from accelwatch.expr.vocabulary.events import EVENT_KINDS
 from accelwatch.schema.event import Category, ErrorEvent
-from accelwatch.schema.metrics import nearest
 from accelwatch.system.located_yaml.complaint import unknown
 
 EVENT_KEYS = frozenset({"at", "age", "code", "category", "text", "trusted", "subject"})

@@ -8,7 +8,8 @@ from accelwatch.alerting.rules.loading.case_events import incomplete_events
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.expr.checking.tree import Comparison, Constant, Node, Peers, Reading, Window, walk
 from accelwatch.expr.vocabulary.windows import WindowKind
-from accelwatch.schema.metrics import Kind, by_key
+from accelwatch.schema.catalogue.lookup import by_key
+from accelwatch.schema.metrics import Kind
 from accelwatch.schema.plausible import bounds
 from accelwatch.schema.series import path_of
 

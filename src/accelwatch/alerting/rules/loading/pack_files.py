@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from accelwatch.base.errors import ConfigError
+from accelwatch.base.nearest import nearest
 from accelwatch.expr.vocabulary.detector_names import DETECTOR
-from accelwatch.schema.metrics import nearest
 
 # The rules that are shipped, a file a pack.
 PACKS = Path(__file__).parents[1] / "packs"

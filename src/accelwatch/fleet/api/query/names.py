@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from accelwatch.base.errors import UsageError
+from accelwatch.base.nearest import nearest
 from accelwatch.expr import (
     Expression,
     NameTable,
@@ -22,7 +23,7 @@ from accelwatch.fleet.state.nodes.usage import NOBODY, Occupancy
 from accelwatch.fleet.state.rows.groups import belonging
 from accelwatch.node.query.lookup import Lookup, answers
 from accelwatch.schema.device import Device
-from accelwatch.schema.metrics import Series, nearest
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.series import path_of, series_of
 
 _MAX_EXPRESSION = 2000

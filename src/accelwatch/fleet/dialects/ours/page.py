@@ -22,16 +22,9 @@ from accelwatch.fleet.dialects.ours.identity import (
 from accelwatch.fleet.dialects.ours.views import OurRow, read_row, state_of
 from accelwatch.fleet.dialects.plans.host import HOST
 from accelwatch.fleet.dialects.plans.identity import MAX_DEVICES
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.metrics import (
-    PREFIX,
-    Kind,
-    Metric,
-    MetricSource,
-    Scope,
-    Series,
-    by_key,
-)
+from accelwatch.schema.metrics import PREFIX, Kind, Metric, MetricSource, Scope, Series
 from accelwatch.schema.reading import Number, Reading, complete
 from accelwatch.schema.snapshot import DeviceView
 

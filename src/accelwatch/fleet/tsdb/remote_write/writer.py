@@ -21,7 +21,8 @@ from accelwatch.fleet.tsdb.remote_write.encoding import Encoder, NodeSent
 from accelwatch.fleet.tsdb.remote_write.outgoing import UP, Outgoing, Owned, hub_labels, node_labels
 from accelwatch.fleet.tsdb.remote_write.sending import shard
 from accelwatch.fleet.tsdb.settings import RemoteWrite
-from accelwatch.schema.metrics import Series, by_key
+from accelwatch.schema.catalogue.lookup import by_key
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 
 logger = logging.getLogger(__name__)

@@ -5,7 +5,8 @@ from functools import lru_cache
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.schema.metrics import Kind, Series, made_over_time
+from accelwatch.schema.catalogue.lookup import made_over_time
+from accelwatch.schema.metrics import Kind, Series
 from accelwatch.schema.reading import in_catalogue, reasons_beside
 
 _ENERGY = "energy_joules_total"

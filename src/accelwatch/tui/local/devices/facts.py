@@ -1,8 +1,8 @@
 """Everything about one device as lines: state, tiles, identity, events, quantities. Pure."""
 
 from accelwatch.base.absence import Absence
+from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.display import printable
-from accelwatch.schema.metrics import by_key
 from accelwatch.schema.snapshot import DeviceView, Snapshot, absences
 from accelwatch.schema.status.verdict import verdict
 from accelwatch.tui.drawing import format as fmt

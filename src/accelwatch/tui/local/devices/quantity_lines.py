@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from accelwatch.base.absence import Absence
+from accelwatch.schema.catalogue.lookup import catalogue
 from accelwatch.schema.display import quantity
-from accelwatch.schema.metrics import FLAG, Kind, Metric, MetricSource, Scope, Series, catalogue
+from accelwatch.schema.metrics import FLAG, Kind, Metric, MetricSource, Scope, Series
 from accelwatch.schema.natural_order import Natural, natural
 from accelwatch.schema.snapshot import DeviceView, absences
 from accelwatch.tui.drawing.glyphs import Glyphs
