@@ -178,8 +178,8 @@ def _is_wired_so(best: Floats, most: Floats, frame: Frame) -> Bools:
     finite = ~np.isnan(best)
     highest = np.full(best.size, -np.inf)
     np.maximum.at(highest, alike[finite], best[finite])
-    known = np.bincount(alike[finite], minlength=best.size)
-    return np.asarray((highest[alike] < most) & (known[alike] >= _ALIKE))
+    readings = np.bincount(alike[finite], minlength=best.size)
+    return np.asarray((highest[alike] < most) & (readings[alike] >= _ALIKE))
 
 
 def _evidence(rule: Rule, present: Bools, since: Floats, now: float, signal: int) -> list[Evidence]:
