@@ -9,7 +9,7 @@ from accelwatch.action.observed import JobObservation, JobState
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
-from accelwatch.remediation.policy.state.spares import SpareStatus
+from accelwatch.remediation.policy.state.spares.model import SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import SpareSettings
 from support.remediation.small_fleet import JOB, SETTINGS, Ground, job_policy

@@ -34,7 +34,7 @@ from accelwatch.remediation.policy.guards.limits.attempts import AttemptState
 from accelwatch.remediation.policy.guards.limits.breaker import BreakerState
 from accelwatch.remediation.policy.guards.limits.budget import BudgetState
 from accelwatch.remediation.policy.guards.limits.canary import CanaryState, RuleVersion
-from accelwatch.remediation.policy.guards.retry import JobHistory, RetryState
+from accelwatch.remediation.policy.guards.retry.job_history import JobHistory, RetryState
 from accelwatch.remediation.policy.state.case import Case, Limit, Policy
 from accelwatch.remediation.policy.state.model import (
     Attempt,
@@ -50,7 +50,7 @@ from accelwatch.remediation.policy.state.model import (
 from accelwatch.remediation.policy.state.orders import Boundary, Denied, Override, Stop, Veto
 from accelwatch.remediation.policy.state.relapses import Relapses
 from accelwatch.remediation.policy.state.score import Level, ScoreState
-from accelwatch.remediation.policy.state.spares import Spare, SpareState
+from accelwatch.remediation.policy.state.spares.model import Spare, SpareState
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.world import Good, NodeStatus, Scheduler, World
 

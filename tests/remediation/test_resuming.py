@@ -10,7 +10,7 @@ from accelwatch.action.step import RefusalKind
 from accelwatch.alerting.rules.document import When
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
-from accelwatch.remediation.policy.guards.retry import JobHistory, Try
+from accelwatch.remediation.policy.guards.retry.job_history import JobHistory, Try
 from accelwatch.remediation.policy.jobs.another_try import another
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb

@@ -6,17 +6,15 @@ import msgspec
 import pytest
 
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
-from accelwatch.remediation.policy.guards.retry import (
+from accelwatch.remediation.policy.guards.retry.job_events import (
     MOST_DEATHS,
-    Death,
-    RetryState,
-    Try,
     died,
     forgotten,
-    may_resume,
     resumed,
     tidied,
 )
+from accelwatch.remediation.policy.guards.retry.job_history import Death, RetryState, Try
+from accelwatch.remediation.policy.guards.retry.resume_guard import may_resume
 from accelwatch.remediation.settings import Resume
 
 LIMITS = Resume()

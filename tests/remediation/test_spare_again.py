@@ -12,7 +12,7 @@ from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
 from accelwatch.remediation.policy.state.pursued import PursuitResult
-from accelwatch.remediation.policy.state.spares import Spare, SpareStatus
+from accelwatch.remediation.policy.state.spares.model import Spare, SpareStatus
 from accelwatch.remediation.settings import SpareSettings
 from support.remediation.small_fleet import JOB, SETTINGS, Ground, job_policy
 

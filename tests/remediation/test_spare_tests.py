@@ -10,7 +10,7 @@ from accelwatch.action.step import RefusalKind
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.pursued import PursuitResult
-from accelwatch.remediation.policy.state.spares import Spare, SpareStatus
+from accelwatch.remediation.policy.state.spares.model import Spare, SpareStatus
 from accelwatch.remediation.settings import RemedySettings, SpareSettings, configuration_errors
 from support.remediation.small_fleet import JOB, SETTINGS, Ground
 

@@ -7,18 +7,17 @@ import msgspec
 import pytest
 
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
-from accelwatch.remediation.policy.state.spares import (
+from accelwatch.remediation.policy.state.spares.model import Spare, SpareState, SpareStatus, listed
+from accelwatch.remediation.policy.state.spares.spare_selection import (
     Candidate,
     Drawn,
-    Spare,
     SpareRequest,
-    SpareState,
-    SpareStatus,
-    activated,
     draw,
     due_for_test,
+)
+from accelwatch.remediation.policy.state.spares.spare_transitions import (
+    activated,
     failed,
-    listed,
     passed,
     released,
     returned,

@@ -20,7 +20,7 @@ from accelwatch.remediation.policy.guards.limits.budget import BudgetState, Own
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.model import Clocks, NodeQuarantine, Remedy, RemedyState
 from accelwatch.remediation.policy.state.orders import Stop
-from accelwatch.remediation.policy.state.spares import Spare, SpareState, SpareStatus
+from accelwatch.remediation.policy.state.spares.model import Spare, SpareState, SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import RemedySettings
 from accelwatch.schema.catalogue.lookup import by_key

@@ -12,7 +12,7 @@ from accelwatch.remediation.policy.guards.limits.breaker import BreakerState, Br
 from accelwatch.remediation.policy.guards.limits.budget import BudgetState, Own
 from accelwatch.remediation.policy.state.model import Clocks, Remedy, RemedyState
 from accelwatch.remediation.policy.state.orders import Stop
-from accelwatch.remediation.policy.state.spares import Spare, SpareState, SpareStatus
+from accelwatch.remediation.policy.state.spares.model import Spare, SpareState, SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.world import World
 from accelwatch.remediation.settings import RemedySettings

@@ -29,7 +29,7 @@ from accelwatch.remediation.policy.plan.spares.spare_tests import INCIDENT
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.clocks import DEATH_SETTLES_S, FRESH_S
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
-from accelwatch.remediation.policy.state.spares import SpareStatus
+from accelwatch.remediation.policy.state.spares.model import SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.step.reservations import INCIDENT as RESERVATION
 from accelwatch.remediation.settings import RemedySettings

@@ -12,7 +12,7 @@ from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.guards.limits.breaker import BreakerStatus
 from accelwatch.remediation.policy.guards.limits.budget import bound
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
-from accelwatch.remediation.policy.state.spares import SpareStatus
+from accelwatch.remediation.policy.state.spares.model import SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import RemedySettings
 from accelwatch.schema.catalogue.lookup import by_key

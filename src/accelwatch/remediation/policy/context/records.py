@@ -10,12 +10,12 @@ from accelwatch.remediation.policy.guards.limits.attempts import AttemptState
 from accelwatch.remediation.policy.guards.limits.breaker import BreakerState
 from accelwatch.remediation.policy.guards.limits.budget import BudgetState
 from accelwatch.remediation.policy.guards.limits.canary import CanaryState
-from accelwatch.remediation.policy.guards.retry import RetryState
+from accelwatch.remediation.policy.guards.retry.job_history import RetryState
 from accelwatch.remediation.policy.state.model import Departed, Remedy
 from accelwatch.remediation.policy.state.orders import Boundary, Denied, Override, Stop, Veto
 from accelwatch.remediation.policy.state.relapses import Relapses
 from accelwatch.remediation.policy.state.score import ScoreState
-from accelwatch.remediation.policy.state.spares import SpareState
+from accelwatch.remediation.policy.state.spares.model import SpareState
 
 
 class RemedyRecord(msgspec.Struct, frozen=True, kw_only=True, tag="remedy"):

@@ -12,7 +12,14 @@ import msgspec
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.remediation.policy.context.cases import bad_nodes, counting, leading
 from accelwatch.remediation.policy.context.views import StepView
-from accelwatch.remediation.policy.guards.retry import Blame, Death, JobHistory, Run, Try, differs
+from accelwatch.remediation.policy.guards.retry.job_history import (
+    Blame,
+    Death,
+    JobHistory,
+    Run,
+    Try,
+    differs,
+)
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.clocks import DEATH_SETTLES_S
 

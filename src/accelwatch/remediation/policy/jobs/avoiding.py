@@ -9,7 +9,7 @@ from accelwatch.action.intent import Intent, JobKey
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.context.cases import bad_nodes
 from accelwatch.remediation.policy.context.step_context import StepContext
-from accelwatch.remediation.policy.guards.retry import JobHistory
+from accelwatch.remediation.policy.guards.retry.job_history import JobHistory
 from accelwatch.remediation.policy.state.model import RemedyState
 from accelwatch.remediation.settings import RemedySettings
 

@@ -7,7 +7,7 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CHORES
-from accelwatch.remediation.policy.guards.retry import Run
+from accelwatch.remediation.policy.guards.retry.job_history import Run
 from accelwatch.remediation.policy.state.clocks import RESTORE_S
 
 replace = msgspec.structs.replace

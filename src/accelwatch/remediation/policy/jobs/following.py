@@ -8,8 +8,8 @@ from accelwatch.action.step import RefusalKind
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import RETRIES
-from accelwatch.remediation.policy.guards import retry
-from accelwatch.remediation.policy.guards.retry import JobHistory, Run, Try
+from accelwatch.remediation.policy.guards.retry import job_events
+from accelwatch.remediation.policy.guards.retry.job_history import JobHistory, Run, Try
 from accelwatch.remediation.policy.jobs.another_try import bad_now, group_of
 from accelwatch.remediation.policy.jobs.chores import add_note, name_of, restore, start_chore
 from accelwatch.remediation.policy.jobs.resuming import died
@@ -34,13 +34,13 @@ def _watch(ctx: StepContext, name: str, run: Run) -> None:
     history = ctx.state.retries.jobs.get(name)
     if history is None:
         return
-    retries = retry.watched(ctx.state.retries, name, run)
+    retries = job_events.watched(ctx.state.retries, name, run)
     tried = Try(
         nodes=tuple(sorted(run.seen.nodes)),
         checkpoint=run.moved.checkpoint or run.seen.checkpoint,
         cleared="" if history.latest is None else history.latest.cleared,
     )
-    ctx.set(RETRIES, retry.started_with(retries, name, tried))
+    ctx.set(RETRIES, job_events.started_with(retries, name, tried))
     watching = replace(
         run.moved,
         kind=Kind.FOLLOW_JOB,
@@ -63,9 +63,9 @@ def followed(ctx: StepContext, pursued: Pursued) -> None:
     observed_job = None if pursued.observed is None else pursued.observed.job
     if pursued.refusal is not RefusalKind.DIED or observed_job is None:
         if pursued.result is PursuitResult.ACHIEVED:
-            ctx.set(RETRIES, retry.ran_well(ctx.state.retries, name))
+            ctx.set(RETRIES, job_events.ran_well(ctx.state.retries, name))
         else:
-            ctx.set(RETRIES, retry.watched(ctx.state.retries, name, None))
+            ctx.set(RETRIES, job_events.watched(ctx.state.retries, name, None))
         restore(ctx, name, run)
         return
     fault = not bad_now(ctx, run.seen.nodes).isdisjoint(run.seen.nodes)
@@ -83,4 +83,4 @@ def followed(ctx: StepContext, pursued: Pursued) -> None:
     text = f"job {job} has died {ran_s:.0f} s after its restart: {pursued.text}"
     add_note(ctx, run, text, Loudness.NOTIFY)
     dead = replace(run, since=ctx.now, seen=last, dead=True, group=group_of(ctx, last.nodes))
-    ctx.set(RETRIES, retry.watched(ctx.state.retries, name, dead))
+    ctx.set(RETRIES, job_events.watched(ctx.state.retries, name, dead))

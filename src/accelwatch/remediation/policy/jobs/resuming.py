@@ -8,9 +8,15 @@ from accelwatch.remediation.policy.context.cases import bad_nodes
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import RETRIES
 from accelwatch.remediation.policy.context.views import StepView
-from accelwatch.remediation.policy.guards import retry
 from accelwatch.remediation.policy.guards.denial import Answer, Denial, DenialKind
-from accelwatch.remediation.policy.guards.retry import Death, JobHistory, Run, Try
+from accelwatch.remediation.policy.guards.retry import job_events, resume_guard
+from accelwatch.remediation.policy.guards.retry.job_history import (
+    Death,
+    JobHistory,
+    RetryState,
+    Run,
+    Try,
+)
 from accelwatch.remediation.policy.jobs.another_try import blame
 from accelwatch.remediation.policy.jobs.chores import MOVED_ON, name_of, restore, stop_following
 from accelwatch.remediation.policy.state.model import Remedy
@@ -19,9 +25,9 @@ from accelwatch.remediation.policy.state.pursued import Pursued
 replace = msgspec.structs.replace
 
 
-def _histories(ctx: StepView, job: JobKey) -> retry.RetryState:
+def _histories(ctx: StepView, job: JobKey) -> RetryState:
     """All histories, that of this very job under its name: an id may have been given again."""
-    return retry.only_of(ctx.state.retries, name_of(job), job.submitted)
+    return job_events.only_of(ctx.state.retries, name_of(job), job.submitted)
 
 
 def learn_submission(ctx: StepContext, pursued: Pursued) -> None:
@@ -32,8 +38,8 @@ def learn_submission(ctx: StepContext, pursued: Pursued) -> None:
         return
     name = name_of(job)
     if name in _histories(ctx, job).jobs:
-        retries = retry.submitted_at(ctx.state.retries, name, job.submitted)
-        ctx.set(RETRIES, retry.submitted_at(retries, name, observed_job.submitted))
+        retries = job_events.submitted_at(ctx.state.retries, name, job.submitted)
+        ctx.set(RETRIES, job_events.submitted_at(retries, name, observed_job.submitted))
 
 
 def may_resume(ctx: StepView, remedy: Remedy, job: JobKey) -> Answer:
@@ -43,23 +49,23 @@ def may_resume(ctx: StepView, remedy: Remedy, job: JobKey) -> Answer:
         text = f"job {job} is being restarted already"
         return Denial(why=DenialKind.REMEDY_RUNNING, text=text)
     tried, limits = _without(ctx, remedy, job), ctx.settings.resume
-    return retry.may_resume(_histories(ctx, job), name_of(job), tried, ctx.now, limits)
+    return resume_guard.may_resume(_histories(ctx, job), name_of(job), tried, ctx.now, limits)
 
 
 def count_resume(ctx: StepContext, remedy: Remedy, job: JobKey) -> None:
     """A job is restarted elsewhere, and counts from now on; the run before it ends by its node."""
     name, limits = name_of(job), ctx.settings.resume
-    retries = retry.tidied(_histories(ctx, job), ctx.now, limits)
+    retries = job_events.tidied(_histories(ctx, job), ctx.now, limits)
     run = retries.jobs.get(name, JobHistory()).run
     tried = _without(ctx, remedy, job)
     if run is not None:
         if not run.dead:
             retries = died(ctx, retries, name, run, device_fault=True)
-        retries = retry.watched(retries, name, None)
+        retries = job_events.watched(retries, name, None)
         stop_following(ctx, name)
         restore(ctx, name, run)
-    retries = retry.resumed(retries, name, tried, ctx.now, limits)
-    ctx.set(RETRIES, retry.submitted_at(retries, name, job.submitted))
+    retries = job_events.resumed(retries, name, tried, ctx.now, limits)
+    ctx.set(RETRIES, job_events.submitted_at(retries, name, job.submitted))
 
 
 def dead_of(ctx: StepContext, job: JobKey, observed_job: JobObservation) -> None:
@@ -74,24 +80,24 @@ def dead_of(ctx: StepContext, job: JobKey, observed_job: JobObservation) -> None
         device_fault=True,
         tried=Try(nodes=tuple(sorted(observed_job.nodes))),
     )
-    retries = retry.died(_histories(ctx, job), name, death, 0.0, ctx.settings.resume)
-    ctx.set(RETRIES, retry.submitted_at(retries, name, job.submitted))
+    retries = job_events.died(_histories(ctx, job), name, death, 0.0, ctx.settings.resume)
+    ctx.set(RETRIES, job_events.submitted_at(retries, name, job.submitted))
 
 
 def dead_of_itself(ctx: StepContext, run: Run, *, group: str, device_fault: bool) -> None:
     """A job that nobody has begun again so far has died, and is to be begun again."""
     job, limits = run.seen.key, ctx.settings.resume
     name = name_of(job)
-    retries = retry.tidied(_histories(ctx, job), ctx.now, limits)
+    retries = job_events.tidied(_histories(ctx, job), ctx.now, limits)
     retries = died(ctx, retries, name, run, device_fault=device_fault)
     dead = replace(run, since=ctx.now, dead=True, group=group)
-    retries = retry.watched(retries, name, dead)
-    ctx.set(RETRIES, retry.submitted_at(retries, name, job.submitted))
+    retries = job_events.watched(retries, name, dead)
+    ctx.set(RETRIES, job_events.submitted_at(retries, name, job.submitted))
 
 
 def revert_resume(ctx: StepContext, job: JobKey) -> None:
     """A job was not begun again after all."""
-    ctx.set(RETRIES, retry.not_resumed(ctx.state.retries, name_of(job)))
+    ctx.set(RETRIES, job_events.not_resumed(ctx.state.retries, name_of(job)))
 
 
 def _without(ctx: StepView, remedy: Remedy, job: JobKey) -> Try:
@@ -111,8 +117,8 @@ def _nodes_of(ctx: StepView, job: JobKey) -> set[str]:
 
 
 def died(
-    ctx: StepContext, retries: retry.RetryState, name: str, run: Run, *, device_fault: bool
-) -> retry.RetryState:
+    ctx: StepContext, retries: RetryState, name: str, run: Run, *, device_fault: bool
+) -> RetryState:
     """The histories with the death of a job that was watched."""
     latest = retries.jobs.get(name, JobHistory()).latest or Try(nodes=run.seen.nodes)
     death = Death(
@@ -123,4 +129,4 @@ def died(
         blamed=blame(ctx, run.seen.nodes),
         tried=latest,
     )
-    return retry.died(retries, name, death, ctx.now - run.since, ctx.settings.resume)
+    return job_events.died(retries, name, death, ctx.now - run.since, ctx.settings.resume)

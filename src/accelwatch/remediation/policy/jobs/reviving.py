@@ -15,10 +15,11 @@ from accelwatch.base.hardware_keys import keys_of
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import RETRIES, SCORES
-from accelwatch.remediation.policy.guards import data_guard, retry
+from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.denial import Answer, Denial, DenialKind
 from accelwatch.remediation.policy.guards.limits.ceiling import Bearing, Ceiling, answers
-from accelwatch.remediation.policy.guards.retry import JobHistory, Run, Try
+from accelwatch.remediation.policy.guards.retry import job_events, resume_guard
+from accelwatch.remediation.policy.guards.retry.job_history import JobHistory, Run, Try
 from accelwatch.remediation.policy.jobs.another_try import (
     Another,
     another,
@@ -52,7 +53,7 @@ def _revive(ctx: StepContext, name: str, run: Run) -> None:
     fault = not bad_now(ctx, run.seen.nodes).isdisjoint(run.seen.nodes)
     if not last.device_fault and fault:
         what = blame(ctx, run.seen.nodes)
-        ctx.set(RETRIES, retry.blamed(ctx.state.retries, name, what))
+        ctx.set(RETRIES, job_events.blamed(ctx.state.retries, name, what))
     other = another(ctx, ctx.state.retries.jobs[name], run)
     guard_answers = _evaluate_guards(ctx, name, run, other.tried)
     denial = next((answer for answer in guard_answers if isinstance(answer, Denial)), None)
@@ -60,7 +61,7 @@ def _revive(ctx: StepContext, name: str, run: Run) -> None:
         _wait(ctx, name, run, denial)
         return
     limits = ctx.settings.resume
-    ctx.set(RETRIES, retry.resumed(ctx.state.retries, name, other.tried, ctx.now, limits))
+    ctx.set(RETRIES, job_events.resumed(ctx.state.retries, name, other.tried, ctx.now, limits))
     add_note(ctx, run, f"job {run.moved.job} is restarted{_with_what(other)}", Loudness.NOTIFY)
     _count_passed(ctx, name, other)
     where = sorted(other.bad.intersection(run.seen.nodes)) or sorted(run.seen.nodes)
@@ -97,7 +98,7 @@ def _count_passed(ctx: StepContext, name: str, other: Another) -> None:
     """What has passed is forgiven once, and counts a little against the node and its board."""
     if not other.passed:
         return
-    ctx.set(RETRIES, retry.passed(ctx.state.retries, name, other.passed))
+    ctx.set(RETRIES, job_events.passed(ctx.state.retries, name, other.passed))
     scores = ctx.state.scores
     for cause in other.passed:
         if cause.node:
@@ -138,7 +139,7 @@ def _evaluate_guards(ctx: StepContext, name: str, run: Run, tried: Try) -> Itera
         yield Denial(
             why=DenialKind.GROUP, text=f"its nodes are part of {group}, which is still open"
         )
-    yield retry.may_resume(ctx.state.retries, name, tried, ctx.now, ctx.settings.resume)
+    yield resume_guard.may_resume(ctx.state.retries, name, tried, ctx.now, ctx.settings.resume)
 
 
 def _wait(ctx: StepContext, name: str, run: Run, denial: Denial) -> None:
@@ -149,7 +150,7 @@ def _wait(ctx: StepContext, name: str, run: Run, denial: Denial) -> None:
         return
     text = f"job {run.moved.job} is not restarted: {denial.text}"
     add_note(ctx, run, text, Loudness.ALERT)
-    ctx.set(RETRIES, retry.watched(ctx.state.retries, name, None))
+    ctx.set(RETRIES, job_events.watched(ctx.state.retries, name, None))
     restore(ctx, name, run)
 
 
@@ -163,12 +164,12 @@ def revived(ctx: StepContext, pursued: Pursued) -> None:
     if pursued.result is PursuitResult.ACHIEVED:
         where = ",".join(pursued.moved_to)
         add_note(ctx, run, f"job {job} runs again on {where}", Loudness.NOTIFY)
-        ctx.set(RETRIES, retry.watched(ctx.state.retries, name, None))
+        ctx.set(RETRIES, job_events.watched(ctx.state.retries, name, None))
         follow(ctx, run.node, _with_earlier(run.moved, pursued))
         return
     text = f"job {job} could not be restarted: {pursued.text}; a person has to check it"
     add_note(ctx, run, text, Loudness.ALERT)
-    ctx.set(RETRIES, retry.watched(ctx.state.retries, name, None))
+    ctx.set(RETRIES, job_events.watched(ctx.state.retries, name, None))
     tried = _with_earlier(run.moved, pursued)
     last = replace(tried.intent, original=dict(tried.original))
     restore(ctx, name, replace(run, moved=last))

@@ -19,7 +19,7 @@ from accelwatch.remediation.policy.plan.planned_steps import (
 from accelwatch.remediation.policy.plan.spares.stand_ins import drawn
 from accelwatch.remediation.policy.state.case import Policy
 from accelwatch.remediation.policy.state.model import Remedy
-from accelwatch.remediation.policy.state.spares import Drawn
+from accelwatch.remediation.policy.state.spares.spare_selection import Drawn
 
 
 class _Content(NamedTuple):

@@ -18,8 +18,8 @@ from accelwatch.remediation.policy.plan.spares.stand_ins import (
     is_dead,
     start_return,
 )
-from accelwatch.remediation.policy.state import spares
-from accelwatch.remediation.policy.state.spares import SpareStatus
+from accelwatch.remediation.policy.state.spares import spare_transitions
+from accelwatch.remediation.policy.state.spares.model import SpareStatus
 from accelwatch.remediation.policy.table.transitions import store_remedy
 
 replace = msgspec.structs.replace
@@ -31,14 +31,14 @@ def reconcile_spares(ctx: StepContext) -> None:
         if is_dead(ctx, name):
             _leave_to_its_remedy(ctx, name)
         elif spare.broken and spare.standing is SpareStatus.FAILED and _is_idle(ctx, name):
-            ctx.set(SPARES, spares.repaired(ctx.state.spares, name))
+            ctx.set(SPARES, spare_transitions.repaired(ctx.state.spares, name))
             if spare.away:
                 start_return(ctx, name, _of_spare(ctx, name))
 
 
 def _leave_to_its_remedy(ctx: StepContext, name: str) -> None:
     fault = fault_of(ctx, name)
-    ctx.set(SPARES, spares.broken(ctx.state.spares, name, fault))
+    ctx.set(SPARES, spare_transitions.broken(ctx.state.spares, name, fault))
     for remedy in list(ctx.state.remedies.values()):
         if remedy.jobs.spare != name:
             continue

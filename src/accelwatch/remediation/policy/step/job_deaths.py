@@ -15,7 +15,7 @@ from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CHORES, DEPARTED
 from accelwatch.remediation.policy.guards.identity import Proof
 from accelwatch.remediation.policy.guards.limits.ceiling import Ceiling
-from accelwatch.remediation.policy.guards.retry import JobHistory, Run
+from accelwatch.remediation.policy.guards.retry.job_history import JobHistory, Run
 from accelwatch.remediation.policy.jobs.another_try import bad_now, group_of
 from accelwatch.remediation.policy.jobs.chores import OWN_END, name_of
 from accelwatch.remediation.policy.jobs.resuming import dead_of_itself

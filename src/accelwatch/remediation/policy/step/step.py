@@ -15,7 +15,6 @@ from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CANARY, SPARES
 from accelwatch.remediation.policy.guards.limits import canary
 from accelwatch.remediation.policy.plan import set_back
-from accelwatch.remediation.policy.state import spares
 from accelwatch.remediation.policy.state.changes import (
     CaseChanged,
     Change,
@@ -26,6 +25,7 @@ from accelwatch.remediation.policy.state.changes import (
 )
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.pursued import Pursued
+from accelwatch.remediation.policy.state.spares.model import listed
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
 from accelwatch.remediation.policy.step.commands import commanded
 from accelwatch.remediation.policy.step.pursuit_results import apply_result
@@ -77,7 +77,7 @@ def _changed(ctx: StepContext, change: Change) -> None:
 def _started(ctx: StepContext, change: Started) -> None:
     """Nothing is known of the world; what was on its way is looked after again."""
     ctx.start_engine(change.token, change.at)
-    ctx.set(SPARES, spares.listed(ctx.state.spares, ctx.settings.spares.names()))
+    ctx.set(SPARES, listed(ctx.state.spares, ctx.settings.spares.names()))
     for remedy in ctx.state.remedies.values():
         if remedy.pursuing is not None and remedy.stage is not Stage.UNKNOWN:
             ctx.pursue(remedy.pursuing)

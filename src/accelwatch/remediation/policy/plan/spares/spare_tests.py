@@ -12,10 +12,10 @@ from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remediation.policy.guards.limits.ceiling import Bearing, Ceiling, answers
 from accelwatch.remediation.policy.plan.spares.stand_ins import candidate, hub_name
-from accelwatch.remediation.policy.state import spares
 from accelwatch.remediation.policy.state.clocks import FRESH_S, TEST_S
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
-from accelwatch.remediation.policy.state.spares import SpareStatus
+from accelwatch.remediation.policy.state.spares import spare_selection, spare_transitions
+from accelwatch.remediation.policy.state.spares.model import SpareStatus
 
 # What stands in the mark of such a test, in the place of an incident.
 INCIDENT = "spare-test"
@@ -26,7 +26,7 @@ def start_due_test(ctx: StepContext) -> None:
     spare_state = ctx.state.spares
     if any(spare.standing is SpareStatus.TESTING for spare in spare_state.spares.values()):
         return
-    for name in spares.due_for_test(spare_state, ctx.now, ctx.settings.spares):
+    for name in spare_selection.due_for_test(spare_state, ctx.now, ctx.settings.spares):
         if not any(isinstance(answer, Denial) for answer in _evaluate_guards(ctx, name)):
             _start_test(ctx, name)
             return
@@ -44,7 +44,7 @@ def _start_test(ctx: StepContext, name: str) -> None:
         asked=ctx.now,
         deadline=ctx.now + TEST_S,
     )
-    ctx.set(SPARES, spares.testing(ctx.state.spares, name, ctx.now))
+    ctx.set(SPARES, spare_transitions.testing(ctx.state.spares, name, ctx.now))
     ctx.set_row(CHORES, f"test {name}", intent)
     ctx.pursue(intent)
 
@@ -79,14 +79,14 @@ def tested(ctx: StepContext, pursued: Pursued) -> None:
     if spare is None or spare.standing is not SpareStatus.TESTING:
         return
     if pursued.result is PursuitResult.ACHIEVED:
-        ctx.set(SPARES, spares.passed(spare_state, name, ctx.now))
+        ctx.set(SPARES, spare_transitions.passed(spare_state, name, ctx.now))
         return
     if pursued.refusal is RefusalKind.UNFIT:
         text = f"failed {pursued.intent.test}: {pursued.text}"
-        ctx.set(SPARES, spares.failed(spare_state, name, text))
+        ctx.set(SPARES, spare_transitions.failed(spare_state, name, text))
         ctx.call(f"the spare {name} {text}; it is not drawn", hub_name(ctx, name))
         return
-    ctx.set(SPARES, spares.untested(spare_state, name))
+    ctx.set(SPARES, spare_transitions.untested(spare_state, name))
     if pursued.result is not PursuitResult.CANCELLED:
         text = f"the spare {name} could not be tested: {pursued.text}"
         ctx.call(text, hub_name(ctx, name))

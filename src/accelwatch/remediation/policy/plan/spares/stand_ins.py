@@ -12,17 +12,16 @@ from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CHORES, SPARES
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards.denial import Denial
-from accelwatch.remediation.policy.state import spares
 from accelwatch.remediation.policy.state.clocks import FRESH_S, RESTORE_S, SPARE_AGAIN_S
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.score import worst
-from accelwatch.remediation.policy.state.spares import (
+from accelwatch.remediation.policy.state.spares import spare_selection, spare_transitions
+from accelwatch.remediation.policy.state.spares.model import SpareState, SpareStatus
+from accelwatch.remediation.policy.state.spares.spare_selection import (
     Candidate,
     Drawn,
     SpareRequest,
-    SpareState,
-    SpareStatus,
 )
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.state.world import NodeStatus
@@ -37,7 +36,7 @@ def drawn(ctx: StepView, remedy: Remedy) -> tuple[SpareState, Drawn | Denial]:
     request = SpareRequest(incident=remedy.incident, node=ctx.target(remedy), labels=labels)
     candidates = {name: candidate(ctx, name) for name in ctx.state.spares.spares}
     limits = ctx.settings.spares
-    return spares.draw(ctx.state.spares, request, candidates, now=ctx.now, settings=limits)
+    return spare_selection.draw(ctx.state.spares, request, candidates, now=ctx.now, settings=limits)
 
 
 def hub_name(ctx: StepView, name: str) -> str:
@@ -117,10 +116,10 @@ def works(ctx: StepContext, remedy: Remedy, pursued: Pursued) -> Remedy:
     """The spare that was reserved is in the pool now; a broken one is there as well."""
     name = pursued.intent.spare
     if _is(ctx, name, SpareStatus.FAILED):
-        ctx.set(SPARES, spares.drawn_late(ctx.state.spares, name, pursued.original))
+        ctx.set(SPARES, spare_transitions.drawn_late(ctx.state.spares, name, pursued.original))
     if not _is(ctx, name, SpareStatus.RESERVED) or remedy.jobs.spare != name:
         return remedy
-    ctx.set(SPARES, spares.activated(ctx.state.spares, name, pursued.original))
+    ctx.set(SPARES, spare_transitions.activated(ctx.state.spares, name, pursued.original))
     if remedy.jobs.spareless:
         ctx.note(remedy, f"the spare {name} now replaces {remedy.node}", Loudness.NOTIFY)
     return replace(remedy, jobs=replace(remedy.jobs, spareless=False, spare_asked=None))
@@ -140,15 +139,20 @@ def not_drawn(ctx: StepContext, remedy: Remedy, pursued: Pursued) -> Remedy:
     intent, changed = pursued.intent, bool(pursued.original)
     if _is(ctx, intent.spare, SpareStatus.FAILED):
         if changed:
-            ctx.set(SPARES, spares.drawn_late(ctx.state.spares, intent.spare, pursued.original))
+            ctx.set(
+                SPARES,
+                spare_transitions.drawn_late(ctx.state.spares, intent.spare, pursued.original),
+            )
         return remedy
     if remedy.jobs.spare != intent.spare:
         return remedy
     if changed and _is(ctx, remedy.jobs.spare, SpareStatus.RESERVED):
-        ctx.set(SPARES, spares.activated(ctx.state.spares, intent.spare, pursued.original))
+        ctx.set(
+            SPARES, spare_transitions.activated(ctx.state.spares, intent.spare, pursued.original)
+        )
         _recall_spare(ctx, remedy.jobs.spare, intent)
     elif _is(ctx, remedy.jobs.spare, SpareStatus.RESERVED):
-        ctx.set(SPARES, spares.released(ctx.state.spares, remedy.jobs.spare))
+        ctx.set(SPARES, spare_transitions.released(ctx.state.spares, remedy.jobs.spare))
     if pursued.result is PursuitResult.CANCELLED:
         return replace(remedy, jobs=replace(remedy.jobs, spare="", spare_asked=None))
     return without(ctx, remedy, pursued.text)
@@ -159,17 +163,19 @@ def return_spare(ctx: StepContext, remedy: Remedy, intent: Intent) -> Remedy:
     if is_dead(ctx, remedy.jobs.spare):
         ctx.set(
             SPARES,
-            spares.broken(ctx.state.spares, remedy.jobs.spare, fault_of(ctx, remedy.jobs.spare)),
+            spare_transitions.broken(
+                ctx.state.spares, remedy.jobs.spare, fault_of(ctx, remedy.jobs.spare)
+            ),
         )
     elif _is(ctx, remedy.jobs.spare, SpareStatus.RESERVED):
-        ctx.set(SPARES, spares.released(ctx.state.spares, remedy.jobs.spare))
+        ctx.set(SPARES, spare_transitions.released(ctx.state.spares, remedy.jobs.spare))
     elif _is(ctx, remedy.jobs.spare, SpareStatus.IN_USE):
         _recall_spare(ctx, remedy.jobs.spare, intent)
     return replace(remedy, jobs=replace(remedy.jobs, spare=""))
 
 
 def _recall_spare(ctx: StepContext, name: str, intent: Intent) -> None:
-    ctx.set(SPARES, spares.returning(ctx.state.spares, name))
+    ctx.set(SPARES, spare_transitions.returning(ctx.state.spares, name))
     start_return(ctx, name, intent)
 
 
@@ -177,9 +183,11 @@ def adrift(ctx: StepContext, pursued: Pursued) -> None:
     """A spare was drawn that nobody wants any more: it comes back, or is known to be away."""
     draw = pursued.intent
     if _is(ctx, draw.spare, SpareStatus.FAILED):
-        ctx.set(SPARES, spares.drawn_late(ctx.state.spares, draw.spare, pursued.original))
+        ctx.set(
+            SPARES, spare_transitions.drawn_late(ctx.state.spares, draw.spare, pursued.original)
+        )
     elif _is(ctx, draw.spare, SpareStatus.READY):
-        ctx.set(SPARES, spares.adrift(ctx.state.spares, draw.spare, pursued.original))
+        ctx.set(SPARES, spare_transitions.adrift(ctx.state.spares, draw.spare, pursued.original))
         start_return(ctx, draw.spare, draw)
 
 
@@ -225,7 +233,7 @@ def spare_for(ctx: StepContext, move: Intent) -> str:
 def is_back(ctx: StepContext, intent: Intent) -> None:
     """A spare is among the spares again."""
     if intent.kind is Kind.RETURN_SPARE and _is(ctx, intent.spare, SpareStatus.RETURNING):
-        ctx.set(SPARES, spares.returned(ctx.state.spares, intent.spare))
+        ctx.set(SPARES, spare_transitions.returned(ctx.state.spares, intent.spare))
 
 
 def _is(ctx: StepContext, name: str, status: SpareStatus) -> bool:
