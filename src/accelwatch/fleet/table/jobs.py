@@ -15,8 +15,9 @@ import numpy.typing as npt
 from accelwatch.expr.vocabulary.windows import WindowComponent
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.buckets import BUCKET_S
+from accelwatch.fleet.table.component_buckets import FORMS
 from accelwatch.fleet.table.rows import grown
-from accelwatch.fleet.table.tracks import FORMS, Track
+from accelwatch.fleet.table.tracks import Track
 
 
 class Jobs(NamedTuple):
