@@ -7,6 +7,7 @@ table cuts cells off at the edge of a column.
 
 from types import MappingProxyType
 
+from accelwatch.backend_kit.bus_devices import ACCELERATOR, DISPLAY
 from accelwatch.backend_kit.smi.blocks import parse_integer
 from accelwatch.backend_kit.smi.formats import Table, Text, Xml
 from accelwatch.backend_kit.smi.listing import Gpu
@@ -26,7 +27,6 @@ from accelwatch.backend_kit.smi.table import Columns
 from accelwatch.backend_kit.smi.vendor import Query, SmiVendor
 from accelwatch.backend_kit.text.quantity import BYTES, COUNT, HERTZ, Units, quantity
 from accelwatch.backend_kit.tool_backend import Command
-from accelwatch.backend_kit.vendor_tool import ACCELERATOR, DISPLAY
 from accelwatch.base.errors import DeviceLost
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Collected

@@ -4,6 +4,7 @@ import re
 
 import msgspec
 
+from accelwatch.backend_kit.bus_devices import ACCELERATOR, DISPLAY
 from accelwatch.backend_kit.smi.blocks import meaningful_text
 from accelwatch.backend_kit.smi.formats import Json, Table, Text
 from accelwatch.backend_kit.smi.keywords import flag
@@ -30,7 +31,6 @@ from accelwatch.backend_kit.text.quantity import (
     quantity,
 )
 from accelwatch.backend_kit.tool_backend import Command
-from accelwatch.backend_kit.vendor_tool import ACCELERATOR, DISPLAY
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Collected

@@ -5,6 +5,7 @@ Numbers need their unit: the table cuts cells off at the edge of a column.
 
 from collections.abc import Sequence
 
+from accelwatch.backend_kit.bus_devices import DISPLAY
 from accelwatch.backend_kit.smi.blocks import meaningful_text, parse_integer, plain
 from accelwatch.backend_kit.smi.formats import Table, Text
 from accelwatch.backend_kit.smi.keywords import flag
@@ -26,7 +27,6 @@ from accelwatch.backend_kit.smi.vendor import Query, SmiVendor
 from accelwatch.backend_kit.text.quantity import BYTES, COUNT, HERTZ
 from accelwatch.backend_kit.text.quantity import integer as integer_of
 from accelwatch.backend_kit.tool_backend import Command
-from accelwatch.backend_kit.vendor_tool import DISPLAY
 from accelwatch.base.absence import Absence
 from accelwatch.schema import recovery_action
 from accelwatch.schema.device import Device, DeviceKind

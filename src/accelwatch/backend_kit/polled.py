@@ -5,23 +5,37 @@ newest answer with its age; a new one is asked for when it is due, by one thread
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 import msgspec
 
 from accelwatch.base.backoff import Backoff
 from accelwatch.base.clock import Clock
-from accelwatch.base.errors import AccelwatchError, DeviceTimeout
+from accelwatch.base.errors import AccelwatchError, BackendUnavailable, DeviceTimeout
 
 T = TypeVar("T")
 
+# For one run of a command.
+TIMEOUT_S = 5.0
 PACE_S = 2.0
 PATIENCE_S = 0.3
 # Failures in a row after which the answer before them is still given, with its age.
 _FORGIVEN = 1
 # The pace is at least so many times what asking took: the source is idle half of the time.
 _SHARE = 2.0
+
+
+def pace_of(options: Mapping[str, object], backend: str) -> float:
+    """The option `pace_s`, seconds between two runs. Raises BackendUnavailable for what is none."""
+    value = options.get("pace_s", PACE_S)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.1 <= value <= 3600:
+        raise BackendUnavailable(
+            f"pace_s: {value!r} is not a valid number of seconds from 0.1 to 3600",
+            reason="option",
+            remedy=f"fix collect.options.{backend}.pace_s in the configuration",
+        )
+    return float(value)
 
 
 class Answer(msgspec.Struct, Generic[T], frozen=True):

@@ -6,13 +6,19 @@ and that nobody else can have (`device_nodes`), cannot be read. It is lost when 
 leave it out (`unlisted`), when the bus has it no more, or when the driver holds the others and not it.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import count
-from pathlib import Path
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from accelwatch.backend import Context
-from accelwatch.backend_kit.polled import PACE_S, Answer, Polled
+from accelwatch.backend_kit.bus_devices import (
+    ACCELERATOR,
+    Listed,
+    Location,
+    accelerators,
+    bare_device,
+)
+from accelwatch.backend_kit.polled import TIMEOUT_S, Answer, Polled, pace_of
 from accelwatch.backend_kit.unlisted import Unlisted
 from accelwatch.base.errors import (
     AccelwatchError,
@@ -23,99 +29,13 @@ from accelwatch.base.errors import (
     ReadError,
 )
 from accelwatch.schema.device import Device, DeviceKind
-from accelwatch.system.kernel import device_nodes, sysfs
-
-
-class Listed(Protocol):
-    """One device in what the command lists."""
-
-    @property
-    def pci_bus_id(self) -> str | None:
-        """Where it is; None where the command does not say, or it is not on the bus."""
-        ...
-
-    @property
-    def number(self) -> int:
-        """The vendor's index."""
-        ...
-
+from accelwatch.system.kernel import device_nodes
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Listed)
 
-# For one run of a command.
-TIMEOUT_S = 5.0
 # Less than a backend is given to open (5 s).
 _FIRST_WAIT_S = 3.0
-# PCI base classes: of processing accelerators, and of GPUs with and without outputs.
-ACCELERATOR, DISPLAY = 0x12, 0x03
-
-
-class Location(NamedTuple):
-    """Where a device is, and nothing more."""
-
-    pci_bus_id: str | None
-    # The vendor's index.
-    number: int
-
-
-def accelerators(
-    context: Context, vendor_id: int, classes: Collection[int] = (ACCELERATOR,)
-) -> list[str]:
-    """PCI ids of a vendor's functions of these base classes, in the order of the bus."""
-    functions = sysfs.pci_functions(context.root, vendor_id)
-    return [bus for bus, _, code in functions if code >> 16 in classes]
-
-
-def bare_device(
-    root: Path, location: Listed, *, vendor: str, prefix: str, kind: DeviceKind
-) -> Device:
-    """What is known without an answer: the place on the bus."""
-    bus = location.pci_bus_id
-    return Device(
-        id=f"{vendor}:{bus or location.number}",
-        vendor=vendor,
-        backend=vendor,
-        index=location.number,
-        name=f"{prefix}{location.number}",
-        kind=kind,
-        pci_bus_id=bus,
-        numa_node=None if bus is None else sysfs.numa_node(root, bus),
-    )
-
-
-def bare_devices(
-    root: Path,
-    on_bus: Sequence[str],
-    *,
-    vendor: str,
-    prefix: str,
-    kind: DeviceKind = DeviceKind.NPU,
-    nodes: str = "",
-) -> list[Device]:
-    """The devices on the bus but for those that somebody else was given; `nodes` as of VendorTool."""
-    ours = [
-        bus
-        for bus in on_bus
-        if not device_nodes.is_virtual_function(root, bus)
-        and not device_nodes.why_withheld(root, bus, on_bus, nodes)
-    ]
-    return [
-        bare_device(root, Location(bus, number), vendor=vendor, prefix=prefix, kind=kind)
-        for number, bus in enumerate(ours)
-    ]
-
-
-def pace_of(options: Mapping[str, object], backend: str) -> float:
-    """The option `pace_s`, seconds between two runs. Raises BackendUnavailable for what is none."""
-    value = options.get("pace_s", PACE_S)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.1 <= value <= 3600:
-        raise BackendUnavailable(
-            f"pace_s: {value!r} is not a valid number of seconds from 0.1 to 3600",
-            reason="option",
-            remedy=f"fix collect.options.{backend}.pace_s in the configuration",
-        )
-    return float(value)
 
 
 class VendorTool(Generic[T, E]):
