@@ -19,7 +19,8 @@ from accelwatch.fleet.dialects.ours.identity import (
     learn,
     start_draft,
 )
-from accelwatch.fleet.dialects.ours.views import OurRow, read_row, state_of
+from accelwatch.fleet.dialects.ours.rows import OurRow
+from accelwatch.fleet.dialects.ours.views import read_row, state_of
 from accelwatch.fleet.dialects.plans.host import HOST
 from accelwatch.fleet.dialects.plans.identity import MAX_DEVICES
 from accelwatch.schema.catalogue.lookup import by_key
