@@ -17,11 +17,11 @@ from accelwatch.fleet.detection.suspects import Suspects
 from accelwatch.fleet.evidence.intake import EvidenceIntake
 from accelwatch.fleet.evidence.sources import EvidenceSources
 from accelwatch.fleet.hub.following import FollowedTargets, MakeForeignReader
-from accelwatch.fleet.hub.leader import Leader
+from accelwatch.fleet.hub.leadership.leader import Leader
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.hub.sampling import Sampling
 from accelwatch.fleet.hub.slurm_maintenance import SlurmMaintenance
-from accelwatch.fleet.hub.using import FleetUsing
+from accelwatch.fleet.hub.usage.fleet_usage import FleetUsage
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.transitions import Transitions
 from accelwatch.fleet.targets.discovery import static_targets
@@ -73,7 +73,7 @@ class Hub:
         self.faults = self.leader.faults
         self._recording = Recording(settings.history, self.fleet, clock, self.leader.maintenance)
         # Who uses the devices.
-        self.usage = FleetUsing(self.fleet, lambda: self.settings.usage, state_dir)
+        self.usage = FleetUsage(self.fleet, lambda: self.settings.usage, state_dir)
         self._slurm = SlurmMaintenance(
             lambda: self.settings.targets.slurm,
             lambda: None if self.rules is None else self.rules.incident_store,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from accelwatch.base.slices import LongWork
 from accelwatch.config.usage import UsageSettings
-from accelwatch.fleet.hub.usage_reading import UsageReading
+from accelwatch.fleet.hub.usage.observations import NodeObservations
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.node.usage.ledger import Ledger
 from accelwatch.node.usage.ledger_file import FILE, KEEP_EVERY_S, LedgerFile
@@ -21,7 +21,7 @@ _GAP_LIMIT_S = 200.0
 _AT_ONCE = 16
 
 
-class FleetUsing:
+class FleetUsage:
     """The ledger of a hub; the loop's thread only."""
 
     def __init__(
@@ -36,7 +36,7 @@ class FleetUsing:
         self._file = LedgerFile(None if folder is None else folder / FILE)
         self._loaded = False
         self._ledger = Ledger(gap_limit_s=_GAP_LIMIT_S)
-        self._reading = UsageReading(fleet)
+        self._observations = NodeObservations(fleet)
         # Counting, saving and reading yield to the loop between slices. Together they would save or
         # show half of a round.
         self._counting = asyncio.Lock()
@@ -67,10 +67,10 @@ class FleetUsing:
             nodes = list(self._fleet.nodes.values())
             for at in range(0, len(nodes), _AT_ONCE):
                 await rest()
-                observations = self._reading.of(nodes[at : at + _AT_ONCE])
+                observations = self._observations.of(nodes[at : at + _AT_ONCE])
                 if observations:
                     self._ledger.add(time, observations, monotonic=now)
-            self._reading.forget(node.name for node in nodes)
+            self._observations.forget(node.name for node in nodes)
 
     async def page(self, query: Query, headers: Headers) -> Page:
         """The report. Raises UsageError for parameters that make no sense, UnmetError uncounted."""

@@ -62,7 +62,7 @@ class _Alone(NamedTuple):
     started_at: float | None
 
 
-class UsageReading:
+class NodeObservations:
     """Makes observations of nodes; remembers who holds devices alone."""
 
     def __init__(self, fleet: Fleet) -> None:

@@ -12,7 +12,7 @@ from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.alerting.rules.document import Mode
 from accelwatch.exposition.histogram import Histogram
-from accelwatch.fleet.hub.journal_lease import JournalLease, location_of
+from accelwatch.fleet.hub.leadership.journal_lease import JournalLease, location_of
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.lemons.history import FaultHistory
 from accelwatch.fleet.state.fleet import Fleet

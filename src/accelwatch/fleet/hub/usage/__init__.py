@@ -1,0 +1,1 @@
+"""Who uses the fleet's devices: what each node shows, and the ledger of a hub."""
