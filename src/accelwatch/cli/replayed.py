@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accelwatch.node.collecting import recording_file
+from accelwatch.cli.replay_file import replay_file
 from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.schema.snapshot import NO_ACCELERATORS
 
@@ -16,7 +16,7 @@ def replayed(name: str, timeout_s: float) -> "Snapshot":
     from accelwatch.archive.recording import may_be_recording
     from accelwatch.node.snapshots import first_recorded, read_once
 
-    file = recording_file(name)
+    file = replay_file(name)
     if may_be_recording(Path(file)):
         return first_recorded(Path(file), argv=False, within_s=timeout_s)
     return read_once(

@@ -10,6 +10,8 @@ from accelwatch.base.errors import UsageError
 
 # Asks for no group that is read without being named.
 NO_GROUP = "none"
+# The scenario that is shipped, where a recording or scenario may be named.
+DEMO = "demo"
 
 
 def names(values: Iterable[str], argument: str) -> tuple[str, ...]:
@@ -48,15 +50,13 @@ def installed(backends: Iterable[str], option: str) -> tuple[str, ...]:
 
 
 def recording_file(name: str) -> str:
-    """Path of a recording or scenario; `demo` is the shipped one unless there is a file of that name.
+    """What the replay backend is to play: the path of a recording or scenario.
 
-    Raises UsageError.
+    `demo`, the shipped one, stays that word unless there is a file of this name. Raises UsageError.
     """
     path = Path(name)
-    if name == "demo" and not path.exists():
-        from accelwatch_lab.replay import demo_file
-
-        return str(demo_file())
+    if name == DEMO and not path.exists():
+        return name
     from accelwatch.archive.recording import names_recording
 
     if not names_recording(path):

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from accelwatch.tui.state.board import Board, DeviceFilter
     from accelwatch.tui.theme.preferences import Preferences
 
-DEMO = "demo"
 # Opt-in groups that the dashboard reads unless it is told not to.
 SHOWN_GROUPS = frozenset({"host"})
 
@@ -191,20 +190,17 @@ def _source(
     settings = msgspec.structs.replace(machine, interval_s=preferences.interval_s, argv=True)
     if replay is None:
         return _start_source(_with_host(settings), local=settings.root == "/")
-    path = Path(replay)
-    if replay == DEMO and not path.exists():
-        from accelwatch_lab.replay import demo_file
-
-        path = demo_file()
     from accelwatch.archive.recording import Recording, may_be_recording
+    from accelwatch.cli.replay_file import replay_file
 
+    path = Path(replay_file(replay))
     if may_be_recording(path):
         from accelwatch.tui.local.sources.replay import ReplaySource
 
         if machine not in (CollectSettings(), CollectSettings(groups=SHOWN_GROUPS)):
             raise UsageError("--root, --backend and --collect are for devices, not for a recording")
         return ReplaySource(Recording.open(path), loop=loop)
-    options: dict[str, dict[str, object]] = {"replay": {"file": str(path.absolute())}}
+    options: dict[str, dict[str, object]] = {"replay": {"file": str(path)}}
     backends = settings.backends or ("replay",)
     settings = msgspec.structs.replace(settings, backends=backends, options=options)
     return _start_source(settings, local=False)
