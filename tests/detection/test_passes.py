@@ -320,3 +320,31 @@ def test_devices_of_a_job_are_compared_whatever_their_load() -> None:
     _run(state, fleet, _HOLD)
     fleet.load[5], fleet.watts[5] = 0.5, 400.0
     assert _run(state, fleet, 2).devices.z[at(POWER), 5] == -12.0
+
+
+def test_what_a_device_alone_is_off_by_outlives_the_job_it_was_alone_in() -> None:
+    state, fleet = DetectorState(), Fleet()
+    fleet.names = fleet.names._replace(jobs=("train", "own"))
+    fleet.heat[:] = 50.0
+    fleet.heat[7] = 65.0
+    _run(state, fleet, 960)
+    # Nobody does the same work for an hour.
+    fleet.job[7] = 1
+    _run(state, fleet, 120)
+    fleet.job[7] = 0
+    heat = [advance(state, fleet.frame()).devices.z[at(HEAT), 7] for _ in range(40)]
+    assert np.isfinite(heat).any()
+    assert np.nanmax(heat) < 5.0
+
+
+def test_time_alone_is_not_time_beside_peers() -> None:
+    state, fleet = DetectorState(), Fleet()
+    fleet.names = fleet.names._replace(jobs=("train", "own"))
+    # Devices of this fleet differ by 4 degrees, and this one is by nature 15 above most of them.
+    fleet.heat[7] = np.median(fleet.heat) + 15.0
+    fleet.job[7] = 1
+    _run(state, fleet, 240)
+    fleet.job[7] = 0
+    heat = [advance(state, fleet.frame()).devices.z[at(HEAT), 7] for _ in range(240)]
+    assert np.isfinite(heat).any()
+    assert np.nanmax(heat) < 6.0

@@ -40,6 +40,8 @@ class Residuals(NamedTuple):
     groups: Groups
     # bool[R]: numeric channels are on hold, since its group changes its phase.
     held: Bools
+    # float64[L, R]: the greatest value ever read of signals that the slot bounds, in their order.
+    best: Floats
 
 
 class Tick(NamedTuple):

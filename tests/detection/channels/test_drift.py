@@ -82,3 +82,14 @@ def test_what_returns_to_its_past_ends_within_the_hour() -> None:
     ticks.started(drift)
     assert run(ticks, drift, 12.0, 400)
     assert run(ticks, drift, -0.1, 60) == []
+
+
+def test_a_row_without_peers_is_not_accused_by_what_it_was_beside_them() -> None:
+    ticks = Ticks()
+    drift = Drift(TABLE)
+    ticks.started(drift)
+    assert run(ticks, drift, 12.0, 400)
+    for _ in range(30):
+        assert drift.evidence(ticks.after(device_z={HEAT: row(16, 0.2, r5=float("nan"))})) == []
+    # Beside peers again it still differs.
+    assert only(run(ticks, drift, 12.0, 1)).rows.tolist() == [5]

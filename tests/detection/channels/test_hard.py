@@ -221,3 +221,13 @@ def test_a_port_that_flaps_is_not_lost() -> None:
     hard = started(ticks)
     for number in range(30):
         assert hard.evidence(ticks.after(node={UP: row(4, 1.0, r2=float(number % 3 == 0))})) == []
+
+
+def test_a_link_below_the_others_of_a_node_on_narrow_risers() -> None:
+    ticks = Ticks()
+    hard = started(ticks)
+    lanes = row(16, 16, r4=4, r5=8, r6=8, r7=8)
+    found: list[Evidence] = []
+    for _ in range(4):
+        found = hard.evidence(ticks.after({WIDTH: lanes, LOAD: 0.9}))
+    assert only(found).rows.tolist() == [4]

@@ -62,7 +62,8 @@ def _residuals(signals: int, rows: int, nodes: int) -> Residuals:
         np.array([True]),
     )
     held = np.zeros(rows, dtype=np.bool_)
-    return Residuals(value, median, low, high, z, scale, usual, groups, held)
+    best = np.full((0, rows), np.nan)
+    return Residuals(value, median, low, high, z, scale, usual, groups, held, best)
 
 
 def says(

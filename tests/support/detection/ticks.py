@@ -11,6 +11,7 @@ from accelwatch.detection.channels.components.table import Level, table_of
 from accelwatch.detection.evidence import Evidence
 from accelwatch.detection.frame import DeviceState, Frame, FrameEvent, Names, NodeState
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
+from accelwatch.detection.signals.layout import DEVICE_LAYOUT
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.detection.tick import Groups, Residuals, Tick
 from accelwatch.schema.metrics import Series
@@ -57,6 +58,7 @@ class Ticks:
         self.job = np.zeros(self.count, dtype=np.intp)
         self.model = np.zeros(self.count, dtype=np.intp)
         self.device_sampled = np.full(self.count, -np.inf)
+        self.best = np.full((len(DEVICE_LAYOUT.by_slot), self.count), np.nan)
         self.node_sampled = np.full(self.node_count, -np.inf)
 
     def started(self, channel: ChannelState) -> ChannelState:
@@ -88,6 +90,7 @@ class Ticks:
         self.device_sampled = np.where(there, self.now, self.device_sampled)
         self.node_sampled = np.where(answers, self.now, self.node_sampled)
         values = np.where(there, _array(devices, self.count, device), np.nan)
+        self.best = np.fmax(self.best, values[DEVICE_LAYOUT.by_slot])
         node_values = np.where(answers, _array(nodes, self.node_count, node), np.nan)
         states = np.full(self.count, DeviceState.READ, dtype=np.int16)
         for row, state in self.device_state.items():
@@ -128,7 +131,7 @@ class Ticks:
             step_s=self.step_s,
             devices=self._residuals(
                 values, device_scores, _array(devices, self.count, device_median)
-            ),
+            )._replace(best=self.best),
             nodes=self._residuals(
                 node_values,
                 node_scores,
@@ -161,6 +164,7 @@ class Ticks:
             usual=unknown if usual is None else usual,
             groups=groups,
             held=np.full(rows, self.held),
+            best=np.full((0, rows), np.nan),
         )
 
 

@@ -13,6 +13,7 @@ from accelwatch.detection.baselines.rates import Rates, rates
 from accelwatch.detection.baselines.residuals import forget_elsewhere, residuals
 from accelwatch.detection.baselines.stages import stages_of
 from accelwatch.detection.baselines.state import DetectorState
+from accelwatch.detection.baselines.wiring import bound_by_slots
 from accelwatch.detection.findings.repeats import repeated
 from accelwatch.detection.frame import Frame
 from accelwatch.detection.tick import Residuals, Tick
@@ -83,6 +84,7 @@ def _devices(
     frozen = out | other_work | _fitted(flagged, len(out))
     result = residuals(level, tick, gate(level, tick), frozen)
     result.z[:, other_work] = np.nan
+    bound_by_slots(level.layout, result, frame)
     return result, read.increase
 
 

@@ -33,12 +33,15 @@ def forget_elsewhere(level: LevelState, grouping: Grouping, changed: Bools) -> N
     if not changed.any():
         return
     rows, code = level.rows, grouping.groups.code
-    rows.learned_s[:, changed] = np.minimum(rows.learned_s[:, changed], _ELSEWHERE_S)
+    for seconds in (rows.learned_s, rows.compared_s):
+        seconds[:, changed] = np.minimum(seconds[:, changed], _ELSEWHERE_S)
     # What all members were off by in the group that they left says nothing in this: without it, the
-    # stages of a job would be blind until each had learned that it is a stage.
+    # stages of a job would be blind until each had learned that it is a stage. Of a few the median is
+    # the habit of each, which they keep for when they have peers again.
+    joined = changed & grouping.groups.comparable[code]
     for offset in rows.offset:
         common = quartiles(grouping, offset).median
-        offset[:, changed] -= common[:, code[changed]].astype(np.float32)
+        offset[:, joined] -= common[:, code[joined]].astype(np.float32)
     rows.recent[:, changed] = np.nan
     rows.variance[:, changed] = 0.0
     rows.watched_s[changed] = 0.0
@@ -76,8 +79,24 @@ def residuals(level: LevelState, tick: Observed, on_hold: Bools, frozen: Bools) 
     pull = np.clip(left, -most, most)
     _learn(level, tick, pull, phase, ~(rows_on_hold | frozen))
     return Residuals(
-        value, median, low, high, z, scale, usual.astype(np.float64), grouping.groups, rows_on_hold
+        value,
+        median,
+        low,
+        high,
+        z,
+        scale,
+        usual.astype(np.float64),
+        grouping.groups,
+        rows_on_hold,
+        _best(level, value),
     )
+
+
+def _best(level: LevelState, value: Floats) -> Floats:
+    """float64[L, R]: the greatest values up to now, which are kept."""
+    best = level.rows.best
+    np.copyto(best, np.fmax(best, value[level.layout.by_slot]), casting="same_kind")
+    return best.astype(np.float64)
 
 
 def _follow_deviation(level: LevelState, tick: Observed, left: Floats, on_hold: Bools) -> None:
@@ -135,22 +154,24 @@ def _unlearned(level: LevelState, spread: Floats, offset: Singles, phase: Codes)
     compared with how its members differ from one another, the less the longer it is known. A habit from
     another group may be one of that group, however large it is.
     """
-    learned = np.where(
-        phase == 0, level.rows.learned_s[0], np.where(phase == 1, *level.rows.learned_s[1:])
-    )
+    idle, light, busy = level.rows.compared_s
+    compared = np.where(phase == 0, idle, np.where(phase == 1, light, busy))
     habit = np.maximum(spread, np.abs(offset))
-    return habit * _PRIOR_S / (learned + _PRIOR_S)
+    off: Floats = habit * _PRIOR_S / (compared + _PRIOR_S)
+    return off
 
 
 def _learn(level: LevelState, tick: Observed, pull: Floats, phase: Codes, learns: Bools) -> None:
     """Own offset, level and deviation of rows that learn, in the phase in which they are."""
     rows, value, step_s = level.rows, tick.value, tick.step_s
+    # Alone a row learns its level, and nothing of how it differs from others.
+    compared_now = tick.grouping.groups.comparable[tick.grouping.groups.code]
     for each in range(COARSE_PHASES):
         here = learns & (phase == each)
         if not here.any():
             continue
-        learned = rows.learned_s[each]
-        gain = step_s / np.minimum(learned + _PRIOR_S, _OFFSET_S)
+        learned, compared = rows.learned_s[each], rows.compared_s[each]
+        gain = step_s / np.minimum(compared + _PRIOR_S, _OFFSET_S)
         offset, usual = rows.offset[each], rows.usual[each]
         finite = here & np.isfinite(pull)
         np.copyto(offset, offset + gain * pull, where=finite, casting="same_kind")
@@ -162,6 +183,7 @@ def _learn(level: LevelState, tick: Observed, pull: Floats, phase: Codes, learns
         np.copyto(usual, usual + own * away, where=finite, casting="same_kind")
         np.copyto(usual, value, where=first, casting="same_kind")
         learned[here] += step_s
+        compared[here & compared_now] += step_s
 
 
 def _follow_spread(spread: Singles, away: Floats, gain: Floats, finite: Bools) -> None:

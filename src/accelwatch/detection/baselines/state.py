@@ -19,7 +19,7 @@ COARSE_PHASES = 3
 
 
 class RowMemory(NamedTuple):
-    """Of each row; C counters, P phase signals, S signals. Written in place."""
+    """Of each row; C counters, P phase signals, L signals by slot, S signals. Written in place."""
 
     # float64[C, R]: a counter as last read, when that was, and when it last had another value.
     raw: Floats
@@ -37,10 +37,13 @@ class RowMemory(NamedTuple):
     # float32[3, S, R], by coarse phase: own offset from the group's median, own level.
     offset: Singles
     usual: Singles
-    # float32[3, R]: seconds learned in each phase.
+    # float32[3, R]: seconds learned in each phase, and those of them beside peers.
     learned_s: Singles
+    compared_s: Singles
     # float32[S, R]: own mean deviation from `usual`.
     spread: Singles
+    # float32[L, R]: the greatest value ever read.
+    best: Singles
 
     @classmethod
     def empty(cls, layout: Layout, rows: int) -> Self:
@@ -60,7 +63,9 @@ class RowMemory(NamedTuple):
             offset=_zeros(COARSE_PHASES, signals, rows),
             usual=_unknown(COARSE_PHASES, signals, rows),
             learned_s=_zeros(COARSE_PHASES, rows),
+            compared_s=_zeros(COARSE_PHASES, rows),
             spread=_unknown(signals, rows),
+            best=_unknown(len(layout.by_slot), rows),
         )
 
     def arrays(self) -> tuple[Floats | Singles, ...]:

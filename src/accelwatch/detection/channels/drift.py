@@ -109,7 +109,9 @@ def _scores(
     # A mean that lies across a change of phase is of neither phase.
     floats["spoiled"] = np.maximum(or_zero(floats["spoiled"]), residuals.held * 1.0)
     score, since = _crossings(memory, level, now)
-    return np.where(evaluated & ~residuals.held, score, np.nan), since
+    # A sum that was made beside peers says nothing of a row that has none now: nobody knows whether it
+    # still differs.
+    return np.where(finite & ~residuals.held, score, np.nan), since
 
 
 def _close(memory: Memory, least: float) -> None:

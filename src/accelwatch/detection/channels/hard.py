@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats, Indices
+from accelwatch.detection.baselines.wiring import attainable
 from accelwatch.detection.channels.components.building import (
     active_since,
     evaluated_devices,
@@ -15,7 +16,8 @@ from accelwatch.detection.channels.components.building import (
 from accelwatch.detection.channels.components.memory import ChannelState, Memory
 from accelwatch.detection.channels.components.table import Table, values_at
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
-from accelwatch.detection.frame import DeviceState, Frame
+from accelwatch.detection.frame import DeviceState
+from accelwatch.detection.signals.layout import DEVICE_LAYOUT
 from accelwatch.detection.tick import Tick
 from accelwatch.schema.metrics import Series
 
@@ -84,8 +86,6 @@ _STANDS_S = 600.0
 _LOADED = 0.5
 # A best of peers is one that most devices of the model have.
 _FEWEST_PEERS = 3
-# Devices of a model on a node that say how it is wired: two do not fail together.
-_ALIKE = 2
 
 
 class Hard(ChannelState):
@@ -95,10 +95,13 @@ class Hard(ChannelState):
         shape = (len(RULES),)
         of_ports = (len(PORT_RULES),)
         super().__init__(
-            Memory({"since": shape, "best": shape, "lost": ()}),
+            Memory({"since": shape, "lost": ()}),
             Memory({"since": of_ports, "best": of_ports}),
         )
         self._positions = [table.devices.position(*rule.series) for rule in RULES]
+        self._best_at = {
+            position: index for index, position in enumerate(DEVICE_LAYOUT.by_slot.tolist())
+        }
         self._ports = [table.nodes.position(*rule.series) for rule in PORT_RULES]
         self._load = table.devices.position("utilization_ratio")
 
@@ -114,7 +117,7 @@ class Hard(ChannelState):
                 grew = evaluated & (values_at(tick.device_increase, position) > 0)
                 since = np.where(grew, now, np.where(now - since <= _STANDS_S, since, np.nan))
             else:
-                active, finite = self._matches(at, rule, position, tick)
+                active, finite = self._matches(rule, position, tick)
                 # A sample that is missing neither begins nor ends what lasts.
                 since = np.where(finite, active_since(since, active, now), since)
             # Nothing that began in maintenance is held against a device later.
@@ -145,17 +148,14 @@ class Hard(ChannelState):
             results += _evidence(rule, present, since, now, position)
         return results
 
-    def _matches(self, at: int, rule: Rule, position: int, tick: Tick) -> tuple[Bools, Bools]:
+    def _matches(self, rule: Rule, position: int, tick: Tick) -> tuple[Bools, Bools]:
         value = values_at(tick.devices.value, position)
         if rule.test is Test.ON:
             return value >= 1, ~np.isnan(value)
-        best = self.devices.floats["best"]
         loaded = values_at(tick.devices.value, self._load) >= _LOADED
-        own = np.fmax(best[at], value)
-        best[at] = own
+        own = tick.devices.best[self._best_at[position]]
         most = _of_model(np.where(loaded, value, np.nan), tick.frame.model)
-        # Risers give all cards of a node half of the lanes.
-        most = np.where(_is_wired_so(own, most, tick.frame), np.nan, most)
+        most = attainable(own, most, tick.frame)
         finite = ~np.isnan(value) & loaded
         return finite & (value < np.fmax(own, most)), finite
 
@@ -169,17 +169,6 @@ def _of_model(value: Floats, model: Indices) -> Floats:
         if finite.size >= _FEWEST_PEERS:
             most[of_it] = np.median(finite)
     return most
-
-
-def _is_wired_so(best: Floats, most: Floats, frame: Frame) -> Bools:
-    """bool[R]: on a node whose devices of this model, two at least, never had what `most` have."""
-    codes = frame.node_of * (int(frame.model.max(initial=0)) + 2) + frame.model + 1
-    _, alike = np.unique(codes, return_inverse=True)
-    finite = ~np.isnan(best)
-    highest = np.full(best.size, -np.inf)
-    np.maximum.at(highest, alike[finite], best[finite])
-    readings = np.bincount(alike[finite], minlength=best.size)
-    return np.asarray((highest[alike] < most) & (readings[alike] >= _ALIKE))
 
 
 def _evidence(rule: Rule, present: Bools, since: Floats, now: float, signal: int) -> list[Evidence]:

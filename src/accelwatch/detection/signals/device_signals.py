@@ -115,8 +115,20 @@ _NVLINK = (
 
 _PCIE = (
     # Whole generations and lanes. An idle device rests at a lower generation, which its peers do too.
-    SignalRow(("pcie_link_generation", "current"), "pcie", direction=Direction.LOW, step=0.1),
-    SignalRow(("pcie_link_width_lanes", "current"), "pcie", direction=Direction.LOW, step=0.1),
+    SignalRow(
+        ("pcie_link_generation", "current"),
+        "pcie",
+        direction=Direction.LOW,
+        step=0.1,
+        by_slot=True,
+    ),
+    SignalRow(
+        ("pcie_link_width_lanes", "current"),
+        "pcie",
+        direction=Direction.LOW,
+        step=0.1,
+        by_slot=True,
+    ),
     # Across the devices of a node the spread is 1.3-1.6 times the mean: peers say little, so that
     # only what is far out counts.
     SignalRow(("pcie_bytes_total", "receive"), "pcie", Form.RATE, step=1e8, relative=0.25),

@@ -11,12 +11,13 @@ from accelwatch.detection.signals.signal import Form, SignalRow
 
 
 class Layout(NamedTuple):
-    """Where in a table of signals the counters and the phase signals are, and how coarse each is."""
+    """Where in a table the signals of each kind are, and how coarse each is."""
 
     signals: int
-    # intp: places of counters, and of those that show a phase.
+    # intp: places of counters, of those that show a phase, and of those that the slot bounds.
     counters: Indices
     phases: Indices
+    by_slot: Indices
     # float64[signals]: no smaller difference means anything, in base units and as a share.
     step: Floats
     relative: Floats
@@ -28,6 +29,7 @@ class Layout(NamedTuple):
             len(table),
             np.array([i for i, row in enumerate(table) if row.form is Form.RATE], dtype=np.intp),
             np.array([i for i, row in enumerate(table) if row.phase], dtype=np.intp),
+            np.array([i for i, row in enumerate(table) if row.by_slot], dtype=np.intp),
             np.array([row.step for row in table]),
             np.array([row.relative for row in table]),
         )

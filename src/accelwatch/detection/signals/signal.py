@@ -58,6 +58,8 @@ class SignalRow(NamedTuple):
     # Whether it says what a row is, or since when: sizes, inventory, uptime, clocks. Healthy rows differ
     # in it for ever, so that neither peers nor the own past say anything.
     inventory: bool = False
+    # Whether the slot bounds it, of whose kinds a site has several: lanes and generation of a link.
+    by_slot: bool = False
 
 
 def faults(series: Series, family: str, fold: Fold | None = None) -> SignalRow:
