@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from accelwatch.base.clock import ManualClock
-from accelwatch.fleet.state import fleet as fleet_module
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.fleet.target import Target, targets_of
@@ -93,7 +92,7 @@ def test_old_samples_take_no_acknowledgement_back() -> None:
 def test_beyond_a_number_of_nodes_none_is_expected_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(fleet_module, "MAX_NODES", 1)
+    monkeypatch.setattr("accelwatch.fleet.state.expected_nodes.MAX_NODES", 1)
     two = Two()
     more = targets_of(["n2"])
     two.fleet.set_targets((*two.targets.values(), *more))

@@ -7,6 +7,7 @@ from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UnmetError
 from accelwatch.fleet.state.inventory.file import Expected
 from accelwatch.fleet.state.inventory.writer import InventoryWriter
+from accelwatch.fleet.state.nodes.listed_devices import not_listed
 from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.schema.device import Device
 
@@ -67,7 +68,7 @@ class ExpectedNodes:
         gone = (
             missing_devices(node)
             if device_id is None
-            else [*missing_devices(node), *node.not_listed]
+            else [*missing_devices(node), *not_listed(node)]
         )
         acknowledged = [device for device in gone if device_id in (None, device.id)]
         if device_id is not None and not acknowledged:

@@ -19,8 +19,10 @@ from accelwatch.fleet.state.events import EventLog
 from accelwatch.fleet.state.evidence.board import EvidenceBoard
 from accelwatch.fleet.state.evidence.file import EvidenceFile
 from accelwatch.fleet.state.expected_nodes import ExpectedNodes, merge_expected
+from accelwatch.fleet.state.followed_targets import FollowedTargets
 from accelwatch.fleet.state.history import History
 from accelwatch.fleet.state.nodes.claims import Claims
+from accelwatch.fleet.state.nodes.listed_devices import learn_listing, left_out
 from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.fleet.state.nodes.source import TargetSource
@@ -71,19 +73,17 @@ class Fleet:
         # How the store is read, where the fleet is read from one.
         self.store: StoreState | None = None
         self._rank = ranker(PRECEDENCE)
-        self._verified = True
         self._expected = ExpectedNodes(
             clock, state_dir, lambda node: self.state_of(node) is NodeState.DOWN
         )
         self._inventory = self._expected.inventory
-        self._by_key: dict[str, tuple[Node, TargetSource]] = {}
+        self._followed = FollowedTargets(self.columns)
         self.started = clock.monotonic()
         for name, expected in self._inventory.expected.items():
             self.nodes[name] = Node(name, expected, self.started)
 
     def set_targets(self, targets: Iterable[Target]) -> None:
         """The targets from now on; a source that stays keeps what it told."""
-        before, self._by_key = self._by_key, {}
         had = {name: list(node.sources.values()) for name, node in self.nodes.items()}
         arrived = {
             existing.name: existing.best.arrived_wall
@@ -92,17 +92,7 @@ class Fleet:
         }
         for node in self.nodes.values():
             node.sources = {}
-        for target in targets:
-            node = self._node(target.node)
-            _, source = before.get(target.key, (None, None))
-            if source is None:
-                source = TargetSource(target, self.columns)
-                source.verified = self._verified
-            if source.target.labels != target.labels:
-                node.shape += 1
-            source.target = target
-            node.sources[target.key] = source
-            self._by_key[target.key] = node, source
+        self._followed.replace(targets, self._node)
         for name, node in list(self.nodes.items()):
             if node.unlisted and node.expected is None:
                 del self.nodes[name]
@@ -123,13 +113,9 @@ class Fleet:
 
     def verify(self, verified: bool) -> None:
         """Whether the certificates of targets that are read over TLS are looked at from now on."""
-        if verified == self._verified:
-            return
-        self._verified = verified
-        for node in self.nodes.values():
-            for source in node.sources.values():
-                source.verified = verified
-            node.shape += 1
+        if self._followed.verify(verified):
+            for node in self.nodes.values():
+                node.shape += 1
 
     def _node(self, name: str) -> Node:
         node = self.nodes.get(name)
@@ -139,12 +125,12 @@ class Fleet:
 
     def source(self, key: str) -> TargetSource | None:
         """The source of a target, while it is one."""
-        followed = self._by_key.get(key)
+        followed = self._followed.get(key)
         return None if followed is None else followed[1]
 
     def accept(self, key: str, message: Received, size: int) -> None:
         """A message of a target's stream. Raises TargetFault when it makes no sense."""
-        followed = self._by_key.get(key)
+        followed = self._followed.get(key)
         if followed is None:
             return
         node, source = followed
@@ -182,7 +168,7 @@ class Fleet:
 
         `listing` is whether it lists devices that no pod holds, where it shows that.
         """
-        followed = self._by_key.get(key)
+        followed = self._followed.get(key)
         if followed is None:
             return
         node, source = followed
@@ -190,10 +176,10 @@ class Fleet:
         counts = event_counts(source)
         node.version += 1
         listed = list(views)
-        if (learnt := node.learn_listing(source, listing, listed)) is not None:
+        if (learnt := learn_listing(node, source, listing, listed)) is not None:
             self._expected.update(node, learnt)
-        left_out = node.left_out(source, listing, listed, self.clock.wall() - age_s)
-        others = source.read([*listed, *left_out], interval_s)
+        unlisted = left_out(node, source, listing, listed, self.clock.wall() - age_s)
+        others = source.read([*listed, *unlisted], interval_s)
         source.arrive(node_time, self.clock.wall() - age_s, now - age_s)
         events = counted_events(source, counts)
         if events:
@@ -206,7 +192,7 @@ class Fleet:
 
     def fail(self, key: str, fault: TargetFault) -> None:
         """An attempt to read a target failed."""
-        followed = self._by_key.get(key)
+        followed = self._followed.get(key)
         if followed is not None:
             followed[1].fail(fault)
 

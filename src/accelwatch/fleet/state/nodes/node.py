@@ -1,11 +1,8 @@
 """One node: its sources put together, its age, and which of its expected devices are there."""
 
-from collections.abc import Callable, Iterator, Sequence
-
-import msgspec
+from collections.abc import Callable, Iterator
 
 from accelwatch.alerting.rules.timing import silence_s
-from accelwatch.fleet.listing import Listing, unlisted_devices, unlisted_views
 from accelwatch.fleet.merge import entries, identity, lookups
 from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.state.inventory.file import Expected
@@ -14,9 +11,8 @@ from accelwatch.fleet.state.nodes.devices import FleetDevice
 from accelwatch.fleet.state.nodes.joined import Joined, merged
 from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.state.nodes.source import TargetSource
-from accelwatch.schema.device import Device, DeviceState, normal_uuid
-from accelwatch.schema.health import Health
-from accelwatch.schema.snapshot import BackendStatus, DeviceView
+from accelwatch.schema.device import Device, normal_uuid
+from accelwatch.schema.snapshot import BackendStatus
 
 _BEHIND_S = 30.0
 
@@ -138,7 +134,7 @@ class Node:
 
         `rank` orders sources by their dialects, the most believed first.
         """
-        fresh = self._fresh()
+        fresh = self.fresh_sources()
         self._gathered = [(source, source.dialect) for source in fresh]
         sources = sorted(fresh, key=lambda source: rank(source.dialect))
         views = [(source.dialect, source.devices) for source in sources if source.devices]
@@ -148,9 +144,9 @@ class Node:
     @property
     def settled(self) -> bool:
         """Whether the devices are still those of the sources that are fresh now, in their order."""
-        return [(source, source.dialect) for source in self._fresh()] == self._gathered
+        return [(source, source.dialect) for source in self.fresh_sources()] == self._gathered
 
-    def _fresh(self) -> list[TargetSource]:
+    def fresh_sources(self) -> list[TargetSource]:
         """The sources that are not far behind the newest; all when none has arrived."""
         best = self.best
         if best is None or best.arrived is None:
@@ -205,99 +201,12 @@ class Node:
     def without_row(self) -> list[Device]:
         """Expected devices whose id no row has: missing, or there under another id."""
         return [
-            device for key, device in self._expected_devices().items() if key not in self.devices
+            device for key, device in self.expected_devices().items() if key not in self.devices
         ]
 
-    def learn_listing(
-        self, source: TargetSource, listing: Listing | None, views: Sequence[DeviceView]
-    ) -> Expected | None:
-        """What a page of a source shows about which devices are listed; what is expected, where that
-        has changed.
-        """
-        expected = self.expected
-        if expected is None or (listing or expected.listing) is None:
-            return None
-        learnt = self._learnt(source, listing, expected, views)
-        if learnt == expected.listing:
-            return None
-        expected.listing = learnt
-        return expected
-
-    def _learnt(
-        self,
-        source: TargetSource,
-        listing: Listing | None,
-        expected: Expected,
-        views: Sequence[DeviceView],
-    ) -> Listing | None:
-        previous = expected.listing
-        if listing is not None:
-            unlisted = unlisted_devices(listing.vendor, views, expected.devices.values())
-            were_missing = (
-                () if source.arrived is None else [device.id for device in self.missing()]
-            )
-            failed = (
-                device_id
-                for device_id, device in source.devices.items()
-                if device.health == Health.FAILED
-            )
-            return listing.after(previous, unlisted, were_missing, failed)
-        if previous is None or previous.exporter not in source.dialect.split("+"):
-            return previous
-        if not any(view.device.vendor == previous.vendor for view in views):
-            return previous  # nothing could be read
-        return previous.without_claims(
-            unlisted_devices(previous.vendor, views, expected.devices.values())
-        )
-
-    def left_out(
-        self,
-        source: TargetSource,
-        listing: Listing | None,
-        views: Sequence[DeviceView],
-        now: float,
-    ) -> list[DeviceView]:
-        """Expected devices that are not among the views of a source which may leave them out; `now` in
-        Unix seconds. None where its page, of which `listing` is, has no claim: it lists all devices.
-        None where another source lists the vendor's devices: it would list them.
-        """
-        if listing is None or self.expected is None:
-            return []
-        listing = self.expected.listing
-        if listing is None or not listing.claimed_only:
-            return []
-        others = (other for other in self._fresh() if other is not source)
-        if any(
-            device.device.vendor == listing.vendor
-            for other in others
-            for device in other.devices.values()
-        ):
-            return []
-        unlisted = unlisted_views(listing, views, self._expected_devices().values(), now)
-        return [_as_before(view, source.devices.get(view.device.id)) for view in unlisted]
-
-    @property
-    def not_listed(self) -> list[Device]:
-        """Expected devices that the exporter does not list and may leave out."""
-        listing = self.expected.listing if self.expected is not None else None
-        if listing is None or not listing.claimed_only:
-            return []
-        return [
-            present.device
-            for present in self.devices.values()
-            if present.state == DeviceState.EXCLUDED and present.device.vendor == listing.vendor
-        ]
-
-    def _expected_devices(self) -> dict[str, Device]:
+    def expected_devices(self) -> dict[str, Device]:
+        """Devices by id that the inventory says the node has."""
         return self.expected.devices if self.expected is not None else {}
-
-
-def _as_before(view: DeviceView, before: FleetDevice | None) -> DeviceView:
-    """An unlisted device with the counts of events it had, and since when it is not listed."""
-    if before is None:
-        return msgspec.structs.replace(view, state_since=0.0)
-    since = before.state_since if before.state == view.state else view.state_since
-    return msgspec.structs.replace(view, state_since=since, event_counts=before.event_counts)
 
 
 def speaks_for(state: NodeState) -> bool:
