@@ -57,7 +57,7 @@ class Resident:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.mib = 0.0
-        name = "accelwatch.node.sampler.supervisor.resident_bytes"
+        name = "accelwatch.node.sampler.memory_limit.resident_bytes"
         monkeypatch.setattr(name, lambda pid: int(self.mib * MIB) if pid else 0)
 
 

@@ -10,11 +10,12 @@ from collections.abc import Callable
 
 import msgspec
 
-from accelwatch.base.absence import Absence
 from accelwatch.base.backoff import Backoff
 from accelwatch.base.clock import Clock, SystemClock
+from accelwatch.node.sampler.exclusions import Exclusions
 from accelwatch.node.sampler.launch import Child, post_mortem, spawn
-from accelwatch.node.sampler.protocol.blame import Quarantine, is_backend
+from accelwatch.node.sampler.memory_limit import MemoryLimit
+from accelwatch.node.sampler.protocol.blame import Quarantine
 from accelwatch.node.sampler.protocol.frames import Stream
 from accelwatch.node.sampler.protocol.load import resolve
 from accelwatch.node.sampler.protocol.settings import (
@@ -24,17 +25,12 @@ from accelwatch.node.sampler.protocol.settings import (
 )
 from accelwatch.node.sampler.turns.schedule import HEARTBEAT_S
 from accelwatch.node.store.reports import (
-    CRASHED,
     BackendChanged,
     CollectorExited,
     Component,
-    Failure,
     Heartbeat,
-    Outcome,
     Report,
 )
-from accelwatch.node.store.usage import resident_bytes
-from accelwatch.schema.snapshot import BackendState, BackendStatus
 
 logger = logging.getLogger(__name__)
 
@@ -44,11 +40,6 @@ CHECK_S = 0.5
 _NEXT_SIGN_S = HEARTBEAT_S + CHECK_S
 # How long the child is given to end by itself.
 STOP_S = 0.7
-
-
-# A growth by half of what is allowed since the check before is the work of one call; checks within
-# about this time count as one.
-SUDDEN_S = 1.0
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,16 +91,14 @@ class Supervisor:
         self._stream = Stream(-1)
         self._quarantine = Quarantine()
         self._waiting: set[Component] = set()
-        self._reasons: dict[Component, str] = {}
         self._careful = False
-        self._statuses: dict[str, BackendStatus] = {}
+        self._exclusions = Exclusions(sink, self._clock)
         self._restart = Backoff(0.5, 30.0, free=2)
         self._started = 0.0
         self._received_at = 0.0
         self._silence_s = self._limits.first_silence_s
         self._damaged = 0
-        self._resident_bytes = 0
-        self._resident_at = 0.0
+        self._memory = MemoryLimit(self._limits.resident_bytes)
         self._stopping = False
 
     @property
@@ -171,16 +160,14 @@ class Supervisor:
                 self._quarantine.forgive(now)
 
     def _too_big(self, pid: int, now: float) -> bool:
-        """End a child that takes too much memory; a slow leak has no culprit, a sudden growth has."""
-        limit, resident = self._limits.resident_bytes, resident_bytes(pid)
-        if resident > limit:
+        """End a child that takes too much memory."""
+        excess = self._memory.check(pid, now)
+        if excess is not None:
             # To blame the call in flight for a slow leak would exclude a device for nothing.
-            sudden = resident - self._resident_bytes > limit // 2
-            self._kill("memory", f"{resident >> 20} MiB are resident", blame=sudden)
-            return True
-        if now - self._resident_at > SUDDEN_S:
-            self._resident_bytes, self._resident_at = resident, now
-        return False
+            self._kill(
+                "memory", f"{excess.resident_bytes >> 20} MiB are resident", blame=excess.is_sudden
+            )
+        return excess is not None
 
     def pump(self, timeout_s: float) -> None:
         """Wait up to `timeout_s` for reports, then check: for owners without an event loop."""
@@ -222,15 +209,15 @@ class Supervisor:
     def _start(self, now: float) -> None:
         self._waiting = set(self._quarantine.quarantined(now))
         quarantined = tuple(
-            QuarantinedComponent(part=component, reason=self._reasons.get(component, ""))
+            QuarantinedComponent(part=component, reason=self._exclusions.reason(component))
             for component in sorted(self._waiting)
         )
         order = StartOrder(settings=self._settings, held_out=quarantined, careful=self._careful)
         self._quarantine.admitted(
             (self._backends - self._waiting) | self._quarantine.on_trial(now), now
         )
-        self._started = self._received_at = self._resident_at = now
-        self._resident_bytes = 0
+        self._started = self._received_at = now
+        self._memory.restart(now)
         self._silence_s = self._limits.first_silence_s
         try:
             child = self._launch(order)
@@ -247,7 +234,7 @@ class Supervisor:
         self._received_at = self._clock.monotonic()
         self._silence_s = self._limits.silence_s
         if isinstance(report, BackendChanged):
-            self._statuses[report.status.name] = report.status
+            self._exclusions.note_status(report.status)
         self._sink(report)
 
     def _post_mortem(self, child: Child, hint: str = "") -> CollectorExited:
@@ -271,7 +258,7 @@ class Supervisor:
         self._sink(end)
         pauses = self._quarantine.crashed(end.parts, now)
         for component, pause in pauses.items():
-            self._report_quarantine(component, f"excluded for {pause:.0f} s: {end.message}")
+            self._exclusions.report(component, f"excluded for {pause:.0f} s: {end.message}")
         # When several calls were inside, the next process makes them one by one: its crash names one.
         self._careful = len(end.parts) != 1
         # With the culprit held out the next process need not wait; without one it would crash again at
@@ -282,37 +269,6 @@ class Supervisor:
         # first picture ends soon: `check` begins it then, in half a second.
         if self._restart.ready(now) and threading.current_thread() is threading.main_thread():
             self._start(now)
-
-    def _report_quarantine(self, component: Component, why: str) -> None:
-        """Tell of what is held out now; the next child goes on without it, at once."""
-        self._reasons[component] = why
-        if is_backend(component):
-            self._report_backend(component.backend, why)
-        elif component.slot:
-            self._sink(
-                Outcome(
-                    backend=component.backend,
-                    slot=component.slot,
-                    moment=self._clock.monotonic(),
-                    wall=self._clock.wall(),
-                    failure=Failure(absence=Absence.ERROR, code=CRASHED, message=why),
-                )
-            )
-
-    def _report_backend(self, name: str, why: str) -> None:
-        before = self._statuses.get(name)
-        status = BackendStatus(
-            name=name,
-            vendor=before.vendor if before else "",
-            state=BackendState.FAILED,
-            source=before.source if before else "",
-            versions=before.versions if before else {},
-            reason=CRASHED,
-            message=why,
-            remedy="look for a fault of the driver's library; other backends are not affected",
-        )
-        self._statuses[name] = status
-        self._sink(BackendChanged(status=status))
 
     def _readmit(self, now: float) -> None:
         if self._child is None:
