@@ -1,7 +1,6 @@
 """A history archive as the Fleet screen's source: the moment that is shown, made on a reading thread."""
 
 import asyncio
-import bisect
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -17,13 +16,12 @@ from accelwatch.fleet.picture.model import FleetView, Past, Problem
 from accelwatch.fleet.picture.timeline import Marker, Playback, Timeline
 from accelwatch.fleet.replay.archive import ReplayedArchive
 from accelwatch.fleet.replay.backtest_process import BacktestProcess
+from accelwatch.fleet.replay.incident_markers import IncidentMarkers, described
 from accelwatch.fleet.replay.incident_notes import incidents_at, rules_now
-from accelwatch.fleet.replay.incidents import in_order
 from accelwatch.fleet.replay.node import ArchivedNode
 from accelwatch.fleet.replay.pace import Pace
 from accelwatch.fleet.replay.worker import ReadingThread
 from accelwatch.node.usage.report import UsageReport
-from accelwatch.schema.display import duration
 
 # Between two pictures.
 _LEAST_S = 0.2
@@ -56,7 +54,7 @@ class ArchiveSource:
         self._pace = Pace(contents.first / 1000, contents.last / 1000, self._clock.monotonic)
         self._thread = ReadingThread("archive")
         self._scan = self._archive.scan
-        self._incidents = self._inside(incidents)
+        self._incidents = IncidentMarkers(self._pace.first, self._pace.last, incidents)
         self._timeline = self._archive.timeline()
         # How the scan goes.
         self._scan_note = self._timeline.note
@@ -161,25 +159,15 @@ class ArchiveSource:
 
     def _update_incidents(self, markers: Iterable[Marker], note: str) -> None:
         """The incidents that are known by now, and how the search goes."""
-        incidents = self._inside(markers)
-        if incidents != self._incidents or note != self._backtest_note:
-            self._incidents, self._backtest_note = incidents, note
+        if self._incidents.replace(markers) or note != self._backtest_note:
+            self._backtest_note = note
             self._with_incidents()
             self._moved.set()
-
-    def _inside(self, markers: Iterable[Marker]) -> list[Marker]:
-        """Those that were open at any time of the archive."""
-        first, last = self._pace.first, self._pace.last
-        return in_order(
-            marker
-            for marker in markers
-            if marker.opened <= last and (marker.closed is None or marker.closed >= first)
-        )
 
     def _with_incidents(self) -> None:
         notes = [note for note in (self._scan_note, self._backtest_note) if note]
         self._timeline = msgspec.structs.replace(
-            self._timeline, incidents=self._incidents, note="; ".join(notes)
+            self._timeline, incidents=self._incidents.markers, note="; ".join(notes)
         )
 
     def pause(self) -> None:
@@ -205,16 +193,11 @@ class ArchiveSource:
 
     def seek_incident(self, step: int) -> str:
         """Go to where the next incident was opened, or the one before; what it is, in words."""
-        now = self._pace.position
-        opened = [marker.opened for marker in self._incidents if marker.opened >= self._pace.first]
-        started = self._incidents[len(self._incidents) - len(opened) :]
-        later, earlier = bisect.bisect_right(opened, now), bisect.bisect_left(opened, now) - 1
-        at = later if step > 0 else earlier
-        if not 0 <= at < len(opened):
-            which = "later" if step > 0 else "earlier"
-            return f"no {which} incident" if opened else "no incidents are known"
-        self.seek(opened[at])
-        return _described(started[at])
+        marker = self._incidents.nearest(self._pace.position, step)
+        if isinstance(marker, str):
+            return marker
+        self.seek(marker.opened)
+        return described(marker)
 
     async def seek_event(self, step: int) -> str:
         """Go to the next event, or the one before; what it is, in words."""
@@ -280,9 +263,9 @@ class ArchiveSource:
 
     def _incident_fields(self, now: int) -> dict[str, Any]:
         """What is known of incidents; nothing where nobody looks for them."""
-        if not self._backtest_command and not self._incidents:
+        if not self._backtest_command and not self._incidents.markers:
             return {}
-        incidents = incidents_at(self._incidents, now / 1000)
+        incidents = incidents_at(self._incidents.markers, now / 1000)
         if self._view is not None and incidents == self._view.incidents:
             incidents = self._view.incidents
         return {"rules": rules_now(incidents), "incidents": incidents}
@@ -307,13 +290,3 @@ class ArchiveSource:
 
 def _ms(seconds: float) -> int:
     return round(seconds * 1000)
-
-
-def _described(marker: Marker) -> str:
-    """An incident in a line."""
-    lasted = (
-        "still open at the end"
-        if marker.closed is None
-        else duration(marker.closed - marker.opened)
-    )
-    return f"{marker.level}: {marker.rule}{f' on {marker.node}' if marker.node else ''}, {lasted}"

@@ -1,4 +1,4 @@
-"""Reports of components that the supervisor excludes: the backend, or the row of the device, says why."""
+"""Reports of excluded components: the row of the device, or the status of the backend, says why."""
 
 from collections.abc import Callable
 

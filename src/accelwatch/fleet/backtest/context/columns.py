@@ -27,7 +27,7 @@ from accelwatch.fleet.rules.columns.event_columns import EventColumns, EventHist
 from accelwatch.fleet.rules.columns.groups import Groups
 from accelwatch.fleet.rules.columns.past import Past
 from accelwatch.fleet.rules.columns.rule_context import Firing
-from accelwatch.fleet.rules.columns.status_texts import StatusTexts
+from accelwatch.fleet.rules.columns.texts.status import StatusTexts
 from accelwatch.fleet.state.fleet_status import status_number
 from accelwatch.fleet.state.nodes.liveness import ORDER, Thresholds
 from accelwatch.fleet.state.nodes.losses import are_lost, reports_loss

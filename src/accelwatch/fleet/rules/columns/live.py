@@ -1,10 +1,8 @@
 """The hub's table as rules ask for it: a moment of all devices, brought up to date for each tick."""
 
 import math
-from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from accelwatch.base.absence import reason_of
 from accelwatch.base.slices import LongWork
@@ -22,24 +20,22 @@ from accelwatch.fleet.rules.columns.event_history import FleetEventHistory
 from accelwatch.fleet.rules.columns.groups import Groups
 from accelwatch.fleet.rules.columns.hosts import Hosts
 from accelwatch.fleet.rules.columns.identity_columns import IdentityColumns
-from accelwatch.fleet.rules.columns.odd_texts import OddTexts
 from accelwatch.fleet.rules.columns.past import Past
+from accelwatch.fleet.rules.columns.row_status import NO_ROWS, row_status
 from accelwatch.fleet.rules.columns.rule_context import Firing
-from accelwatch.fleet.rules.columns.status_texts import StatusTexts
+from accelwatch.fleet.rules.columns.texts.health_reasons import HealthReasons
+from accelwatch.fleet.rules.columns.texts.odd import OddTexts
+from accelwatch.fleet.rules.columns.texts.status import StatusTexts
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.fleet_status import full_status, refresh_nodes, status_number
 from accelwatch.fleet.state.nodes.tracing import of_value
 from accelwatch.fleet.state.rows.groups import Groups as Belonging
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.rows import grown
-from accelwatch.fleet.table.state_codes import HEALTH, NODE_STATES
+from accelwatch.fleet.table.state_codes import NODE_STATES
 from accelwatch.schema.event import ErrorEvent
-from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.provenance import ORDER, Provenance
-
-Some = TypeVar("Some", bound=np.generic)
-_UNHEALTHY = (HEALTH[Health.FAILED], HEALTH[Health.DEGRADED])
 
 
 class FleetColumns:
@@ -83,24 +79,18 @@ class FleetColumns:
         # Columns of the present tick; `refresh` drops them.
         self._numbers: dict[Key, Floats] = {}
         self._status_texts = StatusTexts()
-        self._kept_reasons: Texts | None = None
+        self._reasons = HealthReasons(fleet)
         self._odd = OddTexts(fleet)
         self._needs_odd = ODD in needs.fields
         by_clocks = fleet.clock.wall() - fleet.clock.monotonic()
         self._wall_offset = by_clocks if wall_offset is None else wall_offset
         self._now = fleet.clock.wall()
         self.detector_facts = DetectorFacts()
-        # Which rows are devices, present or expected.
-        self.here: Bools = np.zeros(0, dtype=np.bool_)
         # By row, of the newest `refresh`: another number says that somebody else is in it.
         self.generations: Generations = np.zeros(0, dtype=np.uint32)
-        self._speaks: Bools = self.here
-        # Whose last words are not older than two intervals.
-        self._current: Bools = self.here
-        self._age_s: Floats = np.zeros(0)
-        self._state: Indices = np.zeros(0, dtype=np.intp)
-        self._health: Indices = self._state
-        self._node_state: Indices = self._state
+        # Which rows are devices, present or expected.
+        self.here: Bools = NO_ROWS.here
+        self._status = NO_ROWS
 
     async def refresh(self, work: LongWork) -> None:
         """Bring everything to this moment; samples are taken for the windows."""
@@ -113,20 +103,10 @@ class FleetColumns:
         self.generations = fleet.table.rows.generation.copy()
         self.detector_facts.refresh(self.generations)
         status = await full_status(fleet, nodes, work.rest)
-        size = fleet.table.rows.size
         self._now = self._wall_offset + fleet.clock.monotonic()
         self._numbers = {}
-        self.here = _scattered(size, status.rows, np.ones(len(status.rows), dtype=np.bool_), False)
-        self._speaks = _scattered(size, status.rows, status.speaks, False)
-        self._age_s = _scattered(size, status.rows, status.age_s, math.nan)
-        self._current = _scattered(size, status.rows, status.current, False)
-        # Of a node that is given up `state` has a word for that; of one that is late it has none.
-        late = status.speaks & ~status.current
-        state = np.where(late, -1, status.state.astype(np.intp))
-        health = np.where(status.current, status.health.astype(np.intp), -1)
-        self._state = _scattered(size, status.rows, state, -1)
-        self._health = _scattered(size, status.rows, health, -1)
-        self._node_state = _scattered(size, status.rows, status.node_state.astype(np.intp), -1)
+        self._status = row_status(status, fleet.table.rows.size)
+        self.here = self._status.here
         await self._hosts.refresh(work)
         for _ in self._past.prepare():
             await work.rest()
@@ -161,57 +141,37 @@ class FleetColumns:
             return self.detector_facts.number(str(key), self.size)
         if isinstance(key, str):
             return (
-                self._age_s
+                self._status.age_s
                 if key == "sample_age_s"
                 else self._padded(self._identity.number(key, self.size))
             )
         if of_host(key):
             return self._hosts.number(key, self.size)
         values = self._padded(self._fleet.table.planes.column(key).values)
-        values = np.where(self._current, values, math.nan)
-        instead = status_number(key, self._state, self._health)
+        values = np.where(self._status.current, values, math.nan)
+        instead = status_number(key, self._status.state, self._status.health)
         if instead is None:
             return values
-        return np.where(np.isnan(values) & self._current, instead, values)
+        return np.where(np.isnan(values) & self._status.current, instead, values)
 
     def text(self, key: str) -> Texts:
         """A field or label."""
         if key in DETECTOR_FIELDS:
             return self.detector_facts.text(key, self.size)
         if key == "state":
-            return self._status_texts.of(key, self._state)
+            return self._status_texts.of(key, self._status.state)
         if key == "health":
-            return self._status_texts.of(key, self._health)
+            return self._status_texts.of(key, self._status.health)
         if key == "node_state":
-            return self._status_texts.of(key, self._node_state)
+            return self._status_texts.of(key, self._status.node_state)
         if key == HEALTH_REASON:
-            return self._reasons()
+            return self._reasons.texts(self._status.health)
         if key == ODD:
             return self._odd.texts(self.here)
         texts = self._identity.text(key, self.size)
         if len(texts.codes) == self.size:
             return texts
         return Texts(texts.codes[: self.size], texts.values)
-
-    def _reasons(self) -> Texts:
-        """What is wrong with the devices that are not well."""
-        present = self._fleet.table.present
-        codes = np.full(self.size, -1, dtype=np.intp)
-        code_of: dict[str, int] = {}
-        for row in np.flatnonzero(np.isin(self._health, _UNHEALTHY)).tolist():
-            device = present[row]
-            if device is not None and device.usage.health_reasons:
-                text = "; ".join(device.usage.health_reasons)
-                codes[row] = code_of.setdefault(text, len(code_of))
-        texts = Texts(codes, tuple(code_of))
-        kept = self._kept_reasons
-        if (
-            kept is None
-            or kept.values != texts.values
-            or not np.array_equal(kept.codes, texts.codes)
-        ):
-            kept = self._kept_reasons = texts
-        return kept
 
     def window(
         self, kind: str, key: Series, seconds: int, quantile: float | None, *, of_job: bool = False
@@ -222,7 +182,9 @@ class FleetColumns:
             return self._hosts.window(request, self.size)
         values = self._padded(self._past.window(request))
         # A window that ends in a silence says nothing of now; how long that lasts is what `age` asks.
-        return values if kind == WindowKind.AGE else np.where(self._current, values, math.nan)
+        return (
+            values if kind == WindowKind.AGE else np.where(self._status.current, values, math.nan)
+        )
 
     def coverage(self, key: Series, seconds: int, *, of_job: bool = False) -> Floats:
         """Share of the samples of such a window that there are."""
@@ -253,10 +215,10 @@ class FleetColumns:
 
     def absence(self, row: int, key: Key) -> str:
         """Why a row has no current value."""
-        state = NODE_STATES[int(self._node_state[row])]
-        if isinstance(key, tuple) and not self._speaks[row]:
+        state = NODE_STATES[int(self._status.node_state[row])]
+        if isinstance(key, tuple) and not self._status.speaks[row]:
             return f"its node is {state}"
-        if (isinstance(key, tuple) or key in ("state", "health")) and not self._current[row]:
+        if (isinstance(key, tuple) or key in ("state", "health")) and not self._status.current[row]:
             return "nothing has been received for more than two of its intervals"
         table = self._fleet.table
         device = table.present[row]
@@ -302,12 +264,3 @@ class FleetColumns:
     def firing(self, rule: str) -> Bools | None:
         """Where another rule is firing."""
         return None if self._firing is None else self._firing(rule)
-
-
-def _scattered(
-    size: int, rows: Indices, values: npt.NDArray[Some], fill: float
-) -> npt.NDArray[Some]:
-    """Values of some rows among all."""
-    column = np.full(size, fill, dtype=values.dtype)
-    column[rows] = values
-    return column

@@ -1,0 +1,1 @@
+"""Texts of rows that conditions compare: states, reasons, what is odd."""
