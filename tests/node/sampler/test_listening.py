@@ -13,7 +13,7 @@ from accelwatch.base.backoff import Backoff
 from accelwatch.base.clock import ManualClock, SystemClock
 from accelwatch.base.errors import BackendUnavailable
 from accelwatch.node.sampler.protocol.settings import QuarantinedComponent
-from accelwatch.node.sampler.turns.listener import Listener
+from accelwatch.node.sampler.stack.listener import Listener
 from accelwatch.node.sampler.turns.messages import Admit, Batch, Inbox
 from accelwatch.node.store.reports import BackendChanged, Called, Component, Cycle, Events, Returned
 from accelwatch.schema.device import Device
@@ -185,7 +185,7 @@ def test_only_a_source_that_has_not_waited_is_paused(takes_s: float, pauses: lis
 def test_a_source_that_fails_is_told_of_once_and_asked_again(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("accelwatch.node.sampler.turns.listener.Backoff", lambda: Backoff(0.01))
+    monkeypatch.setattr("accelwatch.node.sampler.stack.listener.Backoff", lambda: Backoff(0.01))
     backend, inbox = Telling(), Inbox()
     backend.pending = [OSError("lost")]
     listener = Listener("scripted", backend, inbox, SystemClock(), nullcontext())

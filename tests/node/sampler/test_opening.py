@@ -8,13 +8,13 @@ import pytest
 from accelwatch.backend import Check, Context, Opened, Probe
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import BackendUnavailable, PluginError
-from accelwatch.node.sampler.turns.contract import ContractError
-from accelwatch.node.sampler.turns.opening import (
+from accelwatch.node.sampler.stack.opening import (
     not_there,
     open_backend,
     status_of,
     timed_out,
 )
+from accelwatch.node.sampler.turns.contract import ContractError
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import BackendState, BackendStatus
 from node.sampler.rig import Scripted

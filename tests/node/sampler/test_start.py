@@ -12,7 +12,7 @@ from accelwatch.backend import Context
 from accelwatch.base.clock import ManualClock
 from accelwatch.node.sampler.collector import Collector
 from accelwatch.node.sampler.protocol.settings import CollectSettings, QuarantinedComponent
-from accelwatch.node.sampler.turns.opening import (
+from accelwatch.node.sampler.stack.opening import (
     not_there,
 )
 from accelwatch.node.store.reports import (

@@ -14,12 +14,12 @@ from accelwatch.backend import Context
 from accelwatch.base.clock import Clock
 from accelwatch.node.sampler.protocol.load import Factory
 from accelwatch.node.sampler.protocol.settings import CollectSettings, QuarantinedComponent
+from accelwatch.node.sampler.stack.opening import not_there
+from accelwatch.node.sampler.stack.stack import Stack
 from accelwatch.node.sampler.turns.calls import Calls, CollectorContext, Emit, Note
 from accelwatch.node.sampler.turns.gate import PATIENCE_S, Gate
 from accelwatch.node.sampler.turns.messages import Admit, Answer, Answers, Batch, Inbox, Stop
-from accelwatch.node.sampler.turns.opening import not_there
 from accelwatch.node.sampler.turns.schedule import HEARTBEAT_S, Ticks
-from accelwatch.node.sampler.turns.stack import Stack
 from accelwatch.node.store.reports import BackendChanged, Component, Done, Events, Heartbeat
 from accelwatch.node.store.usage import cpu_seconds, resident_bytes
 from accelwatch.schema.snapshot import NO_ACCELERATORS

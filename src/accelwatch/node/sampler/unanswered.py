@@ -5,7 +5,7 @@ from collections.abc import Container, Iterator
 from accelwatch.base.absence import Absence
 from accelwatch.node.sampler.protocol.load import absent, resolve
 from accelwatch.node.sampler.protocol.settings import CollectSettings
-from accelwatch.node.sampler.turns.opening import not_there
+from accelwatch.node.sampler.stack.opening import not_there
 from accelwatch.node.store.reports import Failure
 from accelwatch.schema.snapshot import BackendState, BackendStatus
 

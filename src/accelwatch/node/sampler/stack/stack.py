@@ -15,22 +15,24 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.backoff import Backoff
 from accelwatch.base.errors import BackendUnavailable
 from accelwatch.node.sampler.protocol.load import Factory
-from accelwatch.node.sampler.turns.calls import CollectorContext
-from accelwatch.node.sampler.turns.contract import failure_of, sound_devices
-from accelwatch.node.sampler.turns.cycle import CycleTracker
-from accelwatch.node.sampler.turns.listener import Listener
-from accelwatch.node.sampler.turns.messages import Answer
-from accelwatch.node.sampler.turns.opening import (
+from accelwatch.node.sampler.stack.control import Control
+from accelwatch.node.sampler.stack.listener import Listener
+from accelwatch.node.sampler.stack.opening import (
     Opening,
     not_there,
     open_backend,
     status_of,
     timed_out,
 )
+from accelwatch.node.sampler.stack.unopened import UnopenedDevices
+from accelwatch.node.sampler.turns.calls import CollectorContext
+from accelwatch.node.sampler.turns.contract import failure_of, sound_devices
+from accelwatch.node.sampler.turns.cycle import CycleTracker
+from accelwatch.node.sampler.turns.messages import Answer
 from accelwatch.node.sampler.turns.schedule import Ticks
 from accelwatch.node.sampler.turns.slot_table import SlotTable
 from accelwatch.node.sampler.turns.turn import Slot
-from accelwatch.node.store.reports import BackendChanged, Component, Events, Failure, Outcome, Slots
+from accelwatch.node.store.reports import BackendChanged, Component, Events, Failure
 from accelwatch.schema.device import Device
 from accelwatch.schema.snapshot import BackendState, BackendStatus
 
@@ -52,9 +54,7 @@ class Stack:
         self._context = context
         self._collector = collector
         self._settings = collector.settings
-        self._control = collector.worker(f"{name}:control")
-        self._control_since: float | None = None
-        self._late = False
+        self._control = Control(name, collector)
         self._vendor = ""
         self._status: BackendStatus | None = None
         self._backend: Backend | None = None
@@ -66,8 +66,7 @@ class Stack:
         self._reopen = Backoff(self._settings.rediscover_s)
         self._discover_at = math.inf
         self._trouble: Failure | None = None
-        # Ids of the devices that are rows because refusals named them.
-        self._unopened: frozenset[str] = frozenset()
+        self._unopened = UnopenedDevices(name, collector)
 
     @property
     def finished(self) -> bool:
@@ -77,9 +76,9 @@ class Stack:
     @property
     def next_wake(self) -> float:
         """Moment at which `wake` has something to do if no answer comes before."""
-        wake_times = [self._control_deadline()]
+        wake_times = [self._control.deadline]
         if self._slot_table is None:
-            if self._control_since is None:
+            if not self._control.busy:
                 wake_times.append(self._reopen.until)
         else:
             wake_times += [slot.deadline for slot in self._slot_table.slots.values()]
@@ -88,11 +87,10 @@ class Stack:
 
     def wake(self, now: float) -> None:
         """Do what is due: bring the backend up, end late turns, begin a cycle."""
-        if now >= self._control_deadline():
-            self._late = True
+        if self._control.expire(now):
             self._overdue(now)
         if self._slot_table is None:
-            if self._control_since is None and self._reopen.ready(now):
+            if not self._control.busy and self._reopen.ready(now):
                 self._open(now)
             return
         for slot in self._slot_table.slots.values():
@@ -106,7 +104,7 @@ class Stack:
         if self._listener is not None:
             self._listener.stop()
         backend = self._backend
-        closing = backend is not None and self._control_since is None
+        closing = backend is not None and not self._control.busy
         if closing and backend is not None:
             self._close(backend, then)
         self._control.stop()
@@ -114,26 +112,10 @@ class Stack:
             self._slot_table.stop()
         return closing
 
-    def _on_control(
-        self, action: str, job: Callable[[], object], then: Callable[[Answer], None]
-    ) -> None:
-        def answered(answer: Answer) -> None:
-            self._control_since = None
-            self._late = False
-            then(answer)
-
-        self._control_since = self._collector.clock.monotonic()
-        self._collector.calls.start(self._control, job, answered, backend=self.name, action=action)
-
-    def _control_deadline(self) -> float:
-        if self._control_since is None or self._late:
-            return math.inf
-        return min(self._control_since + self._settings.open_timeout_s, self._collector.end)
-
     def _overdue(self, now: float) -> None:
         if self._slot_table is None:
-            since = self._control_since if self._control_since is not None else now
-            self._report_status(timed_out(self.name, self._vendor, now - since))
+            waited_s = self._control.waited_s(now)
+            self._report_status(timed_out(self.name, self._vendor, waited_s))
             return
         self._trouble = Failure(
             absence=Absence.TIMEOUT,
@@ -151,7 +133,7 @@ class Stack:
     def _open(self, now: float) -> None:
         # Counted as failed in advance: of an open that never comes back nobody would count it later.
         self._reopen.failed(now)
-        self._on_control(
+        self._control.call(
             "open",
             self._open_backend,
             self._on_opened,
@@ -185,44 +167,25 @@ class Stack:
         """It did not come up; devices that are there all the same are rows that say why."""
         status = status_of(self.name, self._vendor, error)
         devices = error.devices if isinstance(error, BackendUnavailable) else ()
-        named = frozenset(device.id for device in devices)
-        if status == self._status and named <= self._unopened:
+        if status == self._status and self._unopened.covers(devices):
             return
-        # One that names no device says nothing of them: the rows of before stay, with its reason.
-        if named:
-            gone = tuple(sorted(self._unopened - named))
-            slots = Slots(backend=self.name, devices=tuple(devices), superseded=gone)
-            self._collector.emit(slots)
-            self._unopened = named
+        self._unopened.accept(devices)
         self._report_status(status)
-        failure = Failure(absence=Absence.ERROR, code=status.reason, message=status.message)
-        now, wall = self._collector.clock.monotonic(), self._collector.clock.wall()
-        for slot in sorted(self._unopened):
-            self._collector.emit(
-                Outcome(backend=self.name, slot=slot, moment=now, wall=wall, failure=failure)
-            )
+        self._unopened.report(status)
 
     def _up(self, backend: Backend, opening: Opening, now: float) -> None:
         self._reopen.succeeded()
         self._backend = backend
-        shared = self._control if backend.serial else None
+        shared = self._control.worker if backend.serial else None
         self._slot_table = SlotTable(self.name, backend, shared, self._collector)
-        devices, superseded = opening.devices, self._superseded(opening.devices)
-        if superseded:
-            self._collector.emit(Slots(backend=self.name, devices=devices, superseded=superseded))
-        self._unopened = frozenset()
-        self._slot_table.accept(devices)
+        self._unopened.supersede(opening.devices)
+        self._slot_table.accept(opening.devices)
         if opening.events:
             self._collector.emit(Events(backend=self.name, events=opening.events))
         self._discover_at = now + self._settings.rediscover_s
         self._ticks = Ticks.joining(self._collector.started_at, self._settings.interval_s, now)
         self._cycle(now)
         self.listen()
-
-    def _superseded(self, devices: tuple[Device, ...]) -> tuple[str, ...]:
-        """Ids that refusals named, where the backend lists devices by others now."""
-        listed = {device.id for device in devices}
-        return tuple(sorted(self._unopened - listed)) if listed - self._unopened else ()
 
     def listen(self) -> None:
         """Wait for the backend's own events, if it has any and they are not held out."""
@@ -264,7 +227,7 @@ class Stack:
             with self._collector.gate.beside():
                 backend.close()
 
-        self._on_control("close", close, lambda _: then())
+        self._control.call("close", close, lambda _: then())
 
     def _cycle(self, now: float) -> None:
         assert self._slot_table is not None
@@ -277,7 +240,7 @@ class Stack:
         # Looking for devices happens beside the turns, so its failure would be in no cycle's result.
         self._tracker.note(self._trouble)
         stuck = self._stuck()
-        if now >= self._discover_at and self._control_since is None and not stuck:
+        if now >= self._discover_at and not self._control.busy and not stuck:
             self._discover(now)
         for slot in self._slot_table.slots.values():
             if slot.in_turn or slot in self._queue:
@@ -297,7 +260,7 @@ class Stack:
         if self._slot_table is None or self._backend is None or not self._backend.serial:
             return False
         busy = any(slot.busy for slot in self._slot_table.slots.values())
-        return busy or self._control_since is not None
+        return busy or self._control.busy
 
     def _start_turns(self, now: float) -> None:
         while self._queue and not self._stuck():
@@ -328,7 +291,7 @@ class Stack:
             with self._collector.gate.beside():
                 return sound_devices(backend.discover())
 
-        self._on_control("discover", rediscover, self._on_discovered)
+        self._control.call("discover", rediscover, self._on_discovered)
 
     def _on_discovered(self, answer: Answer) -> None:
         if isinstance(answer.error, BackendUnavailable):
