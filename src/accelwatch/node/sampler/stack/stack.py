@@ -4,9 +4,7 @@ Runs on the collector's loop only; whatever may block is a call on a worker.
 """
 
 import math
-from collections import deque
 from collections.abc import Callable
-from functools import partial
 
 import msgspec
 
@@ -24,6 +22,7 @@ from accelwatch.node.sampler.stack.opening import (
     status_of,
     timed_out,
 )
+from accelwatch.node.sampler.stack.turn_queue import BEHIND, TurnQueue
 from accelwatch.node.sampler.stack.unopened import UnopenedDevices
 from accelwatch.node.sampler.turns.calls import CollectorContext
 from accelwatch.node.sampler.turns.contract import failure_of, sound_devices
@@ -31,16 +30,9 @@ from accelwatch.node.sampler.turns.cycle import CycleTracker
 from accelwatch.node.sampler.turns.messages import Answer
 from accelwatch.node.sampler.turns.schedule import Ticks
 from accelwatch.node.sampler.turns.slot_table import SlotTable
-from accelwatch.node.sampler.turns.turn import Slot
 from accelwatch.node.store.reports import BackendChanged, Component, Events, Failure
 from accelwatch.schema.device import Device
 from accelwatch.schema.snapshot import BackendState, BackendStatus
-
-_BEHIND = Failure(
-    absence=Absence.TIMEOUT,
-    code="timeout",
-    message="the driver takes one call at a time, and a call into it has not come back",
-)
 
 
 class Stack:
@@ -61,7 +53,7 @@ class Stack:
         self._slot_table: SlotTable | None = None
         self._listener: Listener | None = None
         self._tracker = CycleTracker(name, collector)
-        self._queue: deque[Slot] = deque()
+        self._queue = TurnQueue(self._tracker, collector.clock, self._stuck)
         self._ticks = Ticks(math.inf, self._settings.interval_s)
         self._reopen = Backoff(self._settings.rediscover_s)
         self._discover_at = math.inf
@@ -122,7 +114,7 @@ class Stack:
             code="timeout",
             message="looking for devices does not come back",
         )
-        self._give_up_queue()
+        self._queue.give_up()
         self._tracker.close_if_over()
 
     def _report_status(self, status: BackendStatus) -> None:
@@ -245,14 +237,13 @@ class Stack:
         for slot in self._slot_table.slots.values():
             if slot.in_turn or slot in self._queue:
                 continue
-            failure = slot.settled(now) or (_BEHIND if stuck else None)
+            failure = slot.settled(now) or (BEHIND if stuck else None)
             if failure is not None:
                 slot.report(failure)
                 self._tracker.note(failure)
             else:
-                self._tracker.wait_for(slot)
-                self._queue.append(slot)
-        self._start_turns(now)
+                self._queue.add(slot)
+        self._queue.start(now)
         self._tracker.close_if_over()
 
     def _stuck(self) -> bool:
@@ -261,26 +252,6 @@ class Stack:
             return False
         busy = any(slot.busy for slot in self._slot_table.slots.values())
         return busy or self._control.busy
-
-    def _start_turns(self, now: float) -> None:
-        while self._queue and not self._stuck():
-            slot = self._queue.popleft()
-            slot.start(now, partial(self._turn_over, slot))
-
-    def _turn_over(self, slot: Slot, failure: Failure | None) -> None:
-        self._tracker.finish_turn(slot, failure)
-        # Its call is still out in a driver that takes one at a time: whoever waits behind it would be
-        # late without having been asked.
-        if slot.busy and self._stuck():
-            self._give_up_queue()
-        self._start_turns(self._collector.clock.monotonic())
-        self._tracker.close_if_over()
-
-    def _give_up_queue(self) -> None:
-        while self._queue:
-            slot = self._queue.popleft()
-            slot.report(_BEHIND)
-            self._tracker.finish_turn(slot, _BEHIND)
 
     def _discover(self, now: float) -> None:
         assert self._backend is not None
@@ -303,15 +274,14 @@ class Stack:
             assert isinstance(answer.result, tuple)
             self._trouble = None
             self._accept(answer.result)
-        self._start_turns(self._collector.clock.monotonic())
+        self._queue.start(self._collector.clock.monotonic())
         self._tracker.close_if_over()
 
     def _accept(self, devices: tuple[Device, ...]) -> None:
         assert self._slot_table is not None
         assert self._status is not None
         for slot in self._slot_table.accept(devices):
-            if slot in self._queue:
-                self._queue.remove(slot)
+            self._queue.remove(slot)
             self._tracker.finish_turn(slot, None)
         self._report_count(len(devices))
 
