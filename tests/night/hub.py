@@ -123,7 +123,7 @@ class Hub:
         remedies = RemedyRunner(self.fleet, self._evaluator, self.rules, self._settings)
         await remedies.start()
         self.remedies = remedies
-        self.rules.beside = lambda: remedies.problems
+        self.rules.health.remediation_problems = lambda: remedies.problems
 
     async def stop(self) -> None:
         assert self.remedies is not None

@@ -127,7 +127,7 @@ class HubSite:
         await rules.start()
         remedies = RemedyRunner(fleet, evaluator, rules, self.settings)
         await remedies.start()
-        rules.stalled = lambda: remedies.stalled
+        rules.health.stalled = lambda: remedies.stalled
         acting.append(remedies)
         try:
             yield rules, remedies

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from accelwatch.alerting.evaluation import runner
+from accelwatch.alerting.evaluation import evaluation_loop
 from accelwatch.alerting.evaluation.notifier_owner import NotifiedBy
+from accelwatch.alerting.evaluation.notifying import Notifying
 from accelwatch.alerting.evaluation.self_check import checks, own_problems
 from accelwatch.config.alerts import Alerts, SinkSettings
 from fleet.remedies.hub_site import HubSite, until
@@ -18,7 +19,7 @@ from support.servers.receivers import Receiver, receiver
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks and waits are shorter than half a minute."""
-    monkeypatch.setattr(runner, "CHECK_EVERY_S", 0.1)
+    monkeypatch.setattr(evaluation_loop, "CHECK_EVERY_S", 0.1)
     monkeypatch.setattr(checks, "CHECK_EVERY_S", 0.1)
     monkeypatch.setattr(own_problems, "NOTIFIED_AFTER_S", 0.3)
 
@@ -90,7 +91,7 @@ def test_an_agent_whose_hub_notifies_people_leaves_it_to_its_log(
 ) -> None:
     site = HubSite(tmp_path)
     fake_plugin.append(site.world)
-    monkeypatch.setattr(runner.RuleRunner, "notified_by", NotifiedBy.HUB)
+    monkeypatch.setattr(Notifying, "by", NotifiedBy.HUB)
 
     async def scenario() -> None:
         async with receiver() as there:

@@ -94,7 +94,7 @@ def test_a_file_that_cannot_be_read_is_notified_until_it_can(
     fake_plugin.append(site.world)
 
     def unread(*why: str) -> Callable[[RuleRunner], None]:
-        return lambda rules: setattr(rules, "unread", lambda: why)
+        return lambda rules: setattr(rules.health, "unread", lambda: why)
 
     first, last = _first_and_last(site, unread("evidence.json: nothing is written"), unread())
     assert (first["kind"], last["kind"]) == ("opened", "closed")
@@ -113,7 +113,7 @@ def test_a_hub_says_which_files_it_left_as_they_are(tmp_path: Path, name: str) -
     async def main() -> tuple[str, ...]:
         async with hub(state_dir=tmp_path, rules=RuleSettings(packs=("device",))) as served:
             assert served.hub.rules is not None
-            return served.hub.rules.unread()
+            return served.hub.rules.health.unread()
 
     (why,) = asyncio.run(main())
     assert name in why

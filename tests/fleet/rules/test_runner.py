@@ -10,8 +10,7 @@ from typing import Literal
 
 import pytest
 
-from accelwatch.alerting.evaluation import rule_file_reader
-from accelwatch.alerting.evaluation import runner as runner_module
+from accelwatch.alerting.evaluation import evaluation_loop, rule_file_reader
 from accelwatch.alerting.evaluation.rules_in_force import RulesInForce
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
@@ -318,7 +317,7 @@ def test_files_that_do_not_answer_are_told_once_and_the_rules_stay(
 def test_files_that_do_not_answer_hold_up_no_tick(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner_module, "CHECK_EVERY_S", 0.0)
+    monkeypatch.setattr(evaluation_loop, "CHECK_EVERY_S", 0.0)
 
     async def scenario() -> None:
         runner = site.runner()
@@ -587,7 +586,7 @@ def test_a_tick_that_fails_is_told_and_the_next_one_is_tried(
         await runner.start()
         site.watts(120.0)
         with monkeypatch.context() as patch:
-            patch.setattr(RuleRunner, "tick", broken)
+            patch.setattr(FleetEvaluator, "evaluate", broken)
             await runner.tick_safely()
         assert list(runner.problems) == ["a tick of the rules failed: ZeroDivisionError('oh')"]
         await runner.tick_safely()
@@ -595,7 +594,7 @@ def test_a_tick_that_fails_is_told_and_the_next_one_is_tried(
         assert [one.id for one in runner.open] == ["i1"]
         await runner.stop()
 
-    async def broken(_: RuleRunner) -> None:
+    async def broken(_: FleetEvaluator) -> list[VerdictChange]:
         raise ZeroDivisionError("oh")
 
     play(scenario)

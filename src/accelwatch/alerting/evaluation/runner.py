@@ -1,17 +1,16 @@
-"""The rules of a running process: tick by tick, verdicts become incidents, and incidents are told.
+"""The rules of a running process: tick by tick, verdicts become incidents, and people are notified.
 
 Nothing acts. A process whose journal cannot be kept goes on in memory and says so.
 """
 
 import asyncio
-import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from accelwatch.alerting.delivery.approval_requests import ApprovalRequests
-from accelwatch.alerting.delivery.formatting.own_problem import OwnProblem
 from accelwatch.alerting.delivery.formatting.person_call import call_of, entity_of
 from accelwatch.alerting.evaluation.alerting import Alerting
+from accelwatch.alerting.evaluation.evaluation_loop import EvaluationLoop
 from accelwatch.alerting.evaluation.evaluator import Evaluator
 from accelwatch.alerting.evaluation.event_deduplicator import EventDeduplicator
 from accelwatch.alerting.evaluation.explanation import Explanation
@@ -20,14 +19,8 @@ from accelwatch.alerting.evaluation.notifying import Notifying
 from accelwatch.alerting.evaluation.restored_alerts import restore_firing
 from accelwatch.alerting.evaluation.rules_in_force import RulesInForce
 from accelwatch.alerting.evaluation.self_check.checks import SelfCheck
+from accelwatch.alerting.evaluation.self_check.health import Health
 from accelwatch.alerting.evaluation.self_check.lateness import Lateness
-from accelwatch.alerting.evaluation.self_check.own_problems import (
-    configuration_problem,
-    evaluation_problem,
-    journal_problem,
-    rules_problem,
-    state_problem,
-)
 from accelwatch.alerting.evaluation.switched_off import SWITCHED_OFF, SwitchedOffRules
 from accelwatch.alerting.incidents.incident_store import IncidentStore, OnChanges
 from accelwatch.alerting.incidents.journal.location import JournalLocation
@@ -40,14 +33,9 @@ from accelwatch.config.model import RuleSettings
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Number
 
-logger = logging.getLogger(__name__)
-
-# How often rule files are looked at again.
-CHECK_EVERY_S = 5.0
-
 
 class RuleRunner:
-    """Judges once in a while; the loop's thread only."""
+    """Evaluates rules and keeps what comes of it; the loop's thread only."""
 
     def __init__(
         self,
@@ -90,10 +78,14 @@ class RuleRunner:
         self._notifying = Notifying(
             self._clock, self._incident_store, notifier_owner, lambda: self.rules.rules
         )
+        self._loop = EvaluationLoop(evaluator.wait, self.tick, self.reload_changed_files)
+        self.health = Health(
+            self._loop, self._lateness, self._incident_store, self._in_force, self._notifying
+        )
         self._alerting = Alerting(
             alerts or Alerts(),
             self._clock,
-            self._well,
+            self.health.is_well,
             self._notifying.is_silent_about,
             self._resolve_wait_s,
         )
@@ -103,27 +95,18 @@ class RuleRunner:
             self._clock,
             folder,
             self._incident_store.check_journal,
-            self._own_problems,
+            self.health.own_problems,
             self._alerting.own,
         )
-        # What is wrong with those who act on what is judged here.
-        self.beside: Callable[[], tuple[str, ...]] = tuple
-        # Why those who act begin nothing new; None where nobody acts.
-        self.stalled: Callable[[], str] | None = None
-        # Which state is kept but could not be read, and why; without what was set aside.
-        self.unread: Callable[[], tuple[str, ...]] = tuple
         # What the journal knew of the remedies when it was opened.
         self.states: list[StateRecord] = []
-        self._broken = ""
-        self._task: asyncio.Task[None] | None = None
-        self._files_check: asyncio.Task[None] | None = None
         # Grows whenever incidents have changed.
         self.version = 0
         # Nodes and devices of open incidents, and at which version.
         self._open_at: tuple[int, set[tuple[str, str]]] = (-1, set())
 
     async def start(self) -> None:
-        """Open the journal, take up what was open, and begin to judge.
+        """Open the journal, restore what was open, and begin to evaluate.
 
         Raises JournalError for a database that cannot be written, or that another process writes.
         """
@@ -140,9 +123,7 @@ class RuleRunner:
         self._notifying.remember(loaded.fingerprints, wall)
         incidents = (*self.open, *self.closed)
         await self._alerting.start(self._incident_store.writer, loaded.outbox, incidents)
-        loop = asyncio.get_running_loop()
-        self._task = loop.create_task(self._run(), name="rules")
-        self._files_check = loop.create_task(self._check_rule_files(), name="rule files")
+        self._loop.start()
         self._self_check.start()
 
     def _is_new(self, node: str, event: ErrorEvent) -> bool:
@@ -163,11 +144,8 @@ class RuleRunner:
         self._alerting.on_changes(incidents)
 
     async def stop(self) -> None:
-        """Judge no more, and write what waits."""
-        tasks = [task for task in (self._task, self._files_check) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        """Evaluate no more, and write what waits."""
+        await self._loop.stop()
         await self._self_check.stop()
         await self._alerting.stop()
         await self._incident_store.stop()
@@ -206,32 +184,12 @@ class RuleRunner:
         """The rules that incidents may rest on."""
         return {**self._evaluator.rules, SWITCHED_OFF.id: SWITCHED_OFF}
 
-    async def _run(self) -> None:
-        while True:
-            await self._evaluator.wait()
-            await self.tick_safely()
-
-    async def _check_rule_files(self) -> None:
-        while True:
-            await asyncio.sleep(CHECK_EVERY_S)
-            try:
-                await self.reload_changed_files()
-            except Exception:
-                logger.exception("the check of the rule files failed")
-
     async def tick_safely(self) -> None:
         """Whatever a rule meets, the process goes on and the next tick is tried."""
-        try:
-            await self.tick()
-        except Exception as error:
-            if not self._broken:
-                logger.exception("a tick of the rules failed")
-            self._broken = f"a tick of the rules failed: {error!r}"
-        else:
-            self._broken = ""
+        await self._loop.tick_safely()
 
     async def tick(self) -> None:
-        """Judge once; while that is being done already, afterwards."""
+        """Evaluate once; while that is being done already, afterwards."""
         async with self._ticking:
             await self._evaluate()
 
@@ -258,20 +216,6 @@ class RuleRunner:
         if self._incident_store.muting.muted_now(call) is None:
             self._alerting.call(call)
 
-    def _own_problems(self, set_aside: Sequence[Path]) -> Iterator[OwnProblem | None]:
-        """What is wrong with this process itself; `set_aside` are damaged state files."""
-        stalled = "" if self.stalled is None else self.stalled()
-        store, in_force = self._incident_store, self._in_force
-        yield journal_problem(stalled, next(iter(store.problems), "") if store.has_journal else "")
-        # Of what is wrong on each of a thousand nodes alike people are notified where nobody else is.
-        if self.notified_by is NotifiedBy.HUB:
-            return
-        yield rules_problem(in_force.refused)
-        # Where rule files are broken the configuration is refused because of them.
-        yield configuration_problem("" if in_force.refused else in_force.configuration_refused)
-        yield evaluation_problem(self.late_s, acts=self.stalled is not None)
-        yield state_problem(set_aside, self.unread())
-
     @property
     def notified_by(self) -> NotifiedBy:
         """Who tells people of incidents."""
@@ -283,8 +227,8 @@ class RuleRunner:
 
     @property
     def alive(self) -> bool:
-        """Whether anything is being judged."""
-        return self._task is not None and not self._task.done()
+        """Whether anything is being evaluated."""
+        return self._loop.alive
 
     @property
     def evaluated_age_s(self) -> float | None:
@@ -294,35 +238,15 @@ class RuleRunner:
     @property
     def late_s(self) -> float:
         """Seconds without an evaluation, where that is too long to rely on what is known; else 0."""
-        return self._lateness.late_s(self.interval_s)
-
-    def _well(self) -> bool:
-        """Whether rules are judged and what comes of it is written down."""
-        late = self.late_s > 0.0
-        return self.alive and not (
-            late or self._broken or self._incident_store.problems or self.beside()
-        )
+        return self.health.late_s
 
     @property
     def problems(self) -> tuple[str, ...]:
         """What is wrong with journal, rules and alerts; empty when all is well."""
-        has_stopped = self._task is not None and self._task.done()
-        off = self._evaluator.budgets.switched_off.items()
-        texts = (
-            *self._incident_store.problems,
-            *self.beside(),
-            "rules are no longer evaluated; see the log" if has_stopped else "",
-            self._broken,
-            self._in_force.refused,
-            self._in_force.unanswered,
-            self._notifying.problem,
-            *self._alerting.problems,
-            *(f"rule {rule} is switched off: {why}" for rule, why in off),
-        )
-        return tuple(text for text in texts if text)
+        return self.health.problems(self._alerting, self._evaluator.budgets.switched_off)
 
     def switched_off(self, rule: str) -> str:
-        """Why a rule is not judged any more; empty if it is."""
+        """Why a rule is not evaluated any more; empty if it is."""
         return self._evaluator.budgets.switched_off.get(rule, "")
 
     @property

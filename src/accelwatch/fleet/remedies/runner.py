@@ -8,44 +8,34 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.action.contract import Action
-from accelwatch.action.observed import NodeObservation
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.alerting.incidents.model.incident import ENGINE, Incident
-from accelwatch.alerting.incidents.timeline_notes import Line
+from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.base.clock import Clock
-from accelwatch.base.slices import LongWork
 from accelwatch.exposition.histogram import Histogram
 from accelwatch.fleet.approval import used
-from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.remedies.cases import Cases
+from accelwatch.fleet.remedies.commands import Commands
 from accelwatch.fleet.remedies.former_pairs import former_pairs
 from accelwatch.fleet.remedies.job_owners import nodes_of_jobs, scheduled
 from accelwatch.fleet.remedies.measures import StageTimes, current_series
-from accelwatch.fleet.remedies.node_status import NodeStatusReader
+from accelwatch.fleet.remedies.node_observations import NodeObservations
+from accelwatch.fleet.remedies.notes import NoteDelivery
 from accelwatch.fleet.remedies.previewing import drain_preview
 from accelwatch.fleet.remedies.turns import Turns
 from accelwatch.fleet.remedies.worth import with_nodes, worth_of
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.nodes.machine import machine_of
-from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.remediation.actions import actions_of, check_devices, check_in_job
 from accelwatch.remediation.execution.engine import Engine, Reply
-from accelwatch.remediation.execution.release_by_hand import NotReleasedError, release
 from accelwatch.remediation.execution.stop_file import StopFile
-from accelwatch.remediation.policy.context.outcome import Loudness, Note, Outcome
+from accelwatch.remediation.policy.context.outcome import Outcome
 from accelwatch.remediation.policy.context.step_context import StepContext
-from accelwatch.remediation.policy.guards import identity
-from accelwatch.remediation.policy.guards.data_guard import FleetCoverage
-from accelwatch.remediation.policy.guards.denial import Denial
-from accelwatch.remediation.policy.guards.identity import Machine, Proof
 from accelwatch.remediation.policy.plan.model import Plan, Worth
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.changes import (
     Change,
     Command,
     RulesChanged,
-    Verb,
     WorldObservation,
 )
 from accelwatch.remediation.policy.state.model import RemedyState
@@ -57,14 +47,7 @@ from accelwatch.schema.reading import Number
 logger = logging.getLogger(__name__)
 
 POLL_INTERVAL_S = 1.0
-# Looks after which nodes are looked at that have no remedy.
-OTHERS_EVERY = 5
 _CLOSE_S = 5.0
-_LOUDNESS = {
-    Loudness.LOG: logging.INFO,
-    Loudness.NOTIFY: logging.INFO,
-    Loudness.ALERT: logging.WARNING,
-}
 
 
 class RemedyRunner:
@@ -87,6 +70,8 @@ class RemedyRunner:
         check_in_job(rules.rules.rules.values(), self._actions.values())
         check_devices(rules.rules.rules.values(), self._actions.values())
         writer = rules.incident_store.writer
+        self._tasks: set[asyncio.Task[object]] = set()
+        self._notes = NoteDelivery(rules, self._spawn)
         self.engine = Engine(
             self._decide,
             self._actions,
@@ -94,19 +79,23 @@ class RemedyRunner:
             fleet.clock,
             StopFile(Path(settings.stop_file), fleet.clock),
             lease=None if writer is None else writer.lease,
-            notify=self._notify,
+            notify=self._notes.deliver,
             operated=lambda operation: self._times.operated(operation, self._clock.wall()),
         )
         evaluator.scheduled = self._scheduled
         self._cases = Cases(rules)
-        self._node_status = NodeStatusReader(fleet)
+        self._observations = NodeObservations(fleet, evaluator, rules, self.engine)
         self._turns = Turns(
-            fleet, self._node_status, self._report_nodes, lambda: self.engine.probes
+            fleet,
+            self._observations.node_status,
+            self._observations.submit_turned,
+            lambda: self.engine.probes,
+        )
+        self._commands = Commands(
+            fleet, self.engine, rules.incident_store, self._actions, lambda: self.settings
         )
         self._times = StageTimes()
         self._digest = ""
-        self._polls = 0
-        self._tasks: set[asyncio.Task[object]] = set()
         self._broken = ""
 
     def _decide(
@@ -173,22 +162,16 @@ class RemedyRunner:
             due = max(due + POLL_INTERVAL_S, self._clock.monotonic())
             await asyncio.sleep(due - self._clock.monotonic())
 
-    def _report_nodes(self, turned: Sequence[Node]) -> None:
-        """Nodes have fallen silent, or speak again: that is decided upon at once."""
-        troubled, ceiling_of = self._troubled(), self._evaluator.ceiling_of
-        statuses = [
-            self._node_status.status_of(node, troubled, ceiling_of(node.name)) for node in turned
-        ]
-        self.engine.submit_observations(statuses, urgent=True)
-
     def on_changes(self, incidents: Sequence[Incident]) -> None:
         """Incidents have changed: the engine is told at once."""
         changed = self._cases.changed(incidents)
         nodes = (self._fleet.nodes.get(name) for name in {incident.node for incident in changed})
-        turned = [node for node in nodes if node and self._node_status.has_turned(node)]
+        turned = [
+            node for node in nodes if node and self._observations.node_status.has_turned(node)
+        ]
         if turned:
             # Whether a node is silent by now is known before anything is decided about it.
-            self._report_nodes(turned)
+            self._observations.submit_turned(turned)
         self.engine.submit_changes(changed)
 
     async def submit_command(
@@ -199,43 +182,7 @@ class RemedyRunner:
         A yes waits for a look at what it is about, unless there was one just now (`already_checked`).
         A node of ours can be given back by `force_release` without a journal: then the log has it.
         """
-        forced = command.verb is Verb.FORCE_RELEASE
-        problem = self._lost_journal if forced else ""
-        if not problem:
-            reply = await self.engine.submit_command(
-                command, address, already_checked=already_checked
-            )
-            if reply.problem and command.verb is Verb.RELEASE and self._lost_journal:
-                release_command = f"accelwatch remedy release {command.node} --force --reason WHY"
-                hint = f"{release_command} works without a journal"
-                return reply._replace(
-                    problem=f"{hint}, which cannot be written: {self._lost_journal}"
-                )
-            problem = reply.problem
-            if not forced or not problem:
-                return reply
-        return await self._release_by_hand(command, address, problem)
-
-    @property
-    def _lost_journal(self) -> str:
-        """Why the journal can take nothing now; empty while all is well."""
-        return next(iter((*self._rules.incident_store.problems, *self.engine.stalls)), "")
-
-    async def _release_by_hand(self, command: Command, address: str, why: str) -> Reply:
-        def prove(observed: Sequence[NodeObservation]) -> Proof | Denial:
-            existing = self._fleet.nodes.get(command.node)
-            machine = Machine(node=command.node) if existing is None else machine_of(existing)
-            machines = (machine_of(node) for node in self._fleet.nodes.values())
-            return identity.prove(machine, machines, observed, self.settings.nodes)
-
-        try:
-            done = await release(self._actions, command, prove, self._clock, address)
-        except NotReleasedError as error:
-            # Long answers lose their end.
-            return Reply(problem=f"{error}. Nor can the journal be written: {why}")
-        text = f"{done}; it is not in the journal: {why}"
-        note = Note(text=text, loudness=Loudness.LOG, node=command.node, actor=command.by)
-        return Reply(notes=(note,))
+        return await self._commands.submit(command, address, already_checked=already_checked)
 
     def _scheduled(self, node: str) -> Mapping[str, str]:
         """The jobs that a scheduler shows on a node now, by their ids, each with its user."""
@@ -270,77 +217,12 @@ class RemedyRunner:
 
     async def poll(self, late_s: float = 0.0) -> None:
         """Tell the engine what has changed and what is seen; `late_s` after it was due."""
-        self._polls += 1
         if self._rules.rules.digest != self._digest:
             self._digest = self._rules.rules.digest
             digests = {id_: rule.digest for id_, rule in self._rules.rules.rules.items()}
             self.engine.submit_changes([RulesChanged(digests=digests)])
         self.engine.submit_changes(self._cases.all_changed())
-        await self._observe_nodes(late_s)
-
-    async def _observe_nodes(self, late_s: float) -> None:
-        work, troubled = LongWork(), self._troubled()
-        remedies = self.engine.state.remedies
-        everybody = self._polls % OTHERS_EVERY == 1
-        agents = silent = 0
-        for node in list(self._fleet.nodes.values()):
-            await work.rest()
-            remedy = remedies.get(node.name)
-            if remedy is None or remedy.hold is None:
-                agents += 1
-                silent += self._fleet.state_of(node) not in SPEAKING
-            if everybody or remedy is not None or self._node_status.has_turned(node):
-                ceiling = self._evaluator.ceiling_of(node.name)
-                read_status = (
-                    self._node_status.changed_status
-                    if remedy is None
-                    else self._node_status.status_of
-                )
-                status = read_status(node, troubled, ceiling)
-                if status is not None:
-                    self.engine.submit_observations([status])
-        if everybody:
-            self._node_status.forget_others(self._fleet.nodes)
-        coverage = FleetCoverage(
-            time=self._clock.wall(),
-            monotonic=self._clock.monotonic(),
-            # An engine in time that hears of no incidents acts on what was, too.
-            late_s=max(late_s, self._rules.late_s),
-            agents=agents,
-            silent=silent,
-        )
-        self.engine.submit_observations([coverage])
-
-    def _troubled(self) -> set[str]:
-        """Nodes on which a rule fires, or is about to, that could have them taken out."""
-        acting = (rule for rule in self._evaluator.rules.values() if rule.action is not None)
-        return {
-            entity.node for rule in acting for entity in self._evaluator.alert_states.of(rule.id)
-        }
-
-    def _notify(self, notes: Sequence[Note]) -> None:
-        for note in notes:
-            logger.log(
-                _LOUDNESS[note.loudness],
-                "%s node=%s incident=%s",
-                note.text,
-                note.node or "-",
-                note.incident or "-",
-            )
-        lines = []
-        for entry in notes:
-            calls = entry.loudness is Loudness.ALERT
-            if entry.incident and self._has_timeline(entry.incident):
-                lines.append(Line(entry.incident, entry.actor or ENGINE, entry.text, calls))
-            elif calls:
-                self._rules.call(entry.text, entry.node)
-        if lines:
-            self._spawn(self._rules.incident_store.note(lines))
-
-    def _has_timeline(self, incident: str) -> bool:
-        """Whether a line can be written into its history, by which people hear of it."""
-        existing = self._rules.incident(incident)
-        return existing is not None and not existing.entity.group
+        await self._observations.poll(late_s)
 
     def series(self) -> dict[Series, Number]:
         """How it does, for /metrics."""

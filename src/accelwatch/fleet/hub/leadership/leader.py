@@ -168,7 +168,7 @@ class Leader:
                 self._rule_acts,
             ),
         )
-        runner.unread = self._unread_state
+        runner.health.unread = self._unread_state
         try:
             await runner.start()
         except JournalError:
@@ -203,8 +203,8 @@ class Leader:
         remedies = RemedyRunner(self._fleet, evaluator, rules, settings.remedy)
         await remedies.start()
         self.remedies = remedies
-        rules.beside = lambda: remedies.problems
-        rules.stalled = lambda: remedies.stalled
+        rules.health.remediation_problems = lambda: remedies.problems
+        rules.health.stalled = lambda: remedies.stalled
         for complaint in misfits(settings, remedies.actions, {}):
             logger.warning("%s", complaint)
 
