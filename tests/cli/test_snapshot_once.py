@@ -22,7 +22,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.cli.check.check_report import Report, Status, slurm
 from accelwatch.cli.check.check_sources import expecting, of_incidents, of_snapshot
 from accelwatch.fleet.picture.why.answer import answer
-from accelwatch.fleet.picture.why.scene import scene_of_machine
+from accelwatch.fleet.picture.why.observed_state import observed_machine
 from accelwatch.fleet.picture.why.subject import subject_of
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
@@ -68,7 +68,7 @@ def unhealthy(health: Health, reason: str, **changes: object) -> DeviceView:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.parent.name)
 def test_check_why_and_the_row_agree_about_each_device(path: Path) -> None:
     snapshot = decode(path.read_bytes())
-    scene = scene_of_machine(snapshot)
+    observed = observed_machine(snapshot)
     for report in (looked_at(snapshot), of_agent(snapshot)):
         whole = [
             view for view in snapshot.devices if effective_state(view.state, view.health) in WORST
@@ -78,7 +78,7 @@ def test_check_why_and_the_row_agree_about_each_device(path: Path) -> None:
         )
         assert report.status >= expected, (report.source, report.findings)
         for view in whole:
-            assert answer(scene, subject_of(scene, view.device.name)).wrong
+            assert answer(observed, subject_of(observed, view.device.name)).wrong
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.parent.name)

@@ -12,10 +12,10 @@ from accelwatch.fleet.lemons.documents import Blamed, LemonNote
 from accelwatch.fleet.picture.model import UTILIZATION, FleetView, Past
 from accelwatch.fleet.picture.why.answer import Answer, answer
 from accelwatch.fleet.picture.why.lines import lines_of
-from accelwatch.fleet.picture.why.scene import (
-    Scene,
-    scene_of_fleet,
-    scene_of_machine,
+from accelwatch.fleet.picture.why.observed_state import (
+    ObservedState,
+    observed_fleet,
+    observed_machine,
     with_node,
 )
 from accelwatch.fleet.picture.why.subject import Kind, subject_of
@@ -35,8 +35,8 @@ from support.machines.composed import NOW
 JOB = "48100"
 
 
-def asked(scene: Scene, what: str = "") -> Answer:
-    return answer(scene, subject_of(scene, what))
+def asked(observed: ObservedState, what: str = "") -> Answer:
+    return answer(observed, subject_of(observed, what))
 
 
 def loaded(view: FleetView, loads: Mapping[int, float | None]) -> FleetView:
@@ -52,10 +52,12 @@ def loaded(view: FleetView, loads: Mapping[int, float | None]) -> FleetView:
     return msgspec.structs.replace(view, devices=[one(now) for now in view.devices])
 
 
-def fleet(faults: Faults | None = None, loads: Mapping[int, float | None] | None = None) -> Scene:
+def fleet(
+    faults: Faults | None = None, loads: Mapping[int, float | None] | None = None
+) -> ObservedState:
     """Two nodes of one job, busy but for what is said, and two more nodes."""
     busy = dict.fromkeys(range(32), 0.9) | dict(loads or {})
-    return scene_of_fleet(loaded(fleet_view(4, faults=faults), busy))
+    return observed_fleet(loaded(fleet_view(4, faults=faults), busy))
 
 
 def test_nothing_wrong_is_said_with_what_there_is() -> None:
@@ -67,12 +69,12 @@ def test_nothing_wrong_is_said_with_what_there_is() -> None:
 
 def test_without_devices_nothing_is_called_well() -> None:
     empty = msgspec.structs.replace(machines.snapshot(), devices=())
-    assert asked(scene_of_machine(empty)).sentence == "there is no device."
+    assert asked(observed_machine(empty)).sentence == "there is no device."
 
 
-def unread_machine(*names: str) -> Scene:
+def unread_machine(*names: str) -> ObservedState:
     backends = tuple(machines.unread(name) for name in names)
-    return scene_of_machine(machines.snapshot(devices=(), backends=backends))
+    return observed_machine(machines.snapshot(devices=(), backends=backends))
 
 
 def test_a_machine_that_cannot_read_its_devices_is_not_well() -> None:
@@ -95,12 +97,12 @@ def test_a_node_of_a_fleet_that_cannot_read_its_devices_is_not_well() -> None:
         msgspec.structs.replace(node, why="nvidia: denied") if node.node == "n003" else node
         for node in view.nodes
     ]
-    scene = scene_of_fleet(msgspec.structs.replace(view, nodes=nodes))
-    assert asked(scene).sentence == "n003: no reading through nvidia: denied."
-    assert asked(scene, "n003").since is None
-    assert not asked(scene, "n001").wrong
+    observed = observed_fleet(msgspec.structs.replace(view, nodes=nodes))
+    assert asked(observed).sentence == "n003: no reading through nvidia: denied."
+    assert asked(observed, "n003").since is None
+    assert not asked(observed, "n001").wrong
     own = machines.snapshot(backends=(machines.unread(),))
-    assert asked(with_node(scene, "n003", own), "n003").remedy == "reboot after the update"
+    assert asked(with_node(observed, "n003", own), "n003").remedy == "reboot after the update"
 
 
 def test_why_a_node_is_silent_is_not_called_unread() -> None:
@@ -109,8 +111,8 @@ def test_why_a_node_is_silent_is_not_called_unread() -> None:
         msgspec.structs.replace(node, why="refused") if node.node == "n003" else node
         for node in view.nodes
     ]
-    scene = scene_of_fleet(msgspec.structs.replace(view, nodes=nodes))
-    assert asked(scene).sentence == "n003 has been down for 6 min: refused."
+    observed = observed_fleet(msgspec.structs.replace(view, nodes=nodes))
+    assert asked(observed).sentence == "n003 has been down for 6 min: refused."
 
 
 def test_a_node_that_has_never_been_heard_is_said_to_be_so() -> None:
@@ -133,12 +135,12 @@ def test_who_runs_processes_is_known_on_one_machine_too() -> None:
     views[1] = msgspec.structs.replace(
         views[1], owners=(Owner(kind="job", job_id="7", user="eve"),)
     )
-    scene = scene_of_machine(machines.snapshot(*views))
-    assert [one.user for one in scene.devices] == ["ann+bob", "eve"]
+    observed = observed_machine(machines.snapshot(*views))
+    assert [one.user for one in observed.devices] == ["ann+bob", "eve"]
     for user in ("ann", "bob"):
-        assert subject_of(scene, user).devices == (scene.devices[0],)
+        assert subject_of(observed, user).devices == (observed.devices[0],)
     with pytest.raises(UnmetError, match="users ann, bob, eve"):
-        subject_of(scene, "user:nix")
+        subject_of(observed, "user:nix")
 
 
 def test_the_worst_is_told_and_the_others_are_counted() -> None:
@@ -168,12 +170,12 @@ def test_a_job_waits_for_what_is_lost_where_its_devices_stand_idle() -> None:
 
 def test_how_long_they_have_stood_idle_is_told_where_it_is_known() -> None:
     idle = {slot: 0.0 for slot in range(16) if slot != 11}
-    scene = fleet({"n002/3": "lost"}, {**idle, 11: None})
-    known = msgspec.structs.replace(scene, idle_since=NOW - 200)
+    observed = fleet({"n002/3": "lost"}, {**idle, 11: None})
+    known = msgspec.structs.replace(observed, idle_since=NOW - 200)
 
     assert asked(known, JOB).sentence.endswith("15 of its 16 devices are idle for 3 min.")
     assert asked(known).sentence.endswith("waits for it with 15 idle devices for 3 min.")
-    assert len(waiting(scene, subject_of(scene, JOB))) == 15
+    assert len(waiting(observed, subject_of(observed, JOB))) == 15
     assert waiting(fleet(), subject_of(fleet(), JOB)) == []
 
 
@@ -242,16 +244,16 @@ def test_a_nodes_own_document_tells_since_when_and_on_what_it_rests() -> None:
     lost = msgspec.structs.replace(lost, device=device, state_since=NOW - 18)
     failure = ReadFailure(backend="nvidia", device_id=place.id, message="NVML_ERROR_GPU_IS_LOST")
     snapshot = machines.snapshot(lost, errors=(failure,))
-    said = asked(with_node(scene_of_fleet(view), "n001", snapshot), "n001/3")
+    said = asked(with_node(observed_fleet(view), "n001", snapshot), "n001/3")
 
     assert said.sentence == "n001/nvidia3 has been lost for 18 s: NVML_ERROR_GPU_IS_LOST."
     assert said.since == "2027-01-15T07:59:42.000Z"
 
 
 def test_why_a_node_is_silent_stands_behind_its_state() -> None:
-    scene = fleet({"n003": "down"})
+    observed = fleet({"n003": "down"})
     known = with_node(
-        scene, "n003", machines.snapshot(), silent="n003 is down: no route", remedy="look at it"
+        observed, "n003", machines.snapshot(), silent="n003 is down: no route", remedy="look at it"
     )
     said = asked(known, "n003")
 
@@ -261,7 +263,7 @@ def test_why_a_node_is_silent_stands_behind_its_state() -> None:
 
 def test_what_a_rule_has_found_is_told_in_its_words() -> None:
     view = msgspec.structs.replace(fleet_view(2), incidents=(low_power(),))
-    said = asked(scene_of_fleet(loaded(view, dict.fromkeys(range(16), 0.9))), "n002/3")
+    said = asked(observed_fleet(loaded(view, dict.fromkeys(range(16), 0.9))), "n002/3")
 
     assert said.sentence == (
         "n002/nvidia3: Draws far less power than its job's other GPUs, for 7 min."
@@ -273,16 +275,16 @@ def test_what_a_rule_has_found_is_told_in_its_words() -> None:
 
 def test_evidence_that_another_line_contains_is_told_once() -> None:
     view = msgspec.structs.replace(fleet_view(2, faults={"n002/3": "lost"}))
-    scene = scene_of_fleet(view)
-    place = next(one for one in scene.devices if one.state == "lost")
+    observed = observed_fleet(view)
+    place = next(one for one in observed.devices if one.state == "lost")
     known = Verdict(summary="fell off the bus", evidence="set")
     devices = [
         msgspec.structs.replace(one, verdict=known) if one is place else one
-        for one in scene.devices
+        for one in observed.devices
     ]
-    scene = msgspec.structs.replace(scene, devices=devices, incidents=(low_power().incident,))
+    observed = msgspec.structs.replace(observed, devices=devices, incidents=(low_power().incident,))
 
-    evidence = asked(scene, "n002/3").evidence
+    evidence = asked(observed, "n002/3").evidence
     assert "throttle_active.thermal_hardware is set" in evidence
     assert "fell off the bus" in evidence
     assert "set" not in evidence
@@ -291,7 +293,7 @@ def test_evidence_that_another_line_contains_is_told_once() -> None:
 def test_a_device_with_an_incident_is_one_trouble() -> None:
     view = fleet_view(2, faults={"n002/3": "lost"})
     view = msgspec.structs.replace(view, incidents=(low_power(),))
-    said = asked(scene_of_fleet(view))
+    said = asked(observed_fleet(view))
 
     assert said.sentence.startswith("n002/nvidia3 has been lost for 7 min: Draws far less power")
     assert said.others == 0
@@ -304,10 +306,10 @@ def test_what_stands_below_another_incident_is_told_only_where_it_is_asked_about
     lower = msgspec.structs.replace(low_power().incident, **below)
     told_ones = (msgspec.structs.replace(low_power(), incident=lower),)
     view = msgspec.structs.replace(fleet_view(2), incidents=told_ones)
-    scene = scene_of_fleet(loaded(view, dict.fromkeys(range(16), 0.9)))
+    observed = observed_fleet(loaded(view, dict.fromkeys(range(16), 0.9)))
 
-    assert not asked(scene).wrong
-    assert asked(scene, "n002/3").incident == "i7"
+    assert not asked(observed).wrong
+    assert asked(observed, "n002/3").incident == "i7"
 
 
 def test_an_incident_that_is_over_is_nobodys_reason() -> None:
@@ -315,12 +317,12 @@ def test_an_incident_that_is_over_is_nobodys_reason() -> None:
     over = msgspec.structs.replace(low_power(), incident=closed)
     view = msgspec.structs.replace(fleet_view(2), incidents=(over,))
 
-    assert not asked(scene_of_fleet(view)).wrong
+    assert not asked(observed_fleet(view)).wrong
 
 
 def test_what_the_hub_does_is_told() -> None:
     view = fleet_view(2, faults={"n002/3": "lost"})
-    said = asked(scene_of_fleet(view, {"n002": "draining: its jobs leave"}))
+    said = asked(observed_fleet(view, {"n002": "draining: its jobs leave"}))
 
     assert said.step == "draining: its jobs leave"
 
@@ -341,16 +343,18 @@ def test_a_machine_of_its_own_tells_reasons_and_low_clocks() -> None:
         health_reasons=("the fabric is unhealthy", "xid 94"),
         state_since=NOW - 300,
     )
-    scene = scene_of_machine(machines.snapshot(msgspec.structs.replace(hot, reading=reading), sick))
+    observed = observed_machine(
+        machines.snapshot(msgspec.structs.replace(hot, reading=reading), sick)
+    )
 
-    assert asked(scene, "0").sentence.endswith("its clocks are reduced by: thermal hardware.")
-    said = asked(scene, "1")
+    assert asked(observed, "0").sentence.endswith("its clocks are reduced by: thermal hardware.")
+    said = asked(observed, "1")
     assert said.sentence.endswith("has been degraded for 5 min: the fabric is unhealthy.")
     assert said.evidence == ("xid 94",)
 
 
 def test_a_bare_number_is_a_device_of_one_machine_and_a_job_of_many() -> None:
-    machine = scene_of_machine(machines.snapshot(machines.view(0), machines.view(1)))
+    machine = observed_machine(machines.snapshot(machines.view(0), machines.view(1)))
     assert subject_of(machine, "1").kind is Kind.DEVICE
     assert subject_of(fleet(), JOB).kind is Kind.JOB
     with pytest.raises(UnmetError, match="nothing is called '3' here; there are devices n001/"):
@@ -386,28 +390,28 @@ def test_whose_job_it_is_is_said_where_only_the_scheduler_knows() -> None:
     one = incident_now(
         incident(3, node="n009", title="Does not answer"), jobs=("777",), users=("zoe",)
     )
-    scene = fleet()
-    scene = msgspec.structs.replace(scene, incidents=(one.incident,))
-    assert asked(scene, "777").sentence.startswith("job 777 of zoe is still running, but n009")
+    observed = fleet()
+    observed = msgspec.structs.replace(observed, incidents=(one.incident,))
+    assert asked(observed, "777").sentence.startswith("job 777 of zoe is still running, but n009")
     both = msgspec.structs.replace(one.incident, jobs=("777", "778"), users=("zoe", "ada"))
-    scene = msgspec.structs.replace(scene, incidents=(both,))
-    assert asked(scene, "777").sentence.startswith("job 777 is still running, but n009")
+    observed = msgspec.structs.replace(observed, incidents=(both,))
+    assert asked(observed, "777").sentence.startswith("job 777 is still running, but n009")
 
 
 def test_a_job_of_which_only_an_incident_knows_can_be_asked_about() -> None:
     one = incident_now(incident(3, node="", title="Stands still"), job="777", nodes=(), node="")
     view = msgspec.structs.replace(fleet_view(1), incidents=(one,))
-    said = asked(scene_of_fleet(view), "777")
+    said = asked(observed_fleet(view), "777")
 
     assert "Stands still" in said.sentence
 
 
-def differing(faults: Faults | None = None) -> Scene:
+def differing(faults: Faults | None = None) -> ObservedState:
     """The fleet with a node that differs from the others."""
-    scene = fleet(faults)
+    observed = fleet(faults)
     text = "driver 550.2 (3 of 4 nodes have 570.1)"
-    nodes = {**scene.nodes, "n002": msgspec.structs.replace(scene.nodes["n002"], odd=text)}
-    return msgspec.structs.replace(scene, nodes=nodes)
+    nodes = {**observed.nodes, "n002": msgspec.structs.replace(observed.nodes["n002"], odd=text)}
+    return msgspec.structs.replace(observed, nodes=nodes)
 
 
 @pytest.mark.parametrize("what", ["n002", "n002/nvidia1"])
@@ -435,7 +439,7 @@ def test_what_is_wrong_comes_before_it() -> None:
 RECORD = "nvidia3: 3 confirmed faults in 28 days, the last on 2026-11-20"
 
 
-def repeating(faults: Faults | None = None) -> Scene:
+def repeating(faults: Faults | None = None) -> ObservedState:
     """The fleet with a node whose hardware has failed again and again."""
     view = fleet_view(4, faults=faults)
     note = LemonNote(
@@ -449,7 +453,7 @@ def repeating(faults: Faults | None = None) -> Scene:
         msgspec.structs.replace(node, lemon=note if node.node == "n002" else None)
         for node in view.nodes
     ]
-    return scene_of_fleet(msgspec.structs.replace(view, nodes=nodes))
+    return observed_fleet(msgspec.structs.replace(view, nodes=nodes))
 
 
 @pytest.mark.parametrize("what", ["n002", "n002/nvidia1"])
@@ -472,14 +476,16 @@ def test_other_nodes_and_the_fleet_have_no_record() -> None:
 
 
 def test_what_an_incident_says_of_it_is_not_told_twice() -> None:
-    scene = differing()
+    observed = differing()
     found = incident(
-        title=f"A node differs from most nodes like it: {scene.nodes['n002'].odd}",
+        title=f"A node differs from most nodes like it: {observed.nodes['n002'].odd}",
         node="n002",
         entity=Entity(scope=Scope.NODE, node="n002"),
     )
-    said = asked(msgspec.structs.replace(scene, incidents=(incident_now(found).incident,)), "n002")
-    assert scene.nodes["n002"].odd in said.sentence
+    said = asked(
+        msgspec.structs.replace(observed, incidents=(incident_now(found).incident,)), "n002"
+    )
+    assert observed.nodes["n002"].odd in said.sentence
     assert said.differs == ""
 
 
@@ -500,8 +506,8 @@ def test_how_long_is_said_only_where_somebody_saw_it_begin(
     view = machines.view(
         1, state=state, state_since=NOW - 30, sample_time=sample_time, health=Health.FAILED
     )
-    scene = scene_of_machine(machines.snapshot(view, interval_s=interval_s))
-    assert f"nvidia1 {stands}" in asked(scene, "1").sentence
+    observed = observed_machine(machines.snapshot(view, interval_s=interval_s))
+    assert f"nvidia1 {stands}" in asked(observed, "1").sentence
 
 
 @pytest.mark.parametrize(
@@ -512,5 +518,5 @@ def test_of_an_unhealthy_device_that_answers_no_duration_is_made_up(
     state: DeviceState, state_since: float, health: Health
 ) -> None:
     view = machines.view(1, state=state, state_since=state_since, health=health)
-    scene = scene_of_machine(machines.snapshot(view, interval_s=1.0))
-    assert f"nvidia1 is {health}" in asked(scene, "1").sentence
+    observed = observed_machine(machines.snapshot(view, interval_s=1.0))
+    assert f"nvidia1 is {health}" in asked(observed, "1").sentence

@@ -11,7 +11,7 @@ from accelwatch.alerting.rules.verdict import Entity, Evidence
 from accelwatch.fleet.picture.model import UTILIZATION
 from accelwatch.fleet.picture.why.answer import Answer, answer
 from accelwatch.fleet.picture.why.lines import lines_of
-from accelwatch.fleet.picture.why.scene import Scene, scene_of_fleet
+from accelwatch.fleet.picture.why.observed_state import ObservedState, observed_fleet
 from accelwatch.fleet.picture.why.subject import subject_of
 from accelwatch.fleet.wire import IncidentNow, NodeFinding
 from support.dashboards.fleets import Faults, fleet_view
@@ -59,7 +59,7 @@ def fleet(
     finding: NodeFinding | None = None,
     idle: bool = False,
     faults: Faults | None = None,
-) -> Scene:
+) -> ObservedState:
     """Four nodes of eight devices, busy or idle."""
     view = fleet_view(4, faults=faults)
     devices = []
@@ -71,13 +71,13 @@ def fleet(
         msgspec.structs.replace(node, finding=finding) if node.node == "n001" else node
         for node in view.nodes
     ]
-    return scene_of_fleet(
+    return observed_fleet(
         msgspec.structs.replace(view, devices=devices, nodes=nodes, incidents=incidents)
     )
 
 
-def asked(scene: Scene, what: str = "") -> Answer:
-    return answer(scene, subject_of(scene, what))
+def asked(observed: ObservedState, what: str = "") -> Answer:
+    return answer(observed, subject_of(observed, what))
 
 
 @pytest.mark.parametrize("what", ["n001", ""])
@@ -144,10 +144,10 @@ def test_an_alert_without_an_incident_is_wrong_too() -> None:
 
 
 def test_an_alert_on_a_device_is_of_that_device() -> None:
-    scene = fleet(finding=ON_DEVICE)
-    assert asked(scene, "n001/nvidia1").sentence == OF_DEVICE
-    assert asked(scene, "n001").where == "n001/nvidia1"
-    other = asked(scene, "n001/nvidia2")
+    observed = fleet(finding=ON_DEVICE)
+    assert asked(observed, "n001/nvidia1").sentence == OF_DEVICE
+    assert asked(observed, "n001").where == "n001/nvidia1"
+    other = asked(observed, "n001/nvidia2")
     assert not other.wrong
     assert other.finding == ""
 

@@ -8,7 +8,7 @@ import pytest
 
 from accelwatch.alerting.evaluation.documents import EvidenceNote
 from accelwatch.fleet.picture.why.answer import Answer, answer
-from accelwatch.fleet.picture.why.scene import Scene, scene_of_fleet, with_node
+from accelwatch.fleet.picture.why.observed_state import ObservedState, observed_fleet, with_node
 from accelwatch.fleet.picture.why.subject import subject_of
 from accelwatch.fleet.picture.why.troubles import troubles
 from accelwatch.fleet.wire import IncidentNow
@@ -29,20 +29,22 @@ ALL_DOWN = {f"n{number:03d}": "down" for number in range(1, 5)}
 AGE_S = 372.0
 
 
-def scene(faults: Faults | None = None, *incidents: IncidentNow, nodes: int = 4) -> Scene:
+def observed(
+    faults: Faults | None = None, *incidents: IncidentNow, nodes: int = 4
+) -> ObservedState:
     view = fleet_view(nodes, faults=faults)
     known = [
         msgspec.structs.replace(one, why=REFUSED) if one.state in ("down", "never") else one
         for one in view.nodes
     ]
-    return scene_of_fleet(msgspec.structs.replace(view, nodes=known, incidents=incidents))
+    return observed_fleet(msgspec.structs.replace(view, nodes=known, incidents=incidents))
 
 
-def asked(known: Scene, what: str = "") -> Answer:
+def asked(known: ObservedState, what: str = "") -> Answer:
     return answer(known, subject_of(known, what))
 
 
-def clock(known: Scene) -> str:
+def clock(known: ObservedState) -> str:
     age_s = max(one.age_s or 0.0 for one in known.nodes.values())
     return datetime.fromtimestamp(NOW - age_s).astimezone().strftime("%H:%M:%S")
 
@@ -70,25 +72,25 @@ def of_silence(nodes: tuple[str, ...], **parts: object) -> IncidentNow:
 
 
 def test_a_fleet_that_is_down_is_one_sentence() -> None:
-    known = scene(ALL_DOWN)
+    known = observed(ALL_DOWN)
     said = asked(known)
     assert said.sentence == (f"all 4 nodes unreachable since {clock(known)}: connection refused.")
     assert (said.remedy, said.others, said.where) == (WHOLE, 0, "4 nodes")
 
 
 def test_two_nodes_are_told_one_by_one() -> None:
-    said = asked(scene({"n001": "down", "n002": "down"}))
+    said = asked(observed({"n001": "down", "n002": "down"}))
     assert said.sentence.startswith("n001 has been down for 6 min: cannot connect")
     assert said.others == 1
 
 
 def test_what_else_is_wrong_is_counted_beside_an_outage() -> None:
     down = dict.fromkeys(("n001", "n002", "n003"), "down")
-    assert asked(scene(down | {"n004/1": "lost"})).others == 1
+    assert asked(observed(down | {"n004/1": "lost"})).others == 1
 
 
 def test_a_node_of_an_outage_is_told_as_one_of_many() -> None:
-    known = scene(ALL_DOWN)
+    known = observed(ALL_DOWN)
     said = asked(known, "n003")
     assert said.sentence == f"n003 has been down for 6 min, one of 4 nodes: {REFUSED}."
     assert said.evidence == (f"all 4 nodes unreachable since {clock(known)}: connection refused",)
@@ -96,12 +98,12 @@ def test_a_node_of_an_outage_is_told_as_one_of_many() -> None:
 
 
 def test_a_device_begins_with_its_own_incident_while_its_node_is_silent() -> None:
-    place = next(one for one in scene().devices if (one.node, one.index) == ("n003", 3))
+    place = next(one for one in observed().devices if (one.node, one.index) == ("n003", 3))
     xid = incident_now(
         incident(3, node="n003", title="GPU has fallen off the bus"), device=place.id
     )
     named = msgspec.structs.replace(xid.incident, device_name=place.name)
-    known = scene({"n003": "down"}, msgspec.structs.replace(xid, incident=named))
+    known = observed({"n003": "down"}, msgspec.structs.replace(xid, incident=named))
     said = asked(known, "n003/3")
     assert said.sentence.startswith("n003/nvidia3: GPU has fallen off the bus, for ")
     assert said.sentence.endswith(f"; n003 has been down for 6 min: {REFUSED}.")
@@ -109,7 +111,7 @@ def test_a_device_begins_with_its_own_incident_while_its_node_is_silent() -> Non
 
 
 def test_a_device_that_was_lost_before_its_node_fell_silent_is_told_to_be_lost() -> None:
-    known = scene({"n001": "down"})
+    known = observed({"n001": "down"})
     place = next(one for one in known.devices if (one.node, one.index) == ("n001", 3))
     lost = machines.lost_view(3)
     device = msgspec.structs.replace(lost.device, id=place.id)
@@ -124,7 +126,7 @@ def test_a_device_that_was_lost_before_its_node_fell_silent_is_told_to_be_lost()
 
 
 def test_a_device_of_which_nothing_is_wrong_is_told_with_its_job_and_its_node() -> None:
-    said = asked(scene({"n001": "down"}), "n001/3")
+    said = asked(observed({"n001": "down"}), "n001/3")
     assert said.sentence == (
         f"n001/nvidia3 (job {JOB}) was last read 6 min ago: n001 has been down for 6 min: {REFUSED}."
     )
@@ -132,7 +134,7 @@ def test_a_device_of_which_nothing_is_wrong_is_told_with_its_job_and_its_node() 
 
 
 def test_a_job_none_of_whose_nodes_answers_is_not_said_to_go_on() -> None:
-    known = scene({"n001": "down", "n002": "down"})
+    known = observed({"n001": "down", "n002": "down"})
     said = asked(known, JOB)
     assert said.sentence == (
         f"none of the 2 nodes of job {JOB} of ada has answered since {clock(known)}: connection"
@@ -145,7 +147,7 @@ def test_a_job_none_of_whose_nodes_answers_is_not_said_to_go_on() -> None:
     ("state", "begins"), [("down", "has answered since"), ("never", "has ever answered:")]
 )
 def test_the_cause_of_the_silence_of_a_job_is_told_as_it_is(state: str, begins: str) -> None:
-    known = scene({"n001": "down", "n002": "down"})
+    known = observed({"n001": "down", "n002": "down"})
     cause = "the certificate was never valid, and has not answered a check"
     silent = {
         name: msgspec.structs.replace(node, state=state, reason=cause)
@@ -159,13 +161,13 @@ def test_the_cause_of_the_silence_of_a_job_is_told_as_it_is(state: str, begins: 
 
 
 def test_a_job_one_of_whose_nodes_answers_goes_on() -> None:
-    assert asked(scene({"n001": "down"}), JOB).sentence.startswith(
+    assert asked(observed({"n001": "down"}), JOB).sentence.startswith(
         f"job {JOB} of ada is still running, but n001"
     )
 
 
 def test_a_job_on_one_node_that_is_silent() -> None:
-    known = scene({"n001": "down"})
+    known = observed({"n001": "down"})
     alone = [one for one in known.devices if one.node == "n001"]
     known = msgspec.structs.replace(known, devices=alone)
     assert asked(known, JOB).sentence == (
@@ -175,7 +177,7 @@ def test_a_job_on_one_node_that_is_silent() -> None:
 
 
 def test_a_job_several_of_whose_nodes_do_not_answer_tells_how_many() -> None:
-    known = scene({"n001": "down", "n002": "down"})
+    known = observed({"n001": "down", "n002": "down"})
     more = [msgspec.structs.replace(one, jobs=(JOB,)) for one in known.devices]
     known = msgspec.structs.replace(known, devices=more)
     assert asked(known, JOB).sentence.startswith(
@@ -187,7 +189,7 @@ def test_a_job_several_of_whose_nodes_do_not_answer_tells_how_many() -> None:
 def test_what_a_rule_has_opened_about_silence_is_the_same_trouble(nodes: tuple[str, ...]) -> None:
     down: Mapping[str, str] = dict.fromkeys(nodes, "down")
     one = of_silence(nodes, id="i9")
-    said = asked(scene(down, one))
+    said = asked(observed(down, one))
     assert (said.others, said.incident) == (0, "i9")
     assert "A node is silent" not in said.sentence
 
@@ -195,20 +197,20 @@ def test_what_a_rule_has_opened_about_silence_is_the_same_trouble(nodes: tuple[s
 def test_members_of_an_incident_about_silence_are_not_more_things() -> None:
     group = of_silence(tuple(ALL_DOWN), id="i9")
     members = [of_silence((node,), id=f"m{node}", group_incident="i9") for node in ALL_DOWN]
-    said = asked(scene(ALL_DOWN, group, *members))
+    said = asked(observed(ALL_DOWN, group, *members))
     assert (said.others, said.incident) == (0, "i9")
 
 
 def test_an_incident_of_other_nodes_is_not_of_this_outage() -> None:
     down = dict.fromkeys(("n001", "n002", "n003"), "down")
     wider = of_silence((*down, "n004"), id="i9")
-    assert asked(scene(down, wider)).incident == ""
+    assert asked(observed(down, wider)).incident == ""
 
 
 def test_another_incident_of_a_node_does_not_hide_that_it_is_silent() -> None:
     clock_off = incident_now(incident(3, node="n003", title="The clock of the node is wrong"))
     bare = msgspec.structs.replace(clock_off.incident, device="")
-    found = troubles(scene({"n003": "down"}, msgspec.structs.replace(clock_off, incident=bare)))
+    found = troubles(observed({"n003": "down"}, msgspec.structs.replace(clock_off, incident=bare)))
     assert [one.silent for one in found] == [True, False]
 
 
@@ -222,5 +224,5 @@ def test_a_device_that_cannot_be_read_keeps_its_jobs_unless_it_is_at_fault(
     view = fleet_view(1, 1, faults={"n001/0": "unresponsive"})
     (device,) = view.devices
     unread = msgspec.structs.replace(device, health=health)
-    (found,) = troubles(scene_of_fleet(msgspec.structs.replace(view, devices=[unread])))
+    (found,) = troubles(observed_fleet(msgspec.structs.replace(view, devices=[unread])))
     assert (found.condition, found.remedy) == ("hung", remedy)

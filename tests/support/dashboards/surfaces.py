@@ -18,7 +18,7 @@ from accelwatch.base.clock import ManualClock
 from accelwatch.cli.check.check_sources import of_snapshot
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.picture.why.answer import answer
-from accelwatch.fleet.picture.why.scene import scene_of_machine
+from accelwatch.fleet.picture.why.observed_state import observed_machine
 from accelwatch.fleet.picture.why.subject import subject_of
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
@@ -75,7 +75,7 @@ def shown() -> tuple[Shown, ...]:
     for machine, snapshot in found.items():
         agent = on_an_agent(snapshot, NodeRuleEvaluator(rules.rules, STEP_S))
         report = of_snapshot(snapshot, files, "a test", listened=False)
-        scene = scene_of_machine(snapshot)
+        observed = observed_machine(snapshot)
         for view in snapshot.devices:
             name = view.device.name
             checked = [one.severity for one in report.findings if one.device == name]
@@ -89,7 +89,7 @@ def shown() -> tuple[Shown, ...]:
                     reason="; ".join(view.health_reasons) or NOTHING,
                     row=effective_state(view.state, view.health),
                     check="unknown" if silent and not checked else _worst(checked),
-                    why="wrong" if answer(scene, subject_of(scene, name)).wrong else NOTHING,
+                    why="wrong" if answer(observed, subject_of(observed, name)).wrong else NOTHING,
                     agent=NOTHING if worst is None else rules.rules[worst].severity.value,
                     rule=worst or NOTHING,
                     hub=_worst(hub.get((machine, view.device.id), ())),

@@ -77,8 +77,8 @@ def _read(timeout_s: float) -> "Snapshot":
 
 def _of_machine(snapshot: "Snapshot", what: str) -> "Answer":
     from accelwatch.fleet.picture.why.answer import answer
-    from accelwatch.fleet.picture.why.scene import scene_of_machine
+    from accelwatch.fleet.picture.why.observed_state import observed_machine
     from accelwatch.fleet.picture.why.subject import subject_of
 
-    scene = scene_of_machine(snapshot)
-    return answer(scene, subject_of(scene, what))
+    observed = observed_machine(snapshot)
+    return answer(observed, subject_of(observed, what))

@@ -1,4 +1,4 @@
-"""What a hub or an agent knows, asked for once, as the scene from which `why` is answered."""
+"""What a hub or an agent knows, asked for once, as the observed state from which `why` is answered."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from accelwatch.fleet.hub_client.source import past_of
 from accelwatch.fleet.picture.remedies import next_step
 from accelwatch.fleet.picture.why.answer import Answer, answer
 from accelwatch.fleet.picture.why.concerns import about
-from accelwatch.fleet.picture.why.scene import (
+from accelwatch.fleet.picture.why.observed_state import (
     ObservedDevice,
-    Scene,
-    scene_of_fleet,
-    scene_of_machine,
+    ObservedState,
+    observed_fleet,
+    observed_machine,
     with_node,
 )
 from accelwatch.fleet.picture.why.subject import Kind, Subject, subject_of
@@ -41,13 +41,13 @@ async def fetch_explanation(session: HubSession, what: str) -> Answer:
 
     Raises TargetFault; UnmetError for a name that means nothing there.
     """
-    scene = await _scene(session)
-    subject = subject_of(scene, what)
-    for node in nodes_to_read(scene, subject):
-        scene = await _read(session, scene, node)
-    subject = subject_of(scene, what)
-    since = await _idle_since(session, waiting(scene, subject))
-    return answer(msgspec.structs.replace(scene, idle_since=since), subject)
+    observed = await _observed_state(session)
+    subject = subject_of(observed, what)
+    for node in nodes_to_read(observed, subject):
+        observed = await _read(session, observed, node)
+    subject = subject_of(observed, what)
+    since = await _idle_since(session, waiting(observed, subject))
+    return answer(msgspec.structs.replace(observed, idle_since=since), subject)
 
 
 async def _idle_since(session: HubSession, devices: Sequence[ObservedDevice]) -> float:
@@ -56,16 +56,16 @@ async def _idle_since(session: HubSession, devices: Sequence[ObservedDevice]) ->
     return max((idle_since(past) for past in await asyncio.gather(*pasts) if past), default=0.0)
 
 
-def nodes_to_read(scene: Scene, subject: Subject) -> list[str]:
+def nodes_to_read(observed: ObservedState, subject: Subject) -> list[str]:
     """The nodes whose own documents tell more of what is wrong with it."""
-    wrong = about(troubles(scene), subject)
+    wrong = about(troubles(observed), subject)
     nodes = [node for trouble in wrong for node in trouble.nodes[:1]]
     if subject.kind in (Kind.DEVICE, Kind.NODE):
         nodes = [*(device.node for device in subject.devices[:1]), *nodes]
     return list(dict.fromkeys(nodes))[:_MOST_NODES]
 
 
-async def _scene(session: HubSession) -> Scene:
+async def _observed_state(session: HubSession) -> ObservedState:
     try:
         await session.document("/v1/fleet")
     except TargetFault as fault:
@@ -75,17 +75,17 @@ async def _scene(session: HubSession) -> Scene:
     view, incidents, steps = await asyncio.gather(
         first_view(session), _incidents(session), _steps(session)
     )
-    scene = scene_of_fleet(view, steps)
-    return msgspec.structs.replace(scene, incidents=incidents)
+    observed = observed_fleet(view, steps)
+    return msgspec.structs.replace(observed, incidents=incidents)
 
 
-async def _of_agent(session: HubSession) -> Scene:
+async def _of_agent(session: HubSession) -> ObservedState:
     body, incidents = await asyncio.gather(session.document("/v1/snapshot"), _incidents(session))
     try:
         snapshot = wire.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, WireError) as error:
         raise TargetFault(Reason.GARBAGE, f"neither a hub nor an agent: {error}") from error
-    return scene_of_machine(snapshot, incidents)
+    return observed_machine(snapshot, incidents)
 
 
 async def _incidents(session: HubSession) -> tuple[IncidentDocument, ...]:
@@ -119,12 +119,12 @@ async def _steps(session: HubSession) -> dict[str, str]:
     }
 
 
-async def _read(session: HubSession, scene: Scene, node: str) -> Scene:
-    """The scene with the node's own document; as it was where the hub has none of it."""
+async def _read(session: HubSession, observed: ObservedState, node: str) -> ObservedState:
+    """The observed state with the node's own document; as it was where the hub has none of it."""
     try:
         reply = read_node(node, await session.document(node_path(node)), 0.0)
     except TargetFault as fault:
         if fault.code == _NO_PAGE:
-            return scene
+            return observed
         raise
-    return with_node(scene, node, reply.snapshot, silent=reply.silent, remedy=reply.remedy)
+    return with_node(observed, node, reply.snapshot, silent=reply.silent, remedy=reply.remedy)

@@ -7,10 +7,10 @@ from accelwatch.fleet.picture.incidents import entity_of
 from accelwatch.fleet.picture.remedies import next_step
 from accelwatch.fleet.picture.why.answer import answer
 from accelwatch.fleet.picture.why.lines import lines_of
-from accelwatch.fleet.picture.why.scene import (
-    Scene,
-    scene_of_fleet,
-    scene_of_machine,
+from accelwatch.fleet.picture.why.observed_state import (
+    ObservedState,
+    observed_fleet,
+    observed_machine,
     with_node,
 )
 from accelwatch.fleet.picture.why.subject import subject_of
@@ -50,12 +50,12 @@ class WhyCommands:
         from accelwatch.base.errors import UnmetError
         from accelwatch.tui.screens.dialogs.choice import ChoiceScreen
 
-        scene = self._scene()
-        if scene is None:
+        observed = self._observed_state()
+        if observed is None:
             self._app.show_message("nothing is known yet")
             return True
         try:
-            explanation = answer(scene, subject_of(scene, self._what()))
+            explanation = answer(observed, subject_of(observed, self._what()))
         except UnmetError as error:
             self._app.show_message(str(error))
             return True
@@ -69,27 +69,27 @@ class WhyCommands:
         controller = self._app.incident_controller
         return controller.source.fleet() if controller is not None else None
 
-    def _scene(self) -> Scene | None:
+    def _observed_state(self) -> ObservedState | None:
         app, view = self._app, self._view
         if app.fleet_controller is None:
             incidents = (entry.incident for entry in view.incidents) if view is not None else ()
-            return scene_of_machine(app.board.snapshot, incidents)
+            return observed_machine(app.board.snapshot, incidents)
         if view is None:
             return None
         controller = app.fleet_controller
         page = controller.source.remedies.page() if controller.source.remedies else None
         steps = {remedy.node: next_step(remedy).text for remedy in page.remedies} if page else {}
-        scene = scene_of_fleet(view, steps)
+        observed = observed_fleet(view, steps)
         if not controller.visited:
-            return scene
+            return observed
         snapshot = app.board.snapshot
         silent = next(
             (backend for backend in snapshot.backends if backend.name == SILENT_SOURCE), None
         )
         if silent is None:
-            return with_node(scene, controller.visited, snapshot)
+            return with_node(observed, controller.visited, snapshot)
         return with_node(
-            scene, controller.visited, snapshot, silent=silent.message, remedy=silent.remedy
+            observed, controller.visited, snapshot, silent=silent.message, remedy=silent.remedy
         )
 
     def _what(self) -> str:

@@ -3,7 +3,7 @@
 import msgspec
 
 from accelwatch.fleet.picture.why.concerns import about
-from accelwatch.fleet.picture.why.scene import ObservedNode, Scene
+from accelwatch.fleet.picture.why.observed_state import ObservedNode, ObservedState
 from accelwatch.fleet.picture.why.sentences import (
     as_of,
     of_everything,
@@ -53,22 +53,22 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     finding: str = ""
 
 
-def answer(scene: Scene, subject: Subject) -> Answer:
+def answer(observed: ObservedState, subject: Subject) -> Answer:
     """What there is to say."""
-    wrong = about(troubles(scene), subject)
+    wrong = about(troubles(observed), subject)
     chief = wrong[0] if wrong else None
-    text = _SENTENCES.get(subject.kind, of_target)(scene, subject, chief)
+    text = _SENTENCES.get(subject.kind, of_target)(observed, subject, chief)
     others = len(wrong) - 1 if wrong else 0
     if chief is not None and subject.kind is Kind.DEVICE:
         own = next((trouble for trouble in wrong if trouble.silent), None)
-        text += as_of(scene, own, chief)
+        text += as_of(observed, own, chief)
         others -= own is not None and own is not chief
     if chief is not None and chief.silent and subject.kind in (Kind.JOB, Kind.USER):
         others = sum(not trouble.silent for trouble in wrong)
     if others:
         text += f"; {counted(others, 'more thing')} {'is' if others == 1 else 'are'} wrong"
     sentence = text if text.endswith(("?", ".", "!")) else f"{text}."
-    node = _node_of(scene, subject)
+    node = _node_of(observed, subject)
     differs = "" if node is None else node.odd
     base = Answer(
         subject=subject.name,
@@ -77,7 +77,7 @@ def answer(scene: Scene, subject: Subject) -> Answer:
         sentence=sentence,
         differs="" if differs in sentence else differs,
         record="" if node is None else node.record,
-        finding=_finding_text(scene, subject, sentence),
+        finding=_finding_text(observed, subject, sentence),
     )
     if chief is None:
         return base
@@ -89,24 +89,24 @@ def answer(scene: Scene, subject: Subject) -> Answer:
         where=chief.where,
         since=timestamp_or_none(chief.since),
         incident=chief.incident,
-        waiting=len(waiting_devices(job_devices(scene, subject, chief), chief)),
+        waiting=len(waiting_devices(job_devices(observed, subject, chief), chief)),
         others=others,
     )
 
 
-def _node_of(scene: Scene, subject: Subject) -> ObservedNode | None:
+def _node_of(observed: ObservedState, subject: Subject) -> ObservedNode | None:
     """The node that was asked about, or the device's."""
     name = subject.name
     if subject.kind is Kind.DEVICE:
         name = subject.devices[0].node
     elif subject.kind is not Kind.NODE:
         return None
-    return scene.nodes.get(name)
+    return observed.nodes.get(name)
 
 
-def _finding_text(scene: Scene, subject: Subject, sentence: str) -> str:
+def _finding_text(observed: ObservedState, subject: Subject, sentence: str) -> str:
     """What the detector has found of the node or device that was asked about."""
-    node = _node_of(scene, subject)
+    node = _node_of(observed, subject)
     finding = None if node is None else node.finding
     if finding is None or finding.sentence.removesuffix(".") in sentence:
         return ""

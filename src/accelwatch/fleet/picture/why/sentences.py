@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from accelwatch.fleet.picture.why.scene import ObservedDevice, Scene
+from accelwatch.fleet.picture.why.observed_state import ObservedDevice, ObservedState
 from accelwatch.fleet.picture.why.silence import last_read, of_silent_job
 from accelwatch.fleet.picture.why.subject import Kind, Subject
 from accelwatch.fleet.picture.why.troubles import NEVER_REPORTED, RUINS_JOBS, Trouble
@@ -17,34 +17,34 @@ from accelwatch.schema.health import STATE_REASONS
 from accelwatch.schema.status.device_status import state_label
 
 
-def of_everything(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
+def of_everything(observed: ObservedState, subject: Subject, chief: Trouble | None) -> str:
     """The worst trouble of all nodes, or that there is none."""
-    nodes = len(scene.nodes)
+    nodes = len(observed.nodes)
     if chief is None:
         scope = f" on {counted(nodes, 'node')}" if nodes > 1 else ""
         if not subject.devices:
             return "there is no device"
         return f"nothing is wrong with {counted(len(subject.devices), 'device')}{scope}"
-    return f"{_trouble_text(scene, chief)}{waits_text(scene, subject, chief)}"
+    return f"{_trouble_text(observed, chief)}{waits_text(observed, subject, chief)}"
 
 
-def of_target(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
+def of_target(observed: ObservedState, subject: Subject, chief: Trouble | None) -> str:
     """The worst trouble of a node or device, or how it is."""
     if chief is not None and chief.silent and subject.kind is Kind.DEVICE:
-        silent_s = scene.time - chief.since
-        return f"{last_read(subject.devices[0], silent_s)}: {_trouble_text(scene, chief)}"
+        silent_s = observed.time - chief.since
+        return f"{last_read(subject.devices[0], silent_s)}: {_trouble_text(observed, chief)}"
     if chief is not None:
-        return f"{_trouble_text(scene, chief)}{waits_text(scene, subject, chief)}"
+        return f"{_trouble_text(observed, chief)}{waits_text(observed, subject, chief)}"
     if subject.kind is Kind.DEVICE:
         return _of_well_device(subject.devices[0])
     return f"nothing is wrong with {subject.name}: {_status_of(subject.devices)}"
 
 
-def as_of(scene: Scene, own: Trouble | None, chief: Trouble) -> str:
+def as_of(observed: ObservedState, own: Trouble | None, chief: Trouble) -> str:
     """Of a device whose node is silent, that what is known of it is old."""
     if own is None or own is chief:
         return ""
-    return f"; {_trouble_text(scene, own)}"
+    return f"; {_trouble_text(observed, own)}"
 
 
 def _of_well_device(device: ObservedDevice) -> str:
@@ -64,9 +64,9 @@ def _of_well_device(device: ObservedDevice) -> str:
     return text
 
 
-def of_job(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
+def of_job(observed: ObservedState, subject: Subject, chief: Trouble | None) -> str:
     """Whether the job, or the jobs of a user, run, and what they wait for."""
-    name = _owner_name(scene, subject)
+    name = _owner_name(observed, subject)
     own = subject.devices
     idle = [device for device in own if is_idle(device)]
     if chief is None:
@@ -77,17 +77,17 @@ def of_job(scene: Scene, subject: Subject, chief: Trouble | None) -> str:
             )
         return f"nothing is wrong with {name}: {_status_of(own)}"
     runs = _runs(name, subject, idle)
-    if chief.silent and (text := of_silent_job(scene, name, own, runs)):
+    if chief.silent and (text := of_silent_job(observed, name, own, runs)):
         return text
     if chief.sentence and chief.where.partition(":")[0] == f"job {subject.name}":
         return chief.sentence
     waits = waiting_devices(own, chief)
     if chief.weight >= RUINS_JOBS and waits:
-        cause = _trouble_text(scene, chief, which=", which")
+        cause = _trouble_text(observed, chief, which=", which")
         cause = f": {cause}" if chief.sentence else f" for {cause}"
-        rest = f"{len(waits)} of its {counted(len(own), 'device')} are idle{idle_text(scene)}"
+        rest = f"{len(waits)} of its {counted(len(own), 'device')} are idle{idle_text(observed)}"
         return f"{name} waits{cause}; {rest}"
-    return f"{runs}, but {_trouble_text(scene, chief)}"
+    return f"{runs}, but {_trouble_text(observed, chief)}"
 
 
 def _runs(name: str, subject: Subject, idle: Sequence[ObservedDevice]) -> str:
@@ -98,25 +98,25 @@ def _runs(name: str, subject: Subject, idle: Sequence[ObservedDevice]) -> str:
     return f"{name} {'stands still' if stands else 'is still running'}"
 
 
-def _owner_name(scene: Scene, subject: Subject) -> str:
+def _owner_name(observed: ObservedState, subject: Subject) -> str:
     if subject.kind is Kind.USER:
         return subject.name
     users = {device.user for device in subject.devices if device.user}
     if not users:
         # Where no agent tells whose it is, a scheduler did.
-        alone = (incident for incident in scene.incidents if incident.jobs == (subject.name,))
+        alone = (incident for incident in observed.incidents if incident.jobs == (subject.name,))
         users = {user for incident in alone for user in incident.users}
     return f"job {subject.name}" + (f" of {users.pop()}" if len(users) == 1 else "")
 
 
-def _trouble_text(scene: Scene, trouble: Trouble, *, which: str = "") -> str:
+def _trouble_text(observed: ObservedState, trouble: Trouble, *, which: str = "") -> str:
     """`n014/nvidia6 has been lost for 18 s: GPU fell off the bus`; `which`: as a relative clause."""
     if trouble.many:
         return trouble.verdict
     if trouble.sentence:
         state = f"; {trouble.where} {_now(trouble.condition)}" if trouble.condition else ""
         return f"{trouble.sentence}{state}"
-    lasts = f" for {duration(max(scene.time - trouble.since, 0.0))}" if trouble.since else ""
+    lasts = f" for {duration(max(observed.time - trouble.since, 0.0))}" if trouble.since else ""
     stands = (
         f"{which} has been {trouble.condition}{lasts}"
         if lasts

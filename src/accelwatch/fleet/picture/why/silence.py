@@ -16,7 +16,7 @@ from accelwatch.fleet.outages import (
     since_and_why,
 )
 from accelwatch.fleet.picture.incidents import above, seconds_of
-from accelwatch.fleet.picture.why.scene import ObservedDevice, ObservedNode, Scene
+from accelwatch.fleet.picture.why.observed_state import ObservedDevice, ObservedNode, ObservedState
 from accelwatch.schema.display import duration
 
 # What a rule on the silence of nodes asks for.
@@ -43,19 +43,19 @@ class Silence(msgspec.Struct, frozen=True, kw_only=True):
         return len(self.nodes) > 1
 
 
-def silences(scene: Scene) -> Iterator[Silence]:
+def silences(observed: ObservedState) -> Iterator[Silence]:
     """Each outage, then each silent node."""
-    silent = [node for node in scene.nodes.values() if NODE_SEVERITY.get(node.state, 0)]
-    reported = [incident for incident in scene.incidents if is_about_silence(incident)]
+    silent = [node for node in observed.nodes.values() if NODE_SEVERITY.get(node.state, 0)]
+    reported = [incident for incident in observed.incidents if is_about_silence(incident)]
     outage_of_node: dict[str, Outage] = {}
-    for outage, nodes in outages(map(_health, silent), len(scene.nodes), scene.time):
+    for outage, nodes in outages(map(_health, silent), len(observed.nodes), observed.time):
         outage_of_node.update(dict.fromkeys(nodes, outage))
-        states = (scene.nodes[node].state for node in nodes)
+        states = (observed.nodes[node].state for node in nodes)
         yield Silence(
             nodes=nodes,
             weight=max(NODE_SEVERITY[state] for state in states),
             since=seconds_of(outage.since),
-            why=outage_text(outage, scene.time),
+            why=outage_text(outage, observed.time),
             remedy=outage.what_to_do,
             outage=outage,
             incident=_of_all(reported, set(nodes)),
@@ -66,7 +66,7 @@ def silences(scene: Scene) -> Iterator[Silence]:
         yield Silence(
             nodes=(node.node,),
             weight=NODE_SEVERITY[node.state],
-            since=scene.time - node.age_s if node.age_s is not None else 0.0,
+            since=observed.time - node.age_s if node.age_s is not None else 0.0,
             why=node.reason,
             remedy=outage_or_none.what_to_do if outage_or_none else node.remedy,
             outage=outage_or_none,
@@ -89,13 +89,13 @@ def _of_all(reported: Iterable[IncidentDocument], nodes: set[str]) -> IncidentDo
     return max(fitting, key=lambda incident: len(incident.nodes), default=None)
 
 
-def _of_nodes(scene: Scene, names: Iterable[str]) -> tuple[Outage, list[str]] | None:
+def _of_nodes(observed: ObservedState, names: Iterable[str]) -> tuple[Outage, list[str]] | None:
     """What the silent among these nodes have in common, and their names; None where all answer."""
-    nodes = [scene.nodes[name] for name in dict.fromkeys(names) if name in scene.nodes]
+    nodes = [observed.nodes[name] for name in dict.fromkeys(names) if name in observed.nodes]
     silent = [node for node in nodes if node.state not in SPEAKING]
     if not silent:
         return None
-    outage = outage_of([_health(node) for node in silent], len(nodes), scene.time)
+    outage = outage_of([_health(node) for node in silent], len(nodes), observed.time)
     return outage, [node.node for node in silent]
 
 
@@ -111,13 +111,15 @@ def texts(silence: Silence, now: float) -> Sequence[str]:
     return (outage_text(silence.outage, now),)
 
 
-def of_silent_job(scene: Scene, name: str, own: Sequence[ObservedDevice], runs: str) -> str:
+def of_silent_job(
+    observed: ObservedState, name: str, own: Sequence[ObservedDevice], runs: str
+) -> str:
     """Of a job none or not all of whose nodes answer; empty where one of several does not."""
-    result = _of_nodes(scene, [device.node for device in own])
+    result = _of_nodes(observed, [device.node for device in own])
     if result is None:
         return ""
     outage, names = result
-    since = since_and_why(outage, scene.time)
+    since = since_and_why(outage, observed.time)
     if outage.nodes < outage.nodes_total:
         them = f"{outage.nodes} of its {outage.nodes_total} nodes"
         return f"{runs}, but {them} have {since}" if outage.nodes > 1 else ""
@@ -125,7 +127,7 @@ def of_silent_job(scene: Scene, name: str, own: Sequence[ObservedDevice], runs: 
     if len(names) > 1:
         ever = "" if outage.since else "ever "
         none = f"none of the {len(names)} nodes of {name}"
-        has = f"{none} has {ever}{answered_and_why(outage, scene.time)}"
+        has = f"{none} has {ever}{answered_and_why(outage, observed.time)}"
     return f"{has}; whether it still runs is unknown"
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from accelwatch.base.errors import UnmetError
-from accelwatch.fleet.picture.why.scene import ObservedDevice, Scene
+from accelwatch.fleet.picture.why.observed_state import ObservedDevice, ObservedState
 from accelwatch.schema.natural_order import natural
 
 _LEAST_UUID = 4
@@ -32,7 +32,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[ObservedDevice, ...]
 
 
-def subject_of(scene: Scene, what: str) -> Subject:
+def subject_of(observed: ObservedState, what: str) -> Subject:
     """A device (`nvidia6`, `n014/6`, a uuid's beginning), a node, a job (`4718`, `job:4718`), a user.
 
     A bare number is a device where there is one node only, else a job. Empty: everything. Raises
@@ -40,26 +40,28 @@ def subject_of(scene: Scene, what: str) -> Subject:
     """
     text = what.strip()
     if not text:
-        devices = tuple(device for device in scene.devices if device.is_full)
+        devices = tuple(device for device in observed.devices if device.is_full)
         return Subject(kind=Kind.EVERYTHING, devices=devices)
     kind, _, name = text.partition(":")
     if kind in (Kind.JOB, Kind.NODE, Kind.USER, Kind.DEVICE) and name:
-        subject = _BY_KIND[Kind(kind)](scene, name)
+        subject = _BY_KIND[Kind(kind)](observed, name)
     else:
         order = (Kind.DEVICE, Kind.NODE, Kind.JOB, Kind.USER)
         subject = next(
-            filter(None, (_BY_KIND[candidate](scene, text) for candidate in order)), None
+            filter(None, (_BY_KIND[candidate](observed, text) for candidate in order)), None
         )
     if subject is None:
-        raise UnmetError(f"nothing is called {what!r} here; {_there_is(scene)}")
+        raise UnmetError(f"nothing is called {what!r} here; {_there_is(observed)}")
     return subject
 
 
-def _device(scene: Scene, text: str) -> Subject | None:
+def _device(observed: ObservedState, text: str) -> Subject | None:
     node, slash, name = text.rpartition("/")
-    near = [device for device in scene.devices if not slash or device.node == node]
+    near = [device for device in observed.devices if not slash or device.node == node]
     meant = [
-        device for device in near if _means(name, device, bare=bool(slash) or len(scene.nodes) == 1)
+        device
+        for device in near
+        if _means(name, device, bare=bool(slash) or len(observed.nodes) == 1)
     ]
     if len(meant) > 1:
         which = ", ".join(f"{device.node}/{device.name}" for device in meant[:_MOST_NAMED])
@@ -81,21 +83,23 @@ def _means(name: str, device: ObservedDevice, *, bare: bool) -> bool:
     return len(prefix) >= _LEAST_UUID and uuid.startswith(prefix)
 
 
-def _node(scene: Scene, text: str) -> Subject | None:
-    if text not in scene.nodes:
+def _node(observed: ObservedState, text: str) -> Subject | None:
+    if text not in observed.nodes:
         return None
-    own = tuple(device for device in scene.devices if device.node == text and device.is_full)
+    own = tuple(device for device in observed.devices if device.node == text and device.is_full)
     return Subject(kind=Kind.NODE, name=text, devices=own)
 
 
-def _job(scene: Scene, text: str) -> Subject | None:
-    own = tuple(device for device in scene.devices if text in device.jobs)
-    is_reported = any(text == incident.job or text in incident.jobs for incident in scene.incidents)
+def _job(observed: ObservedState, text: str) -> Subject | None:
+    own = tuple(device for device in observed.devices if text in device.jobs)
+    is_reported = any(
+        text == incident.job or text in incident.jobs for incident in observed.incidents
+    )
     return Subject(kind=Kind.JOB, name=text, devices=own) if own or is_reported else None
 
 
-def _user(scene: Scene, text: str) -> Subject | None:
-    own = tuple(device for device in scene.devices if text in _users(device))
+def _user(observed: ObservedState, text: str) -> Subject | None:
+    own = tuple(device for device in observed.devices if text in _users(device))
     return Subject(kind=Kind.USER, name=text, devices=own) if own else None
 
 
@@ -106,19 +110,22 @@ def _users(device: ObservedDevice) -> list[str]:
 _BY_KIND = {Kind.DEVICE: _device, Kind.NODE: _node, Kind.JOB: _job, Kind.USER: _user}
 
 
-def _there_is(scene: Scene) -> str:
+def _there_is(observed: ObservedState) -> str:
     kinds = (
-        ("devices", [f"{device.node}/{device.name}" for device in scene.devices if device.is_full]),
-        ("jobs", sorted({job for device in scene.devices for job in device.jobs}, key=natural)),
+        (
+            "devices",
+            [f"{device.node}/{device.name}" for device in observed.devices if device.is_full],
+        ),
+        ("jobs", sorted({job for device in observed.devices for job in device.jobs}, key=natural)),
         (
             "users",
-            sorted({user for device in scene.devices for user in _users(device)}, key=natural),
+            sorted({user for device in observed.devices for user in _users(device)}, key=natural),
         ),
     )
     there = [f"{what} {_some(names)}" for what, names in kinds if names]
     if there:
         return f"there are {'; '.join(there)}"
-    unread = [f"{node.node}: {node.reason}" for node in scene.nodes.values() if node.reason]
+    unread = [f"{node.node}: {node.reason}" for node in observed.nodes.values() if node.reason]
     return f"no device could be read: {_some(unread)}" if unread else "there is no device"
 
 

@@ -8,7 +8,7 @@ from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.fleet.names import GONE, SPEAKING, UNREAD_SEVERITY, NodeState
 from accelwatch.fleet.picture.incidents import above, location_of, seconds_of
-from accelwatch.fleet.picture.why.scene import ObservedDevice, ObservedNode, Scene
+from accelwatch.fleet.picture.why.observed_state import ObservedDevice, ObservedNode, ObservedState
 from accelwatch.fleet.picture.why.silence import is_about_silence, silences, texts
 from accelwatch.schema.status.device_status import severity
 from accelwatch.schema.status.verdict import NOTHING_WRONG, remedy_of
@@ -67,33 +67,33 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
     among: int = 0
 
 
-def troubles(scene: Scene) -> list[Trouble]:
+def troubles(observed: ObservedState) -> list[Trouble]:
     """All of them, the worst first, among equals that which began first."""
     result = [
-        *_from_rules(scene),
-        *_from_findings(scene),
-        *_of_silence(scene),
-        *_of_unread_nodes(scene),
-        *_of_devices(scene),
+        *_from_rules(observed),
+        *_from_findings(observed),
+        *_of_silence(observed),
+        *_of_unread_nodes(observed),
+        *_of_devices(observed),
     ]
     return sorted(
-        result, key=lambda trouble: (-trouble.weight, trouble.since or scene.time, trouble.where)
+        result, key=lambda trouble: (-trouble.weight, trouble.since or observed.time, trouble.where)
     )
 
 
-def _from_rules(scene: Scene) -> Iterator[Trouble]:
-    by_id = {(device.node, device.id): device for device in scene.devices}
-    silent = {node.node for node in scene.nodes.values() if node.state not in SPEAKING}
-    for incident in scene.incidents:
+def _from_rules(observed: ObservedState) -> Iterator[Trouble]:
+    by_id = {(device.node, device.id): device for device in observed.devices}
+    silent = {node.node for node in observed.nodes.values() if node.state not in SPEAKING}
+    for incident in observed.incidents:
         if is_about_silence(incident) and silent.issuperset(incident.nodes or (incident.node,)):
             continue  # that they are silent is told anyway, and is newer
         device = by_id.get((incident.node, incident.device))
-        node = scene.nodes.get(incident.node) if incident.node and not incident.device else None
-        yield _incident(scene, incident, device, node)
+        node = observed.nodes.get(incident.node) if incident.node and not incident.device else None
+        yield _incident(observed, incident, device, node)
 
 
 def _incident(
-    scene: Scene,
+    observed: ObservedState,
     incident: IncidentDocument,
     device: ObservedDevice | None,
     node: ObservedNode | None,
@@ -127,7 +127,7 @@ def _incident(
             ]
         ),
         remedy=incident.what_to_do,
-        step=next((scene.steps[name] for name in nodes if name in scene.steps), ""),
+        step=next((observed.steps[name] for name in nodes if name in observed.steps), ""),
         jobs=_jobs_of(incident),
         incident=incident.id,
         leads=not above(incident),
@@ -145,15 +145,15 @@ def _sentence(incident: IncidentDocument) -> str:
     return text.replace(f"{incident.device} of {incident.node}", _where(incident))
 
 
-def _from_findings(scene: Scene) -> Iterator[Trouble]:
+def _from_findings(observed: ObservedState) -> Iterator[Trouble]:
     """Alerts of the detector of which no rule has made an incident."""
     reported = {
         node
-        for incident in scene.incidents
+        for incident in observed.incidents
         if _sentence(incident)
         for node in (incident.node, *incident.nodes)
     }
-    for node in scene.nodes.values():
+    for node in observed.nodes.values():
         finding = node.finding
         if finding is None or finding.level != "alert" or node.node in reported:
             continue
@@ -178,10 +178,10 @@ def _where(incident: IncidentDocument) -> str:
     return location_of(incident)
 
 
-def _of_silence(scene: Scene) -> Iterator[Trouble]:
-    for silence in silences(scene):
+def _of_silence(observed: ObservedState) -> Iterator[Trouble]:
+    for silence in silences(observed):
         nodes, incident = silence.nodes, silence.incident
-        state = "" if silence.is_outage else scene.nodes[nodes[0]].state
+        state = "" if silence.is_outage else observed.nodes[nodes[0]].state
         yield Trouble(
             where=f"{len(nodes)} nodes" if silence.is_outage else nodes[0],
             nodes=nodes,
@@ -189,9 +189,9 @@ def _of_silence(scene: Scene) -> Iterator[Trouble]:
             condition=_NODES.get(state, ""),
             since=silence.since,
             verdict=silence.why,
-            evidence=tuple(texts(silence, scene.time)),
+            evidence=tuple(texts(silence, observed.time)),
             remedy=silence.remedy,
-            step="" if silence.is_outage else scene.steps.get(nodes[0], ""),
+            step="" if silence.is_outage else observed.steps.get(nodes[0], ""),
             jobs=() if silence.is_outage or incident is None else _jobs_of(incident),
             incident="" if incident is None else incident.id,
             leads=silence.outage is None or silence.is_outage,
@@ -203,9 +203,9 @@ def _of_silence(scene: Scene) -> Iterator[Trouble]:
         )
 
 
-def _of_unread_nodes(scene: Scene) -> Iterator[Trouble]:
-    reported = {incident.node for incident in scene.incidents if not incident.device}
-    for node in scene.nodes.values():
+def _of_unread_nodes(observed: ObservedState) -> Iterator[Trouble]:
+    reported = {incident.node for incident in observed.incidents if not incident.device}
+    for node in observed.nodes.values():
         if node.state != NodeState.UP or not node.reason or node.node in reported:
             continue
         yield Trouble(
@@ -215,13 +215,15 @@ def _of_unread_nodes(scene: Scene) -> Iterator[Trouble]:
             condition="",
             verdict=f"no reading through {node.reason}",
             remedy=node.remedy,
-            step=scene.steps.get(node.node, ""),
+            step=observed.steps.get(node.node, ""),
         )
 
 
-def _of_devices(scene: Scene) -> Iterator[Trouble]:
-    reported = {(incident.node, incident.device) for incident in scene.incidents if incident.device}
-    for device in scene.devices:
+def _of_devices(observed: ObservedState) -> Iterator[Trouble]:
+    reported = {
+        (incident.node, incident.device) for incident in observed.incidents if incident.device
+    }
+    for device in observed.devices:
         weight = severity(device.state)
         if not weight or device.state in _OF_SILENCE or (device.node, device.id) in reported:
             continue
@@ -235,7 +237,7 @@ def _of_devices(scene: Scene) -> Iterator[Trouble]:
             verdict=device.verdict.summary,
             evidence=_apart([device.verdict.evidence]),
             remedy=device.verdict.remedy or remedy_of(device.state, device.health),
-            step=scene.steps.get(device.node, ""),
+            step=observed.steps.get(device.node, ""),
             jobs=device.jobs,
         )
 

@@ -4,34 +4,40 @@ from collections.abc import Iterable, Sequence
 
 from accelwatch.fleet.picture.model import Past
 from accelwatch.fleet.picture.why.concerns import about
-from accelwatch.fleet.picture.why.scene import ObservedDevice, Scene
+from accelwatch.fleet.picture.why.observed_state import ObservedDevice, ObservedState
 from accelwatch.fleet.picture.why.subject import Kind, Subject
 from accelwatch.fleet.picture.why.troubles import RUINS_JOBS, Trouble, troubles
 from accelwatch.node.usage.shares import IDLE_RATIO
 from accelwatch.schema.display import counted, duration
 
 
-def waits_text(scene: Scene, subject: Subject, chief: Trouble) -> str:
+def waits_text(observed: ObservedState, subject: Subject, chief: Trouble) -> str:
     """Which jobs stand still because of it; only what is grave stops one."""
     if chief.weight < RUINS_JOBS:
         return ""
-    jobs = _jobs_of(scene, chief)
-    idle = waiting_devices(job_devices(scene, subject, chief), chief)
+    jobs = _jobs_of(observed, chief)
+    idle = waiting_devices(job_devices(observed, subject, chief), chief)
     if not jobs or not idle:
         return ""
     names = ", ".join(sorted(jobs)[:4])
-    return f"; job {names} waits for it with {counted(len(idle), 'idle device')}{idle_text(scene)}"
+    return (
+        f"; job {names} waits for it with {counted(len(idle), 'idle device')}{idle_text(observed)}"
+    )
 
 
-def idle_text(scene: Scene) -> str:
+def idle_text(observed: ObservedState) -> str:
     """` for 3 min`; empty where it is not known since when the devices are idle."""
-    return f" for {duration(max(scene.time - scene.idle_since, 0.0))}" if scene.idle_since else ""
+    return (
+        f" for {duration(max(observed.time - observed.idle_since, 0.0))}"
+        if observed.idle_since
+        else ""
+    )
 
 
-def waiting(scene: Scene, subject: Subject) -> list[ObservedDevice]:
+def waiting(observed: ObservedState, subject: Subject) -> list[ObservedDevice]:
     """The devices that are idle because of what is worst about it."""
-    wrong = about(troubles(scene), subject)
-    return waiting_devices(job_devices(scene, subject, wrong[0]), wrong[0]) if wrong else []
+    wrong = about(troubles(observed), subject)
+    return waiting_devices(job_devices(observed, subject, wrong[0]), wrong[0]) if wrong else []
 
 
 def idle_since(past: Past) -> float:
@@ -43,22 +49,24 @@ def idle_since(past: Past) -> float:
     return 0.0
 
 
-def _jobs_of(scene: Scene, trouble: Trouble) -> set[str]:
+def _jobs_of(observed: ObservedState, trouble: Trouble) -> set[str]:
     jobs = set(trouble.jobs)
-    for device in scene.devices:
+    for device in observed.devices:
         if device.node in trouble.nodes and trouble.device in ("", device.id):
             jobs.update(device.jobs)
     return jobs
 
 
-def job_devices(scene: Scene, subject: Subject, chief: Trouble) -> Sequence[ObservedDevice]:
+def job_devices(
+    observed: ObservedState, subject: Subject, chief: Trouble
+) -> Sequence[ObservedDevice]:
     """The devices of the jobs that the trouble touches; of a job that was asked about its own."""
     if subject.kind is Kind.JOB:
         return subject.devices
     if chief.weight < RUINS_JOBS:
         return ()
-    jobs = _jobs_of(scene, chief)
-    return [device for device in scene.devices if not jobs.isdisjoint(device.jobs)]
+    jobs = _jobs_of(observed, chief)
+    return [device for device in observed.devices if not jobs.isdisjoint(device.jobs)]
 
 
 def waiting_devices(devices: Iterable[ObservedDevice], chief: Trouble) -> list[ObservedDevice]:

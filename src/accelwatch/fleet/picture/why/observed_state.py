@@ -61,7 +61,7 @@ class ObservedNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     finding: NodeFinding | None = None
 
 
-class Scene(msgspec.Struct, frozen=True, kw_only=True):
+class ObservedState(msgspec.Struct, frozen=True, kw_only=True):
     """All of it."""
 
     # Unix seconds.
@@ -76,9 +76,11 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     idle_since: float = 0.0
 
 
-def scene_of_machine(snapshot: Snapshot, incidents: Iterable[IncidentDocument] = ()) -> Scene:
+def observed_machine(
+    snapshot: Snapshot, incidents: Iterable[IncidentDocument] = ()
+) -> ObservedState:
     """One machine, as it was read or as its agent tells it."""
-    return Scene(
+    return ObservedState(
         time=snapshot.time,
         nodes={snapshot.host: _with_unread(ObservedNode(node=snapshot.host), snapshot)},
         devices=_read_devices(snapshot.host, snapshot),
@@ -86,7 +88,7 @@ def scene_of_machine(snapshot: Snapshot, incidents: Iterable[IncidentDocument] =
     )
 
 
-def scene_of_fleet(view: FleetView, steps: Mapping[str, str] | None = None) -> Scene:
+def observed_fleet(view: FleetView, steps: Mapping[str, str] | None = None) -> ObservedState:
     """A fleet, as a hub's stream tells it: of no device the reasons (see `with_node`)."""
     devices = []
     for now in view.devices:
@@ -121,7 +123,7 @@ def scene_of_fleet(view: FleetView, steps: Mapping[str, str] | None = None) -> S
         )
         for node in view.nodes
     )
-    return Scene(
+    return ObservedState(
         time=view.time,
         nodes={node.node: node for node in nodes},
         devices=devices,
@@ -131,22 +133,22 @@ def scene_of_fleet(view: FleetView, steps: Mapping[str, str] | None = None) -> S
 
 
 def with_node(
-    scene: Scene, node: str, snapshot: Snapshot, *, silent: str = "", remedy: str = ""
-) -> Scene:
-    """The scene with what the node's own document tells besides: reasons, and since when.
+    observed: ObservedState, node: str, snapshot: Snapshot, *, silent: str = "", remedy: str = ""
+) -> ObservedState:
+    """The observed state with what the node's own document tells besides: reasons, and since when.
 
     How a device stands and whose it is stays as the fleet has it, which is newer or knows the owner of
-    what has gone. Devices that a filter kept from the scene are added.
+    what has gone. Devices that a filter kept from the observed state are added.
     """
     by_id = {device.id: device for device in _read_devices(node, snapshot)}
     devices = [
         _with_reasons(device, own)
         if device.node == node and (own := by_id.get(device.id))
         else device
-        for device in scene.devices
+        for device in observed.devices
     ]
-    existing_ids = {device.id for device in scene.devices if device.node == node}
-    before = scene.nodes.get(node) or ObservedNode(node=node)
+    existing_ids = {device.id for device in observed.devices if device.node == node}
+    before = observed.nodes.get(node) or ObservedNode(node=node)
     added = [device for device in by_id.values() if device.id not in existing_ids]
     devices += [_on_silent_node(device, before.state) for device in added] if silent else added
     if silent:
@@ -154,7 +156,9 @@ def with_node(
         updated = msgspec.structs.replace(before, reason=reason, remedy=remedy)
     else:
         updated = _with_unread(before, snapshot)
-    return msgspec.structs.replace(scene, devices=devices, nodes={**scene.nodes, node: updated})
+    return msgspec.structs.replace(
+        observed, devices=devices, nodes={**observed.nodes, node: updated}
+    )
 
 
 def _on_silent_node(device: ObservedDevice, state: str) -> ObservedDevice:
