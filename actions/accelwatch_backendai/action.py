@@ -28,6 +28,7 @@ from accelwatch.api_client.backendai.server import server_of
 from accelwatch.plugins.options import checked
 from accelwatch_backendai.answers import report_of
 from accelwatch_backendai.api.specifications import Specifications
+from accelwatch_backendai.observed_context import observed_context_of
 from accelwatch_backendai.observer import Observer
 from accelwatch_backendai.options import BackendAiOptions
 from accelwatch_backendai.permissions import Permissions, complaints_of
@@ -35,7 +36,6 @@ from accelwatch_backendai.quarantines import Quarantines
 from accelwatch_backendai.readings.previews import drain_preview
 from accelwatch_backendai.recovering import recovered
 from accelwatch_backendai.rows import Access
-from accelwatch_backendai.scene import scene_of
 from accelwatch_backendai.tables import PROPOSALS, READINGS, effects_of
 
 
@@ -125,7 +125,7 @@ class BackendAiAction:
         if propose is None:
             text = f"Backend.AI cannot do that: {intent.kind.value}"
             return Refusal(RefusalKind.IMPOSSIBLE, text)
-        return propose(intent, scene_of(observed, self._options))
+        return propose(intent, observed_context_of(observed, self._options))
 
     async def perform(self, step: Step, operation: Committed) -> Report:
         """Do one step. Raises nothing: what goes wrong is told."""
@@ -134,7 +134,7 @@ class BackendAiAction:
     def recover(self, started_step: StartedStep, observed: Observed) -> Recovery:
         """What has become of a step whose end nobody saw. Pure."""
         effect = self._effects.get(started_step.step.kind)
-        return recovered(started_step, effect, scene_of(observed, self._options))
+        return recovered(started_step, effect, observed_context_of(observed, self._options))
 
     async def preview(self, node: str, device: str) -> Sequence[str]:  # noqa: ARG002  agents are whole
         """What would become of an agent's sessions. Raises ActionUnavailableError."""

@@ -24,8 +24,8 @@ SPARE = "spare"
 GROUP = "group"
 
 
-class Scene(msgspec.Struct, frozen=True, kw_only=True):
-    """What an observation shows."""
+class ObservedContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What was observed of an agent, a spare or a job, as proposals and effects read it."""
 
     # Unix seconds at which it was read.
     time: float
@@ -46,10 +46,10 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
         return hold_state(self.agent, self.annotation)
 
 
-def scene_of(observed: Observed, options: BackendAiOptions) -> Scene:
+def observed_context_of(observed: Observed, options: BackendAiOptions) -> ObservedContext:
     """What the texts say."""
     own = observed.own
-    return Scene(
+    return ObservedContext(
         time=observed.time,
         options=options,
         agent=agent_of(own.get(AGENT, "")),

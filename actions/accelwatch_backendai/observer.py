@@ -7,10 +7,10 @@ from accelwatch.action.observed import HoldState, NodeObservation, Observed
 from accelwatch_backendai.answers import unavailable_if_unread
 from accelwatch_backendai.api.agents import Agent, all_agents
 from accelwatch_backendai.api.sessions import scheduled_sessions
+from accelwatch_backendai.observed_context import AGENT, ANNOTATION, text_of
 from accelwatch_backendai.quarantines import hold_state
 from accelwatch_backendai.reader import read_agent
 from accelwatch_backendai.rows import Access, Read
-from accelwatch_backendai.scene import AGENT, ANNOTATION, text_of
 from accelwatch_backendai.sessions.node_jobs import NodeJobs, jobs_by_agent
 
 # Whether the agent's daemon answers the manager; of one that restarts it does not say.

@@ -2,23 +2,25 @@
 
 from accelwatch.action.kit import effects
 from accelwatch.action.step import Recovery, ReportStatus, StartedStep, StepKind
+from accelwatch_backendai.observed_context import ObservedContext
 from accelwatch_backendai.rows import Effect
-from accelwatch_backendai.scene import Scene
 
 
-def recovered(started_step: StartedStep, effect: Effect | None, scene: Scene) -> Recovery:
+def recovered(
+    started_step: StartedStep, effect: Effect | None, context: ObservedContext
+) -> Recovery:
     """Done when its effect is observed; else again, where it does no harm and cannot come any more.
 
     The manager goes on with a request whose sender is gone. What was sent and not answered may so come
     until `settle_s` is over: if it came after another attempt had failed, it would look like a person's.
     """
-    return effects.recovered(started_step, effect, scene, _is_over)
+    return effects.recovered(started_step, effect, context, _is_over)
 
 
-def _is_over(started_step: StartedStep, kind: StepKind, scene: Scene) -> bool:
+def _is_over(started_step: StartedStep, kind: StepKind, context: ObservedContext) -> bool:
     """Whether nothing of it can come any more; what was answered with done has been."""
     report = started_step.report
     if report is not None and report.status is ReportStatus.DONE:
         return True
-    started = started_step.started or scene.time
-    return scene.time - started >= kind.settle_s / 2
+    started = started_step.started or context.time
+    return context.time - started >= kind.settle_s / 2

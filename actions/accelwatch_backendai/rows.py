@@ -13,9 +13,9 @@ from accelwatch.api_client.backendai.client import BackendAiClient
 from accelwatch.api_client.backendai.releases import ManagerRelease
 from accelwatch.base.clock import Clock
 from accelwatch_backendai.api.specifications import Specifications
+from accelwatch_backendai.observed_context import ObservedContext
 from accelwatch_backendai.options import BackendAiOptions
 from accelwatch_backendai.quarantines import Quarantines
-from accelwatch_backendai.scene import Scene
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +36,6 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 # Raises ActionUnavailableError. What is read already of the agent is in `own`.
 Read = Callable[[Access, Intent, Mapping[str, str]], Awaitable[effects.Reading]]
 # The next step towards an intent. Pure.
-Propose = Callable[[Intent, Scene], Proposal]
+Propose = Callable[[Intent, ObservedContext], Proposal]
 # One kind of step.
-Effect = effects.Effect[Access, Scene]
+Effect = effects.Effect[Access, ObservedContext]

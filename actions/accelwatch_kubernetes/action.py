@@ -30,6 +30,7 @@ from accelwatch_kubernetes.answers import report_of
 from accelwatch_kubernetes.cache.cluster_cache import ClusterCache
 from accelwatch_kubernetes.devices.taint_rule import labels_of
 from accelwatch_kubernetes.marks.hold import HOLD, OUT_OF_SERVICE, OUT_OF_SERVICE_EFFECT
+from accelwatch_kubernetes.observed_context import observed_context_of
 from accelwatch_kubernetes.observer import Observer
 from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.permissions import Permissions
@@ -37,7 +38,6 @@ from accelwatch_kubernetes.reader import NodeReader
 from accelwatch_kubernetes.readings.previews import drain_preview
 from accelwatch_kubernetes.recovering import recovered
 from accelwatch_kubernetes.rows import Access
-from accelwatch_kubernetes.scene import scene_of
 from accelwatch_kubernetes.tables import PROPOSALS, READINGS, effects_of
 from accelwatch_kubernetes.workloads.checkpoints import Checkpoints
 from accelwatch_kubernetes.workloads.owner_index import OwnerIndex
@@ -122,7 +122,7 @@ class KubernetesAction:
         if propose is None:
             text = f"Kubernetes cannot do that: {intent.kind.value}"
             return Refusal(RefusalKind.IMPOSSIBLE, text)
-        return propose(intent, scene_of(observed, self._options))
+        return propose(intent, observed_context_of(observed, self._options))
 
     async def perform(self, step: Step, operation: Committed) -> Report:
         """Do one step. Raises nothing: what goes wrong is told."""
@@ -131,7 +131,7 @@ class KubernetesAction:
     def recover(self, started_step: StartedStep, observed: Observed) -> Recovery:
         """What has become of a step whose end nobody saw. Pure."""
         effect = self._effects.get(started_step.step.kind)
-        return recovered(started_step, effect, scene_of(observed, self._options))
+        return recovered(started_step, effect, observed_context_of(observed, self._options))
 
     @property
     def quarantines_devices(self) -> bool:

@@ -20,8 +20,8 @@ SLURM = "slurm"
 SPARE = "spare"
 
 
-class Scene(msgspec.Struct, frozen=True, kw_only=True):
-    """What an observation shows."""
+class ObservedContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What was observed of a node, a spare or a job, as proposals and effects read it."""
 
     # Unix seconds at which it was read.
     time: float
@@ -33,9 +33,9 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     own: Mapping[str, str]
 
 
-def scene_of(observed: Observed, options: KubernetesOptions) -> Scene:
+def observed_context_of(observed: Observed, options: KubernetesOptions) -> ObservedContext:
     """What the texts say."""
-    return Scene(
+    return ObservedContext(
         time=observed.time,
         options=options,
         node=node_of(observed.own.get(NODE, "")),

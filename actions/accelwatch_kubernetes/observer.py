@@ -14,11 +14,11 @@ from accelwatch_kubernetes.devices.own_keys import RULES
 from accelwatch_kubernetes.devices.taint_rule import TaintRule, rules_of, rules_on
 from accelwatch_kubernetes.marks.hold_state import observed_node
 from accelwatch_kubernetes.objects.node import Node, node_of
+from accelwatch_kubernetes.observed_context import NODE, SLURM
 from accelwatch_kubernetes.readings.devices import device_jobs, read_claims, rules_by_node
 from accelwatch_kubernetes.readings.node_jobs import JobsOfNodes
 from accelwatch_kubernetes.readings.pods import pods_of_node
 from accelwatch_kubernetes.rows import Access, Read
-from accelwatch_kubernetes.scene import NODE, SLURM
 from accelwatch_kubernetes.workloads.kinds.slurm_pods import slurm_text
 from accelwatch_kubernetes.workloads.owner_index import NodeJobs
 

@@ -2,15 +2,17 @@
 
 from accelwatch.action.kit import effects
 from accelwatch.action.step import Recovery, StartedStep, StepKind
+from accelwatch_kubernetes.observed_context import ObservedContext
 from accelwatch_kubernetes.rows import Effect
-from accelwatch_kubernetes.scene import Scene
 
 
-def recovered(started_step: StartedStep, effect: Effect | None, scene: Scene) -> Recovery:
+def recovered(
+    started_step: StartedStep, effect: Effect | None, context: ObservedContext
+) -> Recovery:
     """Done when its effect is observed; else again, where that does no harm or it never was sent."""
-    return effects.recovered(started_step, effect, scene, _is_over)
+    return effects.recovered(started_step, effect, context, _is_over)
 
 
-def _is_over(_started_step: StartedStep, _kind: StepKind, _scene: Scene) -> bool:
+def _is_over(_started_step: StartedStep, _kind: StepKind, _context: ObservedContext) -> bool:
     """A write has the version that was read: once somebody else has written, it comes to nothing."""
     return True

@@ -12,9 +12,9 @@ from accelwatch.api_client.kubernetes.client import KubernetesClient
 from accelwatch.api_client.kubernetes.versions import ServedVersions
 from accelwatch.base.clock import Clock
 from accelwatch_kubernetes.answering import AnswerTimes
+from accelwatch_kubernetes.observed_context import ObservedContext
 from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.reader import NodeReader
-from accelwatch_kubernetes.scene import Scene
 from accelwatch_kubernetes.workloads.checkpoints import Checkpoints
 from accelwatch_kubernetes.workloads.owner_index import OwnerIndex
 
@@ -40,6 +40,6 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 # Raises ActionUnavailableError. What is read already of the node is in `own`.
 Read = Callable[[Access, Intent, Mapping[str, str]], Awaitable[effects.Reading]]
 # The next step towards an intent. Pure.
-Propose = Callable[[Intent, Scene], Proposal]
+Propose = Callable[[Intent, ObservedContext], Proposal]
 # One kind of step.
-Effect = effects.Effect[Access, Scene]
+Effect = effects.Effect[Access, ObservedContext]

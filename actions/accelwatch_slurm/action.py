@@ -38,7 +38,7 @@ from accelwatch_slurm.proposals.recovering import recovered
 from accelwatch_slurm.proposals.restoring import propose_restore
 from accelwatch_slurm.proposals.signalling import propose_cancel, propose_signal
 from accelwatch_slurm.proposals.testing import propose_spare, propose_test
-from accelwatch_slurm.texts.scene import Scene, scene_of
+from accelwatch_slurm.texts.observed_context import ObservedContext, observed_context_of
 from accelwatch_slurm.texts.steps import INTENTS, steps_of
 
 
@@ -103,55 +103,55 @@ class SlurmAction:
 
     def propose(self, intent: Intent, observed: Observed) -> Proposal:
         """The next step towards it, or why there is none. Pure."""
-        scene = scene_of(observed, self._options.mark)
+        context = observed_context_of(observed, self._options.mark)
         if intent.kind not in self.intents:
             return Refusal(RefusalKind.IMPOSSIBLE, f"Slurm cannot do that: {intent.kind.value}")
         match intent.kind:
             case IntentKind.QUARANTINE:
-                return propose_quarantine(intent, scene)
+                return propose_quarantine(intent, context)
             case IntentKind.RELEASE:
-                return propose_release(intent, scene)
+                return propose_release(intent, context)
             case IntentKind.FENCE:
-                return propose_fence(intent, scene, power_off=bool(self._options.power_off))
+                return propose_fence(intent, context, power_off=bool(self._options.power_off))
             case IntentKind.MOVE_JOB:
-                return propose_move(intent, scene, reserve_nodes=self._options.hold_place)
+                return propose_move(intent, context, reserve_nodes=self._options.hold_place)
             case IntentKind.RESTORE_JOB:
-                return propose_restore(intent, scene)
+                return propose_restore(intent, context)
             case IntentKind.SIGNAL_JOB:
-                return propose_signal(intent, scene)
+                return propose_signal(intent, context)
             case IntentKind.CANCEL_JOB:
-                return propose_cancel(intent, scene)
+                return propose_cancel(intent, context)
             case IntentKind.FOLLOW_JOB:
                 return followed(intent, observed.job, observed.time)
-        return self._propose_rest(intent, scene)
+        return self._propose_rest(intent, context)
 
-    def _propose_rest(self, intent: Intent, scene: Scene) -> Proposal:
+    def _propose_rest(self, intent: Intent, context: ObservedContext) -> Proposal:
         options = self._options
         match intent.kind:
             case IntentKind.PROBE:
-                return propose_probe(intent, scene)
+                return propose_probe(intent, context)
             case IntentKind.REBOOT:
-                return propose_reboot(intent, scene, has_field=options.mark != "none")
+                return propose_reboot(intent, context, has_field=options.mark != "none")
             case IntentKind.TEST:
                 tests = frozenset(options.tests)
                 users, minutes = options.test_users, options.test_minutes
-                return propose_test(intent, scene, tests=tests, users=users, minutes=minutes)
+                return propose_test(intent, context, tests=tests, users=users, minutes=minutes)
             case IntentKind.DRAW_SPARE | IntentKind.RETURN_SPARE:
-                return self._propose_spare(intent, scene)
+                return self._propose_spare(intent, context)
         return Refusal(RefusalKind.IMPOSSIBLE, f"Slurm cannot do that: {intent.kind.value}")
 
-    def _propose_spare(self, intent: Intent, scene: Scene) -> Proposal:
+    def _propose_spare(self, intent: Intent, context: ObservedContext) -> Proposal:
         """A spare is reserved for the job that needs it before anybody else may have it."""
         options, draw = self._options, intent.kind is IntentKind.DRAW_SPARE
         if (
             draw
             and options.spares
             and options.hold_place
-            and (reservation := reserve_first(intent, scene))
+            and (reservation := reserve_first(intent, context))
         ):
             return reservation
         name, users = options.spares, options.spare_users
-        return propose_spare(intent, scene, name=name, users=users, draw=draw)
+        return propose_spare(intent, context, name=name, users=users, draw=draw)
 
     async def perform(self, step: Step, operation: Committed) -> Report:
         """Do one step. Raises nothing: what goes wrong is told."""
@@ -159,7 +159,7 @@ class SlurmAction:
 
     def recover(self, started_step: StartedStep, observed: Observed) -> Recovery:
         """What has become of a step whose end nobody saw. Pure."""
-        return recovered(started_step, scene_of(observed, self._options.mark))
+        return recovered(started_step, observed_context_of(observed, self._options.mark))
 
     def needs(self, kind: IntentKind) -> str:
         """Which option has to be given for it, and how; empty when nothing is missing."""

@@ -25,8 +25,7 @@ from accelwatch_slurm.texts.hold_state import observed_node
 from accelwatch_slurm.texts.job_components import nodes_of
 from accelwatch_slurm.texts.job_text import SlurmJob, job_of
 from accelwatch_slurm.texts.node_text import SlurmNode, node_of
-from accelwatch_slurm.texts.reservation_text import OF_JOB, SlurmReservation
-from accelwatch_slurm.texts.scene import (
+from accelwatch_slurm.texts.observed_context import (
     BAD,
     CHECKPOINT,
     COMPONENTS,
@@ -40,10 +39,11 @@ from accelwatch_slurm.texts.scene import (
     RESERVATIONS,
     SIGNALLED,
     TRIAL,
-    Scene,
-    scene_of,
+    ObservedContext,
+    observed_context_of,
     trial_name,
 )
+from accelwatch_slurm.texts.reservation_text import OF_JOB, SlurmReservation
 
 _WITH_JOBS = (IntentKind.QUARANTINE, IntentKind.FENCE, IntentKind.REBOOT)
 _EMPTIED = (IntentKind.FENCE, IntentKind.REBOOT)
@@ -188,22 +188,22 @@ class Observer:
         self, intent: Intent, own: dict[str, str], keys: Sequence[JobKey], proven: bool
     ) -> Observed:
         observed = Observed(time=self._clock.wall(), own=own, proven_dead=proven)
-        scene = scene_of(observed, self._options.mark)
+        context = observed_context_of(observed, self._options.mark)
         node = NodeObservation(name=intent.node, hold_state=HoldState.MISSING)
-        if scene.node is not None:
-            node = observed_node(scene.node, scene.reservations, scene.field, keys)
+        if context.node is not None:
+            node = observed_node(context.node, context.reservations, context.field, keys)
         return Observed(
             time=observed.time,
             node=node,
-            job=None if intent.job is None else self._observed_job(intent.job, scene),
+            job=None if intent.job is None else self._observed_job(intent.job, context),
             proven_dead=proven,
             own=own,
         )
 
-    def _observed_job(self, key: JobKey, scene: Scene) -> JobObservation:
-        observed, checkpoints = observed_job(key, scene.job), scene.own.get(CHECKPOINT, "")
-        if scene.components and observed.nodes:
-            observed = msgspec.structs.replace(observed, nodes=nodes_of(scene.components))
+    def _observed_job(self, key: JobKey, context: ObservedContext) -> JobObservation:
+        observed, checkpoints = observed_job(key, context.job), context.own.get(CHECKPOINT, "")
+        if context.components and observed.nodes:
+            observed = msgspec.structs.replace(observed, nodes=nodes_of(context.components))
         options = self._options.checkpoints
         if options is None or not checkpoints:
             return observed
@@ -251,23 +251,23 @@ class Observer:
         """Whether nothing runs on any bad node that does not answer, and why."""
         cluster = await self._reader.cluster()
         now = self._clock.wall()
-        scene = scene_of(Observed(time=now, own=own), self._options.mark)
+        context = observed_context_of(Observed(time=now, own=own), self._options.mark)
         proofs = []
         for name in intent.may_run_on:
-            node = scene.bad.get(name)
+            node = context.bad.get(name)
             if node is None or (node.answering and not node.down and name != intent.node):
                 continue
             answered = Answered(
-                for_s=self._answered_s(scene, name),
+                for_s=self._answered_s(context, name),
                 silence_s=cluster.message_timeout_s * _SLACK,
                 kill_s=cluster.kill_wait_s * _SLACK,
             )
-            proofs.append(proof_of(scene, name, answered))
+            proofs.append(proof_of(context, name, answered))
         return bool(proofs) and all(proofs), "; ".join(filter(None, dict.fromkeys(proofs)))
 
-    def _answered_s(self, scene: Scene, name: str) -> float:
+    def _answered_s(self, context: ObservedContext, name: str) -> float:
         """Seconds for which a node has been seen to answer since its reason was set."""
-        node = scene.bad[name]
+        node = context.bad[name]
         key = name, node.set_at
         if not node.answering:
             self._answering.pop(key, None)

@@ -11,9 +11,9 @@ from accelwatch.api_client.backendai.errors import BackendAiRefusedError
 from accelwatch.base.untrusted_text import printable
 from accelwatch_backendai.answers import DONE
 from accelwatch_backendai.api.agents import Agent
+from accelwatch_backendai.observed_context import ObservedContext
 from accelwatch_backendai.reader import read_agent
 from accelwatch_backendai.rows import Access, Effect
-from accelwatch_backendai.scene import Scene
 from accelwatch_backendai.steps import DRAW, RETURN, SCHEDULE, UNSCHEDULE
 
 _MODIFY = """mutation($id: String!, $props: ModifyAgentInput!) {
@@ -110,11 +110,11 @@ async def _modify(
     return Report(status=status, text=f"modify_agent: {text}")
 
 
-def _row(test: Callable[[Agent, Step], bool]) -> Callable[[Step, Scene], bool | None]:
+def _row(test: Callable[[Agent, Step], bool]) -> Callable[[Step, ObservedContext], bool | None]:
     """Whether the row of the step's agent shows it; None where that was not read."""
 
-    def is_observed(step: Step, scene: Scene) -> bool | None:
-        for agent in (scene.spare, scene.agent):
+    def is_observed(step: Step, context: ObservedContext) -> bool | None:
+        for agent in (context.spare, context.agent):
             if agent is not None and agent.id == step.arguments["agent"]:
                 return test(agent, step)
         return None
@@ -122,17 +122,17 @@ def _row(test: Callable[[Agent, Step], bool]) -> Callable[[Step, Scene], bool | 
     return is_observed
 
 
-def _is_ours(step: Step, scene: Scene) -> bool | None:
-    agent = scene.agent
+def _is_ours(step: Step, context: ObservedContext) -> bool | None:
+    agent = context.agent
     if agent is None or agent.id != step.arguments["agent"]:
         return None
-    return not agent.schedulable and scene.annotation is not None
+    return not agent.schedulable and context.annotation is not None
 
 
-def _is_released(step: Step, scene: Scene) -> bool | None:
+def _is_released(step: Step, context: ObservedContext) -> bool | None:
     """An agent that is gone, or that somebody else has made unschedulable, is not held by us."""
-    ours = _is_ours(step, scene)
-    return scene.agent is None if ours is None else not ours
+    ours = _is_ours(step, context)
+    return context.agent is None if ours is None else not ours
 
 
 def _is_in_group(agent: Agent, step: Step) -> bool:

@@ -9,9 +9,9 @@ from accelwatch.action.step import Committed, Report, Step
 from accelwatch.api_client.errors import WithdrawnError
 from accelwatch_backendai.answers import unavailable_if_unread
 from accelwatch_backendai.api.agents import agent_by_id
+from accelwatch_backendai.observed_context import ObservedContext
 from accelwatch_backendai.quarantines import hold_state
 from accelwatch_backendai.rows import Access, Effect
-from accelwatch_backendai.scene import Scene
 from accelwatch_backendai.sessions import steps
 from accelwatch_backendai.sessions.job_view import is_off
 
@@ -29,8 +29,8 @@ async def _power_off(access: Access, step: Step, operation: Committed) -> Report
     return await access.power.turn_off(name)
 
 
-def _is_off(step: Step, scene: Scene) -> bool | None:
-    return is_off(scene, step.arguments["node"])
+def _is_off(step: Step, context: ObservedContext) -> bool | None:
+    return is_off(context, step.arguments["node"])
 
 
 def power_effects(timeout_s: float) -> Mapping[str, Effect]:

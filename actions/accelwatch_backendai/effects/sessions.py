@@ -17,8 +17,8 @@ from accelwatch.api_client.backendai.client import decoded
 from accelwatch.api_client.backendai.errors import BackendAiRefusedError
 from accelwatch_backendai.answers import DONE, unavailable_if_unread
 from accelwatch_backendai.api.sessions import OwnedSession, session_by_id, sessions_tagged
+from accelwatch_backendai.observed_context import ObservedContext
 from accelwatch_backendai.rows import Access, Effect
-from accelwatch_backendai.scene import Scene
 from accelwatch_backendai.sessions import steps
 from accelwatch_backendai.sessions.job_view import SESSIONS, sessions_in
 from accelwatch_backendai.sessions.states import is_finished
@@ -123,9 +123,9 @@ async def _refused(access: Access, error: BackendAiRefusedError, tag: str) -> Re
     return Report(status=ReportStatus.REFUSED, text=text)
 
 
-def _is_terminating(step: Step, scene: Scene) -> bool | None:
+def _is_terminating(step: Step, context: ObservedContext) -> bool | None:
     """Whether the session ends, or has; None where it was not read, or is known no more."""
-    sessions = sessions_in(scene.own.get(SESSIONS, ""))
+    sessions = sessions_in(context.own.get(SESSIONS, ""))
     session = next((each for each in sessions if each.id == step.arguments["session"]), None)
     if session is None:
         return None
@@ -133,7 +133,7 @@ def _is_terminating(step: Step, scene: Scene) -> bool | None:
     return is_finished(session.status) or (session.status == _TERMINATING and not forced)
 
 
-def _recovered_end(started_step: StartedStep, scene: Scene) -> Recovery:
+def _recovered_end(started_step: StartedStep, context: ObservedContext) -> Recovery:
     """What ended without us is not ours: it is not created anew.
 
     What was sent and not answered may come yet. If it came after it was written down as not done, and
@@ -141,27 +141,27 @@ def _recovered_end(started_step: StartedStep, scene: Scene) -> Recovery:
     """
     if started_step.is_without_effect:
         return Recovery.REDO
-    is_terminating = _is_terminating(started_step.step, scene)
+    is_terminating = _is_terminating(started_step.step, context)
     if is_terminating is None:
         return Recovery.UNKNOWN
     if is_terminating:
         return Recovery.DONE
     report = started_step.report
     is_answered = report is not None and report.status is ReportStatus.DONE
-    is_over = is_answered or _is_late(started_step, steps.END_SESSION, scene)
+    is_over = is_answered or _is_late(started_step, steps.END_SESSION, context)
     return Recovery.REDO if is_over else Recovery.UNKNOWN
 
 
-def _is_created(step: Step, scene: Scene) -> bool | None:
-    text = scene.own.get(SESSIONS)
+def _is_created(step: Step, context: ObservedContext) -> bool | None:
+    text = context.own.get(SESSIONS)
     if text is None:
         return None
     return any(session.tag == step.arguments["tag"] for session in sessions_in(text))
 
 
-def _recovered_creation(started_step: StartedStep, scene: Scene) -> Recovery:
+def _recovered_creation(started_step: StartedStep, context: ObservedContext) -> Recovery:
     """A request that got no answer may come as long as somebody holds it; then it never will."""
-    is_created = _is_created(started_step.step, scene)
+    is_created = _is_created(started_step.step, context)
     if is_created is None:
         return Recovery.UNKNOWN
     if is_created:
@@ -172,14 +172,14 @@ def _recovered_creation(started_step: StartedStep, scene: Scene) -> Recovery:
     if report is not None and report.status is ReportStatus.DONE:
         # The manager said so, and shows no such session: a person has to see why.
         return Recovery.UNKNOWN
-    is_over = _is_late(started_step, steps.CREATE_SESSION, scene)
+    is_over = _is_late(started_step, steps.CREATE_SESSION, context)
     return Recovery.REDO if is_over else Recovery.UNKNOWN
 
 
-def _is_late(started_step: StartedStep, kind: str, scene: Scene) -> bool:
+def _is_late(started_step: StartedStep, kind: str, context: ObservedContext) -> bool:
     """Whether a request that was not answered was sent so long ago that it is not waited for."""
     started = started_step.started
-    return started is not None and scene.time - started >= steps.KINDS[kind].settle_s
+    return started is not None and context.time - started >= steps.KINDS[kind].settle_s
 
 
 SESSION_EFFECTS: Mapping[str, Effect] = {

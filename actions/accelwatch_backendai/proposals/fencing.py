@@ -9,7 +9,7 @@ either: an agent that comes back ends what the manager has given up meanwhile 10
 from accelwatch.action.intent import Intent
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
-from accelwatch_backendai.scene import Scene
+from accelwatch_backendai.observed_context import ObservedContext
 from accelwatch_backendai.sessions import steps
 from accelwatch_backendai.sessions.job_view import is_off
 
@@ -17,10 +17,10 @@ from accelwatch_backendai.sessions.job_view import is_off
 _POLL_S = 2.0
 
 
-def propose_fence(intent: Intent, scene: Scene) -> Proposal:
+def propose_fence(intent: Intent, context: ObservedContext) -> Proposal:
     """Prove that nothing runs there: by the agent, or by the power switch."""
-    agent = scene.agent
-    if is_off(scene, intent.node):
+    agent = context.agent
+    if is_off(context, intent.node):
         return Achieved(f"nothing runs on {intent.node}: its power is off")
     if agent is None:
         text = (
@@ -32,12 +32,12 @@ def propose_fence(intent: Intent, scene: Scene) -> Proposal:
         return Achieved(text)
     if agent.status == "RESTARTING":
         return Wait(_POLL_S, f"{agent.id} is being restarted")
-    if scene.hold_state is not HoldState.OURS:
+    if context.hold_state is not HoldState.OURS:
         text = f"{agent.id} is not held by us any more, and does not answer"
         return Refusal(RefusalKind.FOREIGN, text)
     if intent.fenced_by_job:
         return Achieved(f"{agent.id} is held; the job itself keeps a second copy from writing")
-    if scene.options.power_off:
+    if context.options.power_off:
         return Step(
             kind=steps.POWER_OFF, arguments={"node": agent.id}, text=f"power {agent.id} off"
         )

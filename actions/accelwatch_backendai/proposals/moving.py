@@ -12,8 +12,8 @@ from accelwatch.action.observed import JobState
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
 from accelwatch_backendai.api.sessions import Session
 from accelwatch_backendai.api.tags import tag_of
+from accelwatch_backendai.observed_context import ObservedContext
 from accelwatch_backendai.proposals.terminating import POLL_S, end, propose_termination
-from accelwatch_backendai.scene import Scene
 from accelwatch_backendai.sessions import steps
 from accelwatch_backendai.sessions.job_view import (
     TERMINATED,
@@ -32,9 +32,9 @@ from accelwatch_backendai.sessions.states import has_died, state_of
 _PENDING_S = 2.0
 
 
-def propose_move(intent: Intent, scene: Scene) -> Proposal:
+def propose_move(intent: Intent, context: ObservedContext) -> Proposal:
     """End it on the bad agents, create it anew, and see where it runs."""
-    view = job_view(scene)
+    view = job_view(context)
     head = view.lineage.head
     if intent.job is None or head is None:
         return Refusal(RefusalKind.IMPOSSIBLE, f"Backend.AI knows no session {intent.job} any more")
@@ -43,9 +43,9 @@ def propose_move(intent: Intent, scene: Scene) -> Proposal:
         return Refusal(RefusalKind.UNSAFE, f"{texts} are one job: end all but one by hand")
     match state_of(head.status):
         case JobState.RUNNING:
-            return _away(intent, scene, view, head)
+            return _away(intent, context, view, head)
         case JobState.COMPLETING if was_terminated_for(intent, head):
-            return propose_termination(intent, scene, view, head)
+            return propose_termination(intent, context, view, head)
         case JobState.COMPLETING:
             return Wait(
                 POLL_S, f"{named(head)} is terminating, at the request of another user or tool"
@@ -56,7 +56,7 @@ def propose_move(intent: Intent, scene: Scene) -> Proposal:
             return waits(head, view.waits)
 
 
-def _away(intent: Intent, scene: Scene, view: JobView, head: Session) -> Proposal:
+def _away(intent: Intent, context: ObservedContext, view: JobView, head: Session) -> Proposal:
     agents = agents_of(head)
     bad = [agent for agent in agents if agent in intent.avoided]
     if not agents:
@@ -70,12 +70,12 @@ def _away(intent: Intent, scene: Scene, view: JobView, head: Session) -> Proposa
             "agents are not schedulable, and end it by hand"
         )
         return Refusal(RefusalKind.UNSAFE, text)
-    if _is_handed_back(intent, scene):
+    if _is_handed_back(intent, context):
         text = (
             f"{intent.node} is schedulable again, by another person or tool: what runs there stays"
         )
         return Refusal(RefusalKind.OVERRIDDEN, text)
-    if reason := why_it_stays(head, scene, view):
+    if reason := why_it_stays(head, context, view):
         return Refusal(RefusalKind.NOT_ALLOWED, f"{named(head)} stays on {','.join(bad)}: {reason}")
     if view.unspecified:
         return _unspecified(head, view)
@@ -120,10 +120,10 @@ def waits(session: Session, why: str) -> Wait:
     return Wait(seconds, f"{named(session)} is {session.status.lower()}{detail}")
 
 
-def _is_handed_back(intent: Intent, scene: Scene) -> bool:
+def _is_handed_back(intent: Intent, context: ObservedContext) -> bool:
     """Whoever makes an agent schedulable that we hold wants its sessions to stay."""
-    ours = scene.annotation is not None and scene.annotation.incident == intent.mark.incident
-    return ours and scene.agent is not None and scene.agent.schedulable
+    ours = context.annotation is not None and context.annotation.incident == intent.mark.incident
+    return ours and context.agent is not None and context.agent.schedulable
 
 
 def _was_created_for(intent: Intent, session: Session) -> bool:

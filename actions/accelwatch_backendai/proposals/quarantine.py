@@ -4,16 +4,16 @@ from accelwatch.action.intent import Intent
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step
 from accelwatch_backendai.api.agents import Agent
-from accelwatch_backendai.scene import Scene
+from accelwatch_backendai.observed_context import ObservedContext
 from accelwatch_backendai.steps import SCHEDULE, UNSCHEDULE
 
 
-def propose_quarantine(intent: Intent, scene: Scene) -> Proposal:
+def propose_quarantine(intent: Intent, context: ObservedContext) -> Proposal:
     """Make it unschedulable, unless somebody else has; what runs there goes on."""
-    agent = scene.agent
+    agent = context.agent
     if agent is None:
         return missing(intent.node)
-    state, annotation = scene.hold_state, scene.annotation
+    state, annotation = context.hold_state, context.annotation
     if state is HoldState.FOREIGN:
         return Refusal(RefusalKind.FOREIGN, foreign_text(agent))
     if state is HoldState.OURS and annotation is not None:
@@ -29,12 +29,12 @@ def propose_quarantine(intent: Intent, scene: Scene) -> Proposal:
     )
 
 
-def propose_release(intent: Intent, scene: Scene) -> Proposal:
+def propose_release(intent: Intent, context: ObservedContext) -> Proposal:
     """Make it schedulable, where it is our own doing that it is not."""
-    agent = scene.agent
+    agent = context.agent
     if agent is None:
         return Achieved(f"the manager has no agent {intent.node} any more")
-    state, annotation = scene.hold_state, scene.annotation
+    state, annotation = context.hold_state, context.annotation
     if state is HoldState.OPEN:
         return Achieved(f"{agent.id} is schedulable{_answering_text(agent)}")
     if state is HoldState.FOREIGN or annotation is None:

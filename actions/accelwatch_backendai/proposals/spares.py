@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from accelwatch.action.intent import Intent
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
 from accelwatch_backendai.api.agents import Agent
+from accelwatch_backendai.observed_context import GROUP, ObservedContext
 from accelwatch_backendai.proposals.quarantine import foreign_text, missing
-from accelwatch_backendai.scene import GROUP, Scene
 from accelwatch_backendai.steps import DRAW, RETURN
 
 # In an intent's `original`, once we have moved its spare: the group in which that was, and the one to
@@ -19,15 +19,15 @@ _BUSY_POLL_S = 30.0
 _OF_THE_HOST = frozenset({"cpu", "mem"})
 
 
-def propose_draw(intent: Intent, scene: Scene) -> Proposal:
+def propose_draw(intent: Intent, context: ObservedContext) -> Proposal:
     """Move the spare into the group of the job that needs it."""
-    name, spare, bad = intent.spare, scene.spare, scene.agent
+    name, spare, bad = intent.spare, context.spare, context.agent
     if spare is None:
         return missing(name)
     if bad is None:
         return missing(intent.node)
-    target = scene.own.get(GROUP) or bad.resource_group
-    group = scene.options.groups.get(target)
+    target = context.own.get(GROUP) or bad.resource_group
+    group = context.options.groups.get(target)
     if group is None:
         text = f"`groups` has no entry {target}, so that group has no spares"
         return Refusal(RefusalKind.IMPOSSIBLE, text)
@@ -47,13 +47,13 @@ def propose_draw(intent: Intent, scene: Scene) -> Proposal:
     )
 
 
-def propose_return(intent: Intent, scene: Scene) -> Proposal:
+def propose_return(intent: Intent, context: ObservedContext) -> Proposal:
     """Move it back to the group that it was drawn from, as soon as no session runs on it."""
     name = intent.spare or intent.node
-    spare = scene.spare if intent.spare else scene.agent
+    spare = context.spare if intent.spare else context.agent
     if spare is None:
         return Achieved(f"the manager has no agent {name} any more")
-    group = _group_drawn_from(intent, scene, spare)
+    group = _group_drawn_from(intent, context, spare)
     if group is None:
         text = f"another person or tool moved {name} to {spare.resource_group}"
         return Refusal(RefusalKind.FOREIGN, text)
@@ -72,7 +72,7 @@ def propose_return(intent: Intent, scene: Scene) -> Proposal:
     )
 
 
-def _group_drawn_from(intent: Intent, scene: Scene, spare: Agent) -> str | None:
+def _group_drawn_from(intent: Intent, context: ObservedContext, spare: Agent) -> str | None:
     """The group to which a spare belongs; None where it is in none that we have moved it to.
 
     The configuration says it only of a spare whose draw was not recorded: it may have changed since.
@@ -80,9 +80,9 @@ def _group_drawn_from(intent: Intent, scene: Scene, spare: Agent) -> str | None:
     here, drawn_from = spare.resource_group, intent.original.get(REPLACED, "")
     if drawn_from:
         return drawn_from if here in (drawn_from, intent.original.get(DRAWN_TO)) else None
-    if here in scene.options.spare_groups:
+    if here in context.options.spare_groups:
         return here
-    group = scene.options.groups.get(here)
+    group = context.options.groups.get(here)
     return None if group is None else group.spares
 
 

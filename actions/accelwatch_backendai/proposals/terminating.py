@@ -9,7 +9,7 @@ nothing of that: the request is answered with empty `stats`, and the agent has t
 from accelwatch.action.intent import Intent
 from accelwatch.action.step import Proposal, Refusal, RefusalKind, Step, Wait
 from accelwatch_backendai.api.sessions import Session
-from accelwatch_backendai.scene import Scene
+from accelwatch_backendai.observed_context import ObservedContext
 from accelwatch_backendai.sessions import steps
 from accelwatch_backendai.sessions.job_view import (
     FORCED,
@@ -39,7 +39,9 @@ def end(session: Session, *, note: bool) -> Step:
     )
 
 
-def propose_termination(intent: Intent, scene: Scene, view: JobView, session: Session) -> Proposal:
+def propose_termination(
+    intent: Intent, context: ObservedContext, view: JobView, session: Session
+) -> Proposal:
     """What leads from a session that is TERMINATING to one that has ended."""
     left = unfinished(session)
     silent = view.silent(left)
@@ -51,7 +53,7 @@ def propose_termination(intent: Intent, scene: Scene, view: JobView, session: Se
     lost = [kernel.agent for kernel in left if not view.answers(kernel.agent)]
     if not lost:
         return Wait(POLL_S, f"{named(session)} is terminating on {','.join(agents_of(session))}")
-    left_s = scene.options.force_after_s - (scene.time - intent.asked)
+    left_s = context.options.force_after_s - (context.time - intent.asked)
     if left_s > 0:
         text = (
             f"{named(session)} is terminating on {lost[0]}, which is lost; forced in {left_s:.0f} s"

@@ -6,9 +6,9 @@ from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.kit.effects import Reading
 from accelwatch_backendai.answers import unavailable_if_unread
 from accelwatch_backendai.api.sessions import session_by_id
+from accelwatch_backendai.observed_context import GROUP, SPARE, text_of
 from accelwatch_backendai.reader import read_agent
 from accelwatch_backendai.rows import Access
-from accelwatch_backendai.scene import GROUP, SPARE, text_of
 
 
 async def read_spare(access: Access, intent: Intent, _: Mapping[str, str]) -> Reading:

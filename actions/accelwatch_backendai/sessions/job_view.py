@@ -8,7 +8,7 @@ import msgspec
 from accelwatch.action.intent import Intent
 from accelwatch_backendai.api.agents import Agent
 from accelwatch_backendai.api.sessions import Kernel, Session
-from accelwatch_backendai.scene import Scene
+from accelwatch_backendai.observed_context import ObservedContext
 from accelwatch_backendai.sessions.lineage import Lineage
 from accelwatch_backendai.sessions.states import is_kernel_finished, was_forced
 
@@ -79,9 +79,9 @@ def named(session: Session) -> str:
     return f"session {session.name} ({session.id})"
 
 
-def is_off(scene: Scene, agent: str) -> bool:
+def is_off(context: ObservedContext, agent: str) -> bool:
     """Whether the site's command says that a node has no power."""
-    return agent in scene.own.get(OFF, "").split(",")
+    return agent in context.own.get(OFF, "").split(",")
 
 
 def was_terminated_for(intent: Intent, session: Session) -> bool:
@@ -89,9 +89,9 @@ def was_terminated_for(intent: Intent, session: Session) -> bool:
     return TERMINATED + session.id in intent.original
 
 
-def job_view(scene: Scene) -> JobView:
+def job_view(context: ObservedContext) -> JobView:
     """What the texts say."""
-    own = scene.own
+    own = context.own
     return JobView(
         lineage=Lineage(sessions_in(own.get(SESSIONS, ""))),
         agents={agent.id: agent for agent in agents_in(own.get(AGENTS, ""))},

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from accelwatch_backendai.api.sessions import Session
-from accelwatch_backendai.scene import Scene
+from accelwatch_backendai.observed_context import ObservedContext
 from accelwatch_backendai.session_rules import Leave, SessionRule, SessionType
 from accelwatch_backendai.sessions.job_view import JobView
 
@@ -44,10 +44,10 @@ def stay_reason(
     return ""
 
 
-def why_it_stays(session: Session, scene: Scene, view: JobView) -> str:
+def why_it_stays(session: Session, context: ObservedContext, view: JobView) -> str:
     """The same of a job's session, as an observation shows it."""
     return stay_reason(
-        session, scene.options.sessions, view.lineage.users_tag, dependents=view.dependents
+        session, context.options.sessions, view.lineage.users_tag, dependents=view.dependents
     )
 
 

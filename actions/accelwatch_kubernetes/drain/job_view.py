@@ -10,7 +10,7 @@ from accelwatch_kubernetes.drain.leaving import Leaving, Stay, leaving
 from accelwatch_kubernetes.drain.verdicts import Verdict, verdicts_of
 from accelwatch_kubernetes.objects.node import Node
 from accelwatch_kubernetes.objects.pod import Pod, pods_of
-from accelwatch_kubernetes.scene import Scene
+from accelwatch_kubernetes.observed_context import ObservedContext
 from accelwatch_kubernetes.workloads.lineage import Lineage, lineage_of
 
 # Keys of `own`: the pods of the job, or of the node where the intent is about no job; what they belong
@@ -39,10 +39,10 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     evicted: frozenset[str]
     claims: Mapping[str, frozenset[str]]
 
-    def departing(self, intent: Intent, scene: Scene) -> list[Leaving]:
+    def departing(self, intent: Intent, context: ObservedContext) -> list[Leaving]:
         """What becomes of each of its pods that is where it may not be."""
         return [
-            leaving(pod, scene.options, intent.device, self.claims)
+            leaving(pod, context.options, intent.device, self.claims)
             for pod in self.pods
             if pod.node in intent.avoided
         ]
@@ -56,9 +56,9 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
         return ""
 
 
-def job_view(scene: Scene) -> JobView:
+def job_view(context: ObservedContext) -> JobView:
     """What the texts say."""
-    own = scene.own
+    own = context.own
     return JobView(
         pods=tuple(pod for pod in pods_of(own.get(PODS, "")) if not pod.is_over),
         lineage=lineage_of(own.get(LINEAGE, "")),

@@ -20,8 +20,8 @@ from accelwatch_kubernetes.devices.taint_rule import (
     rules_of,
     taint_of_rule,
 )
+from accelwatch_kubernetes.observed_context import ObservedContext
 from accelwatch_kubernetes.rows import Access, Effect
-from accelwatch_kubernetes.scene import Scene
 from accelwatch_kubernetes.steps import TAINT_DEVICE, UNTAINT_DEVICE
 
 _NOT_FOUND, _CONFLICT = 404, 409
@@ -100,21 +100,21 @@ def _path(step: Step) -> str:
     return f"{_collection(step)}/{quote(step.arguments['name'], safe='')}"
 
 
-def _rules(scene: Scene) -> Mapping[str, TaintRule] | None:
-    text = scene.own.get(RULES)
+def _rules(context: ObservedContext) -> Mapping[str, TaintRule] | None:
+    text = context.own.get(RULES)
     return None if text is None else {rule.metadata.name: rule for rule in rules_of(text)}
 
 
-def _is_tainted(step: Step, scene: Scene) -> bool | None:
-    rules = _rules(scene)
+def _is_tainted(step: Step, context: ObservedContext) -> bool | None:
+    rules = _rules(context)
     if rules is None:
         return None
     rule = rules.get(step.arguments["name"])
     return rule is not None and rule.spec.taint.effect == step.arguments["effect"]
 
 
-def _is_untainted(step: Step, scene: Scene) -> bool | None:
-    rules = _rules(scene)
+def _is_untainted(step: Step, context: ObservedContext) -> bool | None:
+    rules = _rules(context)
     if rules is None:
         return None
     rule = rules.get(step.arguments["name"])

@@ -17,8 +17,8 @@ from accelwatch_kubernetes.drain import steps
 from accelwatch_kubernetes.drain.job_view import LINEAGE, PODS
 from accelwatch_kubernetes.drain.verdicts import TWO_BUDGETS
 from accelwatch_kubernetes.objects.pod import Pod, pods_of
+from accelwatch_kubernetes.observed_context import ObservedContext
 from accelwatch_kubernetes.rows import Access, Effect
-from accelwatch_kubernetes.scene import Scene
 from accelwatch_kubernetes.workloads.changes import is_suspended
 from accelwatch_kubernetes.workloads.lineage import Lineage, lineage_of
 
@@ -95,9 +95,9 @@ async def _change(access: Access, step: Step, operation: Committed) -> Report:
     return DONE
 
 
-def _is_gone(step: Step, scene: Scene) -> bool | None:
+def _is_gone(step: Step, context: ObservedContext) -> bool | None:
     """Whether the very pod has left, or is about to; None where no pods were read."""
-    text = scene.own.get(PODS)
+    text = context.own.get(PODS)
     if text is None:
         return None
     uid = step.precondition.get("uid", "")
@@ -106,9 +106,9 @@ def _is_gone(step: Step, scene: Scene) -> bool | None:
     )
 
 
-def _recovered(started_step: StartedStep, scene: Scene) -> Recovery:
+def _recovered(started_step: StartedStep, context: ObservedContext) -> Recovery:
     """An eviction that got no answer may come as long as the server has it; then it never will."""
-    is_gone = _is_gone(started_step.step, scene)
+    is_gone = _is_gone(started_step.step, context)
     if is_gone is None:
         return Recovery.UNKNOWN
     if is_gone:
@@ -116,21 +116,21 @@ def _recovered(started_step: StartedStep, scene: Scene) -> Recovery:
     started = started_step.started
     if started is None or started_step.is_without_effect:
         return Recovery.REDO
-    is_late = scene.time - started >= steps.KINDS[steps.EVICT].settle_s
+    is_late = context.time - started >= steps.KINDS[steps.EVICT].settle_s
     return Recovery.REDO if is_late else Recovery.UNKNOWN
 
 
-def _is_suspended(step: Step, scene: Scene) -> bool | None:
+def _is_suspended(step: Step, context: ObservedContext) -> bool | None:
     """A job that is gone, or is another one by now, cannot be suspended any more."""
-    text = scene.own.get(LINEAGE)
+    text = context.own.get(LINEAGE)
     if text is None:
         return None
     lineage = lineage_of(text)
     return not _is_the_job(step, lineage) or is_suspended(lineage)
 
 
-def _has_started_again(step: Step, scene: Scene) -> bool | None:
-    text = scene.own.get(LINEAGE)
+def _has_started_again(step: Step, context: ObservedContext) -> bool | None:
+    text = context.own.get(LINEAGE)
     if text is None:
         return None
     lineage = lineage_of(text)

@@ -19,9 +19,9 @@ from accelwatch_kubernetes.marks.patches import (
     taint_of,
 )
 from accelwatch_kubernetes.objects.node import Node, node_of
+from accelwatch_kubernetes.observed_context import ObservedContext
 from accelwatch_kubernetes.reader import node_path
 from accelwatch_kubernetes.rows import Access, Effect
-from accelwatch_kubernetes.scene import Scene
 from accelwatch_kubernetes.steps import DRAW, DRAWN_FOR, RETURN, TAINT, UNTAINT
 
 # What is to be sent for a node as it stands; None where it is as it should be. Raises ChangedError.
@@ -208,41 +208,41 @@ async def _return(access: Access, step: Step, operation: Committed) -> Report:
     return DONE
 
 
-def _is_tainted(step: Step, scene: Scene) -> bool | None:
+def _is_tainted(step: Step, context: ObservedContext) -> bool | None:
     """Also with a part of it undone since: then it has happened."""
-    if scene.node is None:
+    if context.node is None:
         return None
-    hold = hold_of(scene.node)
+    hold = hold_of(context.node)
     return hold is not None and hold.incident == step.arguments["incident"]
 
 
-def _is_untainted(step: Step, scene: Scene) -> bool | None:
+def _is_untainted(step: Step, context: ObservedContext) -> bool | None:
     """A node that is gone, or is another object by now, bears no mark of ours."""
-    if scene.node is None or scene.node.metadata.uid != step.precondition["uid"]:
+    if context.node is None or context.node.metadata.uid != step.precondition["uid"]:
         return True
-    hold = hold_of(scene.node)
+    hold = hold_of(context.node)
     return hold is None or hold.incident != step.arguments["incident"]
 
 
-def _spare(step: Step, scene: Scene) -> Node | None:
+def _spare(step: Step, context: ObservedContext) -> Node | None:
     name = step.arguments["node"]
-    shown = (node for node in (scene.spare, scene.node) if node is not None)
+    shown = (node for node in (context.spare, context.node) if node is not None)
     return next((node for node in shown if node.name == name), None)
 
 
-def _is_drawn(step: Step, scene: Scene) -> bool | None:
-    node = _spare(step, scene)
+def _is_drawn(step: Step, context: ObservedContext) -> bool | None:
+    node = _spare(step, context)
     if node is None:
         return None
     drawn = drawn_of(node)
     return drawn is not None and drawn.incident == step.arguments["incident"]
 
 
-def _is_returned(step: Step, scene: Scene) -> bool | None:
-    node = _spare(step, scene)
+def _is_returned(step: Step, context: ObservedContext) -> bool | None:
+    node = _spare(step, context)
     if node is None:
         return None
-    key = scene.options.spare_taint
+    key = context.options.spare_taint
     return drawn_of(node) is None and any(taint.get("key") == key for taint in node.spec.taints)
 
 

@@ -21,9 +21,9 @@ from accelwatch_kubernetes.marks.out_of_service import (
 )
 from accelwatch_kubernetes.marks.patches import Patch
 from accelwatch_kubernetes.objects.node import Node
+from accelwatch_kubernetes.observed_context import ObservedContext
 from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.rows import Access, Effect
-from accelwatch_kubernetes.scene import Scene
 
 
 def _our_hold(access: Access, node: Node) -> Hold:
@@ -80,18 +80,18 @@ async def _in_service(access: Access, step: Step, operation: Committed) -> Repor
     return DONE
 
 
-def _is_off(step: Step, scene: Scene) -> bool | None:
-    return step.arguments["node"] in scene.own.get(OFF, "").split(",")
+def _is_off(step: Step, context: ObservedContext) -> bool | None:
+    return step.arguments["node"] in context.own.get(OFF, "").split(",")
 
 
-def _is_out_of_service(_: Step, scene: Scene) -> bool | None:
-    if scene.node is None:
+def _is_out_of_service(_: Step, context: ObservedContext) -> bool | None:
+    if context.node is None:
         return None
-    return has_our_taint(scene.node) or is_tainted_by_others(scene.node)
+    return has_our_taint(context.node) or is_tainted_by_others(context.node)
 
 
-def _is_in_service(_: Step, scene: Scene) -> bool | None:
-    return scene.node is None or not has_our_taint(scene.node)
+def _is_in_service(_: Step, context: ObservedContext) -> bool | None:
+    return context.node is None or not has_our_taint(context.node)
 
 
 def fence_effects(options: KubernetesOptions) -> Mapping[str, Effect]:

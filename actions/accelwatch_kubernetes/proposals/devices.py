@@ -16,6 +16,7 @@ from accelwatch_kubernetes.devices.taint_rule import (
 )
 from accelwatch_kubernetes.marks.hold_state import hold_state_of
 from accelwatch_kubernetes.objects.resource_slice import slices_of
+from accelwatch_kubernetes.observed_context import ObservedContext
 from accelwatch_kubernetes.options import DeviceEffect
 from accelwatch_kubernetes.proposals.quarantine import (
     foreign_text,
@@ -23,7 +24,6 @@ from accelwatch_kubernetes.proposals.quarantine import (
     propose_quarantine,
     propose_release,
 )
-from accelwatch_kubernetes.scene import Scene
 from accelwatch_kubernetes.steps import TAINT_DEVICE, UNTAINT_DEVICE
 
 _LEVEL_NODE = "take out the whole node (quarantine: {level: node})"
@@ -31,21 +31,21 @@ _LEVEL_NODE = "take out the whole node (quarantine: {level: node})"
 _COMPLETE_EVICTION = "v1"
 
 
-def propose_out(intent: Intent, scene: Scene) -> Proposal:
+def propose_out(intent: Intent, context: ObservedContext) -> Proposal:
     """The devices that an intent names, else the whole node."""
     if intent.devices:
-        return _propose_devices(intent, scene)
-    proposal = propose_quarantine(intent, scene)
+        return _propose_devices(intent, context)
+    proposal = propose_quarantine(intent, context)
     foreign = isinstance(proposal, Refusal) and proposal.kind is RefusalKind.FOREIGN
-    if foreign and ours_on(scene, intent.node):
+    if foreign and ours_on(context, intent.node):
         # Somebody has the node besides us: our devices are not handed over with it.
         return Refusal(RefusalKind.NOT_ALLOWED, proposal.text)
     return proposal
 
 
-def propose_back(intent: Intent, scene: Scene) -> Proposal:
+def propose_back(intent: Intent, context: ObservedContext) -> Proposal:
     """Our rules first, one after the other, and then our mark on the node."""
-    for rule in ours_on(scene, intent.node):
+    for rule in ours_on(context, intent.node):
         hold = rule.hold
         if hold is None or hold.incident != intent.mark.incident:
             continue
@@ -54,41 +54,41 @@ def propose_back(intent: Intent, scene: Scene) -> Proposal:
             return Refusal(RefusalKind.FOREIGN, text)
         return Step(
             kind=UNTAINT_DEVICE,
-            arguments={"name": rule.metadata.name, "version": scene.own.get(VERSION, "")},
+            arguments={"name": rule.metadata.name, "version": context.own.get(VERSION, "")},
             precondition={"uid": rule.metadata.uid},
             original={"hold": hold.text()},
-            text=f"remove our taint from {hold.device} of {intent.node}{_driver_text(scene, rule)}",
+            text=f"remove our taint from {hold.device} of {intent.node}{_driver_text(context, rule)}",
         )
-    return propose_release(intent, scene)
+    return propose_release(intent, context)
 
 
-def ours_on(scene: Scene, node: str) -> tuple[TaintRule, ...]:
+def ours_on(context: ObservedContext, node: str) -> tuple[TaintRule, ...]:
     """Our rules for a node, the oldest first."""
-    return rules_on(rules_of(scene.own.get(RULES, "")), node, scene.options.hub)
+    return rules_on(rules_of(context.own.get(RULES, "")), node, context.options.hub)
 
 
-def _propose_devices(intent: Intent, scene: Scene) -> Proposal:
-    if scene.options.devices is None:
+def _propose_devices(intent: Intent, context: ObservedContext) -> Proposal:
+    if context.options.devices is None:
         text = f"the action does not take out single devices; set devices, or {_LEVEL_NODE}"
         return Refusal(RefusalKind.IMPOSSIBLE, text)
-    if scene.node is None:
+    if context.node is None:
         return missing(intent.node)
-    state, ours = hold_state_of(scene.node, scene.options), ours_on(scene, intent.node)
+    state, ours = hold_state_of(context.node, context.options), ours_on(context, intent.node)
     if state is HoldState.OURS:
         return Achieved(f"all of {intent.node} is held by us already")
     if state in (HoldState.FOREIGN, HoldState.DOWN) and not ours:
-        return Refusal(RefusalKind.FOREIGN, foreign_text(scene.node, scene))
-    if refusal := _not_served(scene):
+        return Refusal(RefusalKind.FOREIGN, foreign_text(context.node, context))
+    if refusal := _not_served(context):
         return refusal
     for device in intent.devices:
-        proposal = _propose_device(intent, scene, device)
+        proposal = _propose_device(intent, context, device)
         if not isinstance(proposal, Achieved):
             return proposal
     return Achieved(f"{', '.join(device.id for device in intent.devices)} is tainted by us")
 
 
-def _not_served(scene: Scene) -> Refusal | None:
-    version, options = scene.own.get(VERSION, ""), scene.options.devices
+def _not_served(context: ObservedContext) -> Refusal | None:
+    version, options = context.own.get(VERSION, ""), context.options.devices
     if not version:
         text = f"the API server serves no DeviceTaintRule (resource.k8s.io, from 1.33 on); {_LEVEL_NODE}"
         return Refusal(RefusalKind.IMPOSSIBLE, text)
@@ -102,9 +102,9 @@ def _not_served(scene: Scene) -> Refusal | None:
     return None
 
 
-def _propose_device(intent: Intent, scene: Scene, device: DeviceKey) -> Proposal:
-    ours = {rule.device: rule for rule in ours_on(scene, intent.node)}
-    matches = published(device, slices_of(scene.own.get(SLICES, "")))
+def _propose_device(intent: Intent, context: ObservedContext, device: DeviceKey) -> Proposal:
+    ours = {rule.device: rule for rule in ours_on(context, intent.node)}
+    matches = published(device, slices_of(context.own.get(SLICES, "")))
     covered = [
         rule for rule in ours.values() if rule.hold is not None and rule.hold.device == device.id
     ]
@@ -112,37 +112,43 @@ def _propose_device(intent: Intent, scene: Scene, device: DeviceKey) -> Proposal
         # Its driver publishes it no more, as one that is gone from the bus.
         return Achieved(f"{device.id} is tainted by us")
     if not matches:
-        return Refusal(RefusalKind.IMPOSSIBLE, _unpublished_text(intent, scene, device))
+        return Refusal(RefusalKind.IMPOSSIBLE, _unpublished_text(intent, context, device))
     for target in matches:
         rule = ours.get(target)
         if rule is None:
-            return _taint(intent, scene, device, target, "")
-        if _has_effect(rule, scene):
+            return _taint(intent, context, device, target, "")
+        if _has_effect(rule, context):
             if not is_enforced(rule):
                 counted = rule.eviction or "the server has not counted yet"
                 text = f"effect None takes nothing out; with NoExecute: {counted}"
                 return Refusal(RefusalKind.NOT_ALLOWED, text)
             continue
-        return _taint(intent, scene, device, target, rule.metadata.uid)
+        return _taint(intent, context, device, target, rule.metadata.uid)
     return Achieved(f"{device.id} is tainted by us")
 
 
-def _has_effect(rule: TaintRule, scene: Scene) -> bool:
-    options = scene.options.devices
+def _has_effect(rule: TaintRule, context: ObservedContext) -> bool:
+    options = context.options.devices
     return options is not None and rule.spec.taint.effect == options.effect.value
 
 
 def _taint(
-    intent: Intent, scene: Scene, device: DeviceKey, target: PublishedDevice, existing_uid: str
+    intent: Intent,
+    context: ObservedContext,
+    device: DeviceKey,
+    target: PublishedDevice,
+    existing_uid: str,
 ) -> Step:
     effect = (
-        DeviceEffect.NO_SCHEDULE if scene.options.devices is None else scene.options.devices.effect
+        DeviceEffect.NO_SCHEDULE
+        if context.options.devices is None
+        else context.options.devices.effect
     )
     return Step(
         kind=TAINT_DEVICE,
         arguments={
-            "name": rule_name(target, scene.options.hub),
-            "version": scene.own.get(VERSION, ""),
+            "name": rule_name(target, context.options.hub),
+            "version": context.own.get(VERSION, ""),
             "node": intent.node,
             "id": device.id,
             "driver": target.driver,
@@ -155,12 +161,12 @@ def _taint(
         },
         precondition={"uid": existing_uid},
         original={"device": json.dumps([target.driver, target.pool, target.device])},
-        text=f"taint {target} of {intent.node} with {scene.options.taint}:{effect.value}",
+        text=f"taint {target} of {intent.node} with {context.options.taint}:{effect.value}",
     )
 
 
-def _unpublished_text(intent: Intent, scene: Scene, device: DeviceKey) -> str:
-    slices = slices_of(scene.own.get(SLICES, ""))
+def _unpublished_text(intent: Intent, context: ObservedContext, device: DeviceKey) -> str:
+    slices = slices_of(context.own.get(SLICES, ""))
     if not slices:
         return (
             f"{intent.node} has no DRA driver: of a device plug-in only the plug-in itself can take a "
@@ -171,9 +177,9 @@ def _unpublished_text(intent: Intent, scene: Scene, device: DeviceKey) -> str:
     return f"no device of {intent.node} that {drivers} publishes has {ids}; {_LEVEL_NODE}"
 
 
-def _driver_text(scene: Scene, rule: TaintRule) -> str:
+def _driver_text(context: ObservedContext, rule: TaintRule) -> str:
     """What remains of others: a driver's own taint goes with the driver's restart only."""
-    slices = slices_of(scene.own.get(SLICES, ""))
+    slices = slices_of(context.own.get(SLICES, ""))
     left = [taint for device, taint in own_taints(slices) if device == rule.device]
     if not left:
         return ""

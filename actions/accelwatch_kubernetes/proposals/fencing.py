@@ -15,7 +15,7 @@ from accelwatch_kubernetes.marks.hold_state import hold_state_of
 from accelwatch_kubernetes.marks.out_of_service import has_our_taint
 from accelwatch_kubernetes.objects.node import Node
 from accelwatch_kubernetes.objects.pod import Pod, pods_of
-from accelwatch_kubernetes.scene import Scene
+from accelwatch_kubernetes.observed_context import ObservedContext
 
 # A kubelet that answers again ends what was deleted meanwhile: it learns of it within seconds, and the
 # pods have 30 s by default (terminationGracePeriodSeconds); twice that, for those that were given more.
@@ -24,22 +24,22 @@ ANSWERS_S = 60.0
 _POLL_S = 2.0
 
 
-def propose_fence(intent: Intent, scene: Scene) -> Proposal:
+def propose_fence(intent: Intent, context: ObservedContext) -> Proposal:
     """Prove that nothing runs there: by the kubelet, or by the power switch."""
-    node = scene.node
+    node = context.node
     if node is None:
-        return _gone(intent, scene)
+        return _gone(intent, context)
     if node.ready:
-        return _answering(intent, scene, node)
-    state = hold_state_of(node, scene.options)
+        return _answering(intent, context, node)
+    state = hold_state_of(node, context.options)
     if state is not HoldState.OURS:
         text = f"{node.name} is not held by us any more, and its kubelet does not answer"
         return Refusal(RefusalKind.FOREIGN, text)
     if intent.fenced_by_job:
         return Achieved(f"{node.name} is held; the job itself keeps a second copy from writing")
-    if is_off(scene, node.name):
-        return _without_power(intent, scene, node)
-    if scene.options.power_off:
+    if is_off(context, node.name):
+        return _without_power(intent, context, node)
+    if context.options.power_off:
         text = f"power {node.name} off"
         return Step(
             kind=steps.POWER_OFF,
@@ -58,29 +58,29 @@ def unproven_text(name: str) -> str:
     )
 
 
-def is_off(scene: Scene, name: str) -> bool:
+def is_off(context: ObservedContext, name: str) -> bool:
     """Whether the site's command says that a node has no power."""
-    return name in scene.own.get(OFF, "").split(",")
+    return name in context.own.get(OFF, "").split(",")
 
 
-def _gone(intent: Intent, scene: Scene) -> Proposal:
+def _gone(intent: Intent, context: ObservedContext) -> Proposal:
     """The node object was deleted: its pods go with it, but that ends no process."""
-    if is_off(scene, intent.node):
+    if is_off(context, intent.node):
         return Achieved(f"the cluster has no node {intent.node} any more, and its power is off")
     text = f"the cluster has no node {intent.node} any more, and nothing proves that its machine is off"
     return Refusal(RefusalKind.UNSAFE, text)
 
 
-def _answering(intent: Intent, scene: Scene, node: Node) -> Proposal:
+def _answering(intent: Intent, context: ObservedContext, node: Node) -> Proposal:
     if has_our_taint(node):
         return in_service(intent, node, "its kubelet answers")
-    terminating = [pod for pod in _of_jobs(scene) if pod.is_terminating]
+    terminating = [pod for pod in _of_jobs(context) if pod.is_terminating]
     if terminating:
         return Wait(_POLL_S, f"{terminating[0].path} is terminating on {node.name}")
     boot_id = node.status.node_info.boot_id
     if intent.boot_id and boot_id and boot_id != intent.boot_id:
         return Achieved(f"{node.name} has booted since, and its kubelet answers")
-    answers_s = float(scene.own.get(ANSWERS_FOR, "0"))
+    answers_s = float(context.own.get(ANSWERS_FOR, "0"))
     if answers_s < ANSWERS_S:
         text = f"the kubelet of {node.name} answers again, for {answers_s:.0f} of {ANSWERS_S:.0f} s"
         return Wait(max(min(ANSWERS_S - answers_s, _POLL_S), 0.1), text)
@@ -88,8 +88,8 @@ def _answering(intent: Intent, scene: Scene, node: Node) -> Proposal:
     return Achieved(text)
 
 
-def _without_power(intent: Intent, scene: Scene, node: Node) -> Proposal:
-    pods = _of_jobs(scene)
+def _without_power(intent: Intent, context: ObservedContext, node: Node) -> Proposal:
+    pods = _of_jobs(context)
     if pods and not has_our_taint(node):
         return Step(
             kind=steps.OUT_OF_SERVICE,
@@ -122,7 +122,7 @@ def in_service(intent: Intent, node: Node, why: str) -> Step:
     )
 
 
-def _of_jobs(scene: Scene) -> list[Pod]:
+def _of_jobs(context: ObservedContext) -> list[Pod]:
     """The pods of the node that are not its own."""
-    pods = pods_of(scene.own.get(PODS, ""))
-    return [pod for pod in pods if ignored_by_drain(pod, scene.options) is None]
+    pods = pods_of(context.own.get(PODS, ""))
+    return [pod for pod in pods if ignored_by_drain(pod, context.options) is None]

@@ -19,7 +19,7 @@ from accelwatch_kubernetes.marks.hold import hold_of
 from accelwatch_kubernetes.marks.hold_state import hold_state_of, override_text
 from accelwatch_kubernetes.objects.node import Node
 from accelwatch_kubernetes.objects.pod import Pod
-from accelwatch_kubernetes.scene import Scene
+from accelwatch_kubernetes.observed_context import ObservedContext
 from accelwatch_kubernetes.workloads.changes import (
     is_suspended,
     restart_patch,
@@ -40,23 +40,23 @@ _SECOND_S = 1.0
 _FOR_GOOD = frozenset({Answer.NEVER, Answer.REFUSED})
 
 
-def propose_move(intent: Intent, scene: Scene) -> Proposal:
+def propose_move(intent: Intent, context: ObservedContext) -> Proposal:
     """Evict its pods from the bad nodes, then wait until their replacements run."""
-    view, job = job_view(scene), scene.job
+    view, job = job_view(context), context.job
     if intent.job is None or job is None or job.state is JobState.MISSING:
         return Refusal(RefusalKind.IMPOSSIBLE, f"Kubernetes knows no job {intent.job} any more")
     if job.state is JobState.FINISHED:
         return Refusal(RefusalKind.IMPOSSIBLE, f"job {intent.job} has ended: {job.text or 'done'}")
-    entries = view.departing(intent, scene)
+    entries = view.departing(intent, context)
     departing = [entry for entry in entries if entry.stay is None]
-    if silent := _unsafe(intent, scene, view, departing):
+    if silent := _unsafe(intent, context, view, departing):
         return silent
     # Somebody may have started it before us; our annotation stays there then, and means nothing.
     if is_suspended_for(intent, view) and is_suspended(view.lineage):
         return start_again(intent, view)
     if departing:
-        freed = _node_freed(intent, scene, departing)
-        return freed or _departure(intent, scene, view, departing)
+        freed = _node_freed(intent, context, departing)
+        return freed or _departure(intent, context, view, departing)
     if entries:
         texts = "; ".join(stay_text(entry, intent.device) for entry in entries)
         return Refusal(RefusalKind.NOT_ALLOWED, texts)
@@ -64,39 +64,43 @@ def propose_move(intent: Intent, scene: Scene) -> Proposal:
 
 
 def _unsafe(
-    intent: Intent, scene: Scene, view: JobView, departing: list[Leaving]
+    intent: Intent, context: ObservedContext, view: JobView, departing: list[Leaving]
 ) -> Refusal | None:
     """An eviction from a silent node is accepted, and the job starts elsewhere beside its old copy."""
     silent = view.silent_node([entry.pod for entry in departing])
-    if not silent or intent.fenced_by_job or scene.proven_dead:
+    if not silent or intent.fenced_by_job or context.proven_dead:
         return None
     text = f"{silent} does not answer: fence it first, else pods of job {intent.job} may run twice"
     return Refusal(RefusalKind.UNSAFE, text)
 
 
-def _node_freed(intent: Intent, scene: Scene, departing: Sequence[Leaving]) -> Refusal | None:
+def _node_freed(
+    intent: Intent, context: ObservedContext, departing: Sequence[Leaving]
+) -> Refusal | None:
     """Who frees a node while evictions wait for a budget wants its pods to stay."""
-    node = scene.node
+    node = context.node
     hold = None if node is None else hold_of(node)
     if node is None or (hold is not None and hold.incident != intent.mark.incident):
         return None
-    undone = override_text(node, hold) if hold else _without_hold(intent, scene, node, departing)
+    undone = override_text(node, hold) if hold else _without_hold(intent, context, node, departing)
     if not undone:
         return None
     text = f"{undone} by another person or tool: what runs there is left alone"
     return Refusal(RefusalKind.OVERRIDDEN, text)
 
 
-def _without_hold(intent: Intent, scene: Scene, node: Node, departing: Sequence[Leaving]) -> str:
+def _without_hold(
+    intent: Intent, context: ObservedContext, node: Node, departing: Sequence[Leaving]
+) -> str:
     """Of a node without our annotation what somebody has undone; empty where we may never have held it.
 
     A node of which devices are out bears no mark itself, and a job that died may have started anywhere.
     """
-    ours_only = scene.options.devices is None and not intent.revive
+    ours_only = context.options.devices is None and not intent.revive
     is_left = any(entry.pod.node == node.name == intent.node for entry in departing)
-    if ours_only and is_left and hold_state_of(node, scene.options) is HoldState.OPEN:
+    if ours_only and is_left and hold_state_of(node, context.options) is HoldState.OPEN:
         return (
-            f"the taint {scene.options.taint} of {node.name} was removed, and our annotation too,"
+            f"the taint {context.options.taint} of {node.name} was removed, and our annotation too,"
         )
     return ""
 
@@ -117,7 +121,9 @@ def start_again(intent: Intent, view: JobView) -> Step | Wait:
     return Wait(_POLL_S, f"job {intent.job} starts again")
 
 
-def _departure(intent: Intent, scene: Scene, view: JobView, departing: list[Leaving]) -> Proposal:
+def _departure(
+    intent: Intent, context: ObservedContext, view: JobView, departing: list[Leaving]
+) -> Proposal:
     live = [
         entry for entry in departing if not entry.pod.is_terminating and entry.pod.node in view.bad
     ]
@@ -131,7 +137,7 @@ def _departure(intent: Intent, scene: Scene, view: JobView, departing: list[Leav
             return change(steps.SUSPEND, changed)
     if effect.refusal:
         return Refusal(RefusalKind.NOT_ALLOWED, effect.refusal)
-    return _next_pod(intent, scene, view, live)
+    return _next_pod(intent, context, view, live)
 
 
 def _left_behind(pod: Pod) -> Wait:
@@ -148,13 +154,15 @@ def _terminating(pod: Pod) -> Wait:
     return Wait(_POLL_S, f"{pod.path} is terminating on {pod.node}{within}")
 
 
-def _next_pod(intent: Intent, scene: Scene, view: JobView, live: list[Leaving]) -> Proposal:
+def _next_pod(
+    intent: Intent, context: ObservedContext, view: JobView, live: list[Leaving]
+) -> Proposal:
     refused = []
     for entry in live:
         verdict = view.verdicts.get(entry.pod.uid)
         if verdict is not None and verdict.answer is Answer.ALLOWED:
             return evict(entry.pod)
-        if step := _deletion(intent, scene, view, entry):
+        if step := _deletion(intent, context, view, entry):
             return step
         if verdict is not None:
             refused.append((entry.pod, verdict))
@@ -179,7 +187,9 @@ def _is_for_good(intent: Intent, view: JobView, verdict: Verdict) -> bool:
     return verdict.needs_all and is_complete
 
 
-def _deletion(intent: Intent, scene: Scene, view: JobView, entry: Leaving) -> Step | None:
+def _deletion(
+    intent: Intent, context: ObservedContext, view: JobView, entry: Leaving
+) -> Step | None:
     """The deletion of a pod whose time is over, once nothing of it can run any more."""
     pod, after_s = entry.pod, entry.delete_after_s
     if after_s is None or pod.node not in view.off:
@@ -187,7 +197,7 @@ def _deletion(intent: Intent, scene: Scene, view: JobView, entry: Leaving) -> St
     node = view.bad.get(pod.node)
     hold = None if node is None else hold_of(node)
     since = intent.asked if hold is None else hold.since
-    if scene.time - since < after_s:
+    if context.time - since < after_s:
         return None
     return delete(pod, f"the node has no power, and its drain began {after_s:.0f} s ago")
 

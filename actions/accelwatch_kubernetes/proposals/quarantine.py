@@ -8,24 +8,24 @@ from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Ste
 from accelwatch_kubernetes.marks.hold import Hold, hold_of
 from accelwatch_kubernetes.marks.hold_state import foreign_claims, hold_state_of, override_text
 from accelwatch_kubernetes.objects.node import Node
-from accelwatch_kubernetes.scene import SLURM, Scene
+from accelwatch_kubernetes.observed_context import SLURM, ObservedContext
 from accelwatch_kubernetes.steps import TAINT, UNTAINT
 
 # In an intent's `original`: the node object that was held.
 UID = "uid"
 
 
-def propose_quarantine(intent: Intent, scene: Scene) -> Proposal:
+def propose_quarantine(intent: Intent, context: ObservedContext) -> Proposal:
     """Taint it, unless somebody else holds it or has undone our hold."""
-    node = scene.node
+    node = context.node
     if node is None:
         return missing(intent.node)
-    hold, state = hold_of(node), hold_state_of(node, scene.options)
+    hold, state = hold_of(node), hold_state_of(node, context.options)
     if state in (HoldState.FOREIGN, HoldState.DOWN):
-        return Refusal(RefusalKind.FOREIGN, foreign_text(node, scene))
+        return Refusal(RefusalKind.FOREIGN, foreign_text(node, context))
     if state is HoldState.OURS and hold is not None:
-        return _already_quarantined(intent, scene, node, hold)
-    if hold is not None and hold.by == scene.options.hub:
+        return _already_quarantined(intent, context, node, hold)
+    if hold is not None and hold.by == context.options.hub:
         if hold.incident == intent.mark.incident:
             return _overridden(hold, override_text(node, hold))
         if hold.token > intent.mark.token:
@@ -44,23 +44,23 @@ def propose_quarantine(intent: Intent, scene: Scene) -> Proposal:
             "unschedulable": str(node.spec.unschedulable).lower(),
             "taints": json.dumps(node.spec.taints, separators=(",", ":")),
         },
-        text=f"taint {node.name} with {scene.options.taint}{_beside(scene)}",
+        text=f"taint {node.name} with {context.options.taint}{_beside(context)}",
     )
 
 
-def _beside(scene: Scene) -> str:
+def _beside(context: ObservedContext) -> str:
     """What a taint does not reach, for people."""
-    text = scene.own.get(SLURM, "")
+    text = context.own.get(SLURM, "")
     return f" ({text})" if text else ""
 
 
 def _already_quarantined(
-    intent: Intent, scene: Scene, node: Node, hold: Hold
+    intent: Intent, context: ObservedContext, node: Node, hold: Hold
 ) -> Achieved | Refusal:
     if undone := override_text(node, hold):
         return _overridden(hold, undone)
     if hold.incident == intent.mark.incident:
-        return Achieved(f"{node.name} has the taint {hold.taint}, held by us{_beside(scene)}")
+        return Achieved(f"{node.name} has the taint {hold.taint}, held by us{_beside(context)}")
     return Achieved(f"{node.name} is held already, for {hold.incident}")
 
 
@@ -69,9 +69,9 @@ def _overridden(hold: Hold, undone: str) -> Refusal:
     return Refusal(RefusalKind.OVERRIDDEN, text)
 
 
-def propose_release(intent: Intent, scene: Scene) -> Proposal:
+def propose_release(intent: Intent, context: ObservedContext) -> Proposal:
     """Take our own marks off, and nobody else's."""
-    node = scene.node
+    node = context.node
     if node is None:
         return Achieved(f"the cluster has no node {intent.node} any more, nor our mark on it")
     uid = intent.original.get(UID)
@@ -79,8 +79,8 @@ def propose_release(intent: Intent, scene: Scene) -> Proposal:
         return Achieved(f"{node.name} is another node object than the one that we held")
     hold = hold_of(node)
     if hold is None:
-        return Achieved(_without_us(node, scene))
-    if hold.by != scene.options.hub:
+        return Achieved(_without_us(node, context))
+    if hold.by != context.options.hub:
         return Refusal(RefusalKind.FOREIGN, f"{node.name} is held by the hub {hold.by}")
     if hold.incident != intent.mark.incident:
         return Refusal(RefusalKind.FOREIGN, f"{node.name} is held for {hold.incident}")
@@ -95,18 +95,18 @@ def propose_release(intent: Intent, scene: Scene) -> Proposal:
     )
 
 
-def _without_us(node: Node, scene: Scene) -> str:
-    if hold_state_of(node, scene.options) is HoldState.OPEN:
+def _without_us(node: Node, context: ObservedContext) -> str:
+    if hold_state_of(node, context.options) is HoldState.OPEN:
         return f"{node.name} takes work"
-    return f"our taint is removed; {foreign_text(node, scene)}"
+    return f"our taint is removed; {foreign_text(node, context)}"
 
 
-def foreign_text(node: Node, scene: Scene) -> str:
+def foreign_text(node: Node, context: ObservedContext) -> str:
     """For people: what keeps work away from a node besides us."""
     if node.metadata.deletion_timestamp:
         return f"the node object {node.name} is being deleted"
     hold = hold_of(node)
-    foreign = foreign_claims(node, hold, scene.options)
+    foreign = foreign_claims(node, hold, context.options)
     if not foreign and hold is not None:
         return f"{node.name} is held by the hub {hold.by} for {hold.incident}"
     described = [f"{entry.reason}{f' by {entry.by}' if entry.by else ''}" for entry in foreign]

@@ -23,11 +23,11 @@ from accelwatch_kubernetes.drain.verdicts import encoded
 from accelwatch_kubernetes.marks.hold_state import hold_state_of
 from accelwatch_kubernetes.objects.node import Node, node_of
 from accelwatch_kubernetes.objects.pod import Pod
+from accelwatch_kubernetes.observed_context import NODE
 from accelwatch_kubernetes.readings.devices import claims_of_device
 from accelwatch_kubernetes.readings.evictions import verdicts
 from accelwatch_kubernetes.readings.pods import lineage_of_job, pods_of_job, pods_text
 from accelwatch_kubernetes.rows import Access
-from accelwatch_kubernetes.scene import NODE
 from accelwatch_kubernetes.workloads.checkpoints import with_checkpoints
 from accelwatch_kubernetes.workloads.consequences import consequences
 from accelwatch_kubernetes.workloads.kinds.outcome import Cause, Departure

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from accelwatch.action.intent import Intent
 from accelwatch.action.kit.effects import Reading
+from accelwatch_kubernetes.observed_context import SPARE
 from accelwatch_kubernetes.rows import Access
-from accelwatch_kubernetes.scene import SPARE
 
 
 async def read_spare(access: Access, intent: Intent, _: Mapping[str, str]) -> Reading:

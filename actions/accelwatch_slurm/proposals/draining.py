@@ -15,34 +15,34 @@ from accelwatch_slurm.texts.annotations import (
 )
 from accelwatch_slurm.texts.hold_state import reservation_for_test
 from accelwatch_slurm.texts.node_text import SlurmNode
-from accelwatch_slurm.texts.scene import Scene
+from accelwatch_slurm.texts.observed_context import ObservedContext
 
 _SAME_TIME_S = 2.0
 # Slurm's own word for what it gives up; only with it, it takes the node back by itself.
 NOT_RESPONDING = "Not responding"
 
 
-def propose_quarantine(intent: Intent, scene: Scene) -> Proposal:
+def propose_quarantine(intent: Intent, context: ObservedContext) -> Proposal:
     """Drain it, unless somebody else holds it or took our hold away."""
-    node = scene.node
+    node = context.node
     if node is None:
         return missing(intent)
-    if scene.hold_state is HoldState.OURS and (node.drained or node.down):
-        return _already_drained(intent, scene, node)
-    if refusal := not_ours(scene, node):
+    if context.hold_state is HoldState.OURS and (node.drained or node.down):
+        return _already_drained(intent, context, node)
+    if refusal := not_ours(context, node):
         return refusal
-    if scene.hold_state is HoldState.OURS:
+    if context.hold_state is HoldState.OURS:
         return Step(
             kind=steps.DRAIN,
             arguments={"node": node.name, "reason": reason_of(intent), "keep": "yes"},
             text=f"drain {node.name}, whose test was given up",
         )
-    if scene.annotation is not None and scene.annotation.i == intent.mark.incident:
+    if context.annotation is not None and context.annotation.i == intent.mark.incident:
         return Refusal(
             RefusalKind.OVERRIDDEN,
             f"{node.name} was drained for {intent.mark.incident} and resumed by another person or tool",
         )
-    if scene.annotation is not None and scene.annotation.t > intent.mark.token:
+    if context.annotation is not None and context.annotation.t > intent.mark.token:
         return Refusal(RefusalKind.FOREIGN, f"{node.name} has the mark of a newer engine")
     return Step(
         kind=steps.DRAIN,
@@ -51,15 +51,15 @@ def propose_quarantine(intent: Intent, scene: Scene) -> Proposal:
         original={
             "states": "+".join(node.states),
             "reason": node.reason,
-            scene.field: field_of(node, scene.field),
+            context.field: field_of(node, context.field),
         },
         text=f"drain {node.name}",
     )
 
 
-def _already_drained(intent: Intent, scene: Scene, node: SlurmNode) -> Proposal:
-    annotation = annotation_of(node, scene.field)
-    if (added := _added(intent, scene, node)) is not None:
+def _already_drained(intent: Intent, context: ObservedContext, node: SlurmNode) -> Proposal:
+    annotation = annotation_of(node, context.field)
+    if (added := _added(intent, context, node)) is not None:
         by = f" by {node.set_by}" if node.set_by else ""
         text = f"our reason of {node.name} was taken over{by}: {added}"
         return Refusal(RefusalKind.FOREIGN, text)
@@ -68,17 +68,17 @@ def _already_drained(intent: Intent, scene: Scene, node: SlurmNode) -> Proposal:
     return Achieved(f"{node.name} is held already, for {annotation.incident}")
 
 
-def _added(intent: Intent, scene: Scene, node: SlurmNode) -> str | None:
+def _added(intent: Intent, context: ObservedContext, node: SlurmNode) -> str | None:
     """What a person has written behind the reason of this very drain; None where nobody has."""
-    if scene.annotation is None or scene.annotation.since < intent.asked:
+    if context.annotation is None or context.annotation.since < intent.asked:
         return None
     ours, there = reason_of(intent), without_suffix(node.reason)
     return there[len(ours) :].strip() if there.startswith(ours) and there != ours else None
 
 
-def not_ours(scene: Scene, node: SlurmNode) -> Refusal | None:
+def not_ours(context: ObservedContext, node: SlurmNode) -> Refusal | None:
     """Why a node is not touched: somebody else holds it, or Slurm has given it up."""
-    state = scene.hold_state
+    state = context.hold_state
     if state not in (HoldState.FOREIGN, HoldState.DOWN):
         return None
     reason = f": {node.reason}" if node.reason else ""
@@ -93,50 +93,52 @@ def missing(intent: Intent) -> Refusal:
     return Refusal(RefusalKind.IMPOSSIBLE, f"Slurm knows no node {intent.node}")
 
 
-def propose_release(intent: Intent, scene: Scene) -> Proposal:
+def propose_release(intent: Intent, context: ObservedContext) -> Proposal:
     """Take our own hold away, and nobody else's; what Slurm itself keeps down stays down."""
-    node = scene.node
+    node = context.node
     if node is None:
         return missing(intent)
-    if scene.hold_state is HoldState.OPEN:
-        if _is_annotated(scene, node) or has_old_reason(node):
-            return _clear(steps.UNMARK, intent, scene, node, f"remove our mark from {node.name}")
+    if context.hold_state is HoldState.OPEN:
+        if _is_annotated(context, node) or has_old_reason(node):
+            return _clear(steps.UNMARK, intent, context, node, f"remove our mark from {node.name}")
         return Achieved(f"{node.name} takes work")
-    if scene.hold_state is HoldState.FOREIGN and (refusal := not_ours(scene, node)):
+    if context.hold_state is HoldState.FOREIGN and (refusal := not_ours(context, node)):
         return refusal
-    if (reservation := reservation_for_test(node.name)) in scene.reservations:
+    if (reservation := reservation_for_test(node.name)) in context.reservations:
         return Step(
             kind=steps.DELETE_RESERVATION,
             arguments={"name": reservation},
             text=f"release the reservation for a test of {node.name}",
         )
-    if scene.hold_state is HoldState.DOWN:
-        if _is_annotated(scene, node):
-            return _clear(steps.UNMARK, intent, scene, node, f"remove our mark from {node.name}")
+    if context.hold_state is HoldState.DOWN:
+        if _is_annotated(context, node):
+            return _clear(steps.UNMARK, intent, context, node, f"remove our mark from {node.name}")
         return Achieved(f"we do not hold {node.name}; Slurm itself keeps it down: {node.reason}")
-    return _overridden(intent, scene, node) or _give_back(intent, scene, node)
+    return _overridden(intent, context, node) or _give_back(intent, context, node)
 
 
-def _is_annotated(scene: Scene, node: SlurmNode) -> bool:
+def _is_annotated(context: ObservedContext, node: SlurmNode) -> bool:
     """Whether our key stands in a field that is not somebody else's."""
-    return scene.annotation is not None and merged(field_of(node, scene.field), None) is not None
+    return (
+        context.annotation is not None and merged(field_of(node, context.field), None) is not None
+    )
 
 
-def _give_back(intent: Intent, scene: Scene, node: SlurmNode) -> Proposal:
+def _give_back(intent: Intent, context: ObservedContext, node: SlurmNode) -> Proposal:
     """Of a node that is ours."""
     if node.rebooting:
         return Wait(5.0, f"{node.name} is being rebooted")
     if not node.is_down_or_error:
-        return _clear(steps.UNDRAIN, intent, scene, node, f"undrain {node.name}")
+        return _clear(steps.UNDRAIN, intent, context, node, f"undrain {node.name}")
     if (before := _down_before(intent)) is not None:
         text = f"leave {node.name} down, with the reason that Slurm had given: {before}"
-        return _clear(steps.LEAVE_DOWN, intent, scene, node, text, reason=before)
+        return _clear(steps.LEAVE_DOWN, intent, context, node, text, reason=before)
     if node.answering is not False:
-        return _clear(steps.RESUME, intent, scene, node, f"resume {node.name}")
+        return _clear(steps.RESUME, intent, context, node, f"resume {node.name}")
     if node.drained:
         # With it Slurm asks slurmd at once; one that is down it asks only every 20 of its rounds.
         text = f"have Slurm ask slurmd of {node.name} again, which stays down until that answers"
-        return _clear(steps.UNDRAIN, intent, scene, node, text, keep="yes")
+        return _clear(steps.UNDRAIN, intent, context, node, text, keep="yes")
     return Wait(5.0, silent_text(node))
 
 
@@ -156,8 +158,8 @@ def _down_before(intent: Intent) -> str | None:
     return reason or NOT_RESPONDING
 
 
-def _overridden(intent: Intent, scene: Scene, node: SlurmNode) -> Refusal | None:
-    annotation = annotation_of(node, scene.field)
+def _overridden(intent: Intent, context: ObservedContext, node: SlurmNode) -> Refusal | None:
+    annotation = annotation_of(node, context.field)
     if annotation is not None and annotation.incident != intent.mark.incident:
         return Refusal(RefusalKind.FOREIGN, f"{node.name} is held for {annotation.incident}")
     if annotation is not None and annotation.token > intent.mark.token:
@@ -173,12 +175,12 @@ def _overridden(intent: Intent, scene: Scene, node: SlurmNode) -> Refusal | None
 
 
 def _clear(
-    kind: str, intent: Intent, scene: Scene, node: SlurmNode, text: str, **more: str
+    kind: str, intent: Intent, context: ObservedContext, node: SlurmNode, text: str, **more: str
 ) -> Step:
     return Step(
         kind=kind,
         arguments={"node": node.name, **more},
         precondition={"incident": intent.mark.incident, "reason": node.reason},
-        original={"reason": node.reason, scene.field: field_of(node, scene.field)},
+        original={"reason": node.reason, context.field: field_of(node, context.field)},
         text=text,
     )

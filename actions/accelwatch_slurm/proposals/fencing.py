@@ -17,7 +17,7 @@ from accelwatch_slurm.texts.annotations import (
 )
 from accelwatch_slurm.texts.job_text import SlurmJob, names_of
 from accelwatch_slurm.texts.node_text import SlurmNode
-from accelwatch_slurm.texts.scene import PROOF, Scene, hold_token
+from accelwatch_slurm.texts.observed_context import PROOF, ObservedContext, hold_token
 
 # Boot times that differ by less are one: slurmd works it out from the uptime.
 NEW_BOOT_S = 5.0
@@ -43,7 +43,7 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     kill_s: float = 35.0
 
 
-def propose_fence(intent: Intent, scene: Scene, *, power_off: bool) -> Proposal:
+def propose_fence(intent: Intent, context: ObservedContext, *, power_off: bool) -> Proposal:
     """Hold its jobs, set it down, and wait for a proof.
 
     Jobs that Slurm would begin again by itself are held first, each until it is moved. Where nothing
@@ -51,31 +51,31 @@ def propose_fence(intent: Intent, scene: Scene, *, power_off: bool) -> Proposal:
     elsewhere in the round of the scheduler that setting it down leads to. Where one still runs it is set
     down first, which requeues the job: a switch that lets programs end would have it fail before.
     """
-    node = scene.node
+    node = context.node
     if node is None:
         return missing(intent)
-    if scene.hold_state is HoldState.FOREIGN and (refusal := not_ours(scene, node)):
+    if context.hold_state is HoldState.FOREIGN and (refusal := not_ours(context, node)):
         return refusal
-    if scene.hold_state is HoldState.OURS and is_set_down(node):
-        return _proof(intent, scene, node, power_off)
-    if not scene.jobs and node.answering and not node.is_("ALLOCATED", "MIXED", "COMPLETING"):
+    if context.hold_state is HoldState.OURS and is_set_down(node):
+        return _proof(intent, context, node, power_off)
+    if not context.jobs and node.answering and not node.is_("ALLOCATED", "MIXED", "COMPLETING"):
         return Achieved(f"nothing runs on {node.name}, and its slurmd answers")
-    for job in scene.jobs:
+    for job in context.jobs:
         free = intent.fenced_by_job and intent.job is not None and str(intent.job) == job.id
         held = job.priority == 0 or free
         runs = job.state is JobState.RUNNING and job.batch and job.requeueable
         if (runs or job.is_requeued) and not held:
             return hold(intent, job)
-    is_completing = all(job.state is JobState.COMPLETING for job in scene.jobs)
+    is_completing = all(job.state is JobState.COMPLETING for job in context.jobs)
     if (
         power_off
         and not intent.fenced_by_job
         and is_lost(node)
         and is_completing
-        and not scene.proven_dead
+        and not context.proven_dead
     ):
         return _power_off(node)
-    ready = [job.id for job in scene.jobs if scene.proven_dead and _is_ready(job, intent)]
+    ready = [job.id for job in context.jobs if context.proven_dead and _is_ready(job, intent)]
     return Step(
         kind=steps.SET_DOWN,
         arguments={
@@ -83,7 +83,7 @@ def propose_fence(intent: Intent, scene: Scene, *, power_off: bool) -> Proposal:
             "reason": reason_of(intent, fenced=True),
             **({"jobs": " ".join(ready), "word": hold_token(intent)} if ready else {}),
         },
-        precondition={"standing": scene.hold_state},
+        precondition={"standing": context.hold_state},
         original={"states": "+".join(node.states), "reason": node.reason},
         text=f"set {node.name} down",
     )
@@ -123,15 +123,15 @@ def _power_off(node: SlurmNode) -> Step:
     return Step(kind=steps.POWER_OFF, arguments={"node": node.name}, text=f"power {node.name} off")
 
 
-def _proof(intent: Intent, scene: Scene, node: SlurmNode, power_off: bool) -> Proposal:
-    if scene.proven_dead:
-        return Achieved(f"nothing runs on {node.name}: {scene.own.get(PROOF, '')}")
+def _proof(intent: Intent, context: ObservedContext, node: SlurmNode, power_off: bool) -> Proposal:
+    if context.proven_dead:
+        return Achieved(f"nothing runs on {node.name}: {context.own.get(PROOF, '')}")
     if intent.fenced_by_job:
         return Achieved(f"{node.name} is down; the job itself keeps a second copy from writing")
-    job = scene.job
+    job = context.job
     if job is not None and job.state is JobState.WAITING and job.restarts and _is(job, intent):
         return hold(intent, job)
-    if power_off and node.name not in scene.off:
+    if power_off and node.name not in context.off:
         return _power_off(node)
     return Wait(
         1.0,
@@ -139,16 +139,16 @@ def _proof(intent: Intent, scene: Scene, node: SlurmNode, power_off: bool) -> Pr
     )
 
 
-def proof_of(scene: Scene, name: str, answered: Answered) -> str:
+def proof_of(context: ObservedContext, name: str, answered: Answered) -> str:
     """Why nothing can run on a node any more that we set down; empty when that is not proven."""
-    node = scene.bad.get(name)
+    node = context.bad.get(name)
     if node is None or not is_out(node):
         return ""
-    if name in scene.off:
+    if name in context.off:
         return "its power is off"
     if not is_set_down(node):
         return ""
-    annotation = annotation_in(field_of(node, scene.field))
+    annotation = annotation_in(field_of(node, context.field))
     since = annotation.since if annotation is not None else node.set_at
     if since is None:
         return ""
@@ -162,7 +162,7 @@ def proof_of(scene: Scene, name: str, answered: Answered) -> str:
     if node.slurmd_start is not None and node.slurmd_start > started + _NEW_START_S:
         # It has told the controller what it found running, and was told to end it.
         return "its slurmd was restarted" if answered.for_s >= answered.kill_s else ""
-    watched = answered.for_s + _LATE_START_S >= scene.time - since
+    watched = answered.for_s + _LATE_START_S >= context.time - since
     if watched and answered.for_s >= answered.silence_s + answered.kill_s:
         return "its slurmd has taken the order to end its jobs"
     return ""

@@ -6,7 +6,7 @@ from accelwatch.action.intent import Intent
 from accelwatch.action.step import Step
 from accelwatch_slurm.texts import steps
 from accelwatch_slurm.texts.job_text import SlurmJob
-from accelwatch_slurm.texts.scene import Scene, hold_token, reservation_of
+from accelwatch_slurm.texts.observed_context import ObservedContext, hold_token, reservation_of
 
 # For which a place is kept before it is renewed: what nobody gives back ends by itself. A move that has
 # not led to a running job is given up after half an hour.
@@ -36,16 +36,16 @@ def hold(intent: Intent, job: SlurmJob) -> Step:
     )
 
 
-def renew_reservation(intent: Intent, scene: Scene, job: str) -> Step | None:
+def renew_reservation(intent: Intent, context: ObservedContext, job: str) -> Step | None:
     """Have the reservation of a job last longer, where less than half of its time is left.
 
     Slurm ends a job that still runs in a reservation when that ends (ResvOverRun).
     """
-    there = scene.reservations.get(reservation_of(intent))
+    there = context.reservations.get(reservation_of(intent))
     if (
         there is None
         or there.end_time is None
-        or there.end_time - scene.time > RESERVATION_MINUTES * 30.0
+        or there.end_time - context.time > RESERVATION_MINUTES * 30.0
     ):
         return None
     return Step(

@@ -7,13 +7,13 @@ from accelwatch.action.step import Proposal, Refusal, RefusalKind, Step, Wait
 from accelwatch_slurm.proposals.job_step import hold
 from accelwatch_slurm.proposals.steering import steering
 from accelwatch_slurm.texts.job_text import SlurmJob
-from accelwatch_slurm.texts.scene import LINGERING, Scene
+from accelwatch_slurm.texts.observed_context import LINGERING, ObservedContext
 
 # Between looks at what comes about within moments.
 POLL_S = 0.1
 
 
-def propose_leaving(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal:
+def propose_leaving(intent: Intent, context: ObservedContext, job: SlurmJob) -> Proposal:
     """One that was requeued leaves a node only when that answers, or is set down.
 
     It is held before: Slurm would begin it again by itself in the moment in which its node is set down.
@@ -21,15 +21,15 @@ def propose_leaving(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal:
     of a job begins a round of Slurm's scheduler, and nothing begins before `batch_sched_delay` after the
     last: the rounds are over when its node is found to be silent.
     """
-    silent = silent_node(scene, intent.may_run_on)
-    components = [component for component in scene.components or (job,) if component.is_requeued]
+    silent = silent_node(context, intent.may_run_on)
+    components = [component for component in context.components or (job,) if component.is_requeued]
     waits = Wait(POLL_S, f"job {job.id} is still ending on its nodes")
-    if not components or scene.proven_dead:
+    if not components or context.proven_dead:
         return waits
     if intent.fenced_by_job:
-        if silent and scene.bad[silent].down:
+        if silent and context.bad[silent].down:
             return Wait(POLL_S, f"job {job.id} leaves {silent}, which is down")
-    elif step := _made_ready(intent, scene, job, components, at_once=bool(silent)):
+    elif step := _made_ready(intent, context, job, components, at_once=bool(silent)):
         return step
     if not silent:
         return waits
@@ -40,23 +40,28 @@ def propose_leaving(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal:
 
 
 def _made_ready(
-    intent: Intent, scene: Scene, job: SlurmJob, components: Sequence[SlurmJob], *, at_once: bool
+    intent: Intent,
+    context: ObservedContext,
+    job: SlurmJob,
+    components: Sequence[SlurmJob],
+    *,
+    at_once: bool,
 ) -> Step | None:
     """Held, and steered where there is time for it; None when nothing is left to do."""
-    if not (at_once or scene.own.get(LINGERING)):
+    if not (at_once or context.own.get(LINGERING)):
         return None
     if free := next((component for component in components if component.priority != 0), None):
         return hold(intent, free)
     if at_once:
         return None
-    steps = (steering(intent, scene, component, job.node_count) for component in components)
+    steps = (steering(intent, context, component, job.node_count) for component in components)
     return next((step for step in steps if step is not None), None)
 
 
-def silent_node(scene: Scene, nodes: tuple[str, ...]) -> str:
+def silent_node(context: ObservedContext, nodes: tuple[str, ...]) -> str:
     """The first bad node whose slurmd does not answer."""
     for name in nodes:
-        node = scene.bad.get(name)
+        node = context.bad.get(name)
         if node is not None and (node.answering is False or node.down):
             return name
     return ""

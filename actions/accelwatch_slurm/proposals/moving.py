@@ -14,30 +14,32 @@ from accelwatch_slurm.proposals.steering import is_roomy
 from accelwatch_slurm.texts import steps
 from accelwatch_slurm.texts.job_components import combined, is_complete
 from accelwatch_slurm.texts.job_text import SlurmJob
-from accelwatch_slurm.texts.scene import Scene, reservation_of
+from accelwatch_slurm.texts.observed_context import ObservedContext, reservation_of
 
 
-def propose_move(intent: Intent, scene: Scene, *, reserve_nodes: bool) -> Proposal:
+def propose_move(intent: Intent, context: ObservedContext, *, reserve_nodes: bool) -> Proposal:
     """Requeue it away from the bad nodes, into the place that is kept for it."""
-    job = scene.job
+    job = context.job
     if intent.job is None or job is None or not job.is_of(intent.job):
         return Refusal(RefusalKind.IMPOSSIBLE, f"Slurm knows no job {intent.job} any more")
     if job.state is JobState.FINISHED and not (intent.revive and job.died):
         return Refusal(RefusalKind.IMPOSSIBLE, f"job {job.id} has ended: {job.slurm_state.lower()}")
     if not job.heterogeneous:
-        return _moved(intent, scene, job, reserve_nodes)
-    if not is_complete(scene.components):
+        return _moved(intent, context, job, reserve_nodes)
+    if not is_complete(context.components):
         return Wait(1.0, f"not all components of job {job.base_id} are shown")
-    return _moved(intent, scene, combined(scene.components), reserve_nodes)
+    return _moved(intent, context, combined(context.components), reserve_nodes)
 
 
-def _moved(intent: Intent, scene: Scene, job: SlurmJob, reserve_nodes: bool) -> Proposal:
+def _moved(
+    intent: Intent, context: ObservedContext, job: SlurmJob, reserve_nodes: bool
+) -> Proposal:
     if job.state is JobState.FINISHED:
         return _revived(intent, job)
     if job.state is JobState.RUNNING:
-        return _away(intent, scene, job, reserve_nodes)
+        return _away(intent, context, job, reserve_nodes)
     if job.state is JobState.COMPLETING:
-        return propose_leaving(intent, scene, job)
+        return propose_leaving(intent, context, job)
     if job.slurm_state == "CONFIGURING":
         return Wait(0.25, f"the nodes of job {job.id} are made ready")
     if job.restarts == 0:
@@ -45,13 +47,13 @@ def _moved(intent: Intent, scene: Scene, job: SlurmJob, reserve_nodes: bool) -> 
     if (
         reserve_nodes
         and job.state is JobState.WAITING
-        and (reservation := propose_reservation(intent, scene, job))
+        and (reservation := propose_reservation(intent, context, job))
     ):
         return reservation  # a spare was drawn while it waits
-    return propose_start(intent, scene, job)
+    return propose_start(intent, context, job)
 
 
-def _away(intent: Intent, scene: Scene, job: SlurmJob, reserve_nodes: bool) -> Proposal:
+def _away(intent: Intent, context: ObservedContext, job: SlurmJob, reserve_nodes: bool) -> Proposal:
     bad = intent.avoided
     if not set(bad) & set(job.nodes):
         return Achieved(f"job {job.id} runs on {','.join(job.nodes)}", moved_to=job.nodes)
@@ -60,7 +62,7 @@ def _away(intent: Intent, scene: Scene, job: SlurmJob, reserve_nodes: bool) -> P
             RefusalKind.IMPOSSIBLE,
             f"job {job.id} is not a batch job: only {job.user} can restart it",
         )
-    if silent := silent_node(scene, job.nodes):
+    if silent := silent_node(context, job.nodes):
         return Refusal(
             RefusalKind.UNSAFE,
             f"{silent} does not answer: fence it first, else job {job.id} never leaves it",
@@ -68,9 +70,11 @@ def _away(intent: Intent, scene: Scene, job: SlurmJob, reserve_nodes: bool) -> P
     if not job.requeueable:
         if not intent.force_requeue:
             return Refusal(RefusalKind.NOT_ALLOWED, f"the user of job {job.id} forbade a requeue")
-        firm = next((component for component in scene.components if not component.requeueable), job)
+        firm = next(
+            (component for component in context.components if not component.requeueable), job
+        )
         return job_step(steps.ALLOW_REQUEUE, firm, f"allow job {firm.id} to be requeued")
-    if reserve_nodes and (reservation := propose_reservation(intent, scene, job)):
+    if reserve_nodes and (reservation := propose_reservation(intent, context, job)):
         return reservation
     return job_step(
         steps.REQUEUE,
@@ -92,20 +96,20 @@ def _revived(intent: Intent, job: SlurmJob) -> Proposal:
     )
 
 
-def reserve_first(intent: Intent, scene: Scene) -> Step | None:
+def reserve_first(intent: Intent, context: ObservedContext) -> Step | None:
     """The reservation with the spare in it that the move of a job will need, if it needs one."""
-    job = combined(scene.components) if is_complete(scene.components) else scene.job
+    job = combined(context.components) if is_complete(context.components) else context.job
     if intent.job is None or job is None or not job.is_of(intent.job):
         return None
     if job.state is JobState.RUNNING:
         leaves = set(intent.avoided) & set(job.nodes)
         may_move = job.batch and (job.requeueable or intent.force_requeue)
-        return propose_reservation(intent, scene, job) if leaves and may_move else None
+        return propose_reservation(intent, context, job) if leaves and may_move else None
     waits = job.state in (JobState.WAITING, JobState.HELD) and job.restarts > 0
-    return propose_reservation(intent, scene, job) if waits else None
+    return propose_reservation(intent, context, job) if waits else None
 
 
-def propose_reservation(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
+def propose_reservation(intent: Intent, context: ObservedContext, job: SlurmJob) -> Step | None:
     """The reservation over the good nodes and the spare; none for a job that has one of its own.
 
     None either where that is too few nodes for the job: inside it could never start.
@@ -114,10 +118,10 @@ def propose_reservation(intent: Intent, scene: Scene, job: SlurmJob) -> Step | N
         return None
     desired = [node for node in (*job.nodes, intent.spare) if node and node not in intent.avoided]
     desired = list(dict.fromkeys(desired))
-    there = scene.reservations.get(reservation_of(intent))
+    there = context.reservations.get(reservation_of(intent))
     kept = there.nodes if there is not None else ()
     if set(desired) <= set(kept):
-        return renew_reservation(intent, scene, job.id)
+        return renew_reservation(intent, context, job.id)
     desired = list(dict.fromkeys((*kept, *desired)))
     if not is_roomy(intent, job.node_count, desired):
         return None

@@ -10,25 +10,27 @@ from accelwatch.action.observed import JobState
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
 from accelwatch_slurm.proposals.draining import missing, not_ours
 from accelwatch_slurm.texts import steps
-from accelwatch_slurm.texts.scene import SIGNALLED, Scene
+from accelwatch_slurm.texts.observed_context import SIGNALLED, ObservedContext
 
 # A signal that processes ignore unless they ask for it (signal(7)).
 IGNORED = "URG"
 _POLL_S = 0.5
 
 
-def propose_probe(intent: Intent, scene: Scene) -> Proposal:
+def propose_probe(intent: Intent, context: ObservedContext) -> Proposal:
     """Send it once, then wait until Slurm shows the node as silent, or nobody wants to know any more."""
-    node = scene.node
+    node = context.node
     if node is None:
         return missing(intent)
     if node.answering is False:
         return Achieved(f"Slurm has found that slurmd of {node.name} does not answer")
-    if scene.own.get(SIGNALLED):
+    if context.own.get(SIGNALLED):
         return Wait(_POLL_S, f"Slurm waits for slurmd of {node.name} to take a message")
-    if refusal := not_ours(scene, node):
+    if refusal := not_ours(context, node):
         return refusal
-    job = next((candidate for candidate in scene.jobs if candidate.state is JobState.RUNNING), None)
+    job = next(
+        (candidate for candidate in context.jobs if candidate.state is JobState.RUNNING), None
+    )
     if job is None:
         return Refusal(RefusalKind.IMPOSSIBLE, f"no job runs on {node.name}")
     return Step(

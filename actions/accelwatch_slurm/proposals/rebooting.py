@@ -8,29 +8,29 @@ from accelwatch_slurm.proposals.fencing import has_booted
 from accelwatch_slurm.texts import steps
 from accelwatch_slurm.texts.annotations import reason_of
 from accelwatch_slurm.texts.node_text import SlurmNode
-from accelwatch_slurm.texts.scene import REBOOTS, Scene
+from accelwatch_slurm.texts.observed_context import REBOOTS, ObservedContext
 
 NO_PROGRAM = "RebootProgram is not defined in slurm.conf"
 
 
-def propose_reboot(intent: Intent, scene: Scene, *, has_field: bool) -> Proposal:
+def propose_reboot(intent: Intent, context: ObservedContext, *, has_field: bool) -> Proposal:
     """Reboot a node that we hold and that is empty; seen by its boot time."""
-    node = scene.node
+    node = context.node
     if node is None:
         return missing(intent)
     if not has_field:
         return no_field("reboot", node.name)
-    if refusal := refuse_unless_ours(scene, node):
+    if refusal := refuse_unless_ours(context, node):
         return refusal
     if node.rebooting:
         return Wait(2.0, f"{node.name} is being rebooted")
-    if outcome := _rebooted(intent, scene, node):
+    if outcome := _rebooted(intent, context, node):
         return outcome
-    if scene.jobs or node.is_("ALLOCATED", "MIXED", "COMPLETING"):
+    if context.jobs or node.is_("ALLOCATED", "MIXED", "COMPLETING"):
         return Wait(5.0, f"jobs still run on {node.name}")
     if node.boot_time is None:
         return Refusal(RefusalKind.UNSAFE, f"the boot time of {node.name} is not known")
-    if not scene.own.get(REBOOTS):
+    if not context.own.get(REBOOTS):
         return Refusal(RefusalKind.IMPOSSIBLE, NO_PROGRAM)
     return Step(
         kind=steps.REBOOT,
@@ -44,9 +44,9 @@ def propose_reboot(intent: Intent, scene: Scene, *, has_field: bool) -> Proposal
     )
 
 
-def _rebooted(intent: Intent, scene: Scene, node: SlurmNode) -> Proposal | None:
+def _rebooted(intent: Intent, context: ObservedContext, node: SlurmNode) -> Proposal | None:
     """What has come of the reboot that was asked for; None when it was not yet, or is not seen."""
-    annotation = scene.annotation
+    annotation = context.annotation
     if annotation is None or annotation.asked != intent.asked or annotation.boot is None:
         return None
     if has_booted(node, intent.asked, annotation.boot):
@@ -65,10 +65,10 @@ def no_field(what: str, node: str) -> Refusal:
     )
 
 
-def refuse_unless_ours(scene: Scene, node: SlurmNode) -> Refusal | None:
+def refuse_unless_ours(context: ObservedContext, node: SlurmNode) -> Refusal | None:
     """Why a node is not ours to work on."""
-    if refusal := not_ours(scene, node):
+    if refusal := not_ours(context, node):
         return refusal
-    if scene.hold_state is not HoldState.OURS:
+    if context.hold_state is not HoldState.OURS:
         return Refusal(RefusalKind.UNSAFE, f"{node.name} takes work: it has to be drained first")
     return None

@@ -13,13 +13,13 @@ from accelwatch_slurm.proposals.steering import added
 from accelwatch_slurm.texts import steps
 from accelwatch_slurm.texts.job_components import combined, is_complete
 from accelwatch_slurm.texts.job_text import SlurmJob, names_of
-from accelwatch_slurm.texts.scene import Scene, hold_token, reservation_of
+from accelwatch_slurm.texts.observed_context import ObservedContext, hold_token, reservation_of
 
 
-def propose_restore(intent: Intent, scene: Scene) -> Proposal:
+def propose_restore(intent: Intent, context: ObservedContext) -> Proposal:
     """Give the place back when the job is done with it, and the user's lists while it waits."""
-    job = combined(scene.components) if is_complete(scene.components) else scene.job
-    there = reservation_of(intent) in scene.reservations
+    job = combined(context.components) if is_complete(context.components) else context.job
+    there = reservation_of(intent) in context.reservations
     if (
         intent.job is None
         or job is None
@@ -30,14 +30,14 @@ def propose_restore(intent: Intent, scene: Scene) -> Proposal:
             return Achieved(f"nothing is reserved for job {intent.job}")
         return release_reservation(intent, f"{intent.job}")
     if job.state not in (JobState.WAITING, JobState.HELD) or job.slurm_state == "CONFIGURING":
-        return _while_allocated(intent, scene, job)
-    for component in scene.components or (job,):
+        return _while_allocated(intent, context, job)
+    for component in context.components or (job,):
         # Before it is let go: it may start at once, and then its lists cannot be changed.
         if step := _unsteered(intent, component):
             return step
-    for component in scene.components or (job,):
+    for component in context.components or (job,):
         if component.state is JobState.HELD and hold_token(intent) in component.admin_comment:
-            if silent := silent_node(scene, intent.may_run_on):
+            if silent := silent_node(context, intent.may_run_on):
                 return Wait(5.0, f"the old copy of job {job.id} may still run on {silent}")
             return job_step(
                 steps.LET_GO, component, f"let job {component.id} go", word=hold_token(intent)
@@ -47,19 +47,19 @@ def propose_restore(intent: Intent, scene: Scene) -> Proposal:
     return Achieved(f"job {job.id} is as its user set it")
 
 
-def _while_allocated(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal:
+def _while_allocated(intent: Intent, context: ObservedContext, job: SlurmJob) -> Proposal:
     """It runs, or ends, or its nodes are made ready."""
     reservation = reservation_of(intent)
-    components = scene.components or (job,)
+    components = context.components or (job,)
     if all(component.slurm_state == "RUNNING" for component in components):
         for component in components:
             if component.reservation == reservation:
                 return _left_reservation(intent, component)
-        if reservation in scene.reservations:
+        if reservation in context.reservations:
             return release_reservation(intent, job.id)
-    elif step := renew_reservation(intent, scene, job.id):
+    elif step := renew_reservation(intent, context, job.id):
         return step
-    elif reservation in scene.reservations:
+    elif reservation in context.reservations:
         return Wait(1.0, f"job {job.id} is {job.slurm_state.lower()} on the nodes reserved for it")
     if not any(_lists(intent, component) for component in components):
         return Achieved(f"nothing is left to give back for job {job.id}")

@@ -6,15 +6,15 @@ from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Wai
 from accelwatch_slurm.proposals.job_step import job_step
 from accelwatch_slurm.texts import steps
 from accelwatch_slurm.texts.job_components import combined, is_complete
-from accelwatch_slurm.texts.scene import SIGNALLED, Scene
+from accelwatch_slurm.texts.observed_context import SIGNALLED, ObservedContext
 
 
-def propose_signal(intent: Intent, scene: Scene) -> Proposal:
+def propose_signal(intent: Intent, context: ObservedContext) -> Proposal:
     """Ask for a checkpoint."""
-    job = scene.job
+    job = context.job
     if intent.job is None or job is None or not job.is_of(intent.job):
         return Refusal(RefusalKind.IMPOSSIBLE, f"Slurm knows no job {intent.job} any more")
-    if scene.own.get(SIGNALLED):
+    if context.own.get(SIGNALLED):
         return Achieved(f"job {job.id} was sent {intent.signal}")
     if job.state is not JobState.RUNNING:
         return Refusal(RefusalKind.IMPOSSIBLE, f"job {job.id} does not run")
@@ -30,9 +30,9 @@ def propose_signal(intent: Intent, scene: Scene) -> Proposal:
     )
 
 
-def propose_cancel(intent: Intent, scene: Scene) -> Proposal:
+def propose_cancel(intent: Intent, context: ObservedContext) -> Proposal:
     """End it; a job that is not known any more, or is another by now, has ended."""
-    job = combined(scene.components) if is_complete(scene.components) else scene.job
+    job = combined(context.components) if is_complete(context.components) else context.job
     if intent.job is None or job is None or not job.is_of(intent.job):
         return Achieved(f"Slurm knows no job {intent.job} any more")
     if job.state is JobState.FINISHED:

@@ -11,7 +11,7 @@ from accelwatch_slurm.proposals.leaving import POLL_S, silent_node
 from accelwatch_slurm.proposals.steering import NEXT_SECOND_S, is_roomy, steering
 from accelwatch_slurm.texts import steps
 from accelwatch_slurm.texts.job_text import SlurmJob
-from accelwatch_slurm.texts.scene import Scene, hold_token, reservation_of
+from accelwatch_slurm.texts.observed_context import ObservedContext, hold_token, reservation_of
 
 # A job that may start and has a place has begun by then, also with the default `batch_sched_delay`.
 _SOON_S = 6.0
@@ -22,19 +22,19 @@ _NO_NODES = "BadConstraints"
 _NO_NODES_S = 2.0
 
 
-def propose_start(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal:
+def propose_start(intent: Intent, context: ObservedContext, job: SlurmJob) -> Proposal:
     """Each component has lists and a moment of its own; they begin together when all may."""
     waits: Proposal = Wait(0.25, f"job {job.id} waits")
-    for component in scene.components or (job,):
-        waits = _again(intent, scene, component, job.node_count)
+    for component in context.components or (job,):
+        waits = _again(intent, context, component, job.node_count)
         if not isinstance(waits, Wait):
             break
     return waits
 
 
-def _again(intent: Intent, scene: Scene, job: SlurmJob, count: int) -> Proposal:
+def _again(intent: Intent, context: ObservedContext, job: SlurmJob, count: int) -> Proposal:
     """A job that waits since its requeue, or a component of it; all of it has `count` nodes."""
-    if refusal := _unproven(intent, scene, job):
+    if refusal := _unproven(intent, context, job):
         return refusal
     failed = job.reason.lower().replace(" ", "_") == _FAILED_LAUNCH
     ours = hold_token(intent) in job.admin_comment
@@ -42,11 +42,11 @@ def _again(intent: Intent, scene: Scene, job: SlurmJob, count: int) -> Proposal:
         return Refusal(
             RefusalKind.OVERRIDDEN, f"job {job.id} is held by another person or tool: {job.reason}"
         )
-    if step := steering(intent, scene, job, count):
+    if step := steering(intent, context, job, count):
         return step
-    there = scene.reservations.get(reservation_of(intent))
+    there = context.reservations.get(reservation_of(intent))
     left = not any(
-        component.reservation == reservation_of(intent) for component in scene.components
+        component.reservation == reservation_of(intent) for component in context.components
     )
     if there is not None and left and not is_roomy(intent, count, there.nodes):
         return release_reservation(intent, job.id)  # nobody may use its nodes, the job neither
@@ -55,22 +55,22 @@ def _again(intent: Intent, scene: Scene, job: SlurmJob, count: int) -> Proposal:
         return Wait(_NO_NODES_S, f"job {job.id} waits: no nodes fit it now")
     if job.state is JobState.HELD:
         return job_step(steps.LET_GO, job, f"let job {job.id} go", word=hold_token(intent))
-    if job.may_start is not None and job.may_start > scene.time:
-        early = job.submitted + NEXT_SECOND_S - scene.time
+    if job.may_start is not None and job.may_start > context.time:
+        early = job.submitted + NEXT_SECOND_S - context.time
         if early > 0:
             return Wait(
                 min(early, NEXT_SECOND_S), "the next second, else slurmd revokes the launch"
             )
         return job_step(steps.START, job, f"let job {job.id} start now")
     started = job.submitted if job.may_start is None else max(job.may_start, job.submitted)
-    seconds = POLL_S if scene.time - started < _SOON_S else _LATER_S
+    seconds = POLL_S if context.time - started < _SOON_S else _LATER_S
     return Wait(seconds, f"job {job.id} waits: {job.reason or 'for the scheduler'}")
 
 
-def _unproven(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal | None:
-    if intent.fenced_by_job or scene.proven_dead:
+def _unproven(intent: Intent, context: ObservedContext, job: SlurmJob) -> Proposal | None:
+    if intent.fenced_by_job or context.proven_dead:
         return None
-    silent = silent_node(scene, intent.may_run_on)
+    silent = silent_node(context, intent.may_run_on)
     if not silent:
         return None
     if job.state is not JobState.HELD:

@@ -7,7 +7,11 @@ from accelwatch.action.observed import JobState
 from accelwatch.action.step import Step
 from accelwatch_slurm.texts import steps
 from accelwatch_slurm.texts.job_text import SlurmJob, names_of
-from accelwatch_slurm.texts.scene import Scene, checkpoint_token, reservation_of
+from accelwatch_slurm.texts.observed_context import (
+    ObservedContext,
+    checkpoint_token,
+    reservation_of,
+)
 
 # A launch in the wall-clock second of the requeue is revoked by slurmd, and the job fails.
 NEXT_SECOND_S = 1.05
@@ -16,7 +20,7 @@ _CHECKPOINT_PREFIX = "accelwatch:begin:"
 ADDED = "added "
 
 
-def steering(intent: Intent, scene: Scene, job: SlurmJob, count: int) -> Step | None:
+def steering(intent: Intent, context: ObservedContext, job: SlurmJob, count: int) -> Step | None:
     """One update of all that has to be another way; what the user asked for stays otherwise."""
     bad = intent.avoided
     excluded, required = names_of(job.exclude), names_of(job.require)
@@ -27,7 +31,7 @@ def steering(intent: Intent, scene: Scene, job: SlurmJob, count: int) -> Step | 
     if set(bad) & set(required):
         changes["ReqNodeList"] = ""
     reservation = reservation_of(intent)
-    there = scene.reservations.get(reservation)
+    there = context.reservations.get(reservation)
     roomy = there is not None and is_roomy(intent, count, there.nodes)
     if roomy and job.reservation != reservation:
         changes["ReservationName"] = reservation
@@ -41,7 +45,7 @@ def steering(intent: Intent, scene: Scene, job: SlurmJob, count: int) -> Step | 
         changes["AdminComment"] = " ".join((*others, token))
     if not changes:
         return None
-    if job.state is JobState.HELD and scene.time >= job.submitted + NEXT_SECOND_S:
+    if job.state is JobState.HELD and context.time >= job.submitted + NEXT_SECOND_S:
         # While it is held it is not begun by that: one update less between the fence and its start.
         changes["StartTime"] = "now"
     return Step(

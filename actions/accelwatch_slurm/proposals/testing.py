@@ -12,50 +12,50 @@ from accelwatch_slurm.texts import steps
 from accelwatch_slurm.texts.annotations import field_of, reason_of
 from accelwatch_slurm.texts.hold_state import reservation_for_test
 from accelwatch_slurm.texts.node_text import SlurmNode
-from accelwatch_slurm.texts.scene import Scene, trial_name
+from accelwatch_slurm.texts.observed_context import ObservedContext, trial_name
 
 PASSED = "pass"
 
 
 def propose_test(
-    intent: Intent, scene: Scene, *, tests: frozenset[str], users: str, minutes: int
+    intent: Intent, context: ObservedContext, *, tests: frozenset[str], users: str, minutes: int
 ) -> Proposal:
     """Reserve, undrain, test, drain again, give the reservation back; then say what came of it."""
-    node = scene.node
+    node = context.node
     if node is None:
         return missing(intent)
     if intent.test not in tests:
         return Refusal(RefusalKind.IMPOSSIBLE, f"no test {intent.test!r} in the options")
     if intent.spare == node.name:
-        return _propose_idle_test(intent, scene, node, users, minutes)
-    if scene.field == "none":
+        return _propose_idle_test(intent, context, node, users, minutes)
+    if context.field == "none":
         return no_field("test", node.name)
-    if refusal := refuse_unless_ours(scene, node):
+    if refusal := refuse_unless_ours(context, node):
         return refusal
     name = reservation_for_test(node.name)
-    if result := _result(intent, scene):
-        return _closed(intent, scene, node, result)
-    if name not in scene.reservations:
+    if result := _result(intent, context):
+        return _closed(intent, context, node, result)
+    if name not in context.reservations:
         return _reserve(node, users, minutes)
     if node.drained or node.down:
         return _opened(intent, node)
-    return _run(intent, scene, node)
+    return _run(intent, context, node)
 
 
 def _propose_idle_test(
-    intent: Intent, scene: Scene, node: SlurmNode, users: str, minutes: int
+    intent: Intent, context: ObservedContext, node: SlurmNode, users: str, minutes: int
 ) -> Proposal:
     """An idle spare is not drained: its reservation keeps others away, and so does the one for us."""
     name = reservation_for_test(node.name)
-    result, there = _of_trial(scene), name in scene.reservations
+    result, there = _of_trial(context), name in context.reservations
     if result and there:
         return _release(node)
     if result:
         return _verdict(intent, node, result)
-    if node.drained or node.down or scene.hold_state is HoldState.FOREIGN:
+    if node.drained or node.down or context.hold_state is HoldState.FOREIGN:
         text = f"{node.name} is not an idle spare now: {node.reason or 'held by another person or tool'}"
         return _release(node) if there else Refusal(RefusalKind.FOREIGN, text)
-    return _run(intent, scene, node) if there else _reserve(node, users, minutes)
+    return _run(intent, context, node) if there else _reserve(node, users, minutes)
 
 
 def _reserve(node: SlurmNode, users: str, minutes: int) -> Step:
@@ -72,9 +72,9 @@ def _reserve(node: SlurmNode, users: str, minutes: int) -> Step:
     )
 
 
-def _run(intent: Intent, scene: Scene, node: SlurmNode) -> Proposal:
-    if scene.trial is not None:
-        return Wait(1.0, f"{intent.test} on {node.name}: {scene.trial.slurm_state.lower()}")
+def _run(intent: Intent, context: ObservedContext, node: SlurmNode) -> Proposal:
+    if context.trial is not None:
+        return Wait(1.0, f"{intent.test} on {node.name}: {context.trial.slurm_state.lower()}")
     if node.answering is False:
         return Wait(1.0, f"slurmd of {node.name} does not answer yet")
     return Step(
@@ -84,19 +84,19 @@ def _run(intent: Intent, scene: Scene, node: SlurmNode) -> Proposal:
     )
 
 
-def _result(intent: Intent, scene: Scene) -> str:
+def _result(intent: Intent, context: ObservedContext) -> str:
     """What the test came to, as the node's mark or the job itself tells; empty while it does not."""
     if (
-        scene.annotation is not None
-        and scene.annotation.asked == intent.asked
-        and scene.annotation.result
+        context.annotation is not None
+        and context.annotation.asked == intent.asked
+        and context.annotation.result
     ):
-        return scene.annotation.result
-    return _of_trial(scene)
+        return context.annotation.result
+    return _of_trial(context)
 
 
-def _of_trial(scene: Scene) -> str:
-    trial = scene.trial
+def _of_trial(context: ObservedContext) -> str:
+    trial = context.trial
     if trial is None or trial.state is not JobState.FINISHED:
         return ""
     if trial.slurm_state == "COMPLETED":
@@ -115,7 +115,7 @@ def _opened(intent: Intent, node: SlurmNode) -> Proposal:
     )
 
 
-def _closed(intent: Intent, scene: Scene, node: SlurmNode, result: str) -> Proposal:
+def _closed(intent: Intent, context: ObservedContext, node: SlurmNode, result: str) -> Proposal:
     name = reservation_for_test(node.name)
     if not node.drained and not node.down:
         return Step(
@@ -127,10 +127,10 @@ def _closed(intent: Intent, scene: Scene, node: SlurmNode, result: str) -> Propo
                 "asked": repr(intent.asked),
                 "result": result,
             },
-            original={scene.field: field_of(node, scene.field)},
+            original={context.field: field_of(node, context.field)},
             text=f"drain {node.name} again",
         )
-    if name in scene.reservations:
+    if name in context.reservations:
         return _release(node)
     return _verdict(intent, node, result)
 
@@ -149,12 +149,14 @@ def _verdict(intent: Intent, node: SlurmNode, result: str) -> Achieved | Refusal
     return Refusal(RefusalKind.UNFIT, f"{intent.test} on {node.name}: {result}")
 
 
-def propose_spare(intent: Intent, scene: Scene, *, name: str, users: str, draw: bool) -> Proposal:
+def propose_spare(
+    intent: Intent, context: ObservedContext, *, name: str, users: str, draw: bool
+) -> Proposal:
     """Take a node out of the spares' reservation, or put it back; the whole list is set each time."""
     spare = intent.spare or intent.node
     if not name:
         return Refusal(RefusalKind.IMPOSSIBLE, "the option spares names no reservation")
-    there = scene.reservations.get(name)
+    there = context.reservations.get(name)
     nodes = there.nodes if there is not None else ()
     if (spare in nodes) is not draw:
         return Achieved(f"{spare} is {'drawn' if draw else 'a spare again'}")

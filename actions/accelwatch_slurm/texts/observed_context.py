@@ -30,8 +30,8 @@ CHECKPOINT, LINGERING, REBOOTS = "checkpoint", "lingering", "reboots"
 _node_of = lru_cache(maxsize=1024)(node_of)
 
 
-class Scene(msgspec.Struct, frozen=True, kw_only=True):
-    """What an observation shows."""
+class ObservedContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What was observed of a node, its jobs and reservations, as proposals and effects read it."""
 
     time: float
     # Of a node, that keeps our key.
@@ -71,7 +71,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.node is None else annotation_in(field_of(self.node, self.field))
 
 
-def scene_of(observed: Observed, field: str) -> Scene:
+def observed_context_of(observed: Observed, field: str) -> ObservedContext:
     """What the lines say."""
     own = observed.own
     bad = [node for node in map(_node_of, own.get(BAD, "").splitlines()) if node is not None]
@@ -79,7 +79,7 @@ def scene_of(observed: Observed, field: str) -> Scene:
     components = [
         job for job in map(job_of, own.get(COMPONENTS, "").splitlines()) if job is not None
     ]
-    return Scene(
+    return ObservedContext(
         time=observed.time,
         field=field,
         node=_node_of(own.get(NODE, "")),

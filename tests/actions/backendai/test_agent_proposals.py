@@ -18,10 +18,17 @@ from accelwatch.action.step import (
 )
 from accelwatch.base.errors import ConfigError
 from accelwatch_backendai.api.agents import Agent
+from accelwatch_backendai.observed_context import (
+    AGENT,
+    ANNOTATION,
+    GROUP,
+    SPARE,
+    observed_context_of,
+    text_of,
+)
 from accelwatch_backendai.observer import observed_node
 from accelwatch_backendai.options import BackendAiOptions, GroupOptions
 from accelwatch_backendai.recovering import recovered
-from accelwatch_backendai.scene import AGENT, ANNOTATION, GROUP, SPARE, scene_of, text_of
 from accelwatch_backendai.tables import PROPOSALS, effects_of
 
 SERVER = {"url": "http://m:8080", "access_key": "AK", "secret_key_file": "/k"}
@@ -62,7 +69,7 @@ def observed(
 
 
 def proposed(kind: IntentKind, seen: Observed, **more: object) -> object:
-    return PROPOSALS[kind](intent(kind, **more), scene_of(seen, OPTIONS))
+    return PROPOSALS[kind](intent(kind, **more), observed_context_of(seen, OPTIONS))
 
 
 CLOSED = replace(BAD, schedulable=False)
@@ -242,7 +249,7 @@ def became(
 ) -> Recovery:
     assert isinstance(step, Step)
     begun = StartedStep(step=step, started=started, report=report)
-    return recovered(begun, effects_of(OPTIONS)[step.kind], scene_of(seen, OPTIONS))
+    return recovered(begun, effects_of(OPTIONS)[step.kind], observed_context_of(seen, OPTIONS))
 
 
 def test_what_was_not_answered_may_still_come() -> None:

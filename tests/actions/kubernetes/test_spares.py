@@ -11,7 +11,17 @@ from accelwatch_kubernetes.marks.patches import draw_patch, return_patch
 from accelwatch_kubernetes.proposals.spares import propose_draw, propose_return
 from accelwatch_kubernetes.steps import DRAW, RETURN
 from actions.kubernetes.test_marks import quarantined, without_version
-from support.kubernetes.nodes import GPU, NOW, OPTIONS, Object, intent, node, parsed, scene, stored
+from support.kubernetes.nodes import (
+    GPU,
+    NOW,
+    OPTIONS,
+    Object,
+    context,
+    intent,
+    node,
+    parsed,
+    stored,
+)
 
 IDLE = {"key": "accelwatch.io/spare", "effect": "NoSchedule"}
 JOB = JobKey("cluster", "ml/Job/trainer", 1.0)
@@ -30,12 +40,12 @@ def drawn(document: Object, incident: str = "inc-1", token: int = 3) -> Object:
 
 def draw(spare: Object | None, **more: Any) -> Proposal:
     wanted = intent(IntentKind.DRAW_SPARE, spare="s1", job=JOB, **more)
-    return propose_draw(wanted, scene(node(), spare=spare))
+    return propose_draw(wanted, context(node(), spare=spare))
 
 
 def returned(spare: Object | None, **more: Any) -> Proposal:
     wanted = intent(IntentKind.RETURN_SPARE, spare="s1", **more)
-    return propose_return(wanted, scene(node(), spare=spare))
+    return propose_return(wanted, context(node(), spare=spare))
 
 
 def test_an_idle_spare_is_drawn() -> None:

@@ -9,7 +9,7 @@ from accelwatch.action.observed import Observed
 from accelwatch.action.step import Proposal, Refusal, RefusalKind, Step
 from accelwatch_slurm.proposals.fencing import Answered, is_lost, proof_of
 from accelwatch_slurm.texts.node_text import node_of
-from accelwatch_slurm.texts.scene import scene_of
+from accelwatch_slurm.texts.observed_context import observed_context_of
 from support.slurm.scontrol_lines import KEY, NOW, intent, job, kind_of, node, propose
 
 OURS = "accelwatch:inc-1:r x"
@@ -146,5 +146,5 @@ def test_lost_is_what_we_hold_and_slurm_knows_to_be_silent(line: str, *, lost: b
     ],
 )
 def test_a_node_without_power_runs_nothing_set_down_or_not(line: str, off: str, proof: str) -> None:
-    scene = scene_of(Observed(time=NOW, own={"bad": line, "off": off}), "extra")
-    assert proof_of(scene, "n1", Answered(for_s=0.0)) == proof
+    context = observed_context_of(Observed(time=NOW, own={"bad": line, "off": off}), "extra")
+    assert proof_of(context, "n1", Answered(for_s=0.0)) == proof

@@ -22,7 +22,7 @@ from accelwatch.action.step import (
 from accelwatch.base.errors import ConfigError
 from accelwatch_slurm.proposals.fencing import Answered, proof_of
 from accelwatch_slurm.texts.annotations import annotation_in, merged, reason_of
-from accelwatch_slurm.texts.scene import Scene, scene_of
+from accelwatch_slurm.texts.observed_context import ObservedContext, observed_context_of
 from support.slurm.scontrol_lines import KEY, NOW, action, intent, job, kind_of, node, propose
 
 
@@ -124,9 +124,9 @@ def test_slurms_reason_is_back_when_ours_is_gone(reason: str, recovery: Recovery
     assert action().recover(StartedStep(step=step, started=NOW), observed) is recovery
 
 
-def scene(state: str, extra: str = "", off: str = "", boot: float = 1000.0) -> Scene:
+def context(state: str, extra: str = "", off: str = "", boot: float = 1000.0) -> ObservedContext:
     line = node(state, "accelwatch:inc-1:r fenced x", extra, boot)
-    return scene_of(Observed(time=NOW, own={"bad": line, "off": off}), "extra")
+    return observed_context_of(Observed(time=NOW, own={"bad": line, "off": off}), "extra")
 
 
 MARK_OF_SLURMD = '{"accelwatch":{"i":"inc-1","t":2,"since":%s,"boot":1000.0,"slurmd":900.0}}'
@@ -136,31 +136,31 @@ MARK = '{"accelwatch":{"i":"inc-1","t":2,"since":%s,"boot":1000.0,"slurmd":1000.
 @pytest.mark.parametrize(
     ("seen", "answered_s", "proven"),
     [
-        (scene("DOWN", MARK % (NOW - 60)), 60.0, True),
-        (scene("DOWN", MARK % (NOW - 47)), 47.0, False),  # a deaf job may still run
+        (context("DOWN", MARK % (NOW - 60)), 60.0, True),
+        (context("DOWN", MARK % (NOW - 47)), 47.0, False),  # a deaf job may still run
         (
-            scene("DOWN", MARK % (NOW - 100)),
+            context("DOWN", MARK % (NOW - 100)),
             60.0,
             False,
         ),  # it may have been silent, and not have heard
-        (scene("DOWN", MARK_OF_SLURMD % (NOW - 900)), 40.0, True),  # slurmd begun anew
-        (scene("DOWN", MARK_OF_SLURMD % (NOW - 900)), 30.0, False),
-        (scene("DOWN*", MARK_OF_SLURMD % (NOW - 900)), 40.0, False),
-        (scene("DOWN", MARK % (NOW - 900), boot=1100.0), 40.0, False),  # its clock was set
-        (scene("DOWN*", MARK % (NOW - 100)), 60.0, False),
-        (scene("DOWN*", MARK % (NOW - 100), off="n1"), 0.0, True),
-        (scene("DOWN", MARK % (NOW - 5), boot=NOW - 1), 0.0, True),
-        (scene("DOWN", boot=NOW - 50), 0.0, True),  # by the time at which the reason was set
+        (context("DOWN", MARK_OF_SLURMD % (NOW - 900)), 40.0, True),  # slurmd begun anew
+        (context("DOWN", MARK_OF_SLURMD % (NOW - 900)), 30.0, False),
+        (context("DOWN*", MARK_OF_SLURMD % (NOW - 900)), 40.0, False),
+        (context("DOWN", MARK % (NOW - 900), boot=1100.0), 40.0, False),  # its clock was set
+        (context("DOWN*", MARK % (NOW - 100)), 60.0, False),
+        (context("DOWN*", MARK % (NOW - 100), off="n1"), 0.0, True),
+        (context("DOWN", MARK % (NOW - 5), boot=NOW - 1), 0.0, True),
+        (context("DOWN", boot=NOW - 50), 0.0, True),  # by the time at which the reason was set
         (
-            scene("DOWN", MARK % (NOW - 5), boot=1002.0),
+            context("DOWN", MARK % (NOW - 5), boot=1002.0),
             0.0,
             False,
         ),  # the same boot, worked out anew
-        (scene("IDLE", MARK % (NOW - 100), off="n1"), 60.0, False),  # not set down
+        (context("IDLE", MARK % (NOW - 100), off="n1"), 60.0, False),  # not set down
     ],
 )
 def test_an_old_copy_is_dead_when_slurmd_answers_long_enough_the_node_booted_or_has_no_power(
-    seen: Scene, answered_s: float, proven: bool
+    seen: ObservedContext, answered_s: float, proven: bool
 ) -> None:
     answered = Answered(for_s=answered_s, silence_s=12.0, kill_s=36.0)
     assert bool(proof_of(seen, "n1", answered)) is proven
@@ -518,8 +518,8 @@ def test_whether_a_dead_job_was_requeued_is_seen_by_its_restarts(
     step = propose(intent(IntentKind.MOVE_JOB, job=KEY, revive=True), {"job": died()})
     assert isinstance(step, Step)
     now = job("FAILED", Restarts=restarts, SubmitTime="1795355700")
-    scene = Observed(time=NOW, own={"job": now})
-    assert action().recover(StartedStep(step=step, started=NOW - 1), scene) is began
+    context = Observed(time=NOW, own={"job": now})
+    assert action().recover(StartedStep(step=step, started=NOW - 1), context) is began
 
 
 def test_a_component_is_moved_only_when_all_of_its_job_is_shown() -> None:

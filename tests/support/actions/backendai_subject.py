@@ -12,7 +12,7 @@ from accelwatch.action.step import Step
 from accelwatch.base.clock import ManualClock
 from accelwatch_backendai import BackendAiAction
 from accelwatch_backendai.api.agents import Agent
-from accelwatch_backendai.scene import AGENT, ANNOTATION, SPARE, text_of
+from accelwatch_backendai.observed_context import AGENT, ANNOTATION, SPARE, text_of
 from accelwatch_backendai.tables import effects_of
 from support.backendai.moving import (
     FIRST,
@@ -21,7 +21,7 @@ from support.backendai.moving import (
     after_end,
     ended,
     intent,
-    job_scene,
+    job_context,
     session,
     successor,
 )
@@ -104,28 +104,29 @@ def _own(
     return {AGENT: text_of(agent), ANNOTATION: text_of(annotation), SPARE: text_of(spare)}
 
 
-def _scenes() -> Sequence[tuple[bool, Observed]]:
+def _contexts() -> Sequence[tuple[bool, Observed]]:
     """Whether the session was ended for the intent, and how its job is."""
     two = ("gpu1", "gpu2")
     terminating = session(agents=two, status="TERMINATING", status_info="user-requested")
-    scenes = (
-        (False, job_scene()),
-        (False, job_scene(session(agents=two))),
-        (False, job_scene(session(agents=two), agents={"gpu1": "LOST"})),
-        (False, job_scene(session(agents=two, type="interactive"))),
-        (False, job_scene(session(agents=two), unspecified="nobody knows how")),
-        (True, job_scene(terminating)),
-        (True, job_scene(terminating, agents={"gpu1": "LOST"})),
-        (True, job_scene(terminating, agents={"gpu1": "LOST"}, off=("gpu1",))),
-        (True, job_scene(ended(two))),
-        (False, job_scene(ended(two))),
-        (True, job_scene(ended(two), successor((), status="PENDING"))),
-        (True, job_scene(ended(two), successor())),
-        (True, job_scene(ended(two), successor(("gpu1",)))),
-        (True, job_scene(session(agents=two), successor())),
+    contexts = (
+        (False, job_context()),
+        (False, job_context(session(agents=two))),
+        (False, job_context(session(agents=two), agents={"gpu1": "LOST"})),
+        (False, job_context(session(agents=two, type="interactive"))),
+        (False, job_context(session(agents=two), unspecified="nobody knows how")),
+        (True, job_context(terminating)),
+        (True, job_context(terminating, agents={"gpu1": "LOST"})),
+        (True, job_context(terminating, agents={"gpu1": "LOST"}, off=("gpu1",))),
+        (True, job_context(ended(two))),
+        (False, job_context(ended(two))),
+        (True, job_context(ended(two), successor((), status="PENDING"))),
+        (True, job_context(ended(two), successor())),
+        (True, job_context(ended(two), successor(("gpu1",)))),
+        (True, job_context(session(agents=two), successor())),
     )
     return [
-        (is_ours, Observed(time=NOW, job=scene.job, own=scene.own)) for is_ours, scene in scenes
+        (is_ours, Observed(time=NOW, job=context.job, own=context.own))
+        for is_ours, context in contexts
     ]
 
 
@@ -134,7 +135,7 @@ def situations() -> Sequence[tuple[Intent, Observed]]:
     about_jobs = [
         ((after_end if is_ours else intent)(kind=kind, spare="s1", **_TIMES), observed)
         for kind in sorted(_OF_JOBS)
-        for is_ours, observed in _scenes()
+        for is_ours, observed in _contexts()
     ]
     about_agents = [
         (intent(kind, spare=spare.id if spare else "", **_TIMES), Observed(time=NOW, own=own))

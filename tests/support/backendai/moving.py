@@ -10,8 +10,8 @@ from accelwatch.api_client.backendai.server import ServerOptions
 from accelwatch_backendai.api.agents import Agent
 from accelwatch_backendai.api.sessions import Kernel, Session
 from accelwatch_backendai.api.tags import tag_of
+from accelwatch_backendai.observed_context import ObservedContext
 from accelwatch_backendai.options import BackendAiOptions
-from accelwatch_backendai.scene import Scene
 from accelwatch_backendai.sessions.job_view import (
     AGENTS,
     DEPENDENTS,
@@ -96,7 +96,7 @@ def after_end(*sessions: str, kind: IntentKind = IntentKind.MOVE_JOB, **more: An
     return intent(kind, original={**original, **more.pop("original", {})}, **more)
 
 
-def job_scene(
+def job_context(
     *sessions: Session,
     agents: Mapping[str, str] = {},
     off: Sequence[str] = (),
@@ -106,14 +106,14 @@ def job_scene(
     options: BackendAiOptions = OPTIONS,
     agent: Agent | None = None,
     annotation: OwnerAnnotation | None = None,
-) -> Scene:
+) -> ObservedContext:
     """What is seen of it; `agents` has the status of those that are not ALIVE."""
     names = {kernel.agent for each in sessions for kernel in each.kernels if kernel.agent}
     rows = [
         Agent(id=name, status=agents.get(name, "ALIVE")) for name in sorted(names | set(agents))
     ]
     lineage = lineage_of(FIRST, sessions)
-    return Scene(
+    return ObservedContext(
         time=NOW,
         options=options,
         agent=agent,

@@ -7,8 +7,8 @@ from typing import Any
 from accelwatch.action.intent import DeviceKey
 from accelwatch.action.observed import Observed
 from accelwatch_kubernetes.devices.own_keys import RULES, SLICES, VERSION
+from accelwatch_kubernetes.observed_context import NODE, ObservedContext, observed_context_of
 from accelwatch_kubernetes.options import DeviceEffect, DeviceOptions, KubernetesOptions
-from accelwatch_kubernetes.scene import NODE, Scene, scene_of
 from support.kubernetes.nodes import NOW, Object, node
 
 NVIDIA = "gpu.nvidia.com"
@@ -86,13 +86,13 @@ def listed(*objects: Object) -> str:
     return json.dumps({"items": list(objects)})
 
 
-def scene(
+def context(
     *rules: Object,
     slices: Sequence[Object] | None = None,
     version: str = "v1",
     document: Object | None = None,
     configured: KubernetesOptions = OPTIONS,
-) -> Scene:
+) -> ObservedContext:
     """What an observation shows of a node with two devices, unless it says otherwise."""
     own = {
         NODE: json.dumps(node() if document is None else document),
@@ -100,4 +100,4 @@ def scene(
         SLICES: listed(*([resource_slice()] if slices is None else slices)),
         VERSION: version,
     }
-    return scene_of(Observed(time=NOW, own=own), configured)
+    return observed_context_of(Observed(time=NOW, own=own), configured)

@@ -19,8 +19,8 @@ from accelwatch_kubernetes.drain.job_view import (
 from accelwatch_kubernetes.drain.verdicts import Answer, Verdict, encoded
 from accelwatch_kubernetes.marks.hold import HOLD, Hold
 from accelwatch_kubernetes.objects.node import Node
+from accelwatch_kubernetes.observed_context import NODE, ObservedContext, observed_context_of
 from accelwatch_kubernetes.options import KubernetesOptions
-from accelwatch_kubernetes.scene import NODE, Scene, scene_of
 from accelwatch_kubernetes.workloads.lineage import lineage_of, lineage_text
 from accelwatch_kubernetes.workloads.observed_job import observed_job
 from support.kubernetes.nodes import NOW, OPTIONS, Object, node
@@ -62,7 +62,7 @@ def held_node(
     return document
 
 
-def job_scene(
+def job_context(
     pods: Sequence[Object],
     chain: Sequence[Object],
     *,
@@ -74,7 +74,7 @@ def job_scene(
     options: KubernetesOptions = OPTIONS,
     proven_dead: bool = False,
     queued: Object | None = None,
-) -> Scene:
+) -> ObservedContext:
     """What is seen of a job with these pods; `verdicts` by the names of pods, all others are allowed."""
     nodes = nodes or [held_node()]
     lineage = lineage_text(
@@ -97,17 +97,17 @@ def job_scene(
     }
     job = observed_job(key, lineage_of(own[LINEAGE]), [pod_of(document) for document in pods])
     observed = Observed(time=NOW, job=job, own=own, proven_dead=proven_dead)
-    return scene_of(observed, options)
+    return observed_context_of(observed, options)
 
 
-def fence_scene(
+def fence_context(
     shown: Object | None,
     pods: Sequence[Object] = (),
     *,
     off: bool = False,
     answers_for: float = 0.0,
     options: KubernetesOptions = OPTIONS,
-) -> Scene:
+) -> ObservedContext:
     """What is seen of a node that is to be fenced."""
     own = {
         NODE: "" if shown is None else json.dumps(shown),
@@ -115,4 +115,4 @@ def fence_scene(
         OFF: "n1" if off else "",
         "answers_for": str(answers_for),
     }
-    return scene_of(Observed(time=NOW, own=own, proven_dead=off), options)
+    return observed_context_of(Observed(time=NOW, own=own, proven_dead=off), options)

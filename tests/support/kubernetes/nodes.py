@@ -8,8 +8,8 @@ from typing import Any
 from accelwatch.action.intent import Intent, IntentKind, OwnerAnnotation
 from accelwatch.action.observed import Observed
 from accelwatch_kubernetes.objects.node import Node, node_of
+from accelwatch_kubernetes.observed_context import NODE, SPARE, ObservedContext, observed_context_of
 from accelwatch_kubernetes.options import KubernetesOptions
-from accelwatch_kubernetes.scene import NODE, SPARE, Scene, scene_of
 
 Object = dict[str, Any]
 OPTIONS = KubernetesOptions()
@@ -103,13 +103,13 @@ def intent(
     return Intent(kind=kind, mark=OwnerAnnotation(incident, token), node=name, **more)
 
 
-def scene(
+def context(
     document: Object | None, options: KubernetesOptions = OPTIONS, spare: Object | None = None
-) -> Scene:
+) -> ObservedContext:
     """What an observation of a node shows."""
     own = {
         key: json.dumps(shown)
         for key, shown in ((NODE, document), (SPARE, spare))
         if shown is not None
     }
-    return scene_of(Observed(time=NOW, own=own), options)
+    return observed_context_of(Observed(time=NOW, own=own), options)

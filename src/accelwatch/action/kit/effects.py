@@ -11,7 +11,7 @@ from accelwatch.action.step import Committed, Recovery, Report, StartedStep, Ste
 # By what an action reaches its scheduler.
 AccessT = TypeVar("AccessT")
 # What an action has observed, as its proposals see it.
-SceneT = TypeVar("SceneT")
+ContextT = TypeVar("ContextT")
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +23,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     proven_dead: bool = False
 
 
-class Effect(msgspec.Struct, Generic[AccessT, SceneT], frozen=True, kw_only=True):
+class Effect(msgspec.Struct, Generic[AccessT, ContextT], frozen=True, kw_only=True):
     """One kind of step."""
 
     kind: StepKind
@@ -31,16 +31,16 @@ class Effect(msgspec.Struct, Generic[AccessT, SceneT], frozen=True, kw_only=True
     # done, and as the action's client does.
     perform: Callable[[AccessT, Step, Committed], Awaitable[Report]]
     # Whether its effect is there to be seen; None where nothing was read that shows it. Pure.
-    is_observed: Callable[[Step, SceneT], bool | None]
+    is_observed: Callable[[Step, ContextT], bool | None]
     # What has become of it after a crash, where `is_observed` does not decide that alone. Pure.
-    recover: Callable[[StartedStep, SceneT], Recovery] | None = None
+    recover: Callable[[StartedStep, ContextT], Recovery] | None = None
 
 
 def recovered(
     started_step: StartedStep,
-    effect: Effect[AccessT, SceneT] | None,
-    scene: SceneT,
-    is_over: Callable[[StartedStep, StepKind, SceneT], bool],
+    effect: Effect[AccessT, ContextT] | None,
+    context: ContextT,
+    is_over: Callable[[StartedStep, StepKind, ContextT], bool],
 ) -> Recovery:
     """Done when its effect is observed; else again, where it had none, or does no harm twice.
 
@@ -49,14 +49,14 @@ def recovered(
     if effect is None:
         return Recovery.UNKNOWN
     if effect.recover is not None:
-        return effect.recover(started_step, scene)
-    is_observed = effect.is_observed(started_step.step, scene)
+        return effect.recover(started_step, context)
+    is_observed = effect.is_observed(started_step.step, context)
     if is_observed is None:
         return Recovery.UNKNOWN
     if is_observed:
         return Recovery.DONE
     if started_step.is_without_effect:
         return Recovery.REDO
-    if effect.kind.idempotent and is_over(started_step, effect.kind, scene):
+    if effect.kind.idempotent and is_over(started_step, effect.kind, context):
         return Recovery.REDO
     return Recovery.UNKNOWN

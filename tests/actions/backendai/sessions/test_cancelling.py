@@ -20,7 +20,7 @@ from support.backendai.moving import (
     after_end,
     ended,
     intent,
-    job_scene,
+    job_context,
     session,
     successor,
 )
@@ -29,7 +29,7 @@ CANCEL = intent(IntentKind.CANCEL_JOB)
 
 
 def test_a_session_is_ended_and_not_noted_as_one_to_create_anew() -> None:
-    step = propose_cancel(CANCEL, job_scene(session()))
+    step = propose_cancel(CANCEL, job_context(session()))
     assert isinstance(step, Step)
     assert (step.kind, step.arguments) == ("end_session", {"session": FIRST})
     assert step.original == {}
@@ -49,21 +49,21 @@ def test_a_session_is_ended_and_not_noted_as_one_to_create_anew() -> None:
     ],
 )
 def test_what_is_not_there_any_more_is_cancelled(sessions: Any, outcome: type) -> None:
-    assert isinstance(propose_cancel(CANCEL, job_scene(*sessions)), outcome)
+    assert isinstance(propose_cancel(CANCEL, job_context(*sessions)), outcome)
 
 
 def test_what_the_rules_leave_to_its_user_is_not_cancelled() -> None:
     options = BackendAiOptions(
         server=OPTIONS.server, sessions=[SessionRule(names=["train"], leave=Leave.STAY)]
     )
-    refusal = propose_cancel(CANCEL, job_scene(session(), options=options))
+    refusal = propose_cancel(CANCEL, job_context(session(), options=options))
     assert isinstance(refusal, Refusal)
     assert refusal.kind is RefusalKind.NOT_ALLOWED
 
 
 def test_what_others_depend_on_is_not_cancelled() -> None:
-    scene = job_scene(session(), dependents="session eval (e)")
-    refusal = propose_cancel(CANCEL, scene)
+    context = job_context(session(), dependents="session eval (e)")
+    refusal = propose_cancel(CANCEL, context)
     assert isinstance(refusal, Refusal)
     assert refusal.kind is RefusalKind.NOT_ALLOWED
     assert "session eval (e) would start without its result, or never" in refusal.text
@@ -89,12 +89,12 @@ def test_a_job_is_followed_by_its_newest_session(
     sessions: Any, restarts: int, outcome: type
 ) -> None:
     wanted = intent(IntentKind.FOLLOW_JOB, restarts=restarts, run_s=300.0)
-    assert isinstance(propose_follow(wanted, job_scene(*sessions)), outcome)
+    assert isinstance(propose_follow(wanted, job_context(*sessions)), outcome)
 
 
 def test_a_job_that_was_begun_anew_since_has_died() -> None:
     since = intent(IntentKind.FOLLOW_JOB, restarts=0, run_s=300.0)
-    refusal = propose_follow(since, job_scene(ended(), successor(started=NOW - 400.0)))
+    refusal = propose_follow(since, job_context(ended(), successor(started=NOW - 400.0)))
     assert isinstance(refusal, Refusal)
     assert refusal.kind is RefusalKind.DIED
 
@@ -120,7 +120,7 @@ RESTORE = after_end(kind=IntentKind.RESTORE_JOB)
 def test_what_a_move_has_ended_is_created_when_it_is_given_up(
     wanted: Any, sessions: Any, off: tuple[str, ...], outcome: type
 ) -> None:
-    proposal = propose_restore(wanted, job_scene(*sessions, off=off))
+    proposal = propose_restore(wanted, job_context(*sessions, off=off))
     assert isinstance(proposal, outcome)
     if isinstance(proposal, Step):
         assert proposal.kind == "create_session"

@@ -18,7 +18,7 @@ from accelwatch.api_client.backendai.errors import (
 from accelwatch_backendai.api.tags import tag_of
 from accelwatch_backendai.effects.sessions import SESSION_EFFECTS
 from support.backendai.few_rows import Access, Manager, row
-from support.backendai.moving import FIRST, NOW, SECOND, ended, job_scene, session, successor
+from support.backendai.moving import FIRST, NOW, SECOND, ended, job_context, session, successor
 
 TAG = tag_of(FIRST, FIRST)
 END = Step(kind="end_session", arguments={"session": FIRST})
@@ -161,13 +161,13 @@ def test_nothing_is_sent_while_the_manager_does_not_answer(step: Step) -> None:
 
 
 def recovered(
-    step: Step, scene: Any, *, ago_s: float | None, report: ReportStatus | None = None
+    step: Step, context: Any, *, ago_s: float | None, report: ReportStatus | None = None
 ) -> Recovery:
     started = None if ago_s is None else NOW - ago_s
     told = None if report is None else Report(status=report)
     effect = SESSION_EFFECTS[step.kind]
     assert effect.recover is not None
-    return effect.recover(StartedStep(step=step, started=started, report=told), scene)
+    return effect.recover(StartedStep(step=step, started=started, report=told), context)
 
 
 TERMINATING = session(status="TERMINATING")
@@ -193,17 +193,17 @@ TERMINATING = session(status="TERMINATING")
 def test_what_became_of_an_end(
     shown: Any, ago_s: float | None, report: ReportStatus | None, outcome: Recovery
 ) -> None:
-    assert recovered(END, job_scene(shown), ago_s=ago_s, report=report) is outcome
+    assert recovered(END, job_context(shown), ago_s=ago_s, report=report) is outcome
 
 
 def test_an_end_by_force_is_done_only_when_it_has_ended() -> None:
-    assert recovered(FORCE, job_scene(TERMINATING), ago_s=1.0) is Recovery.UNKNOWN
-    assert recovered(FORCE, job_scene(TERMINATING), ago_s=61.0) is Recovery.REDO
-    assert recovered(FORCE, job_scene(ended()), ago_s=1.0) is Recovery.DONE
+    assert recovered(FORCE, job_context(TERMINATING), ago_s=1.0) is Recovery.UNKNOWN
+    assert recovered(FORCE, job_context(TERMINATING), ago_s=61.0) is Recovery.REDO
+    assert recovered(FORCE, job_context(ended()), ago_s=1.0) is Recovery.DONE
 
 
 def test_of_a_session_that_is_not_shown_nothing_is_known() -> None:
-    assert recovered(END, job_scene(), ago_s=1.0) is Recovery.UNKNOWN
+    assert recovered(END, job_context(), ago_s=1.0) is Recovery.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -226,9 +226,9 @@ def test_of_a_session_that_is_not_shown_nothing_is_known() -> None:
 def test_what_became_of_a_creation(
     sessions: Any, ago_s: float | None, report: ReportStatus | None, outcome: Recovery
 ) -> None:
-    assert recovered(CREATE, job_scene(*sessions), ago_s=ago_s, report=report) is outcome
+    assert recovered(CREATE, job_context(*sessions), ago_s=ago_s, report=report) is outcome
 
 
 def test_a_successor_of_another_session_is_none_of_this_step() -> None:
-    scene = job_scene(ended(), successor(of=SECOND, id="289904a2-43c1-4d7d-bb93-d360b0f6d317"))
-    assert recovered(CREATE, scene, ago_s=61.0) is Recovery.REDO
+    context = job_context(ended(), successor(of=SECOND, id="289904a2-43c1-4d7d-bb93-d360b0f6d317"))
+    assert recovered(CREATE, context, ago_s=61.0) is Recovery.REDO

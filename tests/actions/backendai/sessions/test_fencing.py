@@ -7,7 +7,7 @@ from accelwatch.action.intent import IntentKind, OwnerAnnotation
 from accelwatch.action.step import Achieved, Refusal, RefusalKind, Step, Wait
 from accelwatch_backendai.proposals.fencing import propose_fence
 from accelwatch_backendai.tables import effects_of
-from support.backendai.moving import OPTIONS, agent, intent, job_scene
+from support.backendai.moving import OPTIONS, agent, intent, job_context
 
 OURS = OwnerAnnotation("inc-1", 3)
 SWITCHED = msgspec.structs.replace(
@@ -34,12 +34,12 @@ SWITCHED = msgspec.structs.replace(
 def test_a_silent_agent_is_fenced_by_power_or_by_the_job(
     status: str, schedulable: bool, held: bool, off: tuple[str, ...], by_job: bool, outcome: type
 ) -> None:
-    scene = job_scene(
+    context = job_context(
         agent=agent("gpu1", status=status, schedulable=schedulable),
         annotation=OURS if held else None,
         off=off,
     )
-    proposal = propose_fence(intent(IntentKind.FENCE, fenced_by_job=by_job), scene)
+    proposal = propose_fence(intent(IntentKind.FENCE, fenced_by_job=by_job), context)
     assert isinstance(proposal, outcome)
     if isinstance(proposal, Refusal):
         assert proposal.kind is RefusalKind.FOREIGN
@@ -49,7 +49,7 @@ def test_a_silent_agent_is_fenced_by_power_or_by_the_job(
 def test_an_agent_that_is_gone_proves_nothing_of_its_machine(
     off: tuple[str, ...], outcome: type
 ) -> None:
-    proposal = propose_fence(intent(IntentKind.FENCE), job_scene(off=off))
+    proposal = propose_fence(intent(IntentKind.FENCE), job_context(off=off))
     assert isinstance(proposal, outcome)
     if isinstance(proposal, Refusal):
         assert proposal.kind is RefusalKind.UNSAFE
@@ -57,20 +57,20 @@ def test_an_agent_that_is_gone_proves_nothing_of_its_machine(
 
 @pytest.mark.parametrize(("held", "outcome"), [(True, Step), (False, Refusal)])
 def test_only_a_node_that_we_hold_is_powered_off(held: bool, outcome: type) -> None:
-    scene = job_scene(
+    context = job_context(
         agent=agent("gpu1", status="LOST", schedulable=False),
         annotation=OURS if held else None,
         options=SWITCHED,
     )
-    proposal = propose_fence(intent(IntentKind.FENCE), scene)
+    proposal = propose_fence(intent(IntentKind.FENCE), context)
     assert isinstance(proposal, outcome)
     if isinstance(proposal, Step):
         assert (proposal.kind, proposal.arguments) == ("power_off", {"node": "gpu1"})
 
 
 def test_a_node_that_answers_is_not_powered_off() -> None:
-    scene = job_scene(agent=agent("gpu1", schedulable=False), annotation=OURS, options=SWITCHED)
-    assert isinstance(propose_fence(intent(IntentKind.FENCE), scene), Achieved)
+    context = job_context(agent=agent("gpu1", schedulable=False), annotation=OURS, options=SWITCHED)
+    assert isinstance(propose_fence(intent(IntentKind.FENCE), context), Achieved)
 
 
 def test_the_command_that_powers_off_may_take_its_time() -> None:

@@ -22,7 +22,7 @@ from support.backendai.moving import (
     agent,
     ended,
     intent,
-    job_scene,
+    job_context,
     session,
     successor,
 )
@@ -40,7 +40,7 @@ def rules(*entries: SessionRule) -> BackendAiOptions:
 
 
 def test_a_session_on_the_bad_agent_is_ended_by_its_id() -> None:
-    step = propose_move(intent(), job_scene(session(agents=("gpu1", "gpu2"))))
+    step = propose_move(intent(), job_context(session(agents=("gpu1", "gpu2"))))
     assert isinstance(step, Step)
     assert step.kind == "end_session"
     assert step.arguments == {"session": FIRST}
@@ -49,19 +49,19 @@ def test_a_session_on_the_bad_agent_is_ended_by_its_id() -> None:
 
 
 def test_one_on_another_bad_agent_is_ended_too() -> None:
-    scene = job_scene(session(agents=("gpu2",)))
-    assert isinstance(propose_move(intent(bad_nodes=("gpu1", "gpu2")), scene), Step)
-    assert isinstance(propose_move(intent(bad_nodes=("gpu1",)), scene), Achieved)
+    context = job_context(session(agents=("gpu2",)))
+    assert isinstance(propose_move(intent(bad_nodes=("gpu1", "gpu2")), context), Step)
+    assert isinstance(propose_move(intent(bad_nodes=("gpu1",)), context), Achieved)
 
 
 def test_a_job_that_runs_elsewhere_has_moved() -> None:
-    there = propose_move(after_end(), job_scene(ended(), successor(("gpu3", "gpu2"))))
+    there = propose_move(after_end(), job_context(ended(), successor(("gpu3", "gpu2"))))
     assert isinstance(there, Achieved)
     assert there.moved_to == ("gpu2", "gpu3")
 
 
 def test_it_is_created_anew_when_it_has_ended_and_we_ended_it() -> None:
-    step = propose_move(after_end(), job_scene(ended()))
+    step = propose_move(after_end(), job_context(ended()))
     assert isinstance(step, Step)
     assert step.kind == "create_session"
     assert step.arguments == {"session": FIRST, "first": FIRST, "tag": tag_of(FIRST, FIRST)}
@@ -69,25 +69,25 @@ def test_it_is_created_anew_when_it_has_ended_and_we_ended_it() -> None:
 
 
 def test_its_users_own_tag_is_noted() -> None:
-    step = propose_move(after_end(), job_scene(ended(tag="nightly")))
+    step = propose_move(after_end(), job_context(ended(tag="nightly")))
     assert isinstance(step, Step)
     assert step.original == {f"tag {FIRST}": "nightly"}
 
 
 def test_a_session_that_its_user_has_ended_is_not_created_anew() -> None:
-    refusal = refused(propose_move(intent(), job_scene(ended())))
+    refusal = refused(propose_move(intent(), job_context(ended())))
     assert refusal.kind is RefusalKind.IMPOSSIBLE
     assert refusal.text == f"session train ({FIRST}) has ended: user-requested"
 
 
 def test_a_successor_that_its_user_has_ended_is_not_created_anew() -> None:
-    scene = job_scene(ended(), successor(status="TERMINATED", status_info="user-requested"))
-    assert refused(propose_move(after_end(), scene)).kind is RefusalKind.IMPOSSIBLE
+    context = job_context(ended(), successor(status="TERMINATED", status_info="user-requested"))
+    assert refused(propose_move(after_end(), context)).kind is RefusalKind.IMPOSSIBLE
 
 
 def test_a_second_move_names_the_first_session_and_the_one_before() -> None:
-    scene = job_scene(ended(), successor(status="TERMINATED", status_info="user-requested"))
-    step = propose_move(after_end(SECOND), scene)
+    context = job_context(ended(), successor(status="TERMINATED", status_info="user-requested"))
+    step = propose_move(after_end(SECOND), context)
     assert isinstance(step, Step)
     assert step.arguments == {"session": SECOND, "first": FIRST, "tag": tag_of(FIRST, SECOND)}
     # The user's own tag was noted by the first one.
@@ -107,17 +107,17 @@ def test_a_second_move_names_the_first_session_and_the_one_before() -> None:
 def test_only_one_that_has_died_is_revived(
     status_info: str, result: str, revive: bool, created: bool
 ) -> None:
-    scene = job_scene(ended(status_info=status_info, result=result))
-    proposal = propose_move(intent(revive=revive), scene)
+    context = job_context(ended(status_info=status_info, result=result))
+    proposal = propose_move(intent(revive=revive), context)
     assert isinstance(proposal, Step if created else Refusal)
 
 
 def test_a_name_that_is_still_terminating_is_waited_for() -> None:
-    scene = job_scene(session(status="TERMINATING", status_info="user-requested"))
-    waits = propose_move(after_end(), scene)
+    context = job_context(session(status="TERMINATING", status_info="user-requested"))
+    waits = propose_move(after_end(), context)
     assert isinstance(waits, Wait)
     assert waits.text == f"session train ({FIRST}) is terminating on gpu1"
-    others = propose_move(intent(), scene)
+    others = propose_move(intent(), context)
     assert isinstance(others, Wait)
     assert "another user or tool" in others.text
 
@@ -126,8 +126,10 @@ def test_a_name_that_is_still_terminating_is_waited_for() -> None:
     "status", ["PENDING", "SCHEDULED", "PREPARING", "CREATING", "SOMETHING_NEW"]
 )
 def test_a_session_that_does_not_run_yet_is_waited_for_in_the_managers_words(status: str) -> None:
-    scene = job_scene(ended(), successor((), status=status), waits="no agents passed the filter")
-    waits = propose_move(after_end(), scene)
+    context = job_context(
+        ended(), successor((), status=status), waits="no agents passed the filter"
+    )
+    waits = propose_move(after_end(), context)
     assert isinstance(waits, Wait)
     assert waits.text == (
         f"session train ({SECOND}) is {status.lower()}: no agents passed the filter"
@@ -135,14 +137,14 @@ def test_a_session_that_does_not_run_yet_is_waited_for_in_the_managers_words(sta
 
 
 def test_a_job_that_was_placed_on_a_bad_agent_is_left_to_a_person() -> None:
-    refusal = refused(propose_move(after_end(), job_scene(ended(), successor(("gpu1", "gpu3")))))
+    refusal = refused(propose_move(after_end(), job_context(ended(), successor(("gpu1", "gpu3")))))
     assert refusal.kind is RefusalKind.UNSAFE
     assert "was placed on gpu1" in refusal.text
 
 
 def test_one_whose_agent_went_bad_later_is_moved_again() -> None:
-    scene = job_scene(ended(), successor(("gpu3",)))
-    step = propose_move(intent(node="gpu3", bad_nodes=("gpu3",)), scene)
+    context = job_context(ended(), successor(("gpu3",)))
+    step = propose_move(intent(node="gpu3", bad_nodes=("gpu3",)), context)
     assert isinstance(step, Step)
     assert step.arguments == {"session": SECOND}
 
@@ -158,9 +160,9 @@ def test_one_whose_agent_went_bad_later_is_moved_again() -> None:
 def test_one_without_agents_is_looked_at_less_often_than_one_that_may_run_soon(
     status: str, words: str, often: bool
 ) -> None:
-    scene = job_scene(ended(), successor((), status=status), waits=words)
-    terminating = propose_move(after_end(), job_scene(TERMINATING))
-    waits = propose_move(after_end(), scene)
+    context = job_context(ended(), successor((), status=status), waits=words)
+    terminating = propose_move(after_end(), job_context(TERMINATING))
+    waits = propose_move(after_end(), context)
     assert isinstance(terminating, Wait)
     assert isinstance(waits, Wait)
     assert (waits.seconds == terminating.seconds) is often
@@ -169,30 +171,30 @@ def test_one_without_agents_is_looked_at_less_often_than_one_that_may_run_soon(
 
 def test_one_that_is_forced_to_end_later_is_looked_at_less_often() -> None:
     wanted = after_end(asked=NOW)
-    lost = propose_move(wanted, job_scene(TERMINATING, agents={"gpu1": "LOST"}, off=("gpu1",)))
-    answering = propose_move(wanted, job_scene(TERMINATING))
+    lost = propose_move(wanted, job_context(TERMINATING, agents={"gpu1": "LOST"}, off=("gpu1",)))
+    answering = propose_move(wanted, job_context(TERMINATING))
     assert isinstance(lost, Wait)
     assert isinstance(answering, Wait)
     assert lost.seconds > answering.seconds
 
 
 def test_two_sessions_of_one_job_are_never_touched() -> None:
-    refusal = refused(propose_move(after_end(), job_scene(session(), successor())))
+    refusal = refused(propose_move(after_end(), job_context(session(), successor())))
     assert refusal.kind is RefusalKind.UNSAFE
     assert FIRST in refusal.text
     assert SECOND in refusal.text
 
 
 def test_a_session_without_agents_does_not_count_as_one_that_runs_elsewhere() -> None:
-    assert isinstance(propose_move(intent(), job_scene(session(agents=()))), Wait)
+    assert isinstance(propose_move(intent(), job_context(session(agents=()))), Wait)
 
 
 def test_a_job_that_the_manager_does_not_know_cannot_be_moved() -> None:
-    assert refused(propose_move(intent(), job_scene())).kind is RefusalKind.IMPOSSIBLE
+    assert refused(propose_move(intent(), job_context())).kind is RefusalKind.IMPOSSIBLE
 
 
 def test_what_others_depend_on_stays_and_names_them() -> None:
-    refusal = propose_move(intent(), job_scene(session(), dependents="session eval (e)"))
+    refusal = propose_move(intent(), job_context(session(), dependents="session eval (e)"))
     assert isinstance(refusal, Refusal)
     assert refusal.kind is RefusalKind.NOT_ALLOWED
     assert refusal.text == (
@@ -212,8 +214,8 @@ def test_what_others_depend_on_stays_and_names_them() -> None:
 def test_only_a_rule_that_says_so_moves_what_others_depend_on(
     rule: SessionRule, outcome: type
 ) -> None:
-    scene = job_scene(session(), dependents="session eval (e)", options=rules(rule))
-    assert isinstance(propose_move(intent(), scene), outcome)
+    context = job_context(session(), dependents="session eval (e)", options=rules(rule))
+    assert isinstance(propose_move(intent(), context), outcome)
 
 
 def test_a_rule_that_moves_nothing_cannot_ignore_dependents() -> None:
@@ -236,8 +238,8 @@ def test_a_rule_that_moves_nothing_cannot_ignore_dependents() -> None:
 def test_what_the_rules_leave_is_named_and_stays(
     session_type: str, options: BackendAiOptions, reason: str
 ) -> None:
-    scene = job_scene(session(type=session_type, tag="pipeline-7"), options=options)
-    refusal = refused(propose_move(intent(), scene))
+    context = job_context(session(type=session_type, tag="pipeline-7"), options=options)
+    refusal = refused(propose_move(intent(), context))
     assert refusal.kind is RefusalKind.NOT_ALLOWED
     assert reason in refusal.text
 
@@ -257,29 +259,29 @@ def test_what_the_rules_leave_is_named_and_stays(
     ],
 )
 def test_a_rule_that_does_not_fit_or_comes_later_changes_nothing(options: BackendAiOptions) -> None:
-    assert isinstance(propose_move(intent(), job_scene(session(), options=options)), Step)
+    assert isinstance(propose_move(intent(), job_context(session(), options=options)), Step)
 
 
 def test_a_rule_about_a_tag_still_fits_what_we_created() -> None:
     options = rules(SessionRule(tags=["pipeline-*"], leave=Leave.STAY))
     away = intent(node="gpu3", bad_nodes=("gpu3",))
-    scene = job_scene(ended(tag="pipeline-7"), successor(("gpu3",)), options=options)
-    assert refused(propose_move(away, scene)).kind is RefusalKind.NOT_ALLOWED
-    scene = job_scene(ended(tag="nightly"), successor(("gpu3",)), options=options)
-    assert isinstance(propose_move(away, scene), Step)
+    context = job_context(ended(tag="pipeline-7"), successor(("gpu3",)), options=options)
+    assert refused(propose_move(away, context)).kind is RefusalKind.NOT_ALLOWED
+    context = job_context(ended(tag="nightly"), successor(("gpu3",)), options=options)
+    assert isinstance(propose_move(away, context), Step)
 
 
 def test_an_interactive_session_is_moved_where_a_rule_says_so() -> None:
     options = rules(SessionRule(types=[SessionType.INTERACTIVE], leave=Leave.MOVE))
-    scene = job_scene(session(type="interactive"), options=options)
-    assert isinstance(propose_move(intent(), scene), Step)
+    context = job_context(session(type="interactive"), options=options)
+    assert isinstance(propose_move(intent(), context), Step)
 
 
 @pytest.mark.parametrize("first", [session(), ended()])
 def test_without_a_specification_nothing_is_ended_or_created(first: Any) -> None:
     wanted = after_end() if first.status == "TERMINATED" else intent()
-    scene = job_scene(first, unspecified="26.1 does not show it, and no file has it")
-    refusal = refused(propose_move(wanted, scene))
+    context = job_context(first, unspecified="26.1 does not show it, and no file has it")
+    refusal = refused(propose_move(wanted, context))
     assert refusal.kind is RefusalKind.IMPOSSIBLE
     assert "not resumed by us: 26.1 does not show it" in refusal.text
 
@@ -298,8 +300,8 @@ def test_without_a_specification_nothing_is_ended_or_created(first: Any) -> None
 def test_a_session_with_a_lost_agent_is_ended_only_once_nothing_can_run_there(
     agents: dict[str, str], off: tuple[str, ...], by_job: bool, ends: bool
 ) -> None:
-    scene = job_scene(session(agents=("gpu1", "gpu2")), agents=agents, off=off)
-    proposal = propose_move(intent(fenced_by_job=by_job), scene)
+    context = job_context(session(agents=("gpu1", "gpu2")), agents=agents, off=off)
+    proposal = propose_move(intent(fenced_by_job=by_job), context)
     if ends:
         assert isinstance(proposal, Step)
         # The agents that answer are asked first.
@@ -325,8 +327,8 @@ def test_force_comes_past_the_deadline_and_with_the_fence_proven(
     asked: float, off: tuple[str, ...], by_job: bool, outcome: type
 ) -> None:
     wanted = after_end(asked=NOW + asked, fenced_by_job=by_job)
-    scene = job_scene(TERMINATING, agents={"gpu1": "LOST"}, off=off)
-    proposal = propose_move(wanted, scene)
+    context = job_context(TERMINATING, agents={"gpu1": "LOST"}, off=off)
+    proposal = propose_move(wanted, context)
     assert isinstance(proposal, outcome)
     if isinstance(proposal, Step):
         # The proof that is looked at again when it is sent.
@@ -336,7 +338,7 @@ def test_force_comes_past_the_deadline_and_with_the_fence_proven(
 
 
 def test_an_agent_that_answers_is_waited_for_however_long_it_takes() -> None:
-    waits = propose_move(after_end(asked=0.0), job_scene(TERMINATING, off=("gpu1",)))
+    waits = propose_move(after_end(asked=0.0), job_context(TERMINATING, off=("gpu1",)))
     assert isinstance(waits, Wait)
 
 
@@ -364,8 +366,8 @@ def test_it_is_created_anew_only_once_nothing_of_it_can_run(
     by_job: bool,
     created: bool,
 ) -> None:
-    scene = job_scene(ended(status_info=status_info, kernels=kernels), off=off)
-    proposal = propose_move(after_end(original=original, fenced_by_job=by_job), scene)
+    context = job_context(ended(status_info=status_info, kernels=kernels), off=off)
+    proposal = propose_move(after_end(original=original, fenced_by_job=by_job), context)
     if created:
         assert isinstance(proposal, Step)
     else:
@@ -373,12 +375,12 @@ def test_it_is_created_anew_only_once_nothing_of_it_can_run(
 
 
 def test_a_third_session_is_known_by_the_first_ones_id() -> None:
-    scene = job_scene(
+    context = job_context(
         ended(),
         successor(status="TERMINATED"),
         successor(("gpu4",), of=SECOND, id=THIRD, created=NOW - 1.0),
     )
-    achieved = propose_move(after_end(SECOND), scene)
+    achieved = propose_move(after_end(SECOND), context)
     assert isinstance(achieved, Achieved)
     assert achieved.moved_to == ("gpu4",)
 
@@ -386,12 +388,12 @@ def test_a_third_session_is_known_by_the_first_ones_id() -> None:
 def test_who_makes_the_agent_schedulable_again_keeps_its_sessions() -> None:
     ours, others = OwnerAnnotation("inc-1", 3), OwnerAnnotation("inc-2", 3)
     back, held = agent("gpu1", schedulable=True), agent("gpu1", schedulable=False)
-    refusal = refused(propose_move(intent(), job_scene(session(), agent=back, annotation=ours)))
+    refusal = refused(propose_move(intent(), job_context(session(), agent=back, annotation=ours)))
     assert refusal.kind is RefusalKind.OVERRIDDEN
-    for scene in (
-        job_scene(session(), agent=held, annotation=ours),
-        job_scene(session(), agent=back, annotation=others),
-        job_scene(session(), agent=back),
-        job_scene(session(), annotation=ours),
+    for context in (
+        job_context(session(), agent=held, annotation=ours),
+        job_context(session(), agent=back, annotation=others),
+        job_context(session(), agent=back),
+        job_context(session(), annotation=ours),
     ):
-        assert isinstance(propose_move(intent(), scene), Step)
+        assert isinstance(propose_move(intent(), context), Step)

@@ -42,12 +42,12 @@ from support.kubernetes.devices import (
     NVIDIA,
     OPTIONS,
     USUAL,
+    context,
     device,
     listed,
     options,
     resource_slice,
     rule,
-    scene,
 )
 from support.kubernetes.nodes import Object, intent, node
 
@@ -86,7 +86,7 @@ def out(*devices: DeviceKey, **more: Any) -> Any:
 
 
 def test_a_device_is_tainted_by_driver_pool_and_device() -> None:
-    step = step_of(propose_out(out(), scene()))
+    step = step_of(propose_out(out(), context()))
     assert step.kind == TAINT_DEVICE
     chosen = {key: step.arguments[key] for key in ("driver", "pool", "device", "effect", "version")}
     assert chosen == {**SELECTOR, "effect": "NoSchedule", "version": "v1"}
@@ -121,41 +121,41 @@ def test_trap_05_a_rule_of_others_for_all_devices_is_none_of_ours(selector: Any)
     (read,) = rules_of(listed(rule("x", None, selector)))
     assert read.device is None
     assert read.hold is None
-    assert isinstance(propose_back(intent(RELEASE), scene(rule("x", None, selector))), Achieved)
+    assert isinstance(propose_back(intent(RELEASE), context(rule("x", None, selector))), Achieved)
 
 
 def test_a_device_that_is_tainted_is_out() -> None:
-    assert isinstance(propose_out(out(), scene(ours())), Achieved)
-    second = step_of(propose_out(out(GPU_0, GPU_1), scene(ours())))
+    assert isinstance(propose_out(out(), context(ours())), Achieved)
+    second = step_of(propose_out(out(GPU_0, GPU_1), context(ours())))
     assert second.arguments["device"] == "gpu-1"
 
 
 def test_a_device_that_its_driver_publishes_no_more_stays_out() -> None:
-    gone = scene(ours(), slices=[resource_slice(USUAL[1])])
+    gone = context(ours(), slices=[resource_slice(USUAL[1])])
     assert isinstance(propose_out(out(), gone), Achieved)
-    dry_run = scene(ours("None"), slices=[resource_slice(USUAL[1])])
+    dry_run = context(ours("None"), slices=[resource_slice(USUAL[1])])
     assert refused(propose_out(out(), dry_run)).kind is RefusalKind.IMPOSSIBLE
 
 
 def test_a_node_that_we_hold_as_a_whole_needs_no_rule() -> None:
     held = quarantined(node())
-    assert isinstance(propose_out(out(), scene(document=held)), Achieved)
+    assert isinstance(propose_out(out(), context(document=held)), Achieved)
 
 
 def test_a_node_of_somebody_else_is_left_alone() -> None:
     cordoned = node(cordoned=True)
-    assert refused(propose_out(out(), scene(document=cordoned))).kind is RefusalKind.FOREIGN
+    assert refused(propose_out(out(), context(document=cordoned))).kind is RefusalKind.FOREIGN
 
 
 def test_beside_somebody_else_our_devices_stay_ours() -> None:
-    shown = scene(ours(), document=node(cordoned=True))
+    shown = context(ours(), document=node(cordoned=True))
     assert isinstance(propose_out(out(), shown), Achieved)
     assert refused(propose_out(intent(), shown)).kind is RefusalKind.NOT_ALLOWED
     assert step_of(propose_back(intent(RELEASE), shown)).kind == UNTAINT_DEVICE
 
 
 def test_the_whole_node_is_tainted_where_no_device_is_named() -> None:
-    assert step_of(propose_out(intent(), scene(ours()))).kind == TAINT
+    assert step_of(propose_out(intent(), context(ours()))).kind == TAINT
 
 
 @pytest.mark.parametrize(
@@ -170,14 +170,14 @@ def test_the_whole_node_is_tainted_where_no_device_is_named() -> None:
 def test_what_cannot_be_says_the_way_that_remains(
     shown: dict[str, Any], kind: RefusalKind, words: str
 ) -> None:
-    refusal = refused(propose_out(out(), scene(**shown)))
+    refusal = refused(propose_out(out(), context(**shown)))
     assert refusal.kind is kind
     assert words in refusal.text
     assert "quarantine: {level: node}" in refusal.text
 
 
 def test_an_incident_without_a_device_takes_nothing_out() -> None:
-    assert refused(propose_out(out(DeviceKey("")), scene())).kind is RefusalKind.IMPOSSIBLE
+    assert refused(propose_out(out(DeviceKey("")), context())).kind is RefusalKind.IMPOSSIBLE
 
 
 @pytest.mark.parametrize(
@@ -186,22 +186,22 @@ def test_an_incident_without_a_device_takes_nothing_out() -> None:
 def test_trap_16_noexecute_only_where_the_server_heeds_tolerations(
     version: str, allowed: bool
 ) -> None:
-    evicting = scene(version=version, configured=options(DeviceEffect.NO_EXECUTE))
+    evicting = context(version=version, configured=options(DeviceEffect.NO_EXECUTE))
     proposal = propose_out(out(), evicting)
     if allowed:
         assert step_of(proposal).arguments["effect"] == "NoExecute"
     else:
         assert refused(proposal).kind is RefusalKind.NOT_ALLOWED
-    assert step_of(propose_out(out(), scene(version=version))).arguments["effect"] == "NoSchedule"
+    assert step_of(propose_out(out(), context(version=version))).arguments["effect"] == "NoSchedule"
 
 
 def test_effect_none_says_whom_it_would_evict_and_takes_nothing_out() -> None:
     configured = options(DeviceEffect.NONE)
-    assert step_of(propose_out(out(), scene(configured=configured))).arguments["effect"] == "None"
-    waiting = propose_out(out(), scene(ours("None"), configured=configured))
+    assert step_of(propose_out(out(), context(configured=configured))).arguments["effect"] == "None"
+    waiting = propose_out(out(), context(ours("None"), configured=configured))
     assert "has not counted yet" in refused(waiting).text
     counted = ours("None", "3 pods would be evicted in 2 namespaces.")
-    refusal = refused(propose_out(out(), scene(counted, configured=configured)))
+    refusal = refused(propose_out(out(), context(counted, configured=configured)))
     assert (refusal.kind, "3 pods would be evicted" in refusal.text) == (
         RefusalKind.NOT_ALLOWED,
         True,
@@ -209,41 +209,42 @@ def test_effect_none_says_whom_it_would_evict_and_takes_nothing_out() -> None:
 
 
 def test_a_rule_of_a_dry_run_is_changed_once_it_is_meant() -> None:
-    step = step_of(propose_out(out(), scene(ours("None"))))
+    step = step_of(propose_out(out(), context(ours("None"))))
     assert step.kind == TAINT_DEVICE
     assert step.precondition["uid"] == ours()["metadata"]["uid"]
 
 
 def test_release_deletes_our_rules_by_their_uid_and_then_frees_the_node() -> None:
-    step = step_of(propose_back(intent(RELEASE), scene(ours())))
+    step = step_of(propose_back(intent(RELEASE), context(ours())))
     assert (step.kind, step.precondition) == (UNTAINT_DEVICE, {"uid": ours()["metadata"]["uid"]})
-    both = scene(ours(), document=quarantined(node()))
+    both = context(ours(), document=quarantined(node()))
     assert step_of(propose_back(intent(RELEASE), both)).kind == UNTAINT_DEVICE
     assert (
-        step_of(propose_back(intent(RELEASE), scene(document=quarantined(node())))).kind == UNTAINT
+        step_of(propose_back(intent(RELEASE), context(document=quarantined(node())))).kind
+        == UNTAINT
     )
-    assert isinstance(propose_back(intent(RELEASE), scene()), Achieved)
+    assert isinstance(propose_back(intent(RELEASE), context()), Achieved)
 
 
 @pytest.mark.parametrize("more", [{"by": "other-hub"}, {"node": "n2"}, {"incident": "inc-2"}])
 def test_release_deletes_no_rule_of_another(more: dict[str, str]) -> None:
-    assert isinstance(propose_back(intent(RELEASE), scene(ours(**more))), Achieved)
+    assert isinstance(propose_back(intent(RELEASE), context(ours(**more))), Achieved)
 
 
 def test_a_rule_of_a_newer_engine_is_left_alone() -> None:
-    refusal = refused(propose_back(intent(RELEASE), scene(ours(token=4))))
+    refusal = refused(propose_back(intent(RELEASE), context(ours(token=4))))
     assert refusal.kind is RefusalKind.FOREIGN
 
 
 def test_trap_17_a_taint_of_the_driver_is_told_and_never_touched() -> None:
     own = {"key": "gpu.nvidia.com/xid", "effect": "NoSchedule"}
     shown = resource_slice(device("gpu-0", [own], uuid=GPU_0.id))
-    step = step_of(propose_back(intent(RELEASE), scene(ours(), slices=[shown])))
+    step = step_of(propose_back(intent(RELEASE), context(ours(), slices=[shown])))
     assert step.text.endswith(
         "; its driver's own taint gpu.nvidia.com/xid:NoSchedule stays until that removes it or is "
         "restarted"
     )
-    released = propose_back(intent(RELEASE), scene(slices=[shown]))
+    released = propose_back(intent(RELEASE), context(slices=[shown]))
     assert isinstance(released, Achieved), "what is left is not ours"
 
 
@@ -382,15 +383,15 @@ def test_who_uses_a_device() -> None:
 
 def recovery(step: Step, *rules: Object) -> Recovery:
     started = StartedStep(step=step, started=1.0)
-    return recovered(started, effects_of(OPTIONS)[step.kind], scene(*rules))
+    return recovered(started, effects_of(OPTIONS)[step.kind], context(*rules))
 
 
 def test_after_a_crash_what_is_seen_decides() -> None:
-    tainting = step_of(propose_out(out(), scene()))
+    tainting = step_of(propose_out(out(), context()))
     assert recovery(tainting) is Recovery.REDO
     assert recovery(tainting, ours()) is Recovery.DONE
     assert recovery(tainting, ours("None")) is Recovery.REDO
-    removing = step_of(propose_back(intent(RELEASE), scene(ours())))
+    removing = step_of(propose_back(intent(RELEASE), context(ours())))
     assert recovery(removing, ours()) is Recovery.REDO
     assert recovery(removing) is Recovery.DONE
     another = ours()

@@ -11,7 +11,7 @@ from accelwatch.plugins.options import checked
 from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.proposals.cancelling import propose_cancel, propose_restore
 from accelwatch_kubernetes.workloads.changes import SUSPENDED
-from support.kubernetes.moving import KEY, job_scene
+from support.kubernetes.moving import KEY, job_context
 from support.kubernetes.nodes import intent
 from support.kubernetes.pods import pod
 from support.kubernetes.workloads import plain_job, workload
@@ -32,7 +32,7 @@ def suspended(by: str = "") -> Any:
 
 
 def test_a_job_is_suspended() -> None:
-    step = propose_cancel(CANCEL, job_scene([pod("a")], [plain_job()]))
+    step = propose_cancel(CANCEL, job_context([pod("a")], [plain_job()]))
     assert isinstance(step, Step)
     assert step.kind == "suspend"
 
@@ -40,8 +40,8 @@ def test_a_job_is_suspended() -> None:
 def test_a_kind_that_cannot_be_suspended_is_left_to_a_person() -> None:
     owner = ("apps/v1", "StatefulSet", "trainer")
     key = msgspec.structs.replace(KEY, id="ml/StatefulSet/trainer")
-    scene = job_scene([pod("a", owner=owner)], [workload("apps/v1", "StatefulSet")], key=key)
-    refusal = propose_cancel(intent(IntentKind.CANCEL_JOB, job=key), scene)
+    context = job_context([pod("a", owner=owner)], [workload("apps/v1", "StatefulSet")], key=key)
+    refusal = propose_cancel(intent(IntentKind.CANCEL_JOB, job=key), context)
     assert isinstance(refusal, Refusal)
     assert refusal.kind is RefusalKind.IMPOSSIBLE
     assert "scale it down or delete it by hand" in refusal.text
@@ -56,7 +56,7 @@ def test_a_kind_that_cannot_be_suspended_is_left_to_a_person() -> None:
 )
 def test_what_a_drain_leaves_alone_is_not_suspended_either(rules: dict[str, Any]) -> None:
     options = checked(rules, KubernetesOptions)
-    refusal = propose_cancel(CANCEL, job_scene([pod("a")], [plain_job()], options=options))
+    refusal = propose_cancel(CANCEL, job_context([pod("a")], [plain_job()], options=options))
     assert isinstance(refusal, Refusal)
     assert refusal.kind is RefusalKind.NOT_ALLOWED
     assert refusal.text.startswith("ml/a stays on n1: ")
@@ -67,7 +67,9 @@ def test_a_job_of_which_one_pod_leaves_is_suspended() -> None:
         {"drain": [{"labels": {"keep": "true"}, "leave": "after_completion"}]}, KubernetesOptions
     )
     both = [pod("a", labels={"keep": "true"}), pod("b")]
-    assert isinstance(propose_cancel(CANCEL, job_scene(both, [plain_job()], options=options)), Step)
+    assert isinstance(
+        propose_cancel(CANCEL, job_context(both, [plain_job()], options=options)), Step
+    )
 
 
 @pytest.mark.parametrize(
@@ -75,7 +77,7 @@ def test_a_job_of_which_one_pod_leaves_is_suspended() -> None:
     [([pod("a")], suspended()), ([pod("a", ending=True)], plain_job())],
 )
 def test_what_is_ending_already_is_waited_for(pods: list[Any], job: Any) -> None:
-    assert isinstance(propose_cancel(CANCEL, job_scene(pods, [job])), Wait)
+    assert isinstance(propose_cancel(CANCEL, job_context(pods, [job])), Wait)
 
 
 @pytest.mark.parametrize(
@@ -87,22 +89,22 @@ def test_what_is_ending_already_is_waited_for(pods: list[Any], job: Any) -> None
     ],
 )
 def test_what_is_gone_or_has_left_the_node_is_cancelled(pods: list[Any], chain: list[Any]) -> None:
-    assert isinstance(propose_cancel(CANCEL, job_scene(pods, chain)), Achieved)
+    assert isinstance(propose_cancel(CANCEL, job_context(pods, chain)), Achieved)
 
 
 def test_a_job_that_a_move_has_suspended_starts_again() -> None:
-    step = propose_restore(restore(), job_scene([], [suspended("inc-1")]))
+    step = propose_restore(restore(), job_context([], [suspended("inc-1")]))
     assert isinstance(step, Step)
     assert step.kind == "start_again"
     assert isinstance(
-        propose_restore(restore(), job_scene([pod("a", ending=True)], [suspended("inc-1")])), Wait
+        propose_restore(restore(), job_context([pod("a", ending=True)], [suspended("inc-1")])), Wait
     )
 
 
 @pytest.mark.parametrize("by", ["", "inc-2"])
 def test_what_others_have_suspended_stays_so(by: str) -> None:
-    assert isinstance(propose_restore(restore(), job_scene([], [suspended(by)])), Achieved)
+    assert isinstance(propose_restore(restore(), job_context([], [suspended(by)])), Achieved)
 
 
 def test_evictions_leave_nothing_to_be_given_back() -> None:
-    assert isinstance(propose_restore(restore(), job_scene([pod("a")], [plain_job()])), Achieved)
+    assert isinstance(propose_restore(restore(), job_context([pod("a")], [plain_job()])), Achieved)

@@ -12,7 +12,7 @@ from accelwatch_kubernetes.drain.job_steps import evict
 from accelwatch_kubernetes.effects.eviction import POD_EFFECTS
 from accelwatch_kubernetes.objects.metadata import unix_seconds
 from support.kubernetes.action_on_cluster import NAME, Pursuits, action_on, intent
-from support.kubernetes.moving import fence_scene, held_node
+from support.kubernetes.moving import fence_context, held_node
 from support.kubernetes.nodes import NOW, Object
 from support.kubernetes.pods import pod, pod_of
 from support.kubernetes.running_pods import kubelets, make_job, pods_of, settled_pods
@@ -29,8 +29,8 @@ def recovered(
     recover = POD_EFFECTS["evict"].recover
     assert recover is not None
     report = None if status is None else Report(status=status)
-    scene = fence_scene(held_node(), pods)
-    return recover(StartedStep(step=STEP, started=started, report=report), scene)
+    context = fence_context(held_node(), pods)
+    return recover(StartedStep(step=STEP, started=started, report=report), context)
 
 
 @pytest.mark.parametrize(

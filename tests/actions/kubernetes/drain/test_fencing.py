@@ -22,7 +22,7 @@ from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.proposals.fencing import ANSWERS_S, propose_fence
 from support.kubernetes.action_on_cluster import action_on, make_node
 from support.kubernetes.action_on_cluster import intent as wanted
-from support.kubernetes.moving import fence_scene, held_node
+from support.kubernetes.moving import fence_context, held_node
 from support.kubernetes.nodes import GPU, OPTIONS, Object, intent, node, parsed, stored
 from support.kubernetes.pods import pod
 from support.kubernetes.stand_in import StandInCluster, stand_in_cluster
@@ -38,19 +38,19 @@ def keys(document: Object) -> list[str]:
 
 def test_trap_24_a_silent_kubelet_is_not_believed_to_be_dead_however_long() -> None:
     shown = held_node(ready="Unknown", since=0.0)
-    waits = propose_fence(WANTED, fence_scene(shown, [pod()]))
+    waits = propose_fence(WANTED, fence_context(shown, [pod()]))
     assert isinstance(waits, Wait)
     assert waits.text.startswith("unsafe: the kubelet of n1 does not answer")
 
 
 def test_its_power_is_switched_off_where_the_site_can() -> None:
-    step = propose_fence(WANTED, fence_scene(held_node(ready="Unknown"), options=SWITCH))
+    step = propose_fence(WANTED, fence_context(held_node(ready="Unknown"), options=SWITCH))
     assert isinstance(step, Step)
     assert (step.kind, step.precondition) == ("power_off", {"uid": "uid-of-n1"})
 
 
 def test_a_node_that_is_not_ours_is_not_switched_off() -> None:
-    refusal = propose_fence(WANTED, fence_scene(node(ready="Unknown"), options=SWITCH))
+    refusal = propose_fence(WANTED, fence_context(node(ready="Unknown"), options=SWITCH))
     assert isinstance(refusal, Refusal)
     assert refusal.kind is RefusalKind.FOREIGN
 
@@ -59,7 +59,7 @@ def test_trap_24_with_the_proof_alone_it_is_tainted_out_of_service_and_that_is_r
     None
 ):
     shown = held_node(ready="Unknown")
-    step = propose_fence(WANTED, fence_scene(shown, [pod()], off=True))
+    step = propose_fence(WANTED, fence_context(shown, [pod()], off=True))
     assert isinstance(step, Step)
     assert (step.kind, step.arguments["proof"]) == ("out_of_service", "its power is off")
     hold = hold_of(parsed(shown))
@@ -67,9 +67,9 @@ def test_trap_24_with_the_proof_alone_it_is_tainted_out_of_service_and_that_is_r
     tainted = stored(shown, out_of_service_patch(parsed(shown), hold, "its power is off"))
     assert OUT in keys(tainted)
     assert has_our_taint(parsed(tainted))
-    waits = propose_fence(WANTED, fence_scene(tainted, [pod(ending=True)], off=True))
+    waits = propose_fence(WANTED, fence_context(tainted, [pod(ending=True)], off=True))
     assert isinstance(waits, Wait)
-    off = propose_fence(WANTED, fence_scene(tainted, [], off=True))
+    off = propose_fence(WANTED, fence_context(tainted, [], off=True))
     assert isinstance(off, Step)
     assert off.kind == "in_service"
     noted = hold_of(parsed(tainted))
@@ -77,17 +77,17 @@ def test_trap_24_with_the_proof_alone_it_is_tainted_out_of_service_and_that_is_r
     after = stored(tainted, in_service_patch(parsed(tainted), noted), version="9")
     assert keys(after) == keys(shown)
     assert not has_our_taint(parsed(after))
-    assert isinstance(propose_fence(WANTED, fence_scene(after, [], off=True)), Achieved)
+    assert isinstance(propose_fence(WANTED, fence_context(after, [], off=True)), Achieved)
 
 
 def test_the_volumes_of_a_dead_node_are_detached_before_the_taint_goes() -> None:
     shown = held_node(ready="Unknown", out_of_service="its power is off", volumes=["v"])
-    assert isinstance(propose_fence(WANTED, fence_scene(shown, [], off=True)), Wait)
+    assert isinstance(propose_fence(WANTED, fence_context(shown, [], off=True)), Wait)
 
 
 def test_trap_24_a_node_that_is_back_has_our_taint_removed_at_once() -> None:
     shown = held_node(out_of_service="its power is off")
-    step = propose_fence(WANTED, fence_scene(shown, [pod()]))
+    step = propose_fence(WANTED, fence_context(shown, [pod()]))
     assert isinstance(step, Step)
     assert step.kind == "in_service"
 
@@ -107,35 +107,35 @@ def test_trap_24_a_release_takes_all_of_ours_off_and_nothing_else() -> None:
 
 
 def test_a_kubelet_that_answers_again_proves_it_only_after_its_pods_had_time_to_end() -> None:
-    waits = propose_fence(WANTED, fence_scene(held_node(), answers_for=ANSWERS_S - 1))
+    waits = propose_fence(WANTED, fence_context(held_node(), answers_for=ANSWERS_S - 1))
     assert isinstance(waits, Wait)
     assert isinstance(
-        propose_fence(WANTED, fence_scene(held_node(), answers_for=ANSWERS_S)), Achieved
+        propose_fence(WANTED, fence_context(held_node(), answers_for=ANSWERS_S)), Achieved
     )
 
 
 def test_a_reboot_proves_it_at_once() -> None:
     rebooted = held_node(boot="another")
-    assert isinstance(propose_fence(WANTED, fence_scene(rebooted)), Achieved)
+    assert isinstance(propose_fence(WANTED, fence_context(rebooted)), Achieved)
     unknown = intent(IntentKind.FENCE, boot_id="")
-    assert isinstance(propose_fence(unknown, fence_scene(rebooted)), Wait)
+    assert isinstance(propose_fence(unknown, fence_context(rebooted)), Wait)
 
 
 def test_a_pod_that_is_still_terminating_proves_the_contrary() -> None:
     rebooted = held_node(boot="another")
-    waits = propose_fence(WANTED, fence_scene(rebooted, [pod(ending=True)], answers_for=999.0))
+    waits = propose_fence(WANTED, fence_context(rebooted, [pod(ending=True)], answers_for=999.0))
     assert isinstance(waits, Wait)
 
 
 def test_pods_of_the_node_itself_are_not_waited_for() -> None:
     daemon = pod("dcgm", owner=("apps/v1", "DaemonSet", "dcgm"))
     shown = held_node(ready="Unknown")
-    assert isinstance(propose_fence(WANTED, fence_scene(shown, [daemon], off=True)), Achieved)
+    assert isinstance(propose_fence(WANTED, fence_context(shown, [daemon], off=True)), Achieved)
 
 
 @pytest.mark.parametrize(("off", "kind"), [(True, Achieved), (False, Refusal)])
 def test_trap_24_a_node_object_that_is_gone_proves_nothing(off: bool, kind: type) -> None:
-    ended = propose_fence(WANTED, fence_scene(None, off=off))
+    ended = propose_fence(WANTED, fence_context(None, off=off))
     assert isinstance(ended, kind)
     if isinstance(ended, Refusal):
         assert ended.kind is RefusalKind.UNSAFE
@@ -143,7 +143,7 @@ def test_trap_24_a_node_object_that_is_gone_proves_nothing(off: bool, kind: type
 
 def test_where_the_job_keeps_a_second_copy_off_no_proof_is_needed() -> None:
     by_job = intent(IntentKind.FENCE, fenced_by_job=True)
-    assert isinstance(propose_fence(by_job, fence_scene(held_node(ready="Unknown"))), Achieved)
+    assert isinstance(propose_fence(by_job, fence_context(held_node(ready="Unknown"))), Achieved)
 
 
 def test_the_switch_is_asked_of_a_node_that_no_kubelet_has_reported_of(tmp_path: Path) -> None:

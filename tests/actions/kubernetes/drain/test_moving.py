@@ -13,7 +13,7 @@ from accelwatch_kubernetes.drain.verdicts import Answer, Verdict, encoded
 from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.proposals.moving import propose_move
 from accelwatch_kubernetes.workloads.changes import SUSPENDED
-from support.kubernetes.moving import KEY, held_node, job_scene
+from support.kubernetes.moving import KEY, held_node, job_context
 from support.kubernetes.nodes import NOW, intent, node, parsed
 from support.kubernetes.pods import pod
 from support.kubernetes.workloads import IGNORES, plain_job, workload
@@ -29,8 +29,8 @@ def move(**more: Any) -> Intent:
 
 
 def test_a_pod_on_the_bad_node_is_evicted_by_its_uid() -> None:
-    scene = job_scene([pod("a"), pod("b", node="n2")], [JOB])
-    step = propose_move(move(), scene)
+    context = job_context([pod("a"), pod("b", node="n2")], [JOB])
+    step = propose_move(move(), context)
     assert isinstance(step, Step)
     assert step.kind == "evict"
     assert step.arguments == {"namespace": "ml", "pod": "a", "node": "n1"}
@@ -40,21 +40,21 @@ def test_a_pod_on_the_bad_node_is_evicted_by_its_uid() -> None:
 
 def test_the_first_that_the_server_allows_is_evicted() -> None:
     refused = {"a": (Answer.BUDGET, "PDB ml/trainers allows no eviction now")}
-    step = propose_move(move(), job_scene([pod("a"), pod("b")], [JOB], verdicts=refused))
+    step = propose_move(move(), job_context([pod("a"), pod("b")], [JOB], verdicts=refused))
     assert isinstance(step, Step)
     assert step.arguments["pod"] == "b"
 
 
 def test_a_budget_that_allows_none_is_waited_for_and_named() -> None:
     refused = {"a": (Answer.BUDGET, "PDB ml/trainers allows no eviction now")}
-    waits = propose_move(move(), job_scene([pod("a")], [JOB], verdicts=refused))
+    waits = propose_move(move(), job_context([pod("a")], [JOB], verdicts=refused))
     assert isinstance(waits, Wait)
     assert waits.text == "ml/a: PDB ml/trainers allows no eviction now"
 
 
 def on_node(document: dict[str, Any], pods: list[dict[str, Any]]) -> Any:
     """As the observation of a move shows it beside its node."""
-    return msgspec.structs.replace(job_scene(pods, [JOB]), node=parsed(document))
+    return msgspec.structs.replace(job_context(pods, [JOB]), node=parsed(document))
 
 
 def test_trap_03_who_frees_the_node_while_a_drain_waits_keeps_his_pods() -> None:
@@ -83,7 +83,7 @@ def test_what_has_left_a_freed_node_is_followed_to_its_end() -> None:
 @pytest.mark.parametrize("answer", [Answer.NEVER, Answer.REFUSED])
 def test_trap_11_what_no_waiting_mends_is_told_a_person_once(answer: Answer) -> None:
     refused = {"a": (answer, "PDBs ml/one and ml/two both cover it")}
-    refusal = propose_move(move(), job_scene([pod("a")], [JOB], verdicts=refused))
+    refusal = propose_move(move(), job_context([pod("a")], [JOB], verdicts=refused))
     assert isinstance(refusal, Refusal)
     assert refusal.kind is RefusalKind.NOT_ALLOWED
     assert "PDBs ml/one and ml/two" in refusal.text
@@ -102,39 +102,39 @@ def test_trap_11_what_no_waiting_mends_is_told_a_person_once(answer: Answer) -> 
 def test_trap_11_a_budget_that_needs_all_pods_refuses_for_good_once_all_are_there(
     pods: list[Any], kind: type
 ) -> None:
-    scene = job_scene(pods, [JOB])
+    context = job_context(pods, [JOB])
     needs_all = Verdict(uid="uid-of-a", answer=Answer.BUDGET, needs_all=True, text="PDB")
-    own = {**scene.own, VERDICTS: encoded([needs_all])}
-    assert isinstance(propose_move(move(), msgspec.structs.replace(scene, own=own)), kind)
+    own = {**context.own, VERDICTS: encoded([needs_all])}
+    assert isinstance(propose_move(move(), msgspec.structs.replace(context, own=own)), kind)
 
 
 def test_while_one_of_two_may_still_leave_it_waits() -> None:
     refused = {"a": (Answer.NEVER, "never"), "b": (Answer.BUDGET, "not now")}
-    waits = propose_move(move(), job_scene([pod("a"), pod("b")], [JOB], verdicts=refused))
+    waits = propose_move(move(), job_context([pod("a"), pod("b")], [JOB], verdicts=refused))
     assert isinstance(waits, Wait)
 
 
 @pytest.mark.parametrize("answer", [Answer.CHANGED, Answer.LATER])
 def test_a_pod_that_has_changed_is_read_again(answer: Answer) -> None:
-    waits = propose_move(move(), job_scene([pod("a")], [JOB], verdicts={"a": (answer, "")}))
+    waits = propose_move(move(), job_context([pod("a")], [JOB], verdicts={"a": (answer, "")}))
     assert isinstance(waits, Wait)
 
 
 def test_a_terminating_pod_is_waited_for_and_not_evicted_again() -> None:
-    waits = propose_move(move(), job_scene([pod("a", ending=True)], [JOB]))
+    waits = propose_move(move(), job_context([pod("a", ending=True)], [JOB]))
     assert isinstance(waits, Wait)
     assert waits.text == "ml/a is terminating on n1, within 30 s"
 
 
 def test_a_job_that_has_moved_runs_on_no_bad_node() -> None:
-    scene = job_scene([pod("a", node="n3"), pod("b", node="n2")], [JOB])
-    assert propose_move(move(), scene) == Achieved(
+    context = job_context([pod("a", node="n3"), pod("b", node="n2")], [JOB])
+    assert propose_move(move(), context) == Achieved(
         "job ml/Job/trainer runs on n2,n3", moved_to=("n2", "n3")
     )
 
 
 def test_progress_is_proven_by_all_pods_that_the_job_has() -> None:
-    waits = propose_move(move(), job_scene([pod("b", node="n2")], [JOB]))
+    waits = propose_move(move(), job_context([pod("b", node="n2")], [JOB]))
     assert isinstance(waits, Wait)
     assert waits.text == "job ml/Job/trainer lacks 1 of its pods"
 
@@ -144,7 +144,7 @@ def test_a_pending_replacement_is_waited_for_in_the_schedulers_words() -> None:
     pending["status"]["conditions"] = [
         {"type": "PodScheduled", "status": "False", "message": "0/2 nodes are available"}
     ]
-    waits = propose_move(move(), job_scene([pending, pod("b", node="n2")], [JOB]))
+    waits = propose_move(move(), job_context([pending, pod("b", node="n2")], [JOB]))
     assert isinstance(waits, Wait)
     assert waits.text == "ml/c is pending: 0/2 nodes are available"
 
@@ -156,15 +156,15 @@ def test_where_no_object_says_how_many_each_evicted_pod_has_to_be_replaced() -> 
     before = pod("b", node="n2", owner=owner, created="2026-01-01T00:00:00Z")
     after = pod("c", node="n3", owner=owner, created=LATE)
     wanted = move(job=key)
-    early = job_scene([before], [unknown], key=key, evicted=["uid-of-a"])
+    early = job_context([before], [unknown], key=key, evicted=["uid-of-a"])
     assert isinstance(propose_move(wanted, early), Wait)
-    late = job_scene([before, after], [unknown], key=key, evicted=["uid-of-a"])
+    late = job_context([before, after], [unknown], key=key, evicted=["uid-of-a"])
     assert isinstance(propose_move(wanted, late), Achieved)
 
 
 def test_a_silent_node_is_fenced_first() -> None:
-    scene = job_scene([pod("a")], [JOB], nodes=[held_node(ready="Unknown")])
-    refusal = propose_move(move(), scene)
+    context = job_context([pod("a")], [JOB], nodes=[held_node(ready="Unknown")])
+    refusal = propose_move(move(), context)
     assert isinstance(refusal, Refusal)
     assert refusal.kind is RefusalKind.UNSAFE
     assert "n1 does not answer: fence it first" in refusal.text
@@ -178,13 +178,13 @@ def test_a_silent_node_is_left_when_nothing_of_it_can_run_twice(
     more: dict[str, Any], off: tuple[str, ...]
 ) -> None:
     nodes = [held_node(ready="Unknown")]
-    scene = job_scene([pod("a")], [JOB], nodes=nodes, off=off, proven_dead=bool(off))
-    assert isinstance(propose_move(move(**more), scene), Step)
+    context = job_context([pod("a")], [JOB], nodes=nodes, off=off, proven_dead=bool(off))
+    assert isinstance(propose_move(move(**more), context), Step)
 
 
 def test_trap_18_what_an_eviction_would_fail_for_good_is_suspended_and_started_again() -> None:
     job = plain_job(parallelism=1, completions=1, backoffLimit=0)
-    step = propose_move(move(), job_scene([pod("a")], [job]))
+    step = propose_move(move(), job_context([pod("a")], [job]))
     assert isinstance(step, Step)
     assert (step.kind, step.precondition) == ("suspend", {"uid": "uid-of-trainer"})
     body = msgspec.json.decode(step.arguments["body"])
@@ -192,9 +192,9 @@ def test_trap_18_what_an_eviction_would_fail_for_good_is_suspended_and_started_a
     assert body["metadata"]["resourceVersion"] == "7"
     suspended = plain_job(parallelism=1, completions=1, backoffLimit=0, suspend=True)
     suspended["metadata"]["annotations"] = body["metadata"]["annotations"]
-    waits = propose_move(move(), job_scene([pod("a", ending=True)], [suspended]))
+    waits = propose_move(move(), job_context([pod("a", ending=True)], [suspended]))
     assert isinstance(waits, Wait)
-    again = propose_move(move(), job_scene([], [suspended]))
+    again = propose_move(move(), job_context([], [suspended]))
     assert isinstance(again, Step)
     assert again.kind == "start_again"
     assert msgspec.json.decode(again.arguments["body"])["spec"] == {"suspend": False}
@@ -205,8 +205,8 @@ def test_a_job_that_its_user_starts_before_us_is_moved_once_it_runs() -> None:
     started = plain_job(parallelism=1, completions=1, backoffLimit=0, suspend=False)
     note = msgspec.json.encode({"incident": "inc-1", "token": 3, "by": "accelwatch"}).decode()
     started["metadata"]["annotations"] = {SUSPENDED: note}
-    assert isinstance(propose_move(move(), job_scene([], [started])), Wait)
-    moved = propose_move(move(), job_scene([pod("b", node="n2")], [started]))
+    assert isinstance(propose_move(move(), job_context([], [started])), Wait)
+    moved = propose_move(move(), job_context([pod("b", node="n2")], [started]))
     assert isinstance(moved, Achieved)
     assert moved.moved_to == ("n2",)
 
@@ -219,7 +219,7 @@ def test_trap_18_what_cannot_be_started_again_is_left_and_told() -> None:
         spec={"policies": [{"event": "PodEvicted", "action": "TerminateJob"}]},
     )
     key = msgspec.structs.replace(KEY, id="ml/vcjob/trainer")
-    refusal = propose_move(move(job=key), job_scene([pod("a")], [job], key=key))
+    refusal = propose_move(move(job=key), job_context([pod("a")], [job], key=key))
     assert isinstance(refusal, Refusal)
     assert refusal.kind is RefusalKind.NOT_ALLOWED
     assert "TerminateJob" in refusal.text
@@ -227,7 +227,7 @@ def test_trap_18_what_cannot_be_started_again_is_left_and_told() -> None:
 
 def test_a_suspension_of_the_user_is_not_undone() -> None:
     job = plain_job(parallelism=1, completions=1, suspend=True)
-    assert isinstance(propose_move(move(), job_scene([], [job])), Wait)
+    assert isinstance(propose_move(move(), job_context([], [job])), Wait)
 
 
 def rules(**rule: Any) -> KubernetesOptions:
@@ -236,7 +236,7 @@ def rules(**rule: Any) -> KubernetesOptions:
 
 def test_what_the_rules_let_run_stays_and_that_is_told() -> None:
     options = rules(leave="after_completion")
-    refusal = propose_move(move(), job_scene([pod("a")], [JOB], options=options))
+    refusal = propose_move(move(), job_context([pod("a")], [JOB], options=options))
     assert isinstance(refusal, Refusal)
     assert refusal.kind is RefusalKind.NOT_ALLOWED
     assert refusal.text == "ml/a stays on n1: the drain rules let it run until it ends"
@@ -245,7 +245,7 @@ def test_what_the_rules_let_run_stays_and_that_is_told() -> None:
 def test_a_device_that_is_not_known_is_told() -> None:
     options = rules(device_only=True)
     unknown = pod("a", resources={"nvidia.com/gpu": "1"})
-    refusal = propose_move(move(device="GPU-1"), job_scene([unknown], [JOB], options=options))
+    refusal = propose_move(move(device="GPU-1"), job_context([unknown], [JOB], options=options))
     assert isinstance(refusal, Refusal)
     assert "does not show which device it holds (GPU-1)" in refusal.text
 
@@ -259,7 +259,7 @@ def test_a_pod_is_deleted_after_its_deadline_and_the_fence_and_never_before(
 ) -> None:
     options = rules(leave="delete_after", after_s=600)
     ready = "Unknown" if off else "True"
-    scene = job_scene(
+    context = job_context(
         [pod("a")],
         [JOB],
         nodes=[held_node(ready=ready, since=since)],
@@ -268,7 +268,7 @@ def test_a_pod_is_deleted_after_its_deadline_and_the_fence_and_never_before(
         verdicts={"a": (Answer.BUDGET, "PDB ml/trainers allows no eviction now")},
         options=options,
     )
-    proposal = propose_move(move(), scene)
+    proposal = propose_move(move(), context)
     assert (proposal.kind if isinstance(proposal, Step) else "") == kind
 
 
@@ -279,7 +279,7 @@ def test_a_deadline_is_waited_for_whatever_a_budget_never_allows(
     off: tuple[str, ...], after_s: int | None, waits: bool
 ) -> None:
     leaves = {"leave": "delete_after", "after_s": after_s} if after_s else {"leave": "evict"}
-    scene = job_scene(
+    context = job_context(
         [pod("a")],
         [JOB],
         nodes=[held_node(ready="Unknown" if off else "True", since=NOW - 1.0)],
@@ -288,11 +288,11 @@ def test_a_deadline_is_waited_for_whatever_a_budget_never_allows(
         verdicts={"a": (Answer.NEVER, "PDB ml/trainers never allows an eviction")},
         options=rules(**leaves),
     )
-    assert isinstance(propose_move(move(), scene), Wait) is waits
+    assert isinstance(propose_move(move(), context), Wait) is waits
 
 
 def test_an_eviction_that_is_allowed_comes_before_any_deletion() -> None:
-    scene = job_scene(
+    context = job_context(
         [pod("a")],
         [JOB],
         nodes=[held_node(ready="Unknown", since=NOW - 700.0)],
@@ -300,27 +300,27 @@ def test_an_eviction_that_is_allowed_comes_before_any_deletion() -> None:
         proven_dead=True,
         options=rules(leave="delete_after", after_s=600),
     )
-    proposal = propose_move(move(), scene)
+    proposal = propose_move(move(), context)
     assert isinstance(proposal, Step)
     assert proposal.kind == "evict"
 
 
 def test_trap_26_pods_of_a_node_that_is_gone_are_the_clusters_to_remove() -> None:
     """The node object was deleted in the drain: its pods go with it, and are waited for."""
-    scene = job_scene([pod("a", node="n1", ending=True)], [JOB], nodes=[node("n9")])
-    assert isinstance(propose_move(move(), scene), Wait)
-    moved = job_scene([pod("c", node="n2"), pod("b", node="n3")], [JOB], nodes=[node("n9")])
+    context = job_context([pod("a", node="n1", ending=True)], [JOB], nodes=[node("n9")])
+    assert isinstance(propose_move(move(), context), Wait)
+    moved = job_context([pod("c", node="n2"), pod("b", node="n3")], [JOB], nodes=[node("n9")])
     assert isinstance(propose_move(move(), moved), Achieved)
 
 
 def test_trap_26_nothing_is_evicted_from_a_node_that_is_gone() -> None:
     """Its machine may run on: the replacement would stand beside the old copy, and unfenced."""
-    gone = propose_move(move(), job_scene([pod("a", node="n1")], [JOB], nodes=[node("n9")]))
+    gone = propose_move(move(), job_context([pod("a", node="n1")], [JOB], nodes=[node("n9")]))
     assert isinstance(gone, Wait)
     assert gone.text == ("ml/a was on n1, which the cluster has no more: the cluster removes it")
     both = [pod("a", node="n1"), pod("b", node="n2")]
-    scene = job_scene(both, [JOB], nodes=[node("n2")])
-    step = propose_move(move(bad_nodes=("n1", "n2")), scene)
+    context = job_context(both, [JOB], nodes=[node("n2")])
+    step = propose_move(move(bad_nodes=("n1", "n2")), context)
     assert isinstance(step, Step)
     assert step.arguments["pod"] == "b"
 
@@ -333,7 +333,7 @@ def test_trap_26_nothing_is_evicted_from_a_node_that_is_gone() -> None:
     ],
 )
 def test_a_job_that_is_gone_or_has_ended_is_not_moved(chain: list[Any]) -> None:
-    refusal = propose_move(move(), job_scene([], chain))
+    refusal = propose_move(move(), job_context([], chain))
     assert isinstance(refusal, Refusal)
     assert refusal.kind is RefusalKind.IMPOSSIBLE
 
@@ -341,6 +341,6 @@ def test_a_job_that_is_gone_or_has_ended_is_not_moved(chain: list[Any]) -> None:
 def test_a_later_job_of_the_same_name_is_another() -> None:
     later = plain_job(parallelism=1)
     later["metadata"]["creationTimestamp"] = "2026-11-28T12:00:00Z"
-    refusal = propose_move(move(), job_scene([pod("a")], [later]))
+    refusal = propose_move(move(), job_context([pod("a")], [later]))
     assert isinstance(refusal, Refusal)
     assert refusal.kind is RefusalKind.IMPOSSIBLE
