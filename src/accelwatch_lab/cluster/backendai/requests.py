@@ -8,6 +8,7 @@ from accelwatch_lab.cluster.backendai.api import Api, Object
 IMAGE = "cr.backend.ai/stable/python:3.9-ubuntu20.04"
 GROUP, SPARES = "default", "spare"
 _GPUS = "cuda.device"
+BATCH_TIMEOUT = "7d"
 _PAGE = 100
 _AGENTS = (
     f"{{agent_list(limit: {_PAGE}, offset: 0)"
@@ -82,7 +83,7 @@ def create_session(
         "reuseIfExists": False,
         "startupCommand": command,
         # 26.1 reads none as 0, and ends the session at once.
-        "batch_timeout": "7d",
+        "batch_timeout": BATCH_TIMEOUT,
         "config": {"resources": resources, "scaling_group": GROUP, **more},
     }
     return str(api.post("/session", body)["sessionId"])

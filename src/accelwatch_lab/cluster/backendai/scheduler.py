@@ -19,6 +19,7 @@ from accelwatch_lab.cluster.backendai.requests import GROUP, SPARES, is_closed
 from accelwatch_lab.cluster.backendai.servers.servers import MANAGER, Servers
 from accelwatch_lab.cluster.backendai.servers.workers import worker_of
 from accelwatch_lab.cluster.backendai.showing import job_shown, node_shown
+from accelwatch_lab.cluster.backendai.specifications import JOB, specification_rules
 from accelwatch_lab.cluster.backendai.tree.installed import (
     Tree,
     absence,
@@ -63,9 +64,9 @@ class BackendAiScheduler:
         self._folder = folder
         self.names: Sequence[str] = tuple(names)
         self.processes = Processes(folder)
-        version = requested_version()
-        self.title = f"Backend.AI {version}"
-        self._servers = Servers(self.processes, tree() or Tree(version, tree_root()))
+        self._version = requested_version()
+        self.title = f"Backend.AI {self._version}"
+        self._servers = Servers(self.processes, tree() or Tree(self._version, tree_root()))
 
     @property
     def shown_by(self) -> str:
@@ -121,6 +122,7 @@ class BackendAiScheduler:
             "power_off": [*power, "off", "{node}"],
             "power_state": [*power, "is_off", "{node}"],
             "force_after_s": _FORCE_AFTER_S,
+            "specifications": specification_rules(self._version, self._folder),
         }
         entry = {"name": "backendai", "type": "backendai", "options": options}
         text: str = yaml.safe_dump([entry], sort_keys=False, width=1000)
@@ -133,8 +135,8 @@ class BackendAiScheduler:
     def submit(self, count: int) -> str:
         """Name of a batch session over so many agents."""
         # A checkpoint stays when its session has ended: another one is not to go on from it.
-        numbers = (number for number in itertools.count(1) if not self._was_job(f"job-{number}"))
-        name = f"job-{next(numbers)}"
+        numbers = (number for number in itertools.count(1) if not self._was_job(f"{JOB}{number}"))
+        name = f"{JOB}{next(numbers)}"
         argv = (sys.executable, "-m", _WORKER, str(self._folder), name)
         requests.create_session(self._admin, name, f"exec {shlex.join(argv)}", nodes=count)
         return name
