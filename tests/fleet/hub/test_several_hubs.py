@@ -8,11 +8,15 @@ from pathlib import Path
 import pytest
 
 from accelwatch.alerting.incidents.model.silence import Silence, matchers
+from accelwatch.base.clock import SystemClock
+from accelwatch.base.errors import ConfigError
+from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.journal import JournalSettings, mistakes
 from accelwatch.config.journal import PostgreSQL as Database
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import HubSettings
+from accelwatch.remediation.settings import ActionSettings, LinkSettings, RemedySettings
 from support.fleet.hub_peers import served_hub
 from support.incidents.kept_journals import InPostgreSQL
 from support.postgresql.server import programs, running
@@ -87,6 +91,48 @@ def test_a_hub_that_loses_the_lease_stops_and_starts_again_from_the_journal(
             await until(lambda: hub.rules is not before)
             await until(lambda: hub.rules is not None)
             assert not hub.lease.waiting
+
+    asyncio.run(play())
+
+
+def settings_of(database: InPostgreSQL, *, key_file: Path, url_file: Path) -> HubSettings:
+    """Of a hub that sends to a receiver, and acts."""
+    sink = SinkSettings(name="phone", type="slack", options={"url_file": str(url_file)})
+    remedy = RemedySettings(
+        actions=(ActionSettings(name="slurm", type="slurm"),),
+        links=LinkSettings(sinks=("phone",), key_file=str(key_file)),
+    )
+    journal = JournalSettings(postgresql=database.settings)
+    return HubSettings(rules=RULES, alerts=Alerts(sinks=(sink,)), journal=journal, remedy=remedy)
+
+
+@pytest.mark.parametrize("missing", ["url_file", "key_file"])
+def test_a_hub_that_cannot_start_to_lead_leaves_the_lease_and_tries_again_whole(
+    database: InPostgreSQL, tmp_path: Path, missing: str
+) -> None:
+    files = {"url_file": tmp_path / "url", "key_file": tmp_path / "key"}
+    settings = settings_of(database, **files)
+
+    def write(name: str) -> None:
+        files[name].touch(mode=0o600)
+        files[name].write_text(
+            "https://hooks.slack.com/services/T/B/0123456789abcdef0123456789abcdef"
+        )
+
+    async def play() -> None:
+        for name in files.keys() - {missing}:
+            write(name)
+        hub = Hub(settings, SystemClock(), None, tmp_path)
+        with pytest.raises(ConfigError, match=str(files[missing])):
+            await hub.lease.try_start()
+        assert hub.rules is None
+        async with a_hub(database, tmp_path / "b") as another:
+            assert another.rules is not None
+        write(missing)
+        await hub.lease.try_start()
+        assert hub.rules is not None
+        assert hub.remedies is not None
+        await hub.stop()
 
     asyncio.run(play())
 

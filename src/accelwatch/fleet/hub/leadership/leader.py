@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accelwatch.alerting.incidents.journal.errors import JournalError
 from accelwatch.alerting.incidents.journal.location import JournalLocation
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import Maintenance
@@ -147,13 +146,13 @@ class Leader:
         from accelwatch.fleet.detection.hub import detector_of
         from accelwatch.fleet.rules.evaluator import FleetEvaluator
 
-        self.detector = detector_of(
+        detector = detector_of(
             self._fleet,
             self.maintenance,
             lambda: self.faults.faults,
             self._state_dir if self._fleet.owns_folder else None,
         )
-        evaluator = FleetEvaluator(self._fleet, self.detector)
+        evaluator = FleetEvaluator(self._fleet, detector)
         runner = RuleRunner(
             evaluator,
             settings.rules_in_force,
@@ -171,13 +170,14 @@ class Leader:
         runner.health.unread = self._unread_state
         try:
             await runner.start()
-        except JournalError:
-            evaluator.close()
-            self.detector = None
+            self.rules, self.detector = runner, detector
+            if settings.remedy.actions:
+                await self._start_remedies(evaluator, runner, settings)
+        except BaseException:
+            # The journal too: open, it would hold the lease against the next try, here and elsewhere.
+            await runner.stop()
+            self.rules = self.detector = self.approvals = None
             raise
-        self.rules = runner
-        if settings.remedy.actions:
-            await self._start_remedies(evaluator, runner, settings)
 
     async def _start_remedies(
         self, evaluator: "FleetEvaluator", rules: "RuleRunner", settings: HubSettings
