@@ -71,7 +71,7 @@ def test_a_screen_that_is_not_mounted_yet_bears_everything(
 def test_a_program_without_any_screen_bears_them_too() -> None:
     """Timers may fire while the screens are taken down at the end."""
     app = Dashboard(board_of(), FedSource(node()))
-    app.second()
+    app.snapshot_feed.second()
     app.show()
     app.pull()
     assert app.view is None
@@ -86,7 +86,7 @@ def test_a_second_that_comes_between_a_push_and_the_mount_is_borne(tmp_path: Pat
             for name in OPENINGS:
                 stage.app.push_screen(OPENINGS[name](stage.app))
                 assert stage.app.view is None
-                stage.app.second()
+                stage.app.snapshot_feed.second()
                 await stage.pilot.pause()
                 assert stage.app.view is stage.app.screen
 

@@ -319,7 +319,7 @@ def test_ages_do_not_grow_while_a_moment_is_looked_at(folder: Path) -> None:
         clock = stage.app.clock
         assert isinstance(clock, ManualClock)
         clock.advance(3600)
-        stage.app.second()
+        stage.app.snapshot_feed.second()
         await stage.pilot.pause()
         assert stage.line_with("node001") == before
 

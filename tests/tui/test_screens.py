@@ -223,14 +223,14 @@ def test_many_readings_at_once_are_painted_once() -> None:
     async def go() -> None:
         source = FedSource(node())
         async with running(source) as stage:
-            taken = []
-            take = stage.app.pull
-            stage.app.pull = lambda: (taken.append(1), take())[1]  # type: ignore[method-assign,func-returns-value]
+            pulled = []
+            read = source.snapshot
+            source.snapshot = lambda: (pulled.append(1), read())[1]  # type: ignore[method-assign,func-returns-value]
             for _ in range(500):
                 source.feed(node(2))
             while len(stage.app.board.devices) != 2:
                 await stage.pilot.pause(0.01)
-            assert len(taken) <= 2
+            assert 1 <= len(pulled) <= 2
 
     asyncio.run(go())
 
@@ -286,7 +286,7 @@ def test_a_picture_that_is_about_to_be_replaced_is_not_painted_twice(
             await stage.pilot.pause()
             clock = stage.app.clock
             clock.advance(since_s)  # type: ignore[attr-defined]  # a ManualClock
-            stage.app.second()
+            stage.app.snapshot_feed.second()
             await stage.pilot.pause()
             assert f"age {age}" in stage.text().splitlines()[0]
 

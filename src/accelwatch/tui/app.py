@@ -73,7 +73,7 @@ class Dashboard(HookedApp, inherit_bindings=False):
         self.processes = ProcessList(board)
         self.cells = TerminalCells()
         self._fleet_feed = FleetFeed(self, fleet, incidents)
-        self._snapshot_feed = SnapshotFeed(self, source or NoSource(), self._fleet_feed)
+        self.snapshot_feed = SnapshotFeed(self, source or NoSource(), self._fleet_feed)
         self.commands = Commands(self)
         self._message_timer: Timer | None = None
         self._quitting = False
@@ -99,7 +99,7 @@ class Dashboard(HookedApp, inherit_bindings=False):
     def on_mount(self) -> None:
         """Start to collect."""
         self.app_resume_signal.subscribe(self, lambda _: self.repaint())
-        self._snapshot_feed.start()
+        self.snapshot_feed.start()
         self._fleet_feed.start()
 
     def follow_incidents(self) -> "FleetController":
@@ -137,22 +137,22 @@ class Dashboard(HookedApp, inherit_bindings=False):
     async def on_unmount(self) -> None:
         """Stop collecting."""
         await self._fleet_feed.stop()
-        await self._snapshot_feed.stop()
+        await self.snapshot_feed.stop()
 
     def follow(self, source: SnapshotSource) -> None:
         """Show another source from now on, as if nothing had been shown before."""
         self.processes.clear()
-        self._snapshot_feed.follow(source)
+        self.snapshot_feed.follow(source)
 
     @property
     def source(self) -> SnapshotSource:
         """Where snapshots come from."""
-        return self._snapshot_feed.source
+        return self.snapshot_feed.source
 
     @property
     def using(self) -> OwnUsage:
         """Who uses this machine's devices."""
-        return self._snapshot_feed.using
+        return self.snapshot_feed.using
 
     @property
     def fleet_controller(self) -> "FleetController | None":
@@ -174,7 +174,7 @@ class Dashboard(HookedApp, inherit_bindings=False):
 
     def pull(self) -> None:
         """Show what the source has."""
-        self._snapshot_feed.pull()
+        self.snapshot_feed.pull()
 
     def show_message(self, text: str) -> None:
         """Tell something in the place of the keys, for a few seconds."""
@@ -221,10 +221,6 @@ class Dashboard(HookedApp, inherit_bindings=False):
         if rows is None or not getattr(self.view, "on_processes", False):
             return None
         return self.processes.process_of(rows.selected_key)
-
-    def second(self) -> None:
-        """A second has passed: ages grow."""
-        self._snapshot_feed.second()
 
     def show_age(self) -> None:
         """Paint the present screen with greater ages."""

@@ -67,7 +67,8 @@ class Changes:
     def __init__(self) -> None:
         # By device.
         self._open: dict[str, Change] = {}
-        self._closed: list[Change] = []
+        # Changes that are over, and errors, which have no end.
+        self._recorded: list[Change] = []
         self._events: set[Hashable] = set()
         self._order: list[Change] | None = None
 
@@ -126,19 +127,19 @@ class Changes:
 
     def _remember(self, change: Change) -> None:
         self._order = None
-        self._closed.append(change)
-        del self._closed[:-MOST]
+        self._recorded.append(change)
+        del self._recorded[:-MOST]
 
     def rows(self) -> list[Change]:
         """All of them in the order of `in_order`; one list until something changes."""
         if self._order is None:
-            self._order = in_order([*self._open.values(), *self._closed])
+            self._order = in_order([*self._open.values(), *self._recorded])
         return self._order
 
     def clear(self) -> None:
         """Forget everything, as a jump in a recording needs."""
         self._open = {}
-        self._closed, self._order = [], None
+        self._recorded, self._order = [], None
         self._events = set()
 
 

@@ -31,7 +31,7 @@ class FleetController:
         self.usage = QueryCache(source.usage, self.aside, app.clock.monotonic, app.show)
         # What the fleet came to over the last hour.
         self.totals = QueryCache(source.fleet_past, self.aside, app.clock.monotonic, app.show)
-        self.incidents = IncidentQueries(source, self.board, self.aside, app.show)
+        self.incident_queries = IncidentQueries(source, self.board, self.aside, app.show)
         # The node whose Local view is open.
         self.visited = ""
         self._running: asyncio.Task[None] | None = None

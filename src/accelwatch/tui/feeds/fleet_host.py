@@ -1,30 +1,14 @@
 """What the controller of a fleet needs of the dashboard that shows it."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from accelwatch.base.clock import Clock
 from accelwatch.fleet.picture.source import SnapshotSource
-from accelwatch.tui.state.board import Board
+from accelwatch.tui.feeds.feed_host import FeedHost
 
 
-class FleetHost(Protocol):
+class FleetHost(FeedHost, Protocol):
     """What shows a fleet: the dashboard, as far as its source's controller needs it."""
-
-    @property
-    def board(self) -> Board:
-        """What is known and set."""
-        ...
-
-    @property
-    def clock(self) -> Clock:
-        """Wall clock and monotonic time."""
-        ...
-
-    def show(self) -> None:
-        """Paint the present screen."""
-        ...
 
     def show_message(self, text: str) -> None:
         """Show a text in the place of the keys, for a few seconds."""
@@ -44,8 +28,4 @@ class FleetHost(Protocol):
 
     def follow(self, source: SnapshotSource) -> None:
         """Show another source of snapshots from now on."""
-        ...
-
-    def report_task_failure(self, task: "asyncio.Task[None]") -> None:
-        """End with the error of a task that nobody waits for."""
         ...

@@ -6,13 +6,12 @@ from typing import Protocol
 
 from textual.timer import Timer
 
-from accelwatch.base.clock import Clock
 from accelwatch.fleet.picture.source import SnapshotSource
+from accelwatch.tui.feeds.feed_host import FeedHost
 from accelwatch.tui.feeds.fleet_feed import FleetFeed
 from accelwatch.tui.feeds.history_feed import HistoryFeed
 from accelwatch.tui.local.own_usage import OwnUsage
 from accelwatch.tui.local.sources.replay import ReplaySource, banner
-from accelwatch.tui.state.board import Board
 
 # Reports that come together are painted together, in the first seconds.
 _GATHER_S = 0.05
@@ -24,26 +23,12 @@ _YOUNG_S = 3.0
 _GAP_S = 0.4
 
 
-class SnapshotHost(Protocol):
+class SnapshotHost(FeedHost, Protocol):
     """What shows snapshots: the dashboard, as far as their feed needs it."""
-
-    @property
-    def board(self) -> Board:
-        """What is known and set."""
-        ...
-
-    @property
-    def clock(self) -> Clock:
-        """Wall clock and monotonic time."""
-        ...
 
     @property
     def readonly(self) -> bool:
         """Whether nothing may be changed."""
-        ...
-
-    def show(self) -> None:
-        """Paint the present screen."""
         ...
 
     def show_age(self) -> None:
@@ -56,10 +41,6 @@ class SnapshotHost(Protocol):
 
     def set_interval(self, interval: float, callback: Callable[[], None]) -> Timer:
         """Call again and again."""
-        ...
-
-    def report_task_failure(self, task: "asyncio.Task[None]") -> None:
-        """End with the error of a task that nobody waits for."""
         ...
 
 

@@ -126,10 +126,10 @@ def explanation_lines(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Itera
         if component.key != key:
             key = component.key
             yield [(f" {key}", "key")]
-        yield from _component(component, width, glyphs)
+        yield _component_line(component, width, glyphs)
 
 
-def _component(component: ExplanationRow, width: int, glyphs: Glyphs) -> Iterable[Line]:
+def _component_line(component: ExplanationRow, width: int, glyphs: Glyphs) -> Line:
     value_text = (
         ""
         if component.value is None or isinstance(component.value, bool)
@@ -141,7 +141,7 @@ def _component(component: ExplanationRow, width: int, glyphs: Glyphs) -> Iterabl
     room = max(width - 10 - min(len(right), width // 3) - 2, 12)
     shown = fit(text, room, ellipsis=glyphs.ellipsis)
     more = printable(right, ascii_only=glyphs.ascii_only)
-    yield [(" ", "text"), *truth, (shown, "text"), (f"  {more}", "dim")]
+    return [(" ", "text"), *truth, (shown, "text"), (f"  {more}", "dim")]
 
 
 def _plain(value: float | str) -> str:

@@ -83,7 +83,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
     @property
     def lit(self) -> bool:
         """Whether devices are shown as lights."""
-        return self.board.preferences.fleet_form == "grid"
+        return self.board.preferences.shows_map
 
     @property
     def main_widget(self) -> "RowList | Lights":

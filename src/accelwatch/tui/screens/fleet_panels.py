@@ -54,18 +54,18 @@ class FleetPanels:
         rows = self._size().height
         self.header.styles.height = 2 if rows >= TALL else 1
         self._totals.styles.height = 2 if rows >= 14 else 1
-        self.show_graphs()
-        self.show_troubles()
+        self._show_graphs()
+        self._show_troubles()
         self.show_announced()
 
     def refresh(self) -> None:
         """The board has changed."""
-        self.show_graphs()
-        self.show_troubles()
+        self._show_graphs()
+        self._show_troubles()
         self.header.refresh()
         self._totals.refresh()
 
-    def show_graphs(self) -> None:
+    def _show_graphs(self) -> None:
         """They are there where there is room, once anything of the past is known."""
         width, height = self._size()
         roomy = width >= fleet_graphs.WIDTH and height >= fleet_graphs.HEIGHT
@@ -77,7 +77,7 @@ class FleetPanels:
     def _graph_lines(self, height: int) -> int:
         """The lines of graphs: more where the nodes leave some; the map takes all that there are."""
         least = fleet_graphs.LINES
-        if self.board.preferences.fleet_form == "grid" or self.board.preferences.fleet_events:
+        if self.board.preferences.shows_map or self.board.preferences.fleet_events:
             return least
         left = height - _AROUND - len(self.fleet.rows) - least
         return least + min(max(left // _STEP * _STEP, 0), fleet_graphs.MOST_LINES - least)
@@ -92,7 +92,7 @@ class FleetPanels:
     def _draw_announced(self, width: int, _: int) -> list[Line]:
         return [announcement(self.fleet, self._now(), width, self.board.paint.glyphs)]
 
-    def show_troubles(self) -> None:
+    def _show_troubles(self) -> None:
         """They take a line while there are any."""
         self._troubles.display = self._shows_hub_outage or bool(self.fleet.troubles)
         self._troubles.refresh()

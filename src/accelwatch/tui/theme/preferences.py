@@ -38,6 +38,11 @@ class Preferences(msgspec.Struct, kw_only=True):
     fleet_shade: str = "load"
     fleet_events: bool = False
 
+    @property
+    def shows_map(self) -> bool:
+        """Whether a fleet is a map of its devices, not rows of nodes."""
+        return self.fleet_form == "grid"
+
 
 COMMENTS = {  # each fits beside its setting on 80 columns
     "theme": "Theme: " + ", ".join(PALETTES) + ".",

@@ -1,33 +1,18 @@
 """What a key does about missing devices: after a question, the hub expects them no more."""
 
-from typing import TYPE_CHECKING
-
-from accelwatch.tui.commands.fleet.present_fleet import present_fleet
+from accelwatch.tui.commands.fleet.present_fleet import OnFleetScreen
 from accelwatch.tui.commands.registry import Handlers
-from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.state import fleet_actions
 
-if TYPE_CHECKING:
-    from accelwatch.tui.feeds.fleet_controller import FleetController
-    from accelwatch.tui.screens.fleet import FleetScreen
 
-
-class AcknowledgeCommands:
+class AcknowledgeCommands(OnFleetScreen):
     """One handler; False means that the Fleet screen is not the present one."""
-
-    def __init__(self, app: DashboardContext, controller: "FleetController") -> None:
-        self._app = app
-        self._controller = controller
 
     def handlers(self) -> Handlers:
         """What each action does here."""
         return {
             fleet_actions.ACKNOWLEDGE: self.do_acknowledge,
         }
-
-    @property
-    def _screen(self) -> "FleetScreen | None":
-        return present_fleet(self._app)
 
     def do_acknowledge(self) -> bool:
         """Ask whether what is missing is to be forgotten, with Cancel under the keys."""

@@ -1,25 +1,14 @@
 """What keys do to the picture of a fleet: map or rows, shade, events, how often it is read."""
 
-from typing import TYPE_CHECKING
-
-from accelwatch.tui.commands.fleet.present_fleet import present_fleet
+from accelwatch.tui.commands.fleet.present_fleet import OnFleetScreen
 from accelwatch.tui.commands.registry import Handlers
-from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.state import fleet_actions, time_actions
 from accelwatch.tui.state.action import FLEET, INCIDENTS
 from accelwatch.tui.theme.preferences import FORMS, SHADES, slower
 
-if TYPE_CHECKING:
-    from accelwatch.tui.feeds.fleet_controller import FleetController
-    from accelwatch.tui.screens.fleet import FleetScreen
 
-
-class FleetDisplayCommands:
-    """One handler per action; False means that the Fleet screen is not the present one."""
-
-    def __init__(self, app: DashboardContext, controller: "FleetController") -> None:
-        self._app = app
-        self._controller = controller
+class FleetDisplayCommands(OnFleetScreen):
+    """One handler per action; problems are also hidden on the screen of incidents."""
 
     def handlers(self) -> Handlers:
         """What each action does here."""
@@ -31,10 +20,6 @@ class FleetDisplayCommands:
             time_actions.FASTER: self.do_faster,
             time_actions.SLOWER: self.do_slower,
         }
-
-    @property
-    def _screen(self) -> "FleetScreen | None":
-        return present_fleet(self._app)
 
     def do_grid(self) -> bool:
         """The map, or rows."""

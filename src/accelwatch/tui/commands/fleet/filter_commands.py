@@ -1,32 +1,21 @@
 """What keys do to the filter of a fleet: plain text, or a condition that the hub evaluates."""
 
-from typing import TYPE_CHECKING
-
 from accelwatch.base.errors import ExpressionError
 from accelwatch.fleet.names import fleet_names
 from accelwatch.tui.commands.filtering import prompt_filter
-from accelwatch.tui.commands.fleet.present_fleet import present_fleet
+from accelwatch.tui.commands.fleet.present_fleet import OnFleetScreen
 from accelwatch.tui.commands.registry import Handlers
-from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.fleet.filters import condition
 from accelwatch.tui.state import program_actions, row_actions
 from accelwatch.tui.state.action import FLEET
 from accelwatch.tui.state.filtering import Filtering
 
-if TYPE_CHECKING:
-    from accelwatch.tui.feeds.fleet_controller import FleetController
-    from accelwatch.tui.screens.fleet import FleetScreen
-
 # A condition costs the hub a look at every device, so it is not asked for each letter.
 _TYPING_S = 0.3
 
 
-class FleetFilterCommands:
+class FleetFilterCommands(OnFleetScreen):
     """One handler per action; False means that the Fleet screen is not the present one."""
-
-    def __init__(self, app: DashboardContext, controller: "FleetController") -> None:
-        self._app = app
-        self._controller = controller
 
     def handlers(self) -> Handlers:
         """What each action does here."""
@@ -34,10 +23,6 @@ class FleetFilterCommands:
             program_actions.BACK: self.do_back,
             row_actions.FILTER: self.do_filter,
         }
-
-    @property
-    def _screen(self) -> "FleetScreen | None":
-        return present_fleet(self._app)
 
     def do_back(self) -> bool:
         """Clear the filter."""

@@ -6,22 +6,16 @@ import msgspec
 
 from accelwatch.fleet.wire import DeviceSlot
 from accelwatch.tui.commands.clipboard import copy_text
-from accelwatch.tui.commands.fleet.present_fleet import present_fleet
+from accelwatch.tui.commands.fleet.present_fleet import OnFleetScreen
 from accelwatch.tui.commands.registry import Handlers
-from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.state import row_actions
 
 if TYPE_CHECKING:
-    from accelwatch.tui.feeds.fleet_controller import FleetController
     from accelwatch.tui.screens.fleet import FleetScreen
 
 
-class NodeCommands:
+class NodeCommands(OnFleetScreen):
     """One handler per action; False means that the Fleet screen is not the present one."""
-
-    def __init__(self, app: DashboardContext, controller: "FleetController") -> None:
-        self._app = app
-        self._controller = controller
 
     def handlers(self) -> Handlers:
         """What each action does here."""
@@ -31,10 +25,6 @@ class NodeCommands:
             row_actions.COPY: self.do_copy,
             row_actions.COPY_ROW: self.do_copy_row,
         }
-
-    @property
-    def _screen(self) -> "FleetScreen | None":
-        return present_fleet(self._app)
 
     def do_enter(self) -> bool:
         """Open the node, or fold or unfold the group."""

@@ -2,27 +2,17 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.ordering import SORTS, TITLES
-from accelwatch.tui.commands.fleet.present_fleet import present_fleet
+from accelwatch.tui.commands.fleet.present_fleet import OnFleetScreen
 from accelwatch.tui.commands.registry import Handlers
-from accelwatch.tui.context import DashboardContext
 from accelwatch.tui.fleet import columns
 from accelwatch.tui.state import fleet_actions, row_actions
 
-if TYPE_CHECKING:
-    from accelwatch.tui.feeds.fleet_controller import FleetController
-    from accelwatch.tui.screens.fleet import FleetScreen
 
-
-class FleetOrderCommands:
+class FleetOrderCommands(OnFleetScreen):
     """One handler per action; False means that the Fleet screen is not the present one."""
-
-    def __init__(self, app: DashboardContext, controller: "FleetController") -> None:
-        self._app = app
-        self._controller = controller
 
     def handlers(self) -> Handlers:
         """What each action does here."""
@@ -34,10 +24,6 @@ class FleetOrderCommands:
             row_actions.TREE: self.do_tree,
             fleet_actions.GROUP_BY: self.do_group_by,
         }
-
-    @property
-    def _screen(self) -> "FleetScreen | None":
-        return present_fleet(self._app)
 
     def sorts(self) -> list[tuple[str, Callable[[], None]]]:
         """What rows can be sorted by; nothing on other screens."""

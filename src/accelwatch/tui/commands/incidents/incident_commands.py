@@ -90,7 +90,7 @@ class IncidentCommands:
         app, controller = self._app, self._controller
         self._incident_view = view = IncidentView(controller.board, current, controller.now)
         app.push_screen(
-            incident_screen(app.board, view, controller.now, controller.incidents.query)
+            incident_screen(app.board, view, controller.now, controller.incident_queries.query)
         )
         app.call_after_refresh(app.show)
 

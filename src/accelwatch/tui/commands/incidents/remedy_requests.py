@@ -112,7 +112,7 @@ class RemedyRequests:
                 self.show_notice("Refused", [str(error)])
             else:
                 self._show_outcome(command, reply)
-            self._controller.incidents.refresh()
+            self._controller.incident_queries.refresh()
 
         self._controller.aside(do())
 

@@ -73,7 +73,7 @@ def _filter(board: Board, text: str, left: str) -> Line:
 
 
 def _settings(preferences: Preferences) -> list[str]:
-    grid = preferences.fleet_form == "grid"
+    grid = preferences.shows_map
     settings = [] if grid else [TITLES.get(preferences.fleet_sort, "")]
     if preferences.fleet_group != grouping.NONE:
         settings.append(f"by {preferences.fleet_group}")
