@@ -12,7 +12,6 @@ from accelwatch.base.durations import deadline, reading_interval
 from accelwatch.base.errors import UsageError
 from accelwatch.cli.arguments import Arguments, split_list
 from accelwatch.cli.output import output_mode
-from accelwatch.cli.replay_file import replay_file
 from accelwatch.node.collecting import installed, opt_in
 from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.schema.snapshot import NO_ACCELERATORS
@@ -137,6 +136,8 @@ def _settings(
     options: dict[str, dict[str, object]] = {}
     backends = installed(split_list(arguments.backend), "--backend")
     if arguments.replay is not None:
+        from accelwatch.cli.replay_file import replay_file
+
         options["replay"] = {"file": replay_file(arguments.replay)}
         backends = backends or ("replay",)
     settings = CollectSettings(

@@ -85,7 +85,7 @@ class Turns:
     def deliver(self) -> None:
         answer = self.inbox.get(timeout=60)
         if isinstance(answer, Answers):
-            self.calls.on_turns_done(answer.of)
+            self.calls.finish_turns(answer.of)
         else:
             assert isinstance(answer, Answer)
             self.calls.deliver(answer)

@@ -85,7 +85,7 @@ class HubHold:
         return reasons
 
     async def _page(self) -> bytes:
-        token = await asyncio.to_thread(self._token)
+        token = await asyncio.to_thread(_token, self._token_file) if self._token_file else ""
         answer = await self._session.request(
             "GET",
             _PAGE,
@@ -97,13 +97,6 @@ class HubHold:
             raise AccelwatchError(f"it answers {answer.status}")
         return answer.body
 
-    def _token(self) -> str:
-        """Read each time: it may have been exchanged. Raises ConfigError."""
-        if self._token_file is None:
-            return ""
-        secret = read_secret(Path(self._token_file), "the hub's token", follow_links=True)
-        return secret.decode("ascii", "replace")
-
     def _reasons(self, body: bytes) -> tuple[str, ...]:
         page = msgspec.json.decode(body, type=_AvoidPage)
         ours = _short(self._host())
@@ -114,6 +107,12 @@ class HubHold:
             in {_short(name) for name in (node.node, node.host, node.scheduler_name) if name}
             for reason in node.reasons
         )
+
+
+def _token(file: str | Path) -> str:
+    """Read each time: it may have been exchanged. Raises ConfigError."""
+    secret = read_secret(Path(file), "the hub's token", follow_links=True)
+    return secret.decode("ascii", "replace")
 
 
 def _short(name: str) -> str:

@@ -31,7 +31,7 @@ _COMPARISON: Mapping[type[ast.cmpop], str] = {
 def comparison(typing: Typing, node: ast.Compare) -> Node:
     """The typed comparison; raises ExpressionError."""
     sources = (node.left, *node.comparators)
-    operands = with_current_vendors([typing.typed(source) for source in sources])
+    operands = _with_current_vendors([typing.typed(source) for source in sources])
     operators = tuple(_COMPARISON[type(op)] for op in node.ops)
     for index, operator in enumerate(operators):
         left, right = operands[index], operands[index + 1]
@@ -50,7 +50,7 @@ def comparison(typing: Typing, node: ast.Compare) -> Node:
 def _check_membership(typing: Typing, source: ast.expr, left: Node, right: Node) -> None:
     if isinstance(right, Items):
         if not comparable(left.type, right.element_type):
-            message = f"{left.type} cannot be in a list whose elements are {plural(right)}"
+            message = f"{left.type} cannot be in a list whose elements are {_plural(right)}"
             raise typing.refusal(source, message)
     elif not (left.type is Type.STRING and right.type is Type.STRING):
         message = f"after in stands a list or text, but this is {right.type}"
@@ -85,14 +85,14 @@ def comparable(left: Type, right: Type) -> bool:
     return {left, right} <= NUMBERS or {left, right} == _CONDITIONS
 
 
-def plural(items: Items) -> str:
+def _plural(items: Items) -> str:
     """What the elements of a list are, as errors say it."""
     return {"a number": "numbers", "a flag": "flags", "a condition": "conditions"}.get(
         items.element_type, "text"
     )
 
 
-def with_current_vendors(operands: Sequence[Node]) -> tuple[Node, ...]:
+def _with_current_vendors(operands: Sequence[Node]) -> tuple[Node, ...]:
     """What the vendor is compared with under its name of today: rules of people live long."""
     if not any(
         isinstance(operand, Reading) and operand.keys[0] == "vendor" for operand in operands

@@ -1,4 +1,4 @@
-"""What the checks of calls need of the checker that walks over the whole expression."""
+"""What the checks of calls and comparisons need of the checker that walks over the whole expression."""
 
 import ast
 from typing import Protocol
@@ -11,7 +11,7 @@ from accelwatch.expr.vocabulary.names import NameTable, did_you_mean
 
 
 class Typing(Protocol):
-    """Gives parts of a call their types; every method raises ExpressionError."""
+    """Gives parts of a call or comparison their types; every method raises ExpressionError."""
 
     @property
     def parsed(self) -> Parsed:

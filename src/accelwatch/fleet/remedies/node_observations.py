@@ -1,6 +1,6 @@
 """What a hub tells its engine of nodes: all once in a while, those that turn at once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.base.slices import LongWork
@@ -29,8 +29,14 @@ class NodeObservations:
         self.node_status = NodeStatusReader(fleet)
         self._polls = 0
 
+    def submit_if_turned(self, nodes: Iterable[Node]) -> None:
+        """Those that have fallen silent, or speak again: that is decided upon at once."""
+        self.submit_turned([node for node in nodes if self.node_status.has_turned(node)])
+
     def submit_turned(self, turned: Sequence[Node]) -> None:
-        """Nodes have fallen silent, or speak again: that is decided upon at once."""
+        """Nodes have fallen silent, or speak again."""
+        if not turned:
+            return
         troubled, ceiling_of = self._troubled(), self._evaluator.ceiling_of
         statuses = [
             self.node_status.status_of(node, troubled, ceiling_of(node.name)) for node in turned

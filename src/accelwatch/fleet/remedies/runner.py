@@ -51,7 +51,7 @@ _CLOSE_S = 5.0
 
 
 class RemedyRunner:
-    """For the hub's event loop. It needs rules that are judged; whatever it meets, they go on."""
+    """For the hub's event loop. It needs rules that are evaluated; whatever it meets, they go on."""
 
     def __init__(
         self,
@@ -62,7 +62,6 @@ class RemedyRunner:
     ) -> None:
         """Raises ConfigError, PluginError for actions that cannot be built."""
         self._fleet = fleet
-        self._evaluator = evaluator
         self._rules = rules
         self.settings = settings
         self._clock: Clock = fleet.clock
@@ -166,12 +165,8 @@ class RemedyRunner:
         """Incidents have changed: the engine is told at once."""
         changed = self._cases.changed(incidents)
         nodes = (self._fleet.nodes.get(name) for name in {incident.node for incident in changed})
-        turned = [
-            node for node in nodes if node and self._observations.node_status.has_turned(node)
-        ]
-        if turned:
-            # Whether a node is silent by now is known before anything is decided about it.
-            self._observations.submit_turned(turned)
+        # Whether a node is silent by now is known before anything is decided about it.
+        self._observations.submit_if_turned(node for node in nodes if node)
         self.engine.submit_changes(changed)
 
     async def submit_command(

@@ -19,7 +19,6 @@ from accelwatch.fleet.state.events import EventLog
 from accelwatch.fleet.state.evidence.board import EvidenceBoard
 from accelwatch.fleet.state.evidence.file import EvidenceFile
 from accelwatch.fleet.state.expected_nodes import ExpectedNodes, merge_expected
-from accelwatch.fleet.state.followed_targets import FollowedTargets
 from accelwatch.fleet.state.history import History
 from accelwatch.fleet.state.nodes.claims import Claims
 from accelwatch.fleet.state.nodes.listed_devices import learn_listing, left_out
@@ -30,6 +29,7 @@ from accelwatch.fleet.state.past import FleetPast
 from accelwatch.fleet.state.rows.groups import GroupIndex
 from accelwatch.fleet.state.rows.table import Table
 from accelwatch.fleet.state.source_events import counted_events, event_counts, record_events
+from accelwatch.fleet.state.target_sources import TargetSources
 from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.wire import NodeFinding, StoreState
@@ -77,7 +77,7 @@ class Fleet:
             clock, state_dir, lambda node: self.state_of(node) is NodeState.DOWN
         )
         self._inventory = self._expected.inventory
-        self._followed = FollowedTargets(self.columns)
+        self._sources = TargetSources(self.columns)
         self.started = clock.monotonic()
         for name, expected in self._inventory.expected.items():
             self.nodes[name] = Node(name, expected, self.started)
@@ -92,7 +92,7 @@ class Fleet:
         }
         for node in self.nodes.values():
             node.sources = {}
-        self._followed.replace(targets, self._node)
+        self._sources.replace(targets, self._node)
         for name, node in list(self.nodes.items()):
             if node.unlisted and node.expected is None:
                 del self.nodes[name]
@@ -113,7 +113,7 @@ class Fleet:
 
     def verify(self, verified: bool) -> None:
         """Whether the certificates of targets that are read over TLS are looked at from now on."""
-        if self._followed.verify(verified):
+        if self._sources.verify(verified):
             for node in self.nodes.values():
                 node.shape += 1
 
@@ -125,12 +125,12 @@ class Fleet:
 
     def source(self, key: str) -> TargetSource | None:
         """The source of a target, while it is one."""
-        followed = self._followed.get(key)
+        followed = self._sources.get(key)
         return None if followed is None else followed[1]
 
     def accept(self, key: str, message: Received, size: int) -> None:
         """A message of a target's stream. Raises TargetFault when it makes no sense."""
-        followed = self._followed.get(key)
+        followed = self._sources.get(key)
         if followed is None:
             return
         node, source = followed
@@ -168,7 +168,7 @@ class Fleet:
 
         `listing` is whether it lists devices that no pod holds, where it shows that.
         """
-        followed = self._followed.get(key)
+        followed = self._sources.get(key)
         if followed is None:
             return
         node, source = followed
@@ -192,7 +192,7 @@ class Fleet:
 
     def fail(self, key: str, fault: TargetFault) -> None:
         """An attempt to read a target failed."""
-        followed = self._followed.get(key)
+        followed = self._sources.get(key)
         if followed is not None:
             followed[1].fail(fault)
 

@@ -8,7 +8,7 @@ from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.target import Target
 
 
-class FollowedTargets:
+class TargetSources:
     """Sources of targets; a target that stays keeps its source, also under another node."""
 
     def __init__(self, columns: ColumnStore) -> None:

@@ -60,6 +60,11 @@ class ComponentBuckets:
             count: grown(numbers, rows, self.form.empty) for count, numbers in self.folded.items()
         }
 
+    def resize(self, count: int, newest: int) -> None:
+        """Keep so many closed buckets, of which `newest` was closed last."""
+        if count != self.past.count:
+            self.past, self.folded = self.past.resized(count, newest), {}
+
     def clear(self, rows: npt.NDArray[np.intp]) -> None:
         """Begin these rows anew."""
         self.past.clear(rows)

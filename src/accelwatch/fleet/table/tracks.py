@@ -51,7 +51,7 @@ class Track:
         # No samples are older.
         self._first = self.bucket
         self._rows = rows
-        self._planes: dict[WindowComponent, ComponentBuckets] = {}
+        self._components: dict[WindowComponent, ComponentBuckets] = {}
         self._last: Floats = np.full(rows, math.nan)
         # When the last sample arrived, monotonic seconds; NaN where there was none.
         self.last_at: Floats = np.full(rows, math.nan)
@@ -61,15 +61,14 @@ class Track:
     def retain(self, needed: Mapping[WindowComponent, int]) -> None:
         """Keep these components, each for so many closed buckets, and no others."""
         self.version += 1
-        for component in self._planes.keys() - needed.keys():
-            del self._planes[component]
+        for component in self._components.keys() - needed.keys():
+            del self._components[component]
         for component, count in needed.items():
-            plane = self._planes.get(component)
-            if plane is None:
-                self._planes[component] = ComponentBuckets(component, count, self._rows)
-            elif plane.past.count != count:
-                plane.past = plane.past.resized(count, self.bucket - 1)
-                plane.folded = {}
+            buckets = self._components.get(component)
+            if buckets is None:
+                self._components[component] = ComponentBuckets(component, count, self._rows)
+            else:
+                buckets.resize(count, self.bucket - 1)
 
     def grow(self, rows: int) -> None:
         """Make room for as many rows."""
@@ -77,22 +76,22 @@ class Track:
         self._rows = rows
         self._last = grown(self._last, rows, math.nan)
         self.last_at = grown(self.last_at, rows, math.nan)
-        for plane in self._planes.values():
-            plane.grow(rows)
+        for buckets in self._components.values():
+            buckets.grow(rows)
 
     def clear(self, rows: npt.NDArray[np.intp]) -> None:
         """Begin these rows anew."""
         self.version += 1
         self._last[rows] = self.last_at[rows] = math.nan
-        for plane in self._planes.values():
-            plane.clear(rows)
+        for buckets in self._components.values():
+            buckets.clear(rows)
 
     def roll(self, now: float) -> None:
         """Close the buckets that are over."""
         bucket = bucket_of(now, self.shift)
         if bucket > self.bucket:
-            for plane in self._planes.values():
-                plane.close(self.bucket, bucket)
+            for buckets in self._components.values():
+                buckets.close(self.bucket, bucket)
             self.bucket = bucket
             self.version += 1
 
@@ -100,18 +99,18 @@ class Track:
         """Samples into the open bucket; `gap_s` is how far apart two of a row may be, if not GAP_S."""
         values = sample.values
         present = ~np.isnan(values)
-        for component, plane in self._planes.items():
+        for component, buckets in self._components.items():
             if component is WindowComponent.COUNT:
-                plane.now += present
+                buckets.now += present
             elif component is WindowComponent.TRUE:
-                plane.now += present & (values != 0)
+                buckets.now += present & (values != 0)
             elif component is WindowComponent.SUM:
-                np.add(plane.now, values, out=plane.now, where=present)
+                np.add(buckets.now, values, out=buckets.now, where=present)
             elif (
                 component not in _COUNTERS
             ):  # rounded as closed buckets are: a constant has one value
-                plane.form.fold(plane.now, values.astype(np.float32), out=plane.now)
-        if not _COUNTERS.isdisjoint(self._planes):
+                buckets.form.fold(buckets.now, values.astype(np.float32), out=buckets.now)
+        if not _COUNTERS.isdisjoint(self._components):
             self._rise(sample, gap_s)
         np.copyto(self._last, values, where=present)
         np.copyto(self.last_at, sample.arrived, where=present)
@@ -123,8 +122,8 @@ class Track:
             (WindowComponent.RISE, rise),
             (WindowComponent.SPAN, np.maximum(gap, 0)),
         ):
-            if component in self._planes:
-                now = self._planes[component].now
+            if component in self._components:
+                now = self._components[component].now
                 np.add(now, grew, out=now, where=counts)
 
     def recent(
@@ -137,15 +136,19 @@ class Track:
         the time in which it was seen, also of rows that are heard less often than a bucket is long.
         """
         values = np.full((count, len(rows)), math.nan)
-        component = next((candidate for candidate in _REPORTED if candidate in self._planes), None)
+        component = next(
+            (candidate for candidate in _REPORTED if candidate in self._components), None
+        )
         if component is None:
             return False, values
-        planes = [self._planes[WindowComponent.COUNT], self._planes[component]]
+        components = [self._components[WindowComponent.COUNT], self._components[component]]
         is_growth = component is WindowComponent.RISE
-        if is_growth and WindowComponent.SPAN in self._planes:
-            planes.append(self._planes[WindowComponent.SPAN])
-        closed = min(count - 1, *(plane.past.count for plane in planes))
-        samples, numbers, *spans = (self._last_of_rows(plane, rows, closed) for plane in planes)
+        if is_growth and WindowComponent.SPAN in self._components:
+            components.append(self._components[WindowComponent.SPAN])
+        closed = min(count - 1, *(buckets.past.count for buckets in components))
+        samples, numbers, *spans = (
+            self._last_of_rows(buckets, rows, closed) for buckets in components
+        )
         if is_growth:
             divisor = spans[0] if spans else samples * interval_s
         else:
@@ -157,28 +160,28 @@ class Track:
         return is_growth, values
 
     def _last_of_rows(
-        self, plane: ComponentBuckets, rows: npt.NDArray[np.intp], closed: int
+        self, buckets: ComponentBuckets, rows: npt.NDArray[np.intp], closed: int
     ) -> Floats:
-        before = plane.past.some(self.bucket - closed, self.bucket - 1, rows)
-        return np.vstack([before, plane.now[rows]])
+        before = buckets.past.some(self.bucket - closed, self.bucket - 1, rows)
+        return np.vstack([before, buckets.now[rows]])
 
     def total(self, component: WindowComponent, count: int) -> Floats:
         """A component over the open bucket and so many closed ones."""
-        return self._planes[component].total(self.bucket, count)
+        return self._components[component].total(self.bucket, count)
 
     def closed_total(self, component: WindowComponent, count: int) -> Floats:
         """A component over so many closed buckets alone; it is not to be written to."""
-        return self._planes[component].closed(self.bucket, count)
+        return self._components[component].closed(self.bucket, count)
 
     def closed_of(
         self, component: WindowComponent, count: int, rows: npt.NDArray[np.intp]
     ) -> Floats:
         """A component of so many closed buckets of a few rows, a bucket a line, oldest first."""
-        return self._planes[component].past.some(self.bucket - count, self.bucket - 1, rows)
+        return self._components[component].past.some(self.bucket - count, self.bucket - 1, rows)
 
     def now(self, component: WindowComponent) -> Floats:
         """A component of the open bucket."""
-        return self._planes[component].now
+        return self._components[component].now
 
     @property
     def rows(self) -> int:
@@ -187,7 +190,7 @@ class Track:
 
     def closed(self, component: WindowComponent, count: int, rows: range | None = None) -> Floats:
         """Of so many closed buckets, a bucket a line, oldest first; of all rows, or of some."""
-        return self._planes[component].past.each(self.bucket - count, self.bucket - 1, rows)
+        return self._components[component].past.each(self.bucket - count, self.bucket - 1, rows)
 
     def edges(self, count: int) -> tuple[Floats, Floats]:
         """Means of the oldest and the newest of so many closed buckets that have samples, by row.
@@ -195,7 +198,9 @@ class Track:
         Most rows have some in the first buckets that are looked at, so that the rest is left alone.
         """
         oldest, newest = max(self.bucket - count, self._first), self.bucket - 1
-        some = np.flatnonzero(self._planes[WindowComponent.COUNT].closed(self.bucket, count) > 0)
+        some = np.flatnonzero(
+            self._components[WindowComponent.COUNT].closed(self.bucket, count) > 0
+        )
         return (
             self._first_mean(range(oldest, newest + 1), some),
             self._first_mean(range(newest, oldest - 1, -1), some),
@@ -205,8 +210,8 @@ class Track:
         """By row the mean of the first of these buckets with samples; NaN but of these rows."""
         means = np.full(self._rows, math.nan)
         counts, sums = (
-            self._planes[WindowComponent.COUNT].past,
-            self._planes[WindowComponent.SUM].past,
+            self._components[WindowComponent.COUNT].past,
+            self._components[WindowComponent.SUM].past,
         )
         size = 1
         while len(rows) and buckets:

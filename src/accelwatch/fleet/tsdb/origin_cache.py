@@ -16,7 +16,7 @@ _STEPS = 7
 class OriginCache:
     """What is kept of an origin between reads."""
 
-    __slots__ = ("_steps", "key_groups", "keys", "odd", "reader", "stamp")
+    __slots__ = ("_key_groups", "_steps", "keys", "odd", "reader", "stamp")
 
     def __init__(self) -> None:
         self.reader = ForeignReader()
@@ -24,17 +24,17 @@ class OriginCache:
         # Whether it was logged that its samples cannot be read.
         self.odd = False
         self._steps: deque[float] = deque(maxlen=_STEPS)
-        self.key_groups: tuple[object, ...] = ()
+        self._key_groups: tuple[object, ...] = ()
         self.keys: tuple[Key, ...] = ()
 
     def keys_of(self, groups: Iterable[Group]) -> tuple[Key, ...]:
         """The keys of its groups one after the other; the same object while they stay."""
         key_groups = tuple(group.keys for group in groups)
-        if len(key_groups) != len(self.key_groups) or any(
+        if len(key_groups) != len(self._key_groups) or any(
             current is not before
-            for current, before in zip(key_groups, self.key_groups, strict=True)
+            for current, before in zip(key_groups, self._key_groups, strict=True)
         ):
-            self.key_groups = key_groups
+            self._key_groups = key_groups
             self.keys = tuple(key for keys in key_groups for key in keys)
         return self.keys
 

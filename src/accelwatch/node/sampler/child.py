@@ -17,7 +17,6 @@ from typing import NoReturn
 from accelwatch.base.clock import SystemClock
 from accelwatch.base.errors import WireError
 from accelwatch.node.sampler.collector import Collector
-from accelwatch.node.sampler.garbage import collect_garbage
 from accelwatch.node.sampler.protocol.call_registry import CallsOut, Inside, map_registry
 from accelwatch.node.sampler.protocol.commands import kill_commands
 from accelwatch.node.sampler.protocol.frames import (
@@ -53,6 +52,8 @@ def collect(order: StartOrder, out: int, control: int | None, crash: int) -> Non
     if settings.one_shot:
         _arm_kill_timer(settings.timeout_s + _ONE_SHOT_GRACE_S)
     else:
+        from accelwatch.node.sampler.garbage import collect_garbage
+
         _prefer_oom_kill()
         collect_garbage()
 

@@ -190,7 +190,7 @@ class Collector:
         if isinstance(message, Answer):
             self._collector.calls.deliver(message)
         elif isinstance(message, Answers):
-            self._collector.calls.on_turns_done(message.of)
+            self._collector.calls.finish_turns(message.of)
         elif isinstance(message, Batch):
             self._collector.emit(Events(backend=message.backend, events=message.events))
             message.accepted()

@@ -6,7 +6,7 @@ from accelwatch.node.store.usage import resident_bytes
 
 # A growth by half of what is allowed since the check before is the work of one call; checks within
 # about this time count as one.
-SUDDEN_S = 1.0
+_SUDDEN_S = 1.0
 
 
 class Excess(NamedTuple):
@@ -35,6 +35,6 @@ class MemoryLimit:
         resident = resident_bytes(pid)
         if resident > self._limit_bytes:
             return Excess(resident, resident - self._resident_bytes > self._limit_bytes // 2)
-        if now - self._checked_at > SUDDEN_S:
+        if now - self._checked_at > _SUDDEN_S:
             self._resident_bytes, self._checked_at = resident, now
         return None

@@ -88,9 +88,12 @@ class FleetColumns:
         self.detector_facts = DetectorFacts()
         # By row, of the newest `refresh`: another number says that somebody else is in it.
         self.generations: Generations = np.zeros(0, dtype=np.uint32)
-        # Which rows are devices, present or expected.
-        self.here: Bools = NO_ROWS.here
         self._status = NO_ROWS
+
+    @property
+    def here(self) -> Bools:
+        """Which rows are devices, present or expected."""
+        return self._status.here
 
     async def refresh(self, work: LongWork) -> None:
         """Bring everything to this moment; samples are taken for the windows."""
@@ -106,7 +109,6 @@ class FleetColumns:
         self._now = self._wall_offset + fleet.clock.monotonic()
         self._numbers = {}
         self._status = row_status(status, fleet.table.rows.size)
-        self.here = self._status.here
         await self._hosts.refresh(work)
         for _ in self._past.prepare():
             await work.rest()

@@ -25,10 +25,13 @@ BY = {Scope.NODE: "node", Scope.JOB: "job", Scope.RACK: "rack"}
 class TableViews(Columns, Protocol):
     """Columns that can be brought to the moment of the next tick."""
 
-    # Which rows are devices, present or expected.
-    here: Bools
     # Of the detector that runs beside the rules; without one nothing is known.
     detector_facts: DetectorFacts
+
+    @property
+    def here(self) -> Bools:
+        """Which rows are devices, present or expected."""
+        ...
 
     async def refresh(self, work: LongWork) -> None:
         """Bring everything to this moment; samples are taken for the windows."""

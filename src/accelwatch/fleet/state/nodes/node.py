@@ -200,13 +200,8 @@ class Node:
 
     def without_row(self) -> list[Device]:
         """Expected devices whose id no row has: missing, or there under another id."""
-        return [
-            device for key, device in self.expected_devices().items() if key not in self.devices
-        ]
-
-    def expected_devices(self) -> dict[str, Device]:
-        """Devices by id that the inventory says the node has."""
-        return self.expected.devices if self.expected is not None else {}
+        expected = self.expected.devices if self.expected is not None else {}
+        return [device for key, device in expected.items() if key not in self.devices]
 
 
 def speaks_for(state: NodeState) -> bool:

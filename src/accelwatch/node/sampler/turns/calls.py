@@ -101,7 +101,7 @@ class Calls:
         for turns in (self._turns, *self._slow):
             self._collect_answers_of(turns)
 
-    def on_turns_done(self, turns: AnswerSource) -> None:
+    def finish_turns(self, turns: AnswerSource) -> None:
         """All turns of one have been made: it may have others."""
         self._collect_answers_of(turns)
         if turns in self._slow:
