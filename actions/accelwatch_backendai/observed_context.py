@@ -22,6 +22,8 @@ ANNOTATION = "annotation"
 SPARE = "spare"
 # The resource group of the intent's job; empty where it has none, or none is known.
 GROUP = "group"
+# Agents whose machines have no power, with commas.
+OFF = "off"
 
 
 class ObservedContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +39,11 @@ class ObservedContext(msgspec.Struct, frozen=True, kw_only=True):
     job: JobObservation | None
     proven_dead: bool
     own: Mapping[str, str]
+
+    @property
+    def off(self) -> frozenset[str]:
+        """The agents whose machines are known to have no power, by the site's command."""
+        return frozenset(self.own.get(OFF, "").split(",")) - {""}
 
     @property
     def hold_state(self) -> HoldState:

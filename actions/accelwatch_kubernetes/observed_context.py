@@ -18,6 +18,8 @@ NODE = "node"
 SLURM = "slurm"
 # The spare of the intent, likewise; for what draws and returns it.
 SPARE = "spare"
+# Nodes that have no power, with commas.
+OFF = "off"
 
 
 class ObservedContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +33,11 @@ class ObservedContext(msgspec.Struct, frozen=True, kw_only=True):
     job: JobObservation | None
     proven_dead: bool
     own: Mapping[str, str]
+
+    @property
+    def off(self) -> frozenset[str]:
+        """The nodes that are known to have no power, by the site's command."""
+        return frozenset(self.own.get(OFF, "").split(",")) - {""}
 
 
 def observed_context_of(observed: Observed, options: KubernetesOptions) -> ObservedContext:

@@ -49,7 +49,7 @@ class SlurmAction:
         """Raises ConfigError."""
         self._options = options = checked(context.options, SlurmOptions)
         self._commands = commands = Commands(options)
-        self._reader = reader = Reader(commands)
+        reader = Reader(commands)
         self._observer = observer = Observer(options, commands, reader, context.clock)
         nodes = NodeSteps(options, commands, reader, context.clock)
         handlers = nodes.handlers()

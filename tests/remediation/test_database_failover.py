@@ -20,7 +20,7 @@ from accelwatch.remediation.execution.operations.ledger import Ledger
 from accelwatch.remediation.execution.operations.operation import Operation, OperationState
 from remediation.bench import NAME, intent
 from support.incidents.kept_journals import InPostgreSQL
-from support.postgresql.server import Server, programs, running
+from support.postgresql.server import Server, running_or_skip
 
 STEP = Step(kind="reboot", arguments={"node": "n1"}, text="reboot n1")
 KIND = StepKind(idempotent=False, reversible=False)
@@ -28,9 +28,7 @@ KIND = StepKind(idempotent=False, reversible=False)
 
 @pytest.fixture
 def primary() -> Iterator[Server]:
-    if programs() is None:
-        pytest.skip("there is no PostgreSQL server: apt-get install postgresql")
-    with running("max_wal_senders=4") as server:
+    with running_or_skip("max_wal_senders=4") as server:
         yield server
 
 

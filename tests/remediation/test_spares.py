@@ -68,7 +68,7 @@ def candidate(score: float = 0.0, **labels: str) -> Candidate:
 
 def in_use() -> SpareState:
     state, name = drawn(pool("s1"), {"s1": candidate()})
-    return activated(state, name)
+    return activated(state, name, {})
 
 
 def test_the_nearest_is_drawn_then_the_one_that_failed_least() -> None:
@@ -103,7 +103,7 @@ def test_a_drawn_spare_is_reserved_for_the_incident_and_the_node() -> None:
 def test_asking_again_draws_no_second_one() -> None:
     known = {"s1": candidate(), "s2": candidate()}
     state, _ = drawn(pool("s1", "s2"), known)
-    for held in (state, activated(state, "s1")):
+    for held in (state, activated(state, "s1", {})):
         same, name = drawn(held, known)
         assert (same, name) == (held, "s1")
     other = SpareRequest(incident="i1", node="n2", labels=H100)

@@ -13,7 +13,6 @@ from accelwatch_backendai.observed_context import ObservedContext
 from accelwatch_backendai.quarantines import hold_state
 from accelwatch_backendai.rows import Access, Effect
 from accelwatch_backendai.sessions import steps
-from accelwatch_backendai.sessions.job_view import is_off
 
 
 async def _power_off(access: Access, step: Step, operation: Committed) -> Report:
@@ -30,7 +29,7 @@ async def _power_off(access: Access, step: Step, operation: Committed) -> Report
 
 
 def _is_off(step: Step, context: ObservedContext) -> bool | None:
-    return is_off(context, step.arguments["node"])
+    return step.arguments["node"] in context.off
 
 
 def power_effects(timeout_s: float) -> Mapping[str, Effect]:

@@ -11,7 +11,6 @@ from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
 from accelwatch_backendai.observed_context import ObservedContext
 from accelwatch_backendai.sessions import steps
-from accelwatch_backendai.sessions.job_view import is_off
 
 # Between looks at what comes about by itself: agents report every 3 s, and are LOST after 40 s without.
 _POLL_S = 2.0
@@ -20,7 +19,7 @@ _POLL_S = 2.0
 def propose_fence(intent: Intent, context: ObservedContext) -> Proposal:
     """Prove that nothing runs there: by the agent, or by the power switch."""
     agent = context.agent
-    if is_off(context, intent.node):
+    if intent.node in context.off:
         return Achieved(f"nothing runs on {intent.node}: its power is off")
     if agent is None:
         text = (

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 from accelwatch.action.intent import Intent
 from accelwatch.action.kit.effects import Reading
-from accelwatch_backendai.observed_context import AGENT, agent_of
+from accelwatch_backendai.observed_context import AGENT, OFF, agent_of
 from accelwatch_backendai.rows import Access
-from accelwatch_backendai.sessions.job_view import OFF
 
 
 async def read_fence(access: Access, intent: Intent, own: Mapping[str, str]) -> Reading:

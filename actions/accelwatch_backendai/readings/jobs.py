@@ -21,14 +21,13 @@ from accelwatch_backendai.api.sessions import (
 )
 from accelwatch_backendai.api.tags import first_of
 from accelwatch_backendai.api.waiting import why_pending
-from accelwatch_backendai.observed_context import AGENT, agent_of
+from accelwatch_backendai.observed_context import AGENT, OFF, agent_of
 from accelwatch_backendai.readings.checkpoints import with_checkpoint
 from accelwatch_backendai.rows import Access
 from accelwatch_backendai.sessions.dependents import dependents_text
 from accelwatch_backendai.sessions.job_view import (
     AGENTS,
     DEPENDENTS,
-    OFF,
     SESSIONS,
     UNSPECIFIED,
     WAITS,

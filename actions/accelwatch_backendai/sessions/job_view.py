@@ -15,7 +15,7 @@ from accelwatch_backendai.sessions.states import is_kernel_finished, was_forced
 # Keys of `own`: the sessions of the job, the oldest first; the agents that those are or were on; ids of
 # those of them that have no power; why there is no specification of the newest session, empty where
 # there is one; why it waits, in the manager's words; which sessions depend on the newest one.
-SESSIONS, AGENTS, OFF, UNSPECIFIED, WAITS = "sessions", "agents", "off", "unspecified", "waits"
+SESSIONS, AGENTS, UNSPECIFIED, WAITS = "sessions", "agents", "unspecified", "waits"
 DEPENDENTS = "dependents"
 # In `original` of a step that ends a session, before its id: what was there, and that it was ended
 # without its agents' word once their power was proven to be off.
@@ -79,11 +79,6 @@ def named(session: Session) -> str:
     return f"session {session.name} ({session.id})"
 
 
-def is_off(context: ObservedContext, agent: str) -> bool:
-    """Whether the site's command says that a node has no power."""
-    return agent in context.own.get(OFF, "").split(",")
-
-
 def was_terminated_for(intent: Intent, session: Session) -> bool:
     """Whether a step for this intent has ended it, or may have."""
     return TERMINATED + session.id in intent.original
@@ -95,7 +90,7 @@ def job_view(context: ObservedContext) -> JobView:
     return JobView(
         lineage=Lineage(sessions_in(own.get(SESSIONS, ""))),
         agents={agent.id: agent for agent in agents_in(own.get(AGENTS, ""))},
-        off=frozenset(own.get(OFF, "").split(",")) - {""},
+        off=context.off,
         unspecified=own.get(UNSPECIFIED, ""),
         waits=own.get(WAITS, ""),
         dependents=own.get(DEPENDENTS, ""),

@@ -16,7 +16,7 @@ from accelwatch_kubernetes.workloads.lineage import Lineage, lineage_of
 # Keys of `own`: the pods of the job, or of the node where the intent is about no job; what they belong
 # to; what the server says to their eviction; the nodes that they may not be on; those of them that have
 # no power; ids of devices by claim; uids of the pods that were evicted for this intent so far.
-PODS, LINEAGE, VERDICTS, BAD_NODES, OFF = "pods", "lineage", "verdicts", "bad_nodes", "off"
+PODS, LINEAGE, VERDICTS, BAD_NODES = "pods", "lineage", "verdicts", "bad_nodes"
 # And seconds for which the kubelet has been observed to answer, without a break.
 CLAIMS, EVICTED, ANSWERS_FOR = "claims", "evicted", "answers_for"
 # In `original` of a step that ends a pod, before the pod's uid.
@@ -63,7 +63,7 @@ def job_view(context: ObservedContext) -> JobView:
         pods=tuple(pod for pod in pods_of(own.get(PODS, "")) if not pod.is_over),
         lineage=lineage_of(own.get(LINEAGE, "")),
         bad={node.name: node for node in _nodes_of(own.get(BAD_NODES, ""))},
-        off=frozenset(own.get(OFF, "").split(",")) - {""},
+        off=context.off,
         verdicts=verdicts_of(own.get(VERDICTS, "")),
         evicted=frozenset(own.get(EVICTED, "").split(",")) - {""},
         claims=_claims_of(own.get(CLAIMS, "")),

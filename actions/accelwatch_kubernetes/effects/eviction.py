@@ -95,7 +95,7 @@ async def _change(access: Access, step: Step, operation: Committed) -> Report:
     return DONE
 
 
-def _is_gone(step: Step, context: ObservedContext) -> bool | None:
+def _has_left(step: Step, context: ObservedContext) -> bool | None:
     """Whether the very pod has left, or is about to; None where no pods were read."""
     text = context.own.get(PODS)
     if text is None:
@@ -108,10 +108,10 @@ def _is_gone(step: Step, context: ObservedContext) -> bool | None:
 
 def _recovered(started_step: StartedStep, context: ObservedContext) -> Recovery:
     """An eviction that got no answer may come as long as the server has it; then it never will."""
-    is_gone = _is_gone(started_step.step, context)
-    if is_gone is None:
+    has_left = _has_left(started_step.step, context)
+    if has_left is None:
         return Recovery.UNKNOWN
-    if is_gone:
+    if has_left:
         return Recovery.DONE
     started = started_step.started
     if started is None or started_step.is_without_effect:
@@ -146,13 +146,13 @@ POD_EFFECTS: Mapping[str, Effect] = {
     steps.EVICT: Effect(
         kind=steps.KINDS[steps.EVICT],
         perform=_evict,
-        is_observed=_is_gone,
+        is_observed=_has_left,
         recover=_recovered,
     ),
     steps.DELETE_POD: Effect(
         kind=steps.KINDS[steps.DELETE_POD],
         perform=_delete,
-        is_observed=_is_gone,
+        is_observed=_has_left,
         recover=_recovered,
     ),
     steps.SUSPEND: Effect(

@@ -9,7 +9,6 @@ from accelwatch.action.step import Committed, Report, Step
 from accelwatch.api_client.errors import WithdrawnError
 from accelwatch_kubernetes.answers import DONE
 from accelwatch_kubernetes.drain import steps
-from accelwatch_kubernetes.drain.job_view import OFF
 from accelwatch_kubernetes.effects.node_patch import patched
 from accelwatch_kubernetes.marks.hold import Hold, hold_of
 from accelwatch_kubernetes.marks.hold_state import hold_state_of
@@ -81,7 +80,7 @@ async def _in_service(access: Access, step: Step, operation: Committed) -> Repor
 
 
 def _is_off(step: Step, context: ObservedContext) -> bool | None:
-    return step.arguments["node"] in context.own.get(OFF, "").split(",")
+    return step.arguments["node"] in context.off
 
 
 def _is_out_of_service(_: Step, context: ObservedContext) -> bool | None:

@@ -9,7 +9,7 @@ from accelwatch.action.intent import Intent
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
 from accelwatch_kubernetes.drain import steps
-from accelwatch_kubernetes.drain.job_view import ANSWERS_FOR, OFF, PODS
+from accelwatch_kubernetes.drain.job_view import ANSWERS_FOR, PODS
 from accelwatch_kubernetes.drain.leaving import ignored_by_drain
 from accelwatch_kubernetes.marks.hold_state import hold_state_of
 from accelwatch_kubernetes.marks.out_of_service import has_our_taint
@@ -28,7 +28,7 @@ def propose_fence(intent: Intent, context: ObservedContext) -> Proposal:
     """Prove that nothing runs there: by the kubelet, or by the power switch."""
     node = context.node
     if node is None:
-        return _gone(intent, context)
+        return _node_deleted(intent, context)
     if node.ready:
         return _answering(intent, context, node)
     state = hold_state_of(node, context.options)
@@ -37,7 +37,7 @@ def propose_fence(intent: Intent, context: ObservedContext) -> Proposal:
         return Refusal(RefusalKind.FOREIGN, text)
     if intent.fenced_by_job:
         return Achieved(f"{node.name} is held; the job itself keeps a second copy from writing")
-    if is_off(context, node.name):
+    if node.name in context.off:
         return _without_power(intent, context, node)
     if context.options.power_off:
         text = f"power {node.name} off"
@@ -58,14 +58,9 @@ def unproven_text(name: str) -> str:
     )
 
 
-def is_off(context: ObservedContext, name: str) -> bool:
-    """Whether the site's command says that a node has no power."""
-    return name in context.own.get(OFF, "").split(",")
-
-
-def _gone(intent: Intent, context: ObservedContext) -> Proposal:
+def _node_deleted(intent: Intent, context: ObservedContext) -> Proposal:
     """The node object was deleted: its pods go with it, but that ends no process."""
-    if is_off(context, intent.node):
+    if intent.node in context.off:
         return Achieved(f"the cluster has no node {intent.node} any more, and its power is off")
     text = f"the cluster has no node {intent.node} any more, and nothing proves that its machine is off"
     return Refusal(RefusalKind.UNSAFE, text)

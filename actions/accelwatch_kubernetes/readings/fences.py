@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from accelwatch.action.intent import Intent
 from accelwatch.action.kit.effects import Reading
-from accelwatch_kubernetes.drain.job_view import ANSWERS_FOR, OFF, PODS
+from accelwatch_kubernetes.drain.job_view import ANSWERS_FOR, PODS
 from accelwatch_kubernetes.objects.node import node_of
-from accelwatch_kubernetes.observed_context import NODE
+from accelwatch_kubernetes.observed_context import NODE, OFF
 from accelwatch_kubernetes.readings.pods import pods_of_node, pods_text
 from accelwatch_kubernetes.rows import Access
 

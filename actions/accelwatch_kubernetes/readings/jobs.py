@@ -14,7 +14,6 @@ from accelwatch_kubernetes.drain.job_view import (
     EVICTED,
     EVICTED_POD,
     LINEAGE,
-    OFF,
     PODS,
     VERDICTS,
 )
@@ -23,7 +22,7 @@ from accelwatch_kubernetes.drain.verdicts import encoded
 from accelwatch_kubernetes.marks.hold_state import hold_state_of
 from accelwatch_kubernetes.objects.node import Node, node_of
 from accelwatch_kubernetes.objects.pod import Pod
-from accelwatch_kubernetes.observed_context import NODE
+from accelwatch_kubernetes.observed_context import NODE, OFF
 from accelwatch_kubernetes.readings.devices import claims_of_device
 from accelwatch_kubernetes.readings.evictions import verdicts
 from accelwatch_kubernetes.readings.pods import lineage_of_job, pods_of_job, pods_text

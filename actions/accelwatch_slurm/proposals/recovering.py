@@ -9,7 +9,7 @@ from accelwatch_slurm.texts import steps
 from accelwatch_slurm.texts.annotations import incident_in, is_fenced, is_of
 from accelwatch_slurm.texts.job_text import SlurmJob, names_of
 from accelwatch_slurm.texts.node_text import SlurmNode
-from accelwatch_slurm.texts.observed_context import OFF, SIGNALLED, ObservedContext
+from accelwatch_slurm.texts.observed_context import SIGNALLED, ObservedContext
 
 
 def recovered(started_step: StartedStep, context: ObservedContext) -> Recovery:
@@ -84,7 +84,7 @@ _OF_NODE: dict[str, Callable[[Step, ObservedContext, SlurmNode], bool]] = {
     steps.LEAVE_DOWN: lambda _, __, node: not incident_in(node.reason),
     steps.UNMARK: lambda _, context, __: context.annotation is None,
     steps.SET_DOWN: lambda _, __, node: node.down and is_fenced(node.reason),
-    steps.POWER_OFF: lambda _, context, node: node.name in context.own.get(OFF, "").split(","),
+    steps.POWER_OFF: lambda _, context, node: node.name in context.off,
     steps.REBOOT: _booted,
     steps.RUN_TEST: lambda _, context, __: context.trial is not None,
 }

@@ -7,15 +7,13 @@ import pytest
 
 from accelwatch.alerting.incidents.journal.journal import Journal
 from support.incidents.kept_journals import InPostgreSQL, InSQLite, KeptJournal
-from support.postgresql.server import Server, programs, running
+from support.postgresql.server import Server, running_or_skip
 
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[Server]:
     """A server, for all tests of a process."""
-    if programs() is None:
-        pytest.skip("there is no PostgreSQL server: apt-get install postgresql")
-    with running() as server:
+    with running_or_skip() as server:
         yield server
 
 

@@ -18,15 +18,16 @@ from accelwatch.alerting.incidents.journal.errors import (
 )
 from accelwatch.alerting.incidents.journal.journal import Journal
 from accelwatch.alerting.incidents.journal.location import DatabaseLocation
-from accelwatch.alerting.incidents.journal.opening import open_journal, read_journal
+from accelwatch.alerting.incidents.journal.opening import read_journal
 from accelwatch.alerting.incidents.journal.postgresql.database import PostgreSQLDatabase
 from accelwatch.alerting.incidents.journal.postgresql.opening import TOKEN_FILE
 from accelwatch.alerting.incidents.journal.records import Batch, NoteRecord
 from accelwatch.config.journal import PostgreSQL
 from accelwatch.schema.timestamps import timestamp
 from alerting.incidents.incident_rules import START
+from alerting.incidents.opened_journals import opens
 from support.incidents.kept_journals import InPostgreSQL
-from support.postgresql.server import Server, programs, running
+from support.postgresql.server import Server, running_or_skip
 from support.postgresql.slow_link import link_to
 from support.processes.waiting import wait_until
 
@@ -45,12 +46,6 @@ def texts(settings: PostgreSQL) -> list[str]:
         return [
             entry.record.text for entry in journal.entries() if isinstance(entry.record, NoteRecord)
         ]
-
-
-def opens(settings: PostgreSQL, folder: Path | None = None) -> Journal:
-    opened = open_journal(DatabaseLocation(settings=settings, folder=folder), START)
-    assert opened.file is not None
-    return opened.file
 
 
 @contextlib.contextmanager
@@ -298,9 +293,7 @@ def test_a_password_comes_from_a_file_that_nobody_else_reads(
 
 @pytest.fixture
 def primary() -> Iterator[Server]:
-    if programs() is None:
-        pytest.skip("there is no PostgreSQL server: apt-get install postgresql")
-    with running("max_wal_senders=4") as server:
+    with running_or_skip("max_wal_senders=4") as server:
         yield server
 
 

@@ -12,22 +12,18 @@ import pytest
 from accelwatch.alerting.incidents.journal.errors import JournalError
 from accelwatch.alerting.incidents.journal.journal import Journal
 from accelwatch.alerting.incidents.journal.lease import lease_clock
-from accelwatch.alerting.incidents.journal.location import DatabaseLocation
-from accelwatch.alerting.incidents.journal.opening import open_journal
 from accelwatch.alerting.incidents.journal.postgresql.replication import Replication, loss_risk
 from accelwatch.alerting.incidents.journal.records import Batch, NoteRecord
-from accelwatch.config.journal import PostgreSQL
 from alerting.incidents.incident_rules import START
+from alerting.incidents.opened_journals import opens
 from support.incidents.kept_journals import InPostgreSQL
-from support.postgresql.server import Server, programs, running
+from support.postgresql.server import Server, running_or_skip
 from support.processes.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    if programs() is None:
-        pytest.skip("there is no PostgreSQL server: apt-get install postgresql")
-    with running("max_wal_senders=4") as server:
+    with running_or_skip("max_wal_senders=4") as server:
         yield server
 
 
@@ -42,12 +38,6 @@ def primary(server: Server) -> Iterator[Server]:
 def set_to(server: Server, names: str) -> None:
     server.sql(f"ALTER SYSTEM SET synchronous_standby_names = '{names}'")
     server.sql("SELECT pg_reload_conf()")
-
-
-def opens(settings: PostgreSQL) -> Journal:
-    opened = open_journal(DatabaseLocation(settings=settings), START)
-    assert opened.file is not None
-    return opened.file
 
 
 def risk(journal: Journal) -> str:

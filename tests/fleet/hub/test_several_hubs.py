@@ -19,16 +19,14 @@ from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.remediation.settings import ActionSettings, LinkSettings, RemedySettings
 from support.fleet.hub_peers import served_hub
 from support.incidents.kept_journals import InPostgreSQL
-from support.postgresql.server import programs, running
+from support.postgresql.server import running_or_skip
 
 RULES = RuleSettings(packs=("nvidia",))
 
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[InPostgreSQL]:
-    if programs() is None:
-        pytest.skip("there is no PostgreSQL server: apt-get install postgresql")
-    with running() as server:
+    with running_or_skip() as server:
         yield InPostgreSQL(server)
 
 

@@ -10,12 +10,11 @@ from accelwatch.api_client.backendai.server import ServerOptions
 from accelwatch_backendai.api.agents import Agent
 from accelwatch_backendai.api.sessions import Kernel, Session
 from accelwatch_backendai.api.tags import tag_of
-from accelwatch_backendai.observed_context import ObservedContext
+from accelwatch_backendai.observed_context import OFF, ObservedContext
 from accelwatch_backendai.options import BackendAiOptions
 from accelwatch_backendai.sessions.job_view import (
     AGENTS,
     DEPENDENTS,
-    OFF,
     SESSIONS,
     TERMINATED,
     UNSPECIFIED,

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import asyncpg
+import pytest
 
 from support.processes.waiting import wait_until
 from support.servers.prometheus_servers import free_port
@@ -140,6 +141,15 @@ def running(*options: str) -> Iterator[Server]:
             server.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def running_or_skip(*options: str) -> Iterator[Server]:
+    """A server; a test without PostgreSQL's programs is skipped."""
+    if programs() is None:
+        pytest.skip("there is no PostgreSQL server: apt-get install postgresql")
+    with running(*options) as server:
+        yield server
 
 
 def run(folder: Path, name: str, *arguments: str) -> None:

@@ -15,11 +15,10 @@ from accelwatch.action.kit.effects import Reading
 from accelwatch.action.observed import JobState
 from accelwatch.api_client.backendai.errors import BackendAiRefusedError, Problem
 from accelwatch_backendai.api.tags import tag_of
-from accelwatch_backendai.observed_context import AGENT
+from accelwatch_backendai.observed_context import AGENT, OFF
 from accelwatch_backendai.readings.jobs import read_job
 from accelwatch_backendai.sessions.job_view import (
     AGENTS,
-    OFF,
     SESSIONS,
     UNSPECIFIED,
     WAITS,

@@ -7,7 +7,7 @@ import time
 _CLOCK = time.CLOCK_BOOTTIME if hasattr(time, "CLOCK_BOOTTIME") else time.CLOCK_MONOTONIC
 NEVER = -math.inf
 # Of a token: above it is the timeline of the database, another one after each fail-over.
-COUNTER_BITS = 32
+_COUNTER_BITS = 32
 
 
 class Lease:
@@ -32,9 +32,14 @@ class Lease:
         return "the journal's lease has not been renewed in time, and another hub may lead by now"
 
 
+def next_token(timeline: int, token: int) -> int:
+    """The token after another one, on a timeline."""
+    return (timeline << _COUNTER_BITS) + (token & ((1 << _COUNTER_BITS) - 1)) + 1
+
+
 def timeline_of(token: int) -> int:
     """The timeline of the database that a token was given on; 0 where there is no database."""
-    return token >> COUNTER_BITS
+    return token >> _COUNTER_BITS
 
 
 def lease_clock() -> float:

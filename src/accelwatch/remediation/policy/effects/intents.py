@@ -52,10 +52,8 @@ def intent_of(ctx: StepContext, remedy: Remedy, kind: Kind) -> Intent:
     cases = leading(ctx, remedy)
     case = case_to_repair(remedy, cases)
     job = job_of(ctx, remedy, kind)
-    devices = desired_devices(ctx, remedy, cases, case) if kind is Kind.QUARANTINE else ()
+    devices = desired_devices(ctx, remedy, cases) if kind is Kind.QUARANTINE else ()
     test = next_test(remedy) if kind is Kind.TEST else ""
-    # Whoever is notified has some time before it is given up.
-    notified_s = notified_after_s(remedy, kind)
     return Intent(
         kind=kind,
         mark=annotation_of(ctx, remedy),
@@ -77,17 +75,19 @@ def intent_of(ctx: StepContext, remedy: Remedy, kind: Kind) -> Intent:
         test=test,
         original=_before(remedy, kind, job),
         asked=ctx.now,
-        deadline=ctx.now + _within_s(remedy, kind, notified_s),
+        deadline=ctx.now + _within_s(remedy, kind),
     )
 
 
-def _within_s(remedy: Remedy, kind: Kind, notified_s: float | None) -> float:
+def _within_s(remedy: Remedy, kind: Kind) -> float:
     """A rule may say how long a launcher has to go on without a node."""
     if kind is Kind.FOLLOW_JOB:
         return clocks.JOB_S
     grace_s = 0.0 if remedy.policy is None else remedy.policy.grace_s
     if kind is Kind.SWAP_IN_JOB and grace_s:
         return grace_s
+    # Whoever is notified has some time before it is given up.
+    notified_s = notified_after_s(remedy, kind)
     return max(DEADLINES[kind], 0.0 if notified_s is None else 2 * notified_s)
 
 

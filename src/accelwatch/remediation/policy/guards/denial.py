@@ -142,6 +142,11 @@ Answer = Permit | Denial
 PERMIT = Permit()
 
 
+def denial_in(answers: Iterable[Answer]) -> Denial | None:
+    """The first thing that stands in the way; guards after it are not asked."""
+    return next((answer for answer in answers if isinstance(answer, Denial)), None)
+
+
 def denials(answers: Iterable[Answer]) -> tuple[Denial, ...]:
     """Everything that stands in the way, in the order in which it was asked."""
     return tuple(answer for answer in answers if isinstance(answer, Denial))

@@ -12,7 +12,7 @@ from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CHORES
 from accelwatch.remediation.policy.context.world_tables import PROBED
 from accelwatch.remediation.policy.guards import data_guard
-from accelwatch.remediation.policy.guards.denial import Answer, Denial
+from accelwatch.remediation.policy.guards.denial import Answer, Denial, denial_in
 from accelwatch.remediation.policy.guards.identity import Proof
 from accelwatch.remediation.policy.guards.limits.ceiling import Bearing, Ceiling, answers
 from accelwatch.remediation.policy.state.clocks import FRESH_S, PROBE_AGAIN_S, PROBE_S
@@ -35,9 +35,7 @@ def probe_silent(ctx: StepContext) -> None:
         if probes >= MOST_PROBES:
             return
         observation = _worth_it(ctx, node, since)
-        if observation is not None and not any(
-            isinstance(answer, Denial) for answer in _evaluate_guards(ctx, node)
-        ):
+        if observation is not None and denial_in(_evaluate_guards(ctx, node)) is None:
             _start_probe(ctx, node, observation)
             probes += 1
 

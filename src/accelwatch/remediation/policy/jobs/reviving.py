@@ -16,7 +16,7 @@ from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import RETRIES, SCORES
 from accelwatch.remediation.policy.guards import data_guard
-from accelwatch.remediation.policy.guards.denial import Answer, Denial, DenialKind
+from accelwatch.remediation.policy.guards.denial import Answer, Denial, DenialKind, denial_in
 from accelwatch.remediation.policy.guards.limits.ceiling import Bearing, Ceiling, answers
 from accelwatch.remediation.policy.guards.retry import job_events, resume_guard
 from accelwatch.remediation.policy.guards.retry.job_history import JobHistory, Run, Try
@@ -55,8 +55,7 @@ def _revive(ctx: StepContext, name: str, run: Run) -> None:
         what = blame(ctx, run.seen.nodes)
         ctx.set(RETRIES, job_events.blamed(ctx.state.retries, name, what))
     other = another(ctx, ctx.state.retries.jobs[name], run)
-    guard_answers = _evaluate_guards(ctx, name, run, other.tried)
-    denial = next((answer for answer in guard_answers if isinstance(answer, Denial)), None)
+    denial = denial_in(_evaluate_guards(ctx, name, run, other.tried))
     if denial is not None:
         _wait(ctx, name, run, denial)
         return

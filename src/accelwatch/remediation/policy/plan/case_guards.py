@@ -9,7 +9,14 @@ from collections.abc import Iterator
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.rules.document import Mode, QuarantineLevel, Trust
 from accelwatch.remediation.policy.context.views import CaseView, StepView
-from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind, denials
+from accelwatch.remediation.policy.guards.denial import (
+    PERMIT,
+    Answer,
+    Denial,
+    DenialKind,
+    denial_in,
+    denials,
+)
 from accelwatch.remediation.policy.guards.limits import canary
 from accelwatch.remediation.policy.guards.limits.ceiling import Bearing, Ceiling, answers
 from accelwatch.remediation.policy.state.case import Case
@@ -30,7 +37,7 @@ def may_lead(ctx: StepView, remedy: Remedy, case: Case) -> bool:
 
 def may_start(ctx: StepView, remedy: Remedy, case: Case) -> bool:
     """Whether nothing at all stands now in the way of what a case wants, without a person's approval."""
-    return not any(isinstance(answer, Denial) for answer in of_quarantine(ctx, remedy, case))
+    return denial_in(of_quarantine(ctx, remedy, case)) is None
 
 
 def of_quarantine(ctx: StepView, remedy: Remedy, case: Case | None) -> Iterator[Answer]:

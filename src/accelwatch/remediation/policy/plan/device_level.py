@@ -25,15 +25,14 @@ from accelwatch.remediation.policy.state.model import Remedy
 _NO_DEVICE = DeviceKey("")
 
 
-def desired_devices(
-    ctx: StepView, remedy: Remedy, cases: Sequence[Case], to_repair: Case | None
-) -> tuple[DeviceKey, ...]:
+def desired_devices(ctx: StepView, remedy: Remedy, cases: Sequence[Case]) -> tuple[DeviceKey, ...]:
     """What alone is to be out of a node by its `leading` cases; empty for the whole node.
 
-    The device of `to_repair` is out in any case.
+    The device of the case to repair is out in any case.
     """
     if _is_of_node(ctx, remedy, cases):
         return ()
+    to_repair = case_to_repair(remedy, cases)
     led_by = None if to_repair is None else to_repair.incident
     desired = {
         case.device: DeviceKey(id=case.device, serial=case.serial, slot=case.slot)
@@ -53,7 +52,7 @@ def exceeds_quarantine(ctx: StepView, remedy: Remedy) -> bool:
     if remedy.policy is None and not remedy.approval.manual:
         return False
     cases = leading(ctx, remedy)
-    desired = desired_devices(ctx, remedy, cases, case_to_repair(remedy, cases))
+    desired = desired_devices(ctx, remedy, cases)
     return not desired or any(
         device.id and device.id not in quarantine.devices for device in desired
     )

@@ -1,7 +1,6 @@
 """What a person approves: a short name of what would be done to a node, another one for another plan."""
 
 import hashlib
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -48,11 +47,6 @@ class _Content(NamedTuple):
         owned = sorted(job_text(job, owner) for job, owner in self.owners)
         return self._hashed(steps, [job for job, _ in self.owners], owned)
 
-    def digests(self) -> Iterator[str]:
-        """By each of which a person may have approved it."""
-        yield self.digest
-        yield self.worded_digest
-
     def _hashed(self, *planned: object) -> str:
         content = (*self.of, *planned, self.spare)
         return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:16]
@@ -73,8 +67,7 @@ def is_plan(digest: str, ctx: StepView, remedy: Remedy, policy: Policy, incident
     content = _content(ctx, remedy, policy, incident) if digest else None
     if content is None:
         return False
-    # An old one is looked for only where it is not one of today.
-    return any(digest == current for current in content.digests())
+    return digest in (content.digest, content.worded_digest)
 
 
 def _content(ctx: StepView, remedy: Remedy, policy: Policy, incident: str) -> _Content | None:

@@ -111,7 +111,7 @@ def _of_remedy(ctx: StepContext, remedy: Remedy, pursued: Pursued) -> None:
     event = RemedyEvent(trigger, pursued=pursued)
     if trigger is Trigger.UNCERTAIN:
         if remedy.stage is not Stage.UNKNOWN:
-            apply_event(ctx, ctx.remedy(remedy.node), event)
+            apply_event(ctx, remedy, event)
         return
     ctx.set(ATTEMPTS, attempts.finish(ctx.state.attempts, remedy.node))
     stage = remedy.came_from if remedy.stage is Stage.UNKNOWN else remedy.stage

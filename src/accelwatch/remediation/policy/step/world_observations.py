@@ -224,23 +224,16 @@ def _stand(ctx: StepContext, node: str, observation: NodeObservation, time: floa
         and remedy is not None
         and is_taken_over(remedy, observation)
     ):
-        apply_event(
-            ctx, ctx.remedy(node), RemedyEvent(Trigger.OBSERVED_FOREIGN, observation=observation)
-        )
+        trigger = Trigger.OBSERVED_FOREIGN
     elif observation.undone and remedy is not None and remains_ours(ctx, remedy, observation):
         return
     elif observation.undone and _is_quarantined(remedy):
         # As if it were open: a person wants it back. What is left of our mark is removed at the next
         # look, which finds a mark on a node that was given back.
-        apply_event(
-            ctx, ctx.remedy(node), RemedyEvent(Trigger.OBSERVED_OPEN, observation=observation)
-        )
+        trigger = Trigger.OBSERVED_OPEN
     else:
-        apply_event(
-            ctx,
-            ctx.remedy(node),
-            RemedyEvent(_TRIGGERS[observation.hold_state], observation=observation),
-        )
+        trigger = _TRIGGERS[observation.hold_state]
+    apply_event(ctx, ctx.remedy(node), RemedyEvent(trigger, observation=observation))
 
 
 def _is_quarantined(remedy: Remedy | None) -> bool:

@@ -1,5 +1,8 @@
 """From what has happened to a remedy to its next stage, as the table says."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
@@ -16,9 +19,16 @@ from accelwatch.remediation.policy.table.machine import ROWS
 from accelwatch.remediation.policy.table.row import Row
 
 replace = msgspec.structs.replace
-_WELL = frozenset({Stage.HEALTHY, Stage.PROBATION, Stage.SERVICE, Stage.OWNED_BY_OTHER})
 _TROUBLED = frozenset({Stage.FAILED, Stage.UNKNOWN})
-_BADLY = frozenset({Stage.FAILED, Stage.OVERRIDDEN, Stage.UNKNOWN})
+# Whether what was tried has succeeded, by the stage that it led to.
+_SUCCEEDED: Mapping[Stage, bool] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            (Stage.HEALTHY, Stage.PROBATION, Stage.SERVICE, Stage.OWNED_BY_OTHER), True
+        ),
+        **dict.fromkeys((Stage.FAILED, Stage.OVERRIDDEN, Stage.UNKNOWN), False),
+    }
+)
 
 
 def apply_event(ctx: StepContext, remedy: Remedy, event: RemedyEvent) -> bool:
@@ -67,16 +77,12 @@ def store_remedy(ctx: StepContext, before: Remedy, after: Remedy) -> None:
     over = after.stage is Stage.HEALTHY
     if not (over and before.stage is Stage.HEALTHY):
         ctx.set_row(REMEDIES, after.node, None if over else after)
-    if over or after.stage is not before.stage:
-        well = True if after.stage in _WELL else False if after.stage in _BADLY else None
-        state = breaker.after_stage(
-            ctx.state.breaker,
-            before.incident,
-            well=None if after.stage is before.stage else well,
-            forget=over and not before.cases,
-            now=ctx.now,
-        )
-        ctx.set(BREAKER, state)
+    incident = before.incident
+    if over and not before.cases:
+        ctx.set(BREAKER, breaker.forgotten(ctx.state.breaker, incident))
+    well = _SUCCEEDED.get(after.stage)
+    if well is not None and after.stage is not before.stage and incident:
+        ctx.set(BREAKER, breaker.trial_over(ctx.state.breaker, incident, well=well, now=ctx.now))
     balance(ctx, after.node)
 
 

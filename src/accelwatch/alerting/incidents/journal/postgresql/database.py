@@ -13,10 +13,10 @@ from accelwatch.alerting.incidents.journal.errors import (
     LeaseLostError,
 )
 from accelwatch.alerting.incidents.journal.lease import (
-    COUNTER_BITS,
     NEVER,
     Lease,
     lease_clock,
+    next_token,
     timeline_of,
 )
 from accelwatch.alerting.incidents.journal.postgresql.connection import LEASE_S, Connection
@@ -67,7 +67,9 @@ class PostgreSQLDatabase:
         self._is_replicated = len(settings.hosts) > 1
         self.renew_every_s = None if read_only else RENEW_EVERY_S
         self._connection = (
-            Connection(settings) if read_only else Connection(settings, self._lock, self._unprove)
+            Connection(settings)
+            if read_only
+            else Connection(settings, self._lock, self._expire_lease)
         )
         try:
             with self.errors(f"{self.name}: the journal cannot be opened"):
@@ -85,7 +87,7 @@ class PostgreSQLDatabase:
         """
         with self.errors(f"{self.name}: the journal cannot be opened"), self._transaction():
             token, _, _, timeline = self._writer()
-            ours = (timeline << COUNTER_BITS) + (token & ((1 << COUNTER_BITS) - 1)) + 1
+            ours = next_token(timeline, token)
             if ours <= max(latest, token):
                 raise LeaseLostError(
                     f"{self.name}: the database knows less than was written before (its token"
@@ -118,7 +120,7 @@ class PostgreSQLDatabase:
         for row in self._connection.execute(_WRITER) if self.lease.token else []:
             self._check_lease(row)
 
-    def _unprove(self) -> None:
+    def _expire_lease(self) -> None:
         self.lease.valid_until = NEVER
 
     def _holder(self) -> str:
@@ -141,21 +143,23 @@ class PostgreSQLDatabase:
         """A transaction, as long as nobody else has written meanwhile."""
         with self._transaction():
             requested_at = lease_clock()
-            self._check_lease(self._writer())
-            self.lease.valid_until = requested_at + _SURE_S
+            self._confirm_lease(self._writer(), requested_at)
             yield
 
     def renew(self) -> None:
         """Renew the lease, and see that nobody else has written meanwhile."""
         requested_at = lease_clock()
         for row in self.execute(_RENEWAL):
-            self._check_lease(row[:_WRITER_COLUMNS])
-            self.lease.valid_until = requested_at + _SURE_S
+            self._confirm_lease(row[:_WRITER_COLUMNS], requested_at)
             replication = Replication(*row[_WRITER_COLUMNS:])
             self._is_replicated |= replication.is_replicated
             self.lease.loss_risk = loss_risk(
                 self.name, replication, is_replicated=self._is_replicated
             )
+
+    def _confirm_lease(self, row: Row, requested_at: float) -> None:
+        self._check_lease(row)
+        self.lease.valid_until = requested_at + _SURE_S
 
     def _check_lease(self, row: Row) -> None:
         token, holder, _, timeline = row

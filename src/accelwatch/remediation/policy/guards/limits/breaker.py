@@ -134,22 +134,10 @@ def reset(state: BreakerState, now: float, actor: str) -> BreakerState:
     return _closed(state, now, f"closed by {actor}")
 
 
-def after_stage(
-    state: BreakerState, incident: str, *, well: bool | None, forget: bool, now: float
-) -> BreakerState:
-    """A remedy is in another stage: its incident is over, which ends its `breaches`; what was tried went
-    well, or did not. None: the new stage says nothing of that.
-    """
-    if forget and incident in state.breaches:
-        state = forgotten(state, incident)
-    # Only the trial of a half-open breaker decides about it.
-    if well is None or not incident:
-        return state
-    return trial_over(state, incident, well=well, now=now)
-
-
 def forgotten(state: BreakerState, incident: str) -> BreakerState:
     """An incident is over."""
+    if incident not in state.breaches:
+        return state
     breaches = {id_: at for id_, at in state.breaches.items() if id_ != incident}
     return msgspec.structs.replace(state, breaches=breaches)
 

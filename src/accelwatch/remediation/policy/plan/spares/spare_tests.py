@@ -9,7 +9,13 @@ from accelwatch.alerting.rules.document import Mode
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CHORES, SPARES
 from accelwatch.remediation.policy.guards import data_guard
-from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remediation.policy.guards.denial import (
+    PERMIT,
+    Answer,
+    Denial,
+    DenialKind,
+    denial_in,
+)
 from accelwatch.remediation.policy.guards.limits.ceiling import Bearing, Ceiling, answers
 from accelwatch.remediation.policy.plan.spares.stand_ins import candidate, hub_name
 from accelwatch.remediation.policy.state.clocks import FRESH_S, TEST_S
@@ -27,7 +33,7 @@ def start_due_test(ctx: StepContext) -> None:
     if any(spare.standing is SpareStatus.TESTING for spare in spare_state.spares.values()):
         return
     for name in spare_selection.due_for_test(spare_state, ctx.now, ctx.settings.spares):
-        if not any(isinstance(answer, Denial) for answer in _evaluate_guards(ctx, name)):
+        if denial_in(_evaluate_guards(ctx, name)) is None:
             _start_test(ctx, name)
             return
 

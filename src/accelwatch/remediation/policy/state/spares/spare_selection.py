@@ -74,7 +74,7 @@ def draw(
             far = tuple(float(_differ(label, candidate, request)) for label in settings.near)
             fitting.append(((*far, candidate.score), name))
     if not fitting:
-        return state, _none(refused)
+        return state, _no_spare(refused)
     best = min(fitting)[1]
     reserved = msgspec.structs.replace(
         state.spares[best],
@@ -127,7 +127,7 @@ def _differ(label: str, candidate: Candidate, request: SpareRequest) -> bool:
     return candidate.labels.get(label, "") != request.labels.get(label, "")
 
 
-def _none(refused: Mapping[str, str]) -> Denial:
+def _no_spare(refused: Mapping[str, str]) -> Denial:
     if not refused:
         return Denial(why=DenialKind.NO_SPARE, text="there are no spares (remedy.spares.nodes)")
     reasons = "; ".join(f"{name} {reason}" for name, reason in list(refused.items())[:8])

@@ -5,7 +5,6 @@ status does not allow it.
 """
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 import msgspec
 
@@ -14,14 +13,14 @@ from accelwatch.remediation.policy.state.spares.model import Spare, SpareState, 
 _TESTED = frozenset({SpareStatus.TESTING, SpareStatus.FAILED})
 
 
-def activated(
-    state: SpareState, name: str, original: Mapping[str, str] = MappingProxyType({})
-) -> SpareState:
+def activated(state: SpareState, name: str, original: Mapping[str, str]) -> SpareState:
     """A reserved spare works now; `original` is what its draw replaced.
 
     Raises ValueError for one that is not reserved.
     """
-    return _drawn(state, name, SpareStatus.RESERVED, SpareStatus.IN_USE, original)
+    return _changed(
+        state, name, SpareStatus.RESERVED, standing=SpareStatus.IN_USE, original=dict(original)
+    )
 
 
 def released(state: SpareState, name: str) -> SpareState:
@@ -32,7 +31,7 @@ def released(state: SpareState, name: str) -> SpareState:
 
 def returning(state: SpareState, name: str) -> SpareState:
     """A spare comes back, for the node that it stood for works again. Raises ValueError."""
-    return _moved(state, name, (SpareStatus.IN_USE,), SpareStatus.RETURNING)
+    return _changed(state, name, SpareStatus.IN_USE, standing=SpareStatus.RETURNING)
 
 
 def returned(state: SpareState, name: str) -> SpareState:
@@ -67,19 +66,16 @@ def broken(state: SpareState, name: str, text: str) -> SpareState:
     return with_spare(state, name, spare)
 
 
-def adrift(
-    state: SpareState, name: str, original: Mapping[str, str] = MappingProxyType({})
-) -> SpareState:
+def adrift(state: SpareState, name: str, original: Mapping[str, str]) -> SpareState:
     """A spare that was let go was drawn all the same, and comes back. Raises ValueError."""
-    return _drawn(state, name, SpareStatus.READY, SpareStatus.RETURNING, original)
+    return _changed(
+        state, name, SpareStatus.READY, standing=SpareStatus.RETURNING, original=dict(original)
+    )
 
 
-def drawn_late(
-    state: SpareState, name: str, original: Mapping[str, str] = MappingProxyType({})
-) -> SpareState:
+def drawn_late(state: SpareState, name: str, original: Mapping[str, str]) -> SpareState:
     """A broken spare was drawn all the same. Raises ValueError for one that is not broken."""
-    state = _drawn(state, name, SpareStatus.FAILED, SpareStatus.FAILED, original)
-    return with_spare(state, name, msgspec.structs.replace(state.spares[name], away=True))
+    return _changed(state, name, SpareStatus.FAILED, away=True, original=dict(original))
 
 
 def repaired(state: SpareState, name: str) -> SpareState:
@@ -113,24 +109,9 @@ def _expect(state: SpareState, name: str, statuses: tuple[SpareStatus, ...]) -> 
     return spare
 
 
-def _moved(
-    state: SpareState, name: str, statuses: tuple[SpareStatus, ...], to: SpareStatus
-) -> SpareState:
-    spare = _expect(state, name, statuses)
-    return with_spare(state, name, msgspec.structs.replace(spare, standing=to))
-
-
-def _drawn(
-    state: SpareState,
-    name: str,
-    status: SpareStatus,
-    to: SpareStatus,
-    original: Mapping[str, str],
-) -> SpareState:
+def _changed(state: SpareState, name: str, status: SpareStatus, **changes: object) -> SpareState:
     spare = _expect(state, name, (status,))
-    return with_spare(
-        state, name, msgspec.structs.replace(spare, standing=to, original=dict(original))
-    )
+    return with_spare(state, name, msgspec.structs.replace(spare, **changes))
 
 
 def with_spare(state: SpareState, name: str, spare: Spare) -> SpareState:
