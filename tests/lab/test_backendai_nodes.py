@@ -14,7 +14,7 @@ from accelwatch_backendai.api.specification_files import read_specification
 from accelwatch_backendai.specification_rules import SpecificationRule
 from accelwatch_lab.cluster.backendai.servers.workers import record_worker, worker_of
 from accelwatch_lab.cluster.backendai.showing import job_shown, node_shown
-from accelwatch_lab.cluster.backendai.specifications import specification_rules
+from accelwatch_lab.cluster.backendai.specifications import write_specifications
 from accelwatch_lab.cluster.processes import Processes
 from accelwatch_lab.cluster.starts import count_start, starts_of
 from accelwatch_lab.cluster.waiting import until
@@ -80,12 +80,12 @@ def test_who_does_the_work_is_recorded(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["26.4.0", "26.9.6"])
 def test_a_manager_that_shows_specifications_needs_no_file(version: str, tmp_path: Path) -> None:
-    assert specification_rules(version, tmp_path) == []
+    assert write_specifications(version, tmp_path) == []
     assert list(tmp_path.iterdir()) == []
 
 
 def test_before_26_4_a_file_says_how_sessions_were_made(tmp_path: Path) -> None:
-    (entry,) = specification_rules("26.1.0", tmp_path)
+    (entry,) = write_specifications("26.1.0", tmp_path)
     rule = msgspec.convert(entry, SpecificationRule)
     assert rule.fits(name="job-1", tag="", project="default")
     assert not rule.fits(name="notebook", tag="", project="default")

@@ -19,7 +19,7 @@ from accelwatch_lab.cluster.backendai.requests import GROUP, SPARES, is_closed
 from accelwatch_lab.cluster.backendai.servers.servers import MANAGER, Servers
 from accelwatch_lab.cluster.backendai.servers.workers import worker_of
 from accelwatch_lab.cluster.backendai.showing import job_shown, node_shown
-from accelwatch_lab.cluster.backendai.specifications import JOB, specification_rules
+from accelwatch_lab.cluster.backendai.specifications import JOB, write_specifications
 from accelwatch_lab.cluster.backendai.tree.installed import (
     Tree,
     absence,
@@ -122,7 +122,7 @@ class BackendAiScheduler:
             "power_off": [*power, "off", "{node}"],
             "power_state": [*power, "is_off", "{node}"],
             "force_after_s": _FORCE_AFTER_S,
-            "specifications": specification_rules(self._version, self._folder),
+            "specifications": write_specifications(self._version, self._folder),
         }
         entry = {"name": "backendai", "type": "backendai", "options": options}
         text: str = yaml.safe_dump([entry], sort_keys=False, width=1000)
