@@ -1,6 +1,7 @@
 """Spares: which one is drawn, where each has got to, and how many are enough."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -178,7 +179,7 @@ def test_a_spare_that_is_not_needed_after_all_is_ready_again() -> None:
 @pytest.mark.parametrize(
     ("move", "allowed"),
     [
-        (activated, RESERVED),
+        (partial(activated, original={}), RESERVED),
         (released, RESERVED),
         (returning, IN_USE),
         (returned, RETURNING),
