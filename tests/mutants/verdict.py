@@ -1,4 +1,4 @@
-"""Judge the mutants of a module or package: `judge.py src/accelwatch/node/store tests/node/store/...`.
+"""Judge the mutants of a module or package: `verdict.py src/accelwatch/node/store tests/node/store/...`.
 
 mutmut writes the mutants and keeps the verdicts (`mutmut results`, `mutmut show NAME`). Its own `run`
 starts pytest anew for each mutant: half a second or more of imports and collection. Here pytest collects
@@ -253,9 +253,10 @@ def _generate(target: str) -> list[Path]:
     """Write the mutants of the target's files below mutants/, where they are new or have changed.
 
     What is beside the target comes along as it is, or as mutated before; of a folder those files are
-    left out that modules.txt names themselves.
+    left out that have an entry of modules.txt, or are in a folder that has one.
     """
-    named = {line.partition(" ")[0] for line in _MODULES.read_text().splitlines()}
+    named = [Path(line.partition(" ")[0]) for line in _MODULES.read_text().splitlines() if line]
+    below = [path for path in named if Path(target) in path.parents]
     Path("mutants").mkdir(exist_ok=True)
     wanted = []
     with Path(os.devnull).open("w") as null, redirect_stdout(null):  # a line for each file
@@ -263,8 +264,8 @@ def _generate(target: str) -> list[Path]:
         copy_also_copy_files()
         for path in walk_source_files():
             copy = "mutants" / path
-            meant = path.parent == Path(target) and str(path) not in named
-            if (meant or path == Path(target)) and config().should_mutate(path):
+            meant = path.is_relative_to(target) and not any(map(path.is_relative_to, below))
+            if meant and config().should_mutate(path):
                 wanted.append(path)
             elif copy.stat().st_mtime < path.stat().st_mtime:
                 shutil.copy2(path, copy)  # of the same age: without mutants
