@@ -42,8 +42,12 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.target import targets_of
 from accelwatch.plugins import entry_points as plugins
+from accelwatch.remediation.policy.context.outcome import Outcome
 from accelwatch.remediation.policy.guards.limits.breaker import BreakerStatus
+from accelwatch.remediation.policy.state.changes import Change, WorldObservation
+from accelwatch.remediation.policy.state.model import RemedyState
 from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.step.step import step
 from accelwatch.remediation.settings import (
     ActionSettings,
     Breaker,
@@ -136,6 +140,19 @@ class Hub:
         told = msgspec.structs.replace(told, sample_time=now)
         self.fleet.read(target.key, [told], now, 1.0)
 
+    def _policy(
+        self,
+        state: RemedyState,
+        changes: Sequence[Change],
+        observations: Sequence[WorldObservation],
+        now: float,
+        settings: RemedySettings,
+    ) -> Outcome:
+        """The product's own, and the most quarantines of ours that it ever counts."""
+        outcome = step(state, changes, observations, now, settings)
+        self.most_own = max(self.most_own, len(outcome.state.budget.own))
+        return outcome
+
     async def tell(self) -> None:
         """All nodes, again and again, in slices."""
         while True:
@@ -168,15 +185,7 @@ class Hub:
         )
         telling = asyncio.create_task(self.tell())
         await rules.start()
-        remedies = RemedyRunner(self.fleet, evaluator, rules, self.settings)
-        adopt = remedies._decide
-
-        def decide(*words):  # type: ignore[no-untyped-def]
-            outcome = adopt(*words)
-            self.most_own = max(self.most_own, len(outcome.state.budget.own))
-            return outcome
-
-        remedies.engine._decide = decide
+        remedies = RemedyRunner(self.fleet, evaluator, rules, self.settings, policy=self._policy)
         await remedies.start()
         self.acting.append(remedies)
         try:

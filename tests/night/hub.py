@@ -8,7 +8,6 @@ import random
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +27,12 @@ from accelwatch.base.clock import Clock
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.approval.approval_requests import HubApprovalRequests
-from accelwatch.fleet.remedies import runner as remedies_runner
-from accelwatch.fleet.remedies.runner import RemedyRunner
+from accelwatch.fleet.remedies.runner import Policy, RemedyRunner
 from accelwatch.fleet.rules import evaluator
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.plugins import entry_points as plugins
-from accelwatch.remediation.execution import engine
-from accelwatch.remediation.execution.operations.effect import Site
 from accelwatch.remediation.execution.stop_file import StopFile
 from accelwatch.remediation.settings import RemedySettings
 from accelwatch.system.files.sqlite_files import open_database
@@ -93,13 +89,22 @@ class Hub:
     """One process of it; the next one goes on with the same journal."""
 
     def __init__(
-        self, folder: Path, clock: Clock, machines: Machines, settings: RemedySettings
+        self,
+        folder: Path,
+        clock: Clock,
+        machines: Machines,
+        settings: RemedySettings,
+        *,
+        policy: Policy,
+        jitter: Callable[[], float],
     ) -> None:
         self.fleet = Fleet(clock, Thresholds(), None)
         machines.greet(self.fleet)
         self._machines = machines
         self._evaluator = FleetEvaluator(self.fleet)
         self._settings = settings
+        self._policy = policy
+        self._jitter = jitter
         self.rules = RuleRunner(
             self._evaluator,
             RuleSettings(files=(str(RULES),), interval_s=AGENT_EVERY_S / 2, budget_s=1.0),
@@ -120,7 +125,14 @@ class Hub:
     async def start(self) -> None:
         self._machines.tell(self.fleet)
         await self.rules.start()
-        remedies = RemedyRunner(self.fleet, self._evaluator, self.rules, self._settings)
+        remedies = RemedyRunner(
+            self.fleet,
+            self._evaluator,
+            self.rules,
+            self._settings,
+            policy=self._policy,
+            jitter=self._jitter,
+        )
         await remedies.start()
         self.remedies = remedies
         self.rules.health.remediation_problems = lambda: remedies.problems
@@ -159,7 +171,7 @@ class Errors(logging.Handler):
 
 @contextlib.contextmanager
 def surroundings(
-    action: NightAction, phone: Phone, step: Callable[..., Any], complain: Callable[[str], None]
+    action: NightAction, phone: Phone, luck: random.Random, complain: Callable[[str], None]
 ) -> Iterator[None]:
     """Plug-ins, files and threads as a night has them."""
     load = plugins.load
@@ -174,8 +186,7 @@ def surroundings(
         patch.setattr(journal_folder, "lock_file", lambda _: os.open(os.devnull, os.O_RDONLY))
         patch.setattr(journal_file, "open_database", _without_sync)
         patch.setattr(StopFile, "start", StopFile.check)
-        patch.setattr(remedies_runner, "step", step)
-        _without_luck(patch)
+        _without_chance(patch, luck)
         errors = Errors(complain)
         logging.getLogger("accelwatch").addHandler(errors)
         try:
@@ -184,13 +195,11 @@ def surroundings(
             logging.getLogger("accelwatch").removeHandler(errors)
 
 
-def _without_luck(patch: pytest.MonkeyPatch) -> None:
+def _without_chance(patch: pytest.MonkeyPatch, luck: random.Random) -> None:
     """The same seed is the same night: the machine's own pace and chance have no part in it."""
-    drawn = random.Random(0)
     patch.setattr(slices, "monotonic", lambda: 0.0)
     patch.setattr(evaluator, "thread_time", lambda: 0.0)
-    patch.setattr(engine, "Site", partial(Site, jitter=drawn.random))
-    patch.setattr(secrets, "token_hex", lambda size: drawn.randbytes(size).hex())
+    patch.setattr(secrets, "token_hex", lambda size: luck.randbytes(size).hex())
 
 
 def _without_sync(path: Path, **how: Any) -> sqlite3.Connection:

@@ -47,6 +47,8 @@ class Night:
         self.scenario = scenario
         self.folder = folder
         self.rng = random.Random(scenario.seed)
+        # Of the hubs: their jitter and their ids.
+        self._luck = random.Random(0)
         self.loop = VirtualLoop()
         self.clock = LoopClock(self.loop)
         self.world = NightScheduler(self.clock, NODES, SPARES)
@@ -76,7 +78,7 @@ class Night:
 
     def play(self) -> "Night":
         """From evening to morning."""
-        with surroundings(self.action, self.phone, self.observer.step, self.observer.hub_errs):
+        with surroundings(self.action, self.phone, self._luck, self.observer.hub_errs):
             try:
                 self.loop.run_until_complete(self._play())
             finally:
@@ -114,7 +116,14 @@ class Night:
         self.observer.look()
 
     async def _begin_hub(self) -> None:
-        self.hub = Hub(self.folder, self.clock, self.machines, SETTINGS)
+        self.hub = Hub(
+            self.folder,
+            self.clock,
+            self.machines,
+            SETTINGS,
+            policy=self.observer.step,
+            jitter=self._luck.random,
+        )
         await self.hub.start()
 
     async def _restart(self, what: Restart) -> None:

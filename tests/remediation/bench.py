@@ -9,7 +9,7 @@ from accelwatch.action.step import Step
 from accelwatch.alerting.incidents.journal.records import StateRecord
 from accelwatch.remediation.execution.operations.effect import Site
 from accelwatch.remediation.execution.operations.lanes import Lanes
-from accelwatch.remediation.execution.operations.ledger import Ledger
+from accelwatch.remediation.execution.operations.ledger import Commit, Ledger
 from accelwatch.remediation.execution.operations.operation import (
     KIND,
     Operation,
@@ -46,6 +46,8 @@ class Bench:
         self.world = FakeScheduler(self.clock, nodes, ["s1"])
         self.action = FakeAction(self.world)
         self.journal = MemoryJournal()
+        # None: an engine without a journal, from the next restart on.
+        self.commit: Commit | None = self.journal.commit
         self.stopped = ""
         self._planned = 0
         self.reported: list[Pursued] = []
@@ -55,7 +57,7 @@ class Bench:
     def restart(self) -> None:
         """What only lived in memory is gone."""
         self.ledger = Ledger(
-            self.journal.commit, self.clock, self.journal.states(), lambda: next(self._ids)
+            self.commit, self.clock, self.journal.states(), lambda: next(self._ids)
         )
         self.site = Site(
             NAME,

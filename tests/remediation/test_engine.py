@@ -1,8 +1,9 @@
 """The engine: nothing begins before it is written down, and what was begun is known again."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,7 +14,8 @@ from accelwatch.action.step import Committed, Report, ReportStatus, Step
 from accelwatch.alerting.incidents.journal.lease import Lease, lease_clock
 from accelwatch.alerting.incidents.journal.records import StateRecord
 from accelwatch.remediation.execution.emergency_stop import STOP_FILE
-from accelwatch.remediation.execution.engine import Engine, Reply
+from accelwatch.remediation.execution.engine import Engine
+from accelwatch.remediation.execution.inbox import Reply
 from accelwatch.remediation.execution.journaling import restored
 from accelwatch.remediation.execution.operations.operation import KIND, Operation, OperationState
 from accelwatch.remediation.execution.operations.operation import record as record_of
@@ -117,22 +119,29 @@ class Site:
         self.may_start: Answer = PERMIT
         self.lease = Lease()
         self.told: list[Note] = []
+        # Why each decision fails, while it does.
+        self.mistake: Exception | None = None
         self._asking: list[asyncio.Future[None]] = []
         self.engine = self.new()
 
-    def new(self) -> Engine:
+    def new(self, actions: Mapping[str, FakeAction] | None = None) -> Engine:
         self.toy = Toy()
         self.file = StopFile(self.stop, self.bench.clock)
         return Engine(
-            self.toy,
-            {NAME: self.bench.action},
-            self.bench.journal.commit,
+            self._decide,
+            {NAME: self.bench.action} if actions is None else actions,
+            self.bench.commit,
             self.bench.clock,
             self.file,
             may_start=lambda _: self.may_start,
             notify=self.told.extend,
             lease=self.lease,
         )
+
+    def _decide(self, *moment: Any) -> Outcome:
+        if self.mistake is not None:
+            raise self.mistake
+        return self.toy(*moment)
 
     def run(self, seconds: float, play: Callable[[], object] = lambda: None) -> None:
         """Begin, let time pass, end; `play` is called when it has begun."""
@@ -218,7 +227,8 @@ def test_what_could_not_be_written_is_decided_upon_again(site: Site) -> None:
 
 
 def test_without_a_journal_nothing_is_decided(site: Site) -> None:
-    site.engine._commit = None
+    site.bench.commit = None
+    site.engine = site.new()
     site.toy.wanted = [QUARANTINE]
     site.run(5.0)
     assert site.toy.seen == []
@@ -382,7 +392,7 @@ def test_the_state_has_that_its_journal_may_lose_what_is_written(site: Site) -> 
 def both(site: Site) -> FakeScheduler:
     """Another scheduler comes first; it can do everything and has no such node."""
     world = FakeScheduler(site.bench.clock, ["m1"])
-    site.engine._actions = {"other": FakeAction(world), NAME: site.bench.action}
+    site.engine = site.new({"other": FakeAction(world), NAME: site.bench.action})
     return world
 
 
@@ -561,10 +571,7 @@ def test_a_stop_that_was_not_written_ends_with_a_start(site: Site) -> None:
 def test_an_engine_that_ends_answers_whoever_waits(site: Site) -> None:
     answers: list[list[Reply]] = []
 
-    async def hang(_: object) -> None:
-        await asyncio.sleep(3600.0)
-
-    site.bench.at(2.0, lambda: setattr(site.engine, "_commit", hang))
+    site.bench.at(2.0, lambda: setattr(site.bench.journal, "hangs_s", lambda _: 3600.0))
     site.bench.at(3.0, lambda: answers.append(site.asked(Verb.STOP)))
     site.bench.at(4.0, lambda: answers.append(site.asked(Verb.STOP)))
     site.run(5.0)
@@ -609,12 +616,9 @@ def test_what_nobody_knows_is_settled_by_no_other_word(site: Site, verb: Verb) -
 
 
 def test_a_word_that_could_not_be_decided_settles_nothing(site: Site) -> None:
-    def broken(*_: object) -> Outcome:
-        raise KeyError("n1")
-
     unknown(site)
     answers: list[list[Reply]] = []
-    site.bench.at(5.0, lambda: setattr(site.engine, "_decide", broken))
+    site.bench.at(5.0, lambda: setattr(site, "mistake", KeyError("n1")))
     site.bench.at(6.0, lambda: answers.append(site.asked(Verb.RETRY)))
     site.run(60.0)
     assert ["could not be decided" in one.problem for one in answers[0]] == [True]
@@ -647,16 +651,11 @@ def test_a_decision_that_fails_begins_nothing_and_is_tried_again(
 ) -> None:
     site.toy.wanted = [QUARANTINE]
     site.run(0.0)
-    healthy = site.toy
-
-    def broken(*_: object) -> Outcome:
-        raise KeyError("n1")
-
     site.engine = site.new()
-    site.engine._decide = broken
+    site.mistake = KeyError("n1")
     seen: list[tuple[str, ...]] = []
     site.bench.at(3.0, lambda: seen.append(site.engine.problems))
-    site.bench.at(4.0, lambda: setattr(site.engine, "_decide", healthy))
+    site.bench.at(4.0, lambda: setattr(site, "mistake", None))
     site.run(10.0)
     assert seen == [("a decision about remedies failed: KeyError('n1')",)]
     assert site.engine.problems == ()

@@ -13,7 +13,7 @@ import pytest
 from accelwatch.action.intent import IntentKind, JobKey
 from accelwatch.action.observed import NodeObservation
 from accelwatch.alerting.rules.document import JobPolicy, Mode, When
-from accelwatch.remediation.execution.engine import Reply
+from accelwatch.remediation.execution.inbox import Reply
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.plan import digest
 from accelwatch.remediation.policy.plan.model import Plan

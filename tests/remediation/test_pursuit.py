@@ -384,7 +384,8 @@ def test_a_journal_that_cannot_be_written_prevents_every_effect(bench: Bench) ->
 
 
 def test_without_a_journal_nothing_is_done(bench: Bench) -> None:
-    bench.ledger._commit = None
+    bench.commit = None
+    bench.restart()
     assert bench.pursue(QUARANTINE, within_s=60.0) is None
     assert bench.action.performed == []
     assert bench.ledger.problem == "there is no journal, so nothing is done"

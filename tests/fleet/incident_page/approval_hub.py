@@ -16,7 +16,7 @@ from accelwatch.fleet.approval.shown import ShownPlans
 from accelwatch.fleet.approval.used import UsedLinks
 from accelwatch.fleet.incident_page.pages import IncidentVisits
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.remediation.execution.engine import Reply
+from accelwatch.remediation.execution.inbox import Reply
 from accelwatch.remediation.policy.plan.model import Plan, PlanStep, Price
 from accelwatch.remediation.policy.state.changes import Command, Verb
 from accelwatch.remediation.policy.state.model import Approval, Clocks, Remedy, RemedyState

@@ -12,7 +12,7 @@ from accelwatch.alerting.delivery.formatting.text import time_text
 from accelwatch.alerting.rules.verdict import Evidence
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.fleet.approval.links import Link, Signer
-from accelwatch.remediation.execution.engine import Reply
+from accelwatch.remediation.execution.inbox import Reply
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.model import Approval, RemedyState
 from accelwatch.remediation.policy.state.orders import Stop

@@ -7,7 +7,8 @@ from accelwatch.action.observed import NodeObservation
 from accelwatch.alerting.incidents.incident_store import IncidentStore
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.machine import machine_of
-from accelwatch.remediation.execution.engine import Engine, Reply
+from accelwatch.remediation.execution.engine import Engine
+from accelwatch.remediation.execution.inbox import Reply
 from accelwatch.remediation.execution.release_by_hand import NotReleasedError, release
 from accelwatch.remediation.policy.context.outcome import Loudness, Note
 from accelwatch.remediation.policy.guards import identity

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping, Sequence
+import random
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -26,7 +27,8 @@ from accelwatch.fleet.remedies.worth import with_nodes, worth_of
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.remediation.actions import actions_of, check_devices, check_in_job
-from accelwatch.remediation.execution.engine import Engine, Reply
+from accelwatch.remediation.execution.engine import Engine
+from accelwatch.remediation.execution.inbox import Reply
 from accelwatch.remediation.execution.stop_file import StopFile
 from accelwatch.remediation.policy.context.outcome import Outcome
 from accelwatch.remediation.policy.context.step_context import StepContext
@@ -49,6 +51,11 @@ logger = logging.getLogger(__name__)
 POLL_INTERVAL_S = 1.0
 _CLOSE_S = 5.0
 
+# How a moment is decided, as `step` does it.
+Policy = Callable[
+    [RemedyState, Sequence[Change], Sequence[WorldObservation], float, RemedySettings], Outcome
+]
+
 
 class RemedyRunner:
     """For the hub's event loop. It needs rules that are evaluated; whatever it meets, they go on."""
@@ -59,9 +66,16 @@ class RemedyRunner:
         evaluator: FleetEvaluator,
         rules: RuleRunner,
         settings: RemedySettings,
+        *,
+        policy: Policy = step,
+        jitter: Callable[[], float] = random.random,
     ) -> None:
-        """Raises ConfigError, PluginError for actions that cannot be built."""
+        """`policy` decides; `jitter` is the engine's.
+
+        Raises ConfigError, PluginError for actions that cannot be built.
+        """
         self._fleet = fleet
+        self._policy = policy
         self._rules = rules
         self.settings = settings
         self._clock: Clock = fleet.clock
@@ -80,6 +94,7 @@ class RemedyRunner:
             lease=None if writer is None else writer.lease,
             notify=self._notes.deliver,
             operated=lambda operation: self._times.operated(operation, self._clock.wall()),
+            jitter=jitter,
         )
         evaluator.scheduled = self._scheduled
         self._cases = Cases(rules)
@@ -104,7 +119,7 @@ class RemedyRunner:
         observed: Sequence[WorldObservation],
         now: float,
     ) -> Outcome:
-        outcome = step(state, changes, observed, now, self.settings)
+        outcome = self._policy(state, changes, observed, now, self.settings)
         self._times.count(state, outcome, now)
         return outcome
 

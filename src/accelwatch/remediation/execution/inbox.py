@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from accelwatch.remediation.policy.context.outcome import Note
 from accelwatch.remediation.policy.state.changes import (
     CaseChanged,
     Change,
@@ -16,6 +17,16 @@ from accelwatch.remediation.policy.state.world import NodeStatus
 
 # Incidents that are decided upon together: a thousand at once hold up nobody else for seconds.
 MOST_CHANGES = 100
+# The answer to whoever still waits when the engine ends.
+ENDS = "the engine ends; ask again"
+
+
+class Reply(NamedTuple):
+    """What a person's word has come to."""
+
+    notes: tuple[Note, ...] = ()
+    # Why it counts for nothing; empty when it was written and counts.
+    problem: str = ""
 
 
 class CommandRequest(NamedTuple):
@@ -23,7 +34,7 @@ class CommandRequest(NamedTuple):
 
     command: Command
     address: str
-    answer: "asyncio.Future[object]"
+    answer: "asyncio.Future[Reply]"
 
 
 class Inbox:
