@@ -252,7 +252,7 @@ async def _many_gone_are_one_alert(one: Fleet) -> None:
 async def _nobody_is_paged_about_a_node_in_maintenance(one: Fleet) -> None:
     assert one.rules is not None
     now = time.time()
-    await one.rules.incident_store.mute(
+    await one.rules.incident_store.mutes.mute(
         Maintenance(
             id="m1", nodes=(one.silent,), starts=now, ends=now + 3600, by="ana", reason="BIOS"
         )

@@ -176,11 +176,11 @@ def test_a_leader_that_is_muted_tells_for_nobody() -> None:
         silence = Silence(
             id="s9", matchers=matchers("rule=warn"), starts=0, ends=START + 9e5, by="", reason=""
         )
-        await site.incident_store.mute(silence)
+        await site.incident_store.mutes.mute(silence)
         assert site.quiet() == []
         assert set(site.told) == {"i1", "i2"}
         site.told.clear()
-        await site.incident_store.unmute("s9", "ana")
+        await site.incident_store.mutes.unmute("s9", "ana")
         assert site.quiet() == ["other"]
         assert set(site.told) == {"i1", "i2"}
         await site.incident_store.stop()

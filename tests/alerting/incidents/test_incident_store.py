@@ -62,7 +62,7 @@ class Site:
     async def at(self, now: float) -> "Site":
         """Let time go on."""
         self.now = now
-        await self.incident_store.refresh_mutes()
+        await self.incident_store.mutes.refresh()
         return self
 
     def told(self) -> list[tuple[str, bool]]:
@@ -86,7 +86,7 @@ def test_a_silence_mutes_what_is_open_and_its_end_has_it_heard_again(tmp_path: P
         await site.fire("n1")
         await site.fire("n2")
         assert site.told() == [("i1", False), ("i2", False)]
-        assert await site.incident_store.mute(silence()) == ""
+        assert await site.incident_store.mutes.mute(silence()) == ""
         assert site.told() == [("i1", True)]
         await site.at(ENDS - 1)
         assert site.told() == []
@@ -100,15 +100,15 @@ def test_a_silence_mutes_what_is_open_and_its_end_has_it_heard_again(tmp_path: P
 def test_what_begins_silenced_is_told_as_such_and_a_person_may_end_it(tmp_path: Path) -> None:
     async def scenario() -> None:
         site = await Site().begin(tmp_path)
-        await site.incident_store.mute(silence())
+        await site.incident_store.mutes.mute(silence())
         await site.fire("n1", 5)
         assert site.told() == [("i1", True)]
         site.now = START + 10
-        ended, problem = await site.incident_store.unmute("s9", "ben")
+        ended, problem = await site.incident_store.mutes.unmute("s9", "ben")
         assert (ended.ends, problem) == (START + 10, "")
         assert site.told() == [("i1", False)]
         with pytest.raises(UnmetError, match="no silence or maintenance 's9'"):
-            await site.incident_store.unmute("s9", "ben")
+            await site.incident_store.mutes.unmute("s9", "ben")
         await site.incident_store.stop()
 
     play(scenario)
@@ -118,12 +118,12 @@ def test_silences_go_on_after_a_restart_with_who_set_and_ended_them(tmp_path: Pa
     async def scenario() -> None:
         first = await Site().begin(tmp_path)
         await first.fire("n1")
-        await first.incident_store.mute(silence())
+        await first.incident_store.mutes.mute(silence())
         window = Maintenance(
             id="m10", nodes=("n2",), starts=START + 60, ends=ENDS, by="ana", reason="BIOS"
         )
-        await first.incident_store.mute(window)
-        await first.incident_store.unmute("m10", "ben")
+        await first.incident_store.mutes.mute(window)
+        await first.incident_store.mutes.unmute("m10", "ben")
         await first.incident_store.stop()
 
         again = await Site().begin(tmp_path, START + 5)
@@ -227,10 +227,10 @@ def test_what_is_over_and_cannot_come_back_takes_lines_still(tmp_path: Path) -> 
 def test_without_a_journal_silences_hold_and_that_they_are_not_kept_is_said() -> None:
     async def scenario() -> None:
         site = await Site().begin(None)
-        assert "no state_dir is set" in await site.incident_store.mute(silence())
+        assert "no state_dir is set" in await site.incident_store.mutes.mute(silence())
         await site.fire("n1")
         assert site.told() == [("i1", True)]
-        _, problem = await site.incident_store.unmute("s9", "ben")
+        _, problem = await site.incident_store.mutes.unmute("s9", "ben")
         assert "no state_dir is set" in problem
         assert "no state_dir is set" in (await site.incident_store.close("i1", "x", "y"))[1]
 
@@ -243,7 +243,7 @@ def test_a_journal_that_can_not_be_written_is_said_in_the_answer(tmp_path: Path)
         writer = site.incident_store.writer
         assert writer is not None
         await writer.close()
-        assert await site.incident_store.mute(silence()) == "the journal is closed"
+        assert await site.incident_store.mutes.mute(silence()) == "the journal is closed"
         assert [each.id for each in site.incident_store.muting.silences] == ["s9"]
         await site.incident_store.stop()
 
@@ -255,9 +255,9 @@ def test_changes_that_come_at_once_are_told_in_their_order(tmp_path: Path) -> No
         site = await Site().begin(tmp_path)
         await site.fire("n1")
         await asyncio.gather(
-            site.incident_store.mute(silence()),
+            site.incident_store.mutes.mute(silence()),
             site.incident_store.close("i1", "ana", "replaced"),
-            site.incident_store.refresh_mutes(),
+            site.incident_store.mutes.refresh(),
         )
         assert [each.is_open for each in site.states] == [True, True, False]
         await site.incident_store.stop()
@@ -272,7 +272,7 @@ def test_a_tick_that_began_before_a_silence_was_set_heeds_it(tmp_path: Path) -> 
         late = Silence(
             id="s9", matchers=matchers("node=n1"), starts=site.now, ends=ENDS, by="ana", reason="x"
         )
-        await site.incident_store.mute(late)
+        await site.incident_store.mutes.mute(late)
         await site.fire("n1", 9)
         assert site.told() == [("i1", True)]
         await site.incident_store.stop()
@@ -362,9 +362,9 @@ def test_a_silence_that_could_not_be_written_is_written_later(
     async def scenario() -> None:
         site = await Site().begin(tmp_path)
         disk.is_full = True
-        assert await site.incident_store.mute(silence()) == "the disk is full"
-        assert await site.incident_store.mute(silence(id_="s3")) == "the disk is full"
-        await site.incident_store.unmute("s3", "ben")
+        assert await site.incident_store.mutes.mute(silence()) == "the disk is full"
+        assert await site.incident_store.mutes.mute(silence(id_="s3")) == "the disk is full"
+        await site.incident_store.mutes.unmute("s3", "ben")
         await site.incident_store.check_journal(START + 5)
         disk.is_full = False
         await site.incident_store.check_journal(START + 10)
@@ -413,9 +413,9 @@ def test_what_is_written_anew_meanwhile_is_not_written_back(
     async def scenario() -> None:
         site = await Site().begin(tmp_path)
         disk.is_full = True
-        await site.incident_store.mute(silence())
+        await site.incident_store.mutes.mute(silence())
         disk.is_full = False
-        await site.incident_store.unmute("s9", "ana")
+        await site.incident_store.mutes.unmute("s9", "ana")
         await site.incident_store.check_journal(START + 10)
         await site.incident_store.stop()
 

@@ -12,7 +12,7 @@ from accelwatch.alerting.delivery.messages.message import Traits
 from accelwatch.alerting.delivery.queue import Queue
 from accelwatch.alerting.delivery.routing import Routes
 from accelwatch.alerting.evaluation.runner import RuleRunner
-from accelwatch.alerting.incidents.incident_store import MOST_CLOSED
+from accelwatch.alerting.incidents.closed_incidents import MOST_CLOSED
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.sink import Outcome, Status
 from accelwatch.base.clock import ManualClock

@@ -66,7 +66,7 @@ def test_one_evaluates_and_the_next_goes_on_from_its_journal(
                 by="anna",
                 reason="swap",
             )
-            assert await store.mute(silence) == ""
+            assert await store.mutes.mute(silence) == ""
             await first.stop()
             await until(lambda: second.rules is not None)
             assert second.rules is not None

@@ -113,7 +113,7 @@ def test_maintenance_mutes_its_nodes_and_names_those_that_are_not_known(
             reserved = Maintenance(
                 id="slurm:bios", nodes=(node,), starts=1.0, ends=4e9, by="slurm", reason="x"
             )
-            await running.hub.rules.incident_store.announce([reserved])
+            await running.hub.rules.incident_store.mutes.announce([reserved])
             assert (await running.get("/v1/incidents/i1"))["muted_by"]["id"] == "slurm:bios"
             (listed,) = (await running.get(MAINTENANCE))["maintenance"]
             assert (listed["id"], listed["mutes"]) == ("slurm:bios", 1)

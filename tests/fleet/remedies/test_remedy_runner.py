@@ -133,7 +133,7 @@ def test_a_person_is_called_for_what_no_incident_is_about_unless_that_is_silence
                 assert not said["data"].get("link"), "there is no page of it"
                 now = site.clock.wall()
                 silenced = NewSilence(matchers=("node=a",), reason="we know", lasts="1m")
-                await rules.incident_store.mute(silence_of(silenced, "s1", now, "ann"))
+                await rules.incident_store.mutes.mute(silence_of(silenced, "s1", now, "ann"))
                 rules.call("the spare a failed quick", "a")
                 rules.call("the spare b failed quick", "b")
                 await there.wait_for(2)

@@ -152,7 +152,7 @@ def test_what_is_silenced_is_told_when_the_silence_ends_while_it_is_open(site: S
                 by="ana",
                 reason="swap",
             )
-            assert await runner.incident_store.mute(silence) == ""
+            assert await runner.incident_store.mutes.mute(silence) == ""
             await site.tick(runner, 100.0)
             (incident,) = runner.open
             assert runner.mute_of(incident) is not None
@@ -179,7 +179,7 @@ def test_after_a_restart_what_is_silenced_stays_so(site: Site) -> None:
             window = Maintenance(
                 id="m9", nodes=("a",), starts=now, ends=now + 600, by="ana", reason="BIOS"
             )
-            await runner.incident_store.mute(window)
+            await runner.incident_store.mutes.mute(window)
             await site.tick(runner, 100.0)
             await runner.stop()
             again = site.runner(to(there))
@@ -187,7 +187,7 @@ def test_after_a_restart_what_is_silenced_stays_so(site: Site) -> None:
             await site.tick(again, 100.0)
             await asyncio.sleep(0.1)
             assert there.requests == []
-            await again.incident_store.unmute("m9", "ana")
+            await again.incident_store.mutes.unmute("m9", "ana")
             await there.wait_for(1)
             await again.stop()
 

@@ -201,7 +201,7 @@ class RuleRunner:
         off = self._evaluator.budgets.switched_off
         changes = [*changes, *self._switched_off.changes(off, now)]
         await self._incident_store.step(changes, now, ticked_at)
-        await self._incident_store.refresh_mutes()
+        await self._incident_store.mutes.refresh()
         if self._notifying.update():
             self._alerting.on_changes(self.open)
         fingerprints = self._deduplicator.to_write(now)

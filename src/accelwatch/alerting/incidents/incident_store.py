@@ -5,10 +5,10 @@ A journal that cannot be kept costs nobody an incident: they stay in memory, and
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import msgspec
-
+from accelwatch.alerting.incidents.chunks import chunks
+from accelwatch.alerting.incidents.closed_incidents import ClosedIncidents
 from accelwatch.alerting.incidents.grouping.causes import Causes, Suspects
 from accelwatch.alerting.incidents.incident_manager import Describe, IncidentManager
 from accelwatch.alerting.incidents.journal.location import JournalLocation
@@ -16,10 +16,8 @@ from accelwatch.alerting.incidents.journal.patient import PatientJournal
 from accelwatch.alerting.incidents.journal.records import (
     IncidentRecord,
     Loaded,
-    MaintenanceRecord,
     Record,
     RuleSetRecord,
-    SilenceRecord,
 )
 from accelwatch.alerting.incidents.journal.writer import JournalWriter
 from accelwatch.alerting.incidents.model.incident import (
@@ -28,20 +26,14 @@ from accelwatch.alerting.incidents.model.incident import (
     Incident,
     notes,
 )
-from accelwatch.alerting.incidents.model.muting import Mute, MuteSource, Muting
-from accelwatch.alerting.incidents.model.silence import Maintenance, Silence
-from accelwatch.alerting.incidents.mute_states import MuteStates
+from accelwatch.alerting.incidents.model.muting import Mute, Muting
+from accelwatch.alerting.incidents.mute_register import MuteRegister
 from accelwatch.alerting.incidents.timeline_notes import Line, with_line
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.rule import Rule, RuleSet
 from accelwatch.alerting.rules.verdict import VerdictChange
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.base.slices import LongWork
-
-# Closed incidents that are kept in memory, the latest.
-MOST_CLOSED = 1000
-# Incidents that are worked on before others have their turn.
-_AT_ONCE = 25
 
 # Who is notified of incidents that have changed.
 OnChanges = Callable[[Sequence[Incident]], None]
@@ -70,12 +62,14 @@ class IncidentStore:
         self._on_changes = on_changes
         self._number = 0
         self._manager = IncidentManager(rules, describe, self._next_id)
-        self._closed: dict[str, Incident] = {}
-        self._mutes = MuteStates(Muting(), self._manager, wall)
+        self._closed = ClosedIncidents()
         # A change is written to the journal before anybody is notified of it, and the write takes time:
         # a tick or a person that came in between would be notified of first, and written second.
         self._changing = asyncio.Lock()
         self._journal = PatientJournal()
+        self.mutes = MuteRegister(
+            self._manager, self._journal, wall, changing=self._changing, on_changes=on_changes
+        )
 
     async def start(self, location: JournalLocation | None, rules: RuleSet, now: float) -> Loaded:
         """Open the journal of a location; what it knows from before.
@@ -86,12 +80,11 @@ class IncidentStore:
         self._number = loaded.number
         incidents = loaded.incidents
         self._manager = IncidentManager(self._rules, self._describe, self._next_id, incidents)
-        self._closed = {incident.id: incident for incident in incidents if not incident.is_open}
+        self._closed = ClosedIncidents(incidents)
         muting = Muting(loaded.silences, loaded.windows)
         muting.advance(now)
-        self._mutes = MuteStates(muting, self._manager, self._wall)
         self._causes.restore(self._manager.open)
-        await self._mutes.evaluate(self._manager.open)
+        await self.mutes.restore(muting, self._manager)
         await self._journal.write([_in_force(rules)], now)
         await self._changed(self._manager.set_rules(self._rules, now), now)
         return loaded
@@ -115,13 +108,10 @@ class IncidentStore:
         waiting = list(changes)
         changed: dict[str, Incident] = {}
         async with self._changing:
-            for start in range(0, len(waiting) or 1, _AT_ONCE):
-                chunk = waiting[start : start + _AT_ONCE]
-                changed.update(
-                    (incident.id, incident) for incident in self._manager.step(chunk, now, at)
-                )
-                if start + _AT_ONCE < len(waiting):
-                    await asyncio.sleep(0)
+            async for chunk in chunks(waiting):
+                changed.update(_by_id(self._manager.step(chunk, now, at)))
+            if not waiting:  # time alone changes groups and forgets what is over
+                changed.update(_by_id(self._manager.step((), now, at)))
             await self._relate(changed, now)
             await self._changed(list(changed.values()), now)
 
@@ -149,64 +139,16 @@ class IncidentStore:
         if not incidents:
             return ""
         records: list[Record] = []
-        for chunk in _chunks(incidents):
-            for incident in chunk:
-                self._closed.pop(incident.id, None)
-                if not incident.is_open:
-                    self._closed[incident.id] = incident
-                records.append(IncidentRecord(incident))
-            while len(self._closed) > MOST_CLOSED:
-                oldest = next(iter(self._closed))
-                del self._closed[oldest]
-                self.muting.forget(oldest)
-            await _rest(chunk)
+        async for chunk in chunks(incidents):
+            records += map(IncidentRecord, chunk)
+            for dropped in self._closed.update(chunk):
+                self.muting.forget(dropped)
         problem = await self._journal.write(records, now, actor=actor)
-        also = await self._mutes.evaluate(incidents)
+        also = await self.mutes.evaluate(incidents)
         reported = {incident.id for incident in incidents} if also else set()
         notified = [*incidents, *(incident for incident in also if incident.id not in reported)]
-        for chunk in _chunks(notified):
+        async for chunk in chunks(notified):
             self._on_changes(chunk)
-            await _rest(chunk)
-        return problem
-
-    async def refresh_mutes(self) -> None:
-        """Let silences and windows begin and end; incidents that are muted otherwise are reported."""
-        async with self._changing:
-            await self._advance()
-
-    async def _advance(self) -> None:
-        changed = await self._mutes.advance()
-        if changed:
-            self._on_changes(changed)
-
-    async def mute(self, source: MuteSource) -> str:
-        """Put a silence or window in force; what is wrong with the journal, if anything."""
-        async with self._changing:
-            return await self._set(source, source.named)
-
-    async def announce(self, windows: Iterable[Maintenance]) -> None:
-        """Heed the windows that a scheduler keeps, instead of those that it announced before."""
-        async with self._changing:
-            self.muting.announce(windows)
-            await self._advance()
-
-    async def unmute(self, id_: str, actor: str) -> tuple[MuteSource, str]:
-        """End a silence or window; how it is now, and what is wrong with the journal, if anything.
-
-        Raises UnmetError when there is none, or none any more.
-        """
-        async with self._changing:
-            source = self.muting.get(id_)
-            if source is None:
-                raise UnmetError(f"no silence or maintenance {id_[:100]!r}, or it is over")
-            expired = msgspec.structs.replace(source, ends=min(self._wall(), source.ends))
-            return expired, await self._set(expired, actor)
-
-    async def _set(self, source: MuteSource, actor: str) -> str:
-        record = SilenceRecord(source) if isinstance(source, Silence) else MaintenanceRecord(source)
-        problem = await self._journal.write([record], self._wall(), actor=actor)
-        self.muting.set(source)
-        await self._advance()
         return problem
 
     def accepts_notes(self, id_: str) -> bool:
@@ -267,8 +209,8 @@ class IncidentStore:
 
     @property
     def muting(self) -> Muting:
-        """The silences and windows, and what they mute; `mute` and `unmute` change them."""
-        return self._mutes.muting
+        """The silences and windows, and what they mute; `mutes` changes them."""
+        return self.mutes.muting
 
     def mute_of(self, incident: Incident) -> Mute | None:
         """Why an incident is muted; None where it is not."""
@@ -302,7 +244,7 @@ class IncidentStore:
     @property
     def closed(self) -> list[Incident]:
         """What is over, the latest first."""
-        return list(reversed(self._closed.values()))
+        return self._closed.latest_first
 
     def incident(self, id_: str) -> Incident | None:
         """One incident, if it is known here."""
@@ -319,15 +261,8 @@ class IncidentStore:
         return leader is not None and leader.is_open and self.mute_of(leader) is None
 
 
-def _chunks(incidents: Sequence[Incident]) -> Iterator[Sequence[Incident]]:
-    for start in range(0, len(incidents), _AT_ONCE):
-        yield incidents[start : start + _AT_ONCE]
-
-
-async def _rest(chunk: Sequence[Incident]) -> None:
-    """Let others have their turn after a part of many; few incidents wait for nobody."""
-    if len(chunk) == _AT_ONCE:
-        await asyncio.sleep(0)
+def _by_id(incidents: Iterable[Incident]) -> dict[str, Incident]:
+    return {incident.id: incident for incident in incidents}
 
 
 def _in_force(rules: RuleSet) -> RuleSetRecord:

@@ -1,8 +1,8 @@
 """Lines that people and the remediation engine write into the timelines of incidents."""
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
+from accelwatch.alerting.incidents.closed_incidents import ClosedIncidents
 from accelwatch.alerting.incidents.incident_manager import IncidentManager
 from accelwatch.alerting.incidents.model.incident import (
     Incident,
@@ -27,7 +27,7 @@ def with_line(
     line: Line,
     now: float,
     manager: IncidentManager,
-    closed: Mapping[str, Incident],
+    closed: ClosedIncidents,
     late: dict[str, Incident],
 ) -> Incident | None:
     """The incident of a line with that line; None for a group or one that is not known.

@@ -62,7 +62,7 @@ class SlurmMaintenance:
                 complaints.append(str(error))
         self._answers = answers
         self._complain("; ".join(complaints))
-        await incident_store.announce(
+        await incident_store.mutes.announce(
             [window for windows in answers.values() for window in windows]
         )
         return clusters

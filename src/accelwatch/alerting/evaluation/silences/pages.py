@@ -172,7 +172,7 @@ class SilencePages:
             silence_of(request, "", now, change.user), self._existing_labels(incident_store)
         )
         silence = silence_of(request, incident_store.next_id("s"), now, change.user)
-        problem = await incident_store.mute(silence)
+        problem = await incident_store.mutes.mute(silence)
         document = silence_document(silence, now, _counts(runner))
         response = SilenceChanged(silence=document, problem=problem, unknown=unknown)
         return json_page(response, change.headers)
@@ -188,7 +188,7 @@ class SilencePages:
         incident_store.muting.check_room(Maintenance)
         incident_store.muting.check_nodes(window_of(request, "", now, change.user))
         window = window_of(request, incident_store.next_id("m"), now, change.user)
-        problem = await incident_store.mute(window)
+        problem = await incident_store.mutes.mute(window)
         document = window_document(window, now, _counts(runner))
         unknown = unknown_in(window, self._nodes())
         return json_page(
@@ -211,7 +211,7 @@ class SilencePages:
         if not isinstance(muting.get(id_), kind):
             what = "silence" if kind is Silence else "maintenance"
             raise UnmetError(f"no {what} {id_[:100]!r}, or it is over")
-        expired, problem = await runner.incident_store.unmute(id_, actor)
+        expired, problem = await runner.incident_store.mutes.unmute(id_, actor)
         now, counts = self._clock.wall(), _counts(runner)
         if isinstance(expired, Silence):
             document = silence_document(expired, now, counts)
