@@ -75,6 +75,8 @@ class JournalLease:
                 await self.check()
             except Exception as error:
                 # Files of rules that cannot be read any more, for one: the next check tries again.
-                if self.waiting != str(error):
+                # Some errors have no text, such as most TimeoutErrors.
+                text = str(error) or type(error).__name__
+                if self.waiting != text:
                     logger.exception("rules cannot be started")
-                self.waiting = str(error) or type(error).__name__
+                self.waiting = text

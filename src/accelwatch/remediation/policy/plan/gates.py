@@ -1,7 +1,7 @@
 """What may be done for a node now: every guard, asked before every intent.
 
-`asked` gives all answers, for a plan; `in_the_way` the first that denies, for the table. A person's
-approval is of one plan, and lifts only what a person may lift.
+`evaluate_guards` gives all answers, for a plan; `first_denial` the first that denies, for the table. A
+person's approval is of one plan, and lifts only what a person may lift.
 """
 
 from collections.abc import Iterator
