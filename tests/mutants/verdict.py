@@ -59,7 +59,7 @@ class Deadline:
 
     def __init__(self) -> None:
         self._shared = mmap.mmap(-1, self._SECONDS.size)
-        self.extend(5)
+        self.extend(10)
 
     def extend(self, seconds: float) -> None:
         self._SECONDS.pack_into(self._shared, 0, time.monotonic() + seconds)
@@ -175,11 +175,13 @@ class Judge:
             os.setsid()
             _silence()
             set_mutant_under_test(_as_imported(file, name))
+            # The first test sets up what it shares with others.
+            set_up = max(self._seconds.values(), default=0)
             for test in tests:
                 if test == reached.IMPORTING:
                     deadline.extend(60 + 5 * sum(self._seconds.values()))
                     os.execv(sys.executable, self._anew(session))
-                deadline.extend(5 + 5 * self._seconds[test])
+                deadline.extend(10 + 5 * (self._seconds[test] + set_up))
                 self._run([session.items[test]])
                 if self._failed:
                     os._exit(_KILLED)

@@ -7,6 +7,7 @@ from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, 
 from accelwatch.remediation.policy.guards.failure_domains import FailureDomain
 from accelwatch.remediation.policy.guards.limits.attempts import (
     AttemptState,
+    cancel,
     finish,
     forgotten,
     may_start,
@@ -118,6 +119,14 @@ def test_who_is_not_given_back_is_told_when() -> None:
     assert same is state
     assert isinstance(answer, Denial)
     assert (answer.why, answer.until) == (DenialKind.RELEASE_RATE, 65.0)
+
+
+def test_a_job_that_is_not_cancelled_is_when_the_hour_is_over() -> None:
+    state, _ = cancel(AttemptState(), 5.0, Budget(cancels_per_hour=1))
+    same, answer = cancel(state, 6.0, Budget(cancels_per_hour=1))
+    assert same is state
+    assert isinstance(answer, Denial)
+    assert (answer.why, answer.until) == (DenialKind.CANCEL_RATE, 3605.0)
 
 
 def test_the_state_can_be_written_down() -> None:
