@@ -89,10 +89,16 @@ class Judge:
         settings.register_profile("mutants", few)
         settings.load_profile("mutants")
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            print(f"cannot be collected: {report.nodeid}\n{report.longreprtext}", flush=True)
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._failed = self._failed or report.failed
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if session.testsfailed:
+            pytest.exit("a mutant that no test reached would count as one that survived", 1)
         by_function = self._reached(session.items)
         chosen = list(self._chosen())
         gc.collect()

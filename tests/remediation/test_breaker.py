@@ -147,10 +147,17 @@ def test_the_end_of_anything_else_is_no_trial(state: BreakerState) -> None:
         assert trial_over(state, "i2", well=well, now=2000.0) == state
 
 
-@pytest.mark.parametrize("event", [breach, failure, override])
-def test_half_open_one_thing_that_goes_wrong_is_enough(event: Event) -> None:
+@pytest.mark.parametrize(
+    ("event", "why"),
+    [
+        (breach, "there was no budget for i9000.0 either"),
+        (failure, "the action that was tried failed"),
+        (override, "a person undid the trial"),
+    ],
+)
+def test_half_open_one_thing_that_goes_wrong_is_enough(event: Event, why: str) -> None:
     state = event(half_open(), 9000.0)
-    assert (state.standing, state.since) == (OPEN, 9000.0)
+    assert (state.standing, state.since, state.why) == (OPEN, 9000.0, why)
 
 
 def test_half_open_an_incident_that_was_known_to_wait_is_nothing_new() -> None:

@@ -59,6 +59,7 @@ def test_nothing_in_the_way_is_auto() -> None:
     ("change", "kind"),
     [
         ({"loss_risk": "it is replicated asynchronously"}, DenialKind.APPROVAL),
+        ({"sure": False}, DenialKind.APPROVAL),
         ({"mode": Mode.OBSERVE}, DenialKind.MODE),
         ({"mode": Mode.OFF}, DenialKind.MODE),
         ({"mode": Mode.APPROVE}, DenialKind.APPROVAL),
@@ -88,6 +89,16 @@ def test_each_alone_is_in_the_way(change: dict[str, Any], kind: DenialKind) -> N
             "everything is stopped: ada: storm. `accelwatch remedy start --reason WHY` resumes it",
         ),
         ({"mode": Mode.APPROVE}, "the rule asks for a person's approval"),
+        (
+            {"sure": False},
+            "the rule's confidence is low, so it asks for a person's approval; "
+            "`act_on: low` lets it act without",
+        ),
+        (
+            {"loss_risk": "r1 is asynchronous"},
+            "a fail-over may lose what is written down, so it needs a person's approval: "
+            "r1 is asynchronous",
+        ),
         ({"mode": Mode.OBSERVE}, "the rule only observes"),
         ({"mode": Mode.OFF}, "the rule is off"),
         (

@@ -44,7 +44,11 @@ def why(answer: Answer) -> DenialKind | None:
 
 def test_after_a_start_it_only_looks_around() -> None:
     state = DataGuardState()
-    assert why(may_start(state)) is DenialKind.STARTING
+    answer = may_start(state)
+    assert isinstance(answer, Denial)
+    assert answer.text == (
+        "the engine has just started and observes until most agents have answered"
+    )
     for at in (0.0, 60.0, 119.9):
         state = record_tick(state, sight(at), LIMITS)
         assert why(may_start(state)) is DenialKind.STARTING

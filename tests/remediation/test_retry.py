@@ -5,6 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from accelwatch.action.intent import Intent, IntentKind, JobKey, OwnerAnnotation
+from accelwatch.action.observed import JobObservation, JobState
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remediation.policy.guards.retry.job_events import (
     MOST_DEATHS,
@@ -13,7 +15,13 @@ from accelwatch.remediation.policy.guards.retry.job_events import (
     resumed,
     tidied,
 )
-from accelwatch.remediation.policy.guards.retry.job_history import Death, RetryState, Try
+from accelwatch.remediation.policy.guards.retry.job_history import (
+    Death,
+    JobHistory,
+    RetryState,
+    Run,
+    Try,
+)
 from accelwatch.remediation.policy.guards.retry.resume_guard import may_resume
 from accelwatch.remediation.settings import Resume
 
@@ -100,7 +108,9 @@ def test_just_before_its_time_a_resume_waits() -> None:
     state = died(state, JOB, death(100.0), 60.0, LIMITS)
     due = until(asked(state, attempt(2), 100.0))
     assert due is not None
-    assert until(asked(state, attempt(2), due - 0.1)) == due
+    answer = asked(state, attempt(2), due - 0.1)
+    assert until(answer) == due
+    assert text_of(answer).endswith("just now; the next resume waits a little longer")
     assert asked(state, attempt(2), due) == PERMIT
 
 
@@ -263,3 +273,21 @@ def test_a_job_that_has_died_is_remembered_before_it_was_ever_begun_again() -> N
     state = after(death(0.0, step=5))
     assert tidied(state, HOUR, LIMITS) == state
     assert tidied(state, 7 * HOUR, LIMITS) == RetryState()
+
+
+def test_a_job_that_was_resumed_is_remembered_as_long_as_that_counts() -> None:
+    state = RetryState(jobs={JOB: JobHistory(resumed=(0.0,))})
+    assert tidied(state, HOUR, LIMITS) == state
+    assert tidied(state, 7 * HOUR, LIMITS) == RetryState()
+
+
+def test_a_job_that_is_watched_is_remembered_however_long_that_takes() -> None:
+    key, mark = JobKey("c", "17", 1.0), OwnerAnnotation(incident="i1", token=1)
+    run = Run(
+        node="n1",
+        moved=Intent(kind=IntentKind.MOVE_JOB, mark=mark, node="n1", job=key, deadline=9.0),
+        since=0.0,
+        seen=JobObservation(key=key, state=JobState.RUNNING),
+    )
+    state = RetryState(jobs={JOB: JobHistory(run=run)})
+    assert tidied(state, 99 * HOUR, LIMITS) == state
