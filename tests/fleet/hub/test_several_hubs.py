@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,9 @@ from accelwatch.config.journal import PostgreSQL as Database
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import HubSettings
+from accelwatch.fleet.rules import evaluator
+from accelwatch.fleet.rules.evaluator import FleetEvaluator
+from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.remediation.settings import ActionSettings, LinkSettings, RemedySettings
 from support.fleet.hub_peers import served_hub
 from support.incidents.kept_journals import InPostgreSQL
@@ -145,6 +149,48 @@ def test_without_the_database_nothing_is_evaluated_and_that_is_told(tmp_path: Pa
         async with served_hub(settings, interval_s=1.0, state_dir=tmp_path) as running_hub:
             assert running_hub.hub.rules is None
             assert "PostgreSQL accelwatch on 127.0.0.1:9" in running_hub.hub.lease.waiting
+
+    asyncio.run(play())
+
+
+def hub_without_database(folder: Path, rules: RuleSettings) -> Hub:
+    journal = JournalSettings(postgresql=Database(hosts=("127.0.0.1:9",), tls=False))
+    return Hub(HubSettings(rules=rules, journal=journal), SystemClock(), None, folder)
+
+
+def test_a_hub_that_waits_builds_its_rules_once_and_then_only_asks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    built: list[Fleet] = []
+
+    class Counted(FleetEvaluator):
+        def __init__(self, fleet: Fleet, *detector: Any) -> None:
+            built.append(fleet)
+            super().__init__(fleet, *detector)
+
+    monkeypatch.setattr(evaluator, "FleetEvaluator", Counted)
+
+    async def play() -> None:
+        hub = hub_without_database(tmp_path, RULES)
+        await hub.lease.try_start()
+        assert len(built) == 1
+        for _ in range(3):
+            await hub.lease.check()
+        assert "PostgreSQL accelwatch on 127.0.0.1:9" in hub.lease.waiting
+        assert len(built) == 1
+        await hub.stop()
+
+    asyncio.run(play())
+
+
+def test_a_hub_that_will_wait_refuses_rules_that_it_could_not_evaluate(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text("version: 1\nrules: [{id: odd}]\n")
+
+    async def play() -> None:
+        hub = hub_without_database(tmp_path, RuleSettings(files=(str(file),)))
+        with pytest.raises(ConfigError, match=str(file)):
+            await hub.lease.try_start()
 
     asyncio.run(play())
 

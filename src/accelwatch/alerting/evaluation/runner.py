@@ -23,7 +23,7 @@ from accelwatch.alerting.evaluation.self_check.health import Health
 from accelwatch.alerting.evaluation.self_check.lateness import Lateness
 from accelwatch.alerting.evaluation.switched_off import SWITCHED_OFF, SwitchedOffRules
 from accelwatch.alerting.incidents.incident_store import IncidentStore, OnChanges
-from accelwatch.alerting.incidents.journal.location import JournalLocation
+from accelwatch.alerting.incidents.journal.patient import OpenJournal
 from accelwatch.alerting.incidents.journal.records import StateRecord
 from accelwatch.alerting.incidents.model.incident import Facts, Incident
 from accelwatch.alerting.incidents.model.muting import Mute
@@ -47,9 +47,9 @@ class RuleRunner:
         alerts: Alerts | None = None,
         notifier_owner: NotifierOwner | None = None,
         approval_requests: ApprovalRequests | None = None,
-        journal: JournalLocation | None = None,
+        journal: OpenJournal | None = None,
     ) -> None:
-        """`journal` is where incidents are kept, the `folder` of all state if None.
+        """`journal` is one that is open already; else `start` opens that of the `folder` of all state.
 
         `notifier_owner` knows whether a hub tells people instead, `approval_requests` what they are
         asked.
@@ -58,7 +58,7 @@ class RuleRunner:
         """
         self._evaluator = evaluator
         self._clock = evaluator.clock
-        self._journal = folder if journal is None else journal
+        self._folder = folder
         self._forward_changes = on_changes
         # One at a time: a tick rests now and then, and goes on with the moment that it began at.
         self._ticking = asyncio.Lock()
@@ -74,6 +74,7 @@ class RuleRunner:
             self._on_changes,
             self._clock.wall,
             evaluator.suspects,
+            journal=journal,
         )
         self._notifying = Notifying(
             self._clock, self._incident_store, notifier_owner, lambda: self.rules.rules
@@ -106,12 +107,12 @@ class RuleRunner:
         self._open_at: tuple[int, set[tuple[str, str]]] = (-1, set())
 
     async def start(self) -> None:
-        """Open the journal, restore what was open, and begin to evaluate.
+        """Open the journal, unless it is open; restore what was open, and begin to evaluate.
 
         Raises JournalError for a database that cannot be written, or that another process writes.
         """
         wall, now = self._clock.wall(), self._clock.monotonic()
-        loaded = await self._incident_store.start(self._journal, self.rules, wall)
+        loaded = await self._incident_store.start(self._folder, self.rules, wall)
         self.states = loaded.states
         self._deduplicator = EventDeduplicator(
             loaded.fingerprints, self._has_open, self._clock.wall
@@ -183,10 +184,6 @@ class RuleRunner:
     def _incident_rules(self) -> dict[str, Rule]:
         """The rules that incidents may rest on."""
         return {**self._evaluator.rules, SWITCHED_OFF.id: SWITCHED_OFF}
-
-    async def tick_safely(self) -> None:
-        """Whatever a rule meets, the process goes on and the next tick is tried."""
-        await self._loop.tick_safely()
 
     async def tick(self) -> None:
         """Evaluate once; while that is being done already, afterwards."""

@@ -12,7 +12,7 @@ from accelwatch.alerting.incidents.closed_incidents import ClosedIncidents
 from accelwatch.alerting.incidents.grouping.causes import Causes, Suspects
 from accelwatch.alerting.incidents.incident_manager import Describe, IncidentManager
 from accelwatch.alerting.incidents.journal.location import JournalLocation
-from accelwatch.alerting.incidents.journal.patient import PatientJournal
+from accelwatch.alerting.incidents.journal.patient import OpenJournal, PatientJournal
 from accelwatch.alerting.incidents.journal.records import (
     IncidentRecord,
     Loaded,
@@ -49,10 +49,13 @@ class IncidentStore:
         on_changes: OnChanges = lambda _: None,
         wall: Callable[[], float] = time.time,
         suspects: Suspects = lambda _: (),
+        *,
+        journal: OpenJournal | None = None,
     ) -> None:
         """`wall` gives Unix seconds: a tick's own time may be older than a silence set meanwhile.
 
-        `suspects` names nodes that may be to blame for what has befallen a job.
+        `suspects` names nodes that may be to blame for what has befallen a job. `journal` is one that
+        is open already; else `start` opens one.
         """
         self._wall = wall
         # Who is worked on is muted, which hides nothing from anybody who looks.
@@ -66,17 +69,21 @@ class IncidentStore:
         # A change is written to the journal before anybody is notified of it, and the write takes time:
         # a tick or a person that came in between would be notified of first, and written second.
         self._changing = asyncio.Lock()
-        self._journal = PatientJournal()
+        self._opened = journal
+        self._journal = PatientJournal() if journal is None else journal.journal
         self.mutes = MuteRegister(
             self._manager, self._journal, wall, changing=self._changing, on_changes=on_changes
         )
 
     async def start(self, location: JournalLocation | None, rules: RuleSet, now: float) -> Loaded:
-        """Open the journal of a location; what it knows from before.
+        """Open the journal of a location, unless one is open already; what it knows from before.
 
         Raises JournalError for a database that cannot be written, or that another process writes.
         """
-        loaded = await self._journal.open(location, now)
+        if self._opened is None:
+            loaded = await self._journal.open(location, now)
+        else:
+            loaded = self._opened.loaded
         self._number = loaded.number
         incidents = loaded.incidents
         self._manager = IncidentManager(self._rules, self._describe, self._next_id, incidents)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Coroutine
+from typing import NamedTuple
 
 import msgspec
 
@@ -173,3 +174,16 @@ class PatientJournal:
 def _retrieve_error(writing: "asyncio.Future[None]") -> None:
     if not writing.cancelled():
         writing.exception()
+
+
+class OpenJournal(NamedTuple):
+    """A journal that is open, and what it knows from before."""
+
+    journal: PatientJournal
+    loaded: Loaded
+
+
+async def opened(location: JournalLocation | None, now: float) -> OpenJournal:
+    """The journal of a location. Raises JournalError as `PatientJournal.open` does."""
+    journal = PatientJournal()
+    return OpenJournal(journal, await journal.open(location, now))

@@ -4,8 +4,9 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from accelwatch.alerting.incidents.journal.errors import JournalError
 from accelwatch.alerting.incidents.journal.location import JournalLocation
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import Maintenance
@@ -20,6 +21,7 @@ from accelwatch.schema.reading import Number
 
 if TYPE_CHECKING:
     from accelwatch.alerting.evaluation.runner import RuleRunner
+    from accelwatch.alerting.incidents.journal.patient import OpenJournal
     from accelwatch.detection.findings.finding import Finding
     from accelwatch.fleet.approval.approvals import Approvals
     from accelwatch.fleet.detection.running import FleetDetector
@@ -27,6 +29,14 @@ if TYPE_CHECKING:
     from accelwatch.fleet.rules.evaluator import FleetEvaluator
 
 logger = logging.getLogger(__name__)
+
+
+class _BuiltRules(NamedTuple):
+    """Rules that are read, and not evaluated yet."""
+
+    runner: "RuleRunner"
+    evaluator: "FleetEvaluator"
+    detector: "FleetDetector | None"
 
 
 class Leader:
@@ -140,6 +150,36 @@ class Leader:
 
     async def _start_rules(self, settings: HubSettings) -> None:
         """Raises ConfigError, JournalError, WindowsError."""
+        from accelwatch.alerting.incidents.journal.patient import opened
+
+        # The lease before the rules: a hub that waits for it asks each second.
+        try:
+            location = location_of(settings.journal, self._state_dir)
+            journal = await opened(location, self._fleet.clock.wall())
+        except JournalError:
+            if not self.lease.waiting:
+                # What is wrong with the rules is told at the start, not when this hub is needed.
+                await self._build_rules(settings, None).runner.stop()
+            raise
+        try:
+            built = self._build_rules(settings, journal)
+        except BaseException:
+            # Open, it would hold the lease against the next try, here and elsewhere.
+            await journal.journal.close()
+            raise
+        runner = built.runner
+        try:
+            await runner.start()
+            self.rules, self.detector = runner, built.detector
+            if settings.remedy.actions:
+                await self._start_remedies(built.evaluator, runner, settings)
+        except BaseException:
+            await runner.stop()  # it closes the journal too
+            self.rules = self.detector = self.approvals = None
+            raise
+
+    def _build_rules(self, settings: HubSettings, journal: "OpenJournal | None") -> "_BuiltRules":
+        """Raises ConfigError, WindowsError."""
         # numpy's share of the rules is loaded by those only who have some.
         from accelwatch.alerting.evaluation.runner import RuleRunner
         from accelwatch.fleet.approval.approval_requests import HubApprovalRequests
@@ -159,7 +199,7 @@ class Leader:
             self._state_dir,
             self._on_incident_changes,
             alerts=settings.alerts,
-            journal=location_of(settings.journal, self._state_dir),
+            journal=journal,
             approval_requests=HubApprovalRequests(
                 lambda: self.remedies,
                 lambda: self.approvals,
@@ -168,16 +208,7 @@ class Leader:
             ),
         )
         runner.health.unread = self._unread_state
-        try:
-            await runner.start()
-            self.rules, self.detector = runner, detector
-            if settings.remedy.actions:
-                await self._start_remedies(evaluator, runner, settings)
-        except BaseException:
-            # The journal too: open, it would hold the lease against the next try, here and elsewhere.
-            await runner.stop()
-            self.rules = self.detector = self.approvals = None
-            raise
+        return _BuiltRules(runner, evaluator, detector)
 
     async def _start_remedies(
         self, evaluator: "FleetEvaluator", rules: "RuleRunner", settings: HubSettings
