@@ -30,6 +30,7 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
 from support.machines import composed as machines
+from support.rules.ticks import Ticks
 from support.servers.fake_feed import FakeFeed
 
 POWER = ("power_watts",)
@@ -454,18 +455,21 @@ def test_a_spell_goes_on_over_a_change_of_other_rules(site: Site) -> None:
 
 
 def test_a_rule_that_breaks_does_not_end_the_judging(
-    site: Site, caplog: pytest.LogCaptureFixture
+    site: Site, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    ticks = Ticks()
+    monkeypatch.setattr(NodeEvaluator, "wait", lambda _: ticks.wait())
+
     async def scenario() -> None:
         runner = site.runner()
         await runner.start()
         site.feed.fault = RuntimeError("the store is broken")
         for _ in range(2):
-            await runner.tick_safely()
+            await ticks.tick()
         assert caplog.text.count("a tick of the rules failed") == 1
         assert any("the store is broken" in one for one in runner.problems)
         site.feed.fault = None
-        await runner.tick_safely()
+        await ticks.tick()
         assert not any("broken" in one for one in runner.problems)
         assert runner.alive
         await runner.stop()

@@ -54,21 +54,17 @@ class EvaluationLoop:
         """Whether it was started and has ended."""
         return self._ticks is not None and self._ticks.done()
 
-    async def tick_safely(self) -> None:
-        """Whatever a rule meets, the process goes on and the next tick is tried."""
-        try:
-            await self._tick()
-        except Exception as error:
-            if not self.failure:
-                logger.exception("a tick of the rules failed")
-            self.failure = f"a tick of the rules failed: {error!r}"
-        else:
-            self.failure = ""
-
     async def _run(self) -> None:
         while True:
             await self._wait()
-            await self.tick_safely()
+            try:
+                await self._tick()
+            except Exception as error:
+                if not self.failure:
+                    logger.exception("a tick of the rules failed")
+                self.failure = f"a tick of the rules failed: {error!r}"
+            else:
+                self.failure = ""
 
     async def _check_rule_files(self) -> None:
         while True:
