@@ -9,6 +9,8 @@ from accelwatch.fleet.picture.model import MOST_EVENTS, FleetView
 from accelwatch.fleet.wire import DeviceSlot, FleetEvent, FleetTick, IncidentNow, RulesNow
 
 MOST_SLOTS = 1 << 20
+# Nodes that have gone and whose labels are kept all the same.
+_SPARE_LABELS = 1000
 
 
 class Picture:
@@ -81,11 +83,18 @@ class Picture:
         if not complete:
             raise TargetFault(Reason.GARBAGE, "values of a device of which nothing was told")
 
+    def _forget_labels(self, tick: FleetTick) -> None:
+        """Labels of nodes that have gone: a hub may name new ones for ever."""
+        if len(self._labels) > 2 * len(tick.nodes) + _SPARE_LABELS:
+            present = {node.node for node in tick.nodes}
+            self._labels = {node: own for node, own in self._labels.items() if node in present}
+
     def view(
         self, tick: FleetTick, arrived_s: float, interval_s: float, condition: str
     ) -> FleetView:
         """The fleet with a further tick. Raises TargetFault for devices of which nobody told."""
         self._check(tick)
+        self._forget_labels(tick)
         if self._shown_events is None:
             self._shown_events = tuple(self._events)
         self._shown_slots, self._shown_labels = self._slots, self._labels
