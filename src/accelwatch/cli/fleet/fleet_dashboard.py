@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from accelwatch.base.durations import reading_interval
-from accelwatch.base.errors import ExpressionError
+from accelwatch.base.errors import ExpressionError, UsageError
 from accelwatch.base.exit_codes import OK
 from accelwatch.cli.fleet.fleet_hub import Hub
 from accelwatch.cli.fleet.fleet_plan import DisplayOptions, Show
@@ -14,7 +14,7 @@ from accelwatch.cli.startup.dashboard import override, run_to_end
 from accelwatch.schema.display import utf8
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.hub_client.source import HubSource
+    from accelwatch.fleet.picture.model import FleetSource
     from accelwatch.tui.app import Dashboard
 
 
@@ -45,14 +45,13 @@ def _dashboard(hub: Hub, display: DisplayOptions) -> "Dashboard":
     override(preferences, None, display.theme)
     if display.interval is not None:
         preferences.fleet_interval_s = reading_interval(display.interval)
-    from accelwatch.fleet.hub_client.source import HubSource
     from accelwatch.tui.app import Dashboard
     from accelwatch.tui.state.board import Board
     from accelwatch.tui.theme.appearance import appearance_for
 
     hub.wait()
     appearance = appearance_for(os.environ, utf8=utf8(sys.stdout), ascii_only=display.ascii_only)
-    source = HubSource(hub.address, exit_reason=hub.exit_reason)
+    source = _source(hub)
     app = Dashboard(
         Board(preferences, appearance),
         None,
@@ -67,7 +66,17 @@ def _dashboard(hub: Hub, display: DisplayOptions) -> "Dashboard":
     return app
 
 
-def _filter(app: "Dashboard", source: "HubSource", hub: Hub, text: str) -> None:
+def _source(hub: Hub) -> "FleetSource":
+    if not hub.more:
+        from accelwatch.fleet.hub_client.source import HubSource
+
+        return HubSource(hub.address, exit_reason=hub.exit_reason)
+    from accelwatch.fleet.hub_client.several.source import SeveralHubs
+
+    return SeveralHubs(hub.addresses)
+
+
+def _filter(app: "Dashboard", source: "FleetSource", hub: Hub, text: str) -> None:
     """The filter of the command line. Which labels it may name, only the hub knows by now.
 
     Raises UsageError.
@@ -85,8 +94,14 @@ async def _checked(hub: Hub, text: str) -> None:
     from accelwatch.fleet.hub_client.connection.session import HubSession
     from accelwatch.fleet.hub_client.once import check_filter
 
-    session = HubSession(hub.address)
-    try:
-        await check_filter(session, text)
-    finally:
-        await session.close()
+    refusals: list[UsageError] = []
+    for address in hub.addresses:
+        session = HubSession(address)
+        try:
+            await check_filter(session, text)
+        except UsageError as refusal:
+            refusals.append(refusal)
+        finally:
+            await session.close()
+    if len(refusals) == len(hub.addresses):
+        raise refusals[0]

@@ -30,12 +30,13 @@ def device_table(answer: Answer, style: Style) -> list[str]:
     """A row a device, worst first, with the fields that were asked for."""
     devices = worst_first(answer.devices)
     names = list(devices[0].values) if devices else []
-    header = ["NODE", "DEVICE", "MODEL", "STATE", *names]
+    header = ["NODE", *(["HUB"] if answer.hubs else []), "DEVICE", "MODEL", "STATE", *names]
     rows: list[Cells] = []
     codes: list[str] = []
     for row in devices:
         state = _state_of(row)
-        identity = [row.node, row.name, row.model or "-", state_label(state)]
+        hub = [row.labels.get("hub", "-")] if answer.hubs else []
+        identity = [row.node, *hub, row.name, row.model or "-", state_label(state)]
         values = [quantity_cell(name, row.values[name], style) for name in names]
         rows.append([*(printable(text, ascii_only=style.ascii_only) for text in identity), *values])
         codes.append("" if state in _WELL else "31" if severity(state) > 3 else "33")

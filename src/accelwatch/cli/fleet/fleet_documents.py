@@ -11,6 +11,7 @@ from accelwatch.base.untrusted_text import cell_text
 from accelwatch.base.version import __version__
 from accelwatch.cli.table_lines import Style
 from accelwatch.fleet.hub_client.once import Answer
+from accelwatch.fleet.picture.model import HubState
 from accelwatch.fleet.picture.state_counts import state_counts
 from accelwatch.fleet.wire import SCHEMA
 from accelwatch.schema.display import printable, quantity
@@ -29,6 +30,8 @@ def json_document(answer: Answer, *, rows: str, pretty: bool) -> bytes:
         "fleet": answer.fleet_json,
         "nodes": answer.nodes_json,
     }
+    if answer.hubs:
+        document["hubs"] = answer.hubs
     if rows != "nodes":
         document[rows] = answer.more_json
     text = msgspec.json.encode(document)
@@ -46,6 +49,20 @@ def heading(answer: Answer, name: str) -> str:
     device_counts = {state_label(state): counts[state] for state in worst_first}
     devices = counted(fleet.devices_total, "device", device_counts)
     return printable(f"{name}  {local_time:%Y-%m-%d %H:%M:%S %Z}  {nodes}  {devices}{power}")
+
+
+def hub_lines(answer: Answer) -> list[str]:
+    """Each of several hubs in a line; empty where there is one."""
+    return [printable(f"  {_hub_text(hub)}") for hub in answer.hubs]
+
+
+def _hub_text(hub: HubState) -> str:
+    if hub.age_s is None:
+        return f"{hub.name}  {hub.state}: {hub.fault}"
+    size = f"{hub.nodes_total} nodes  {hub.devices_total} devices"
+    if hub.state == "up":
+        return f"{hub.name}  {hub.state}  {size}"
+    return f"{hub.name}  {hub.state}  {size}, as of {hub.age_s:.0f} s ago: {hub.fault}"
 
 
 def counted(total: int, what: str, states: Mapping[str, int]) -> str:

@@ -18,6 +18,8 @@ class Hub(msgspec.Struct, frozen=True, kw_only=True):
     """A hub that can be asked."""
 
     address: "HubEndpoint"
+    # Those besides it, where several are one fleet.
+    more: "tuple[HubEndpoint, ...]" = ()
     # How its process ended, if it is ours and has.
     exit_reason: Callable[[], str | None]
     # What it had to say when it was ready.
@@ -27,6 +29,16 @@ class Hub(msgspec.Struct, frozen=True, kw_only=True):
     embedded: bool
     # Whether nodes that do not answer are part of what is shown.
     simulated: bool = False
+
+    @property
+    def addresses(self) -> "tuple[HubEndpoint, ...]":
+        """All of them."""
+        return self.address, *self.more
+
+    @property
+    def name(self) -> str:
+        """What is followed, in a few words."""
+        return ", ".join(address.name for address in self.addresses)
 
     @property
     def answers_for_all(self) -> bool:
@@ -40,13 +52,14 @@ def opened(targeting: Targeting) -> Iterator[Hub]:
 
     Raises AccelwatchError.
     """
-    from accelwatch.fleet.hub_client.connection.endpoint import hub_endpoint
+    from accelwatch.fleet.hub_client.several.named_hubs import hub_endpoints
 
     check_targeting(targeting)
-    if targeting.hub is not None:
-        address = hub_endpoint(targeting.hub, targeting.hub_config_file)
+    if targeting.hub:
+        address, *more = hub_endpoints(targeting.hub, targeting.hub_config_file or ())
         yield Hub(
             address=address,
+            more=tuple(more),
             exit_reason=lambda: None,
             remark=lambda: "",
             wait=lambda: None,

@@ -21,6 +21,8 @@ _ODD = "ODD"
 _LEMON = "LEMON"
 # Column of what the detector found; shown where it suspects a node.
 _FINDING = "FINDING"
+# Column of the hubs that follow a node; shown where there are several.
+_HUB = "HUB"
 # Columns that are left out, in this order, where the terminal is too narrow for them.
 _SPARE = ("MEMORY", "TEMP", "POWER", "AGE", _ODD, _LEMON, _FINDING)
 _NODE_COLUMNS = (
@@ -56,9 +58,11 @@ def node_table(view: FleetView, answer: Answer, style: Style) -> list[str]:
     summaries = {node.node: node for node in answer.nodes}
     rows = node_rows(view)
     remarks = [_remark(row, summaries.get(row.node), view) for row in rows]
+    several = bool(answer.hubs)
     more = {
         title: cell_of
         for title, cell_of, shown in (
+            (_HUB, _hub, several),
             (_ODD, _odd, any(row.odd for row in rows)),
             (_LEMON, _lemon, any(row.lemon for row in rows)),
             (_FINDING, _finding, any(row.finding for row in rows)),
@@ -99,6 +103,10 @@ def _node_cells(row: FleetRow, style: Style) -> Cells:
         quantity_cell("power_watts", row.power if shown else None, style),
         quantity_cell("temperature_celsius", row.hottest if shown else None, style),
     ]
+
+
+def _hub(row: FleetRow, style: Style) -> str:
+    return printable(row.labels.get("hub", ""), ascii_only=style.ascii_only) or "-"
 
 
 def _odd(row: FleetRow, style: Style) -> str:

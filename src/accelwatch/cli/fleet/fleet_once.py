@@ -3,11 +3,11 @@
 import asyncio
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from accelwatch.base.exit_codes import FAILED, NO_DEVICE, OK, PERMISSION, UNHEALTHY
 from accelwatch.cli.fleet.fleet_devices import device_csv, device_table
-from accelwatch.cli.fleet.fleet_documents import heading, json_document
+from accelwatch.cli.fleet.fleet_documents import heading, hub_lines, json_document
 from accelwatch.cli.fleet.fleet_groups import group_csv, group_table
 from accelwatch.cli.fleet.fleet_hub import Hub
 from accelwatch.cli.fleet.fleet_nodes import node_csv, node_table
@@ -19,8 +19,8 @@ from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.once import (
     Answer,
-    fetch_fleet,
-    first_view,
+    FleetReader,
+    HubReader,
     plainly,
     silent,
     unread,
@@ -30,6 +30,8 @@ from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import StoreState
 from accelwatch.schema.display import colour, stdout_is_terminal, terminal_width, utf8
 
+# Of a hub that did not answer.
+DOWN = "down"
 _UNHEALTHY_DEVICES = ("lost", "unresponsive", "missing", "stale", "unreachable")
 _UNHEALTHY_NODES = ("down", "stale", "never")
 _MOST_NAMED = 8
@@ -44,24 +46,34 @@ def run_once(hub: Hub, printing: PrintOptions) -> int:
 
 
 async def _run(hub: Hub, printing: PrintOptions) -> int:
-    session = HubSession(hub.address, max(printing.timeout_s, 1.0))
+    timeout_s = max(printing.timeout_s, 1.0)
+    sessions = [HubSession(address, timeout_s) for address in hub.addresses]
     try:
         if hub.embedded:
             with progress("asking nodes", None, counting("nodes")) as bar:
-                await wait_for_answers(session, printing.timeout_s, bar.at)
-        return await _repeat(hub, printing, session)
+                await wait_for_answers(sessions[0], printing.timeout_s, bar.at)
+        return await _repeat(hub, printing, _reader(sessions))
     except TargetFault as fault:
-        raise plainly(fault, hub.exit_reason() or hub.address.name) from fault
+        raise plainly(fault, hub.exit_reason() or hub.name) from fault
     finally:
-        await session.close()
+        for session in sessions:
+            await session.close()
 
 
-async def _repeat(hub: Hub, printing: PrintOptions, session: HubSession) -> int:
+def _reader(sessions: Sequence[HubSession]) -> FleetReader:
+    if len(sessions) == 1:
+        return HubReader(sessions[0])
+    from accelwatch.fleet.hub_client.several.once import SeveralReader
+
+    return SeveralReader(sessions)
+
+
+async def _repeat(hub: Hub, printing: PrintOptions, reader: FleetReader) -> int:
     """Documents at the interval, without drift."""
     due = time.monotonic()
     done = 0
     while True:
-        answer, document = await _document(hub, printing, session)
+        answer, document = await _document(hub, printing, reader)
         if not done:
             for problem in problems(answer):
                 if problem != hub.remark():
@@ -73,40 +85,41 @@ async def _repeat(hub: Hub, printing: PrintOptions, session: HubSession) -> int:
         done += 1
         if printing.interval_s is None or done == printing.count:
             any_is_silent = hub.answers_for_all and bool(silent(answer.nodes_json))
-            return FAILED if any_is_silent else status(answer, strict=printing.strict)
+            is_partial = any_is_silent or any(hub.state == DOWN for hub in answer.hubs)
+            return FAILED if is_partial else status(answer, strict=printing.strict)
         due = max(due + printing.interval_s, time.monotonic())
         await asyncio.sleep(due - time.monotonic())
 
 
-async def _document(hub: Hub, printing: PrintOptions, session: HubSession) -> tuple[Answer, bytes]:
-    answer = await fetch_fleet(session, rows=printing.rows, query=printing.query)
+async def _document(hub: Hub, printing: PrintOptions, reader: FleetReader) -> tuple[Answer, bytes]:
+    answer = await reader.fetch(printing.rows, printing.query)
     match printing.form:
         case "json":
             to_terminal = printing.output == "-" and stdout_is_terminal()
             pretty = printing.pretty or (to_terminal and printing.interval_s is None)
             return answer, json_document(answer, rows=printing.rows, pretty=pretty)
         case "prometheus":
-            return answer, await session.document("/metrics")
+            return answer, await reader.metrics()
         case "csv":
-            return answer, await _csv(printing, session, answer)
+            return answer, await _csv(printing, reader, answer)
         case _:
-            return answer, await _table(hub, printing, session, answer)
+            return answer, await _table(hub, printing, reader, answer)
 
 
-async def _csv(printing: PrintOptions, session: HubSession, answer: Answer) -> bytes:
+async def _csv(printing: PrintOptions, reader: FleetReader, answer: Answer) -> bytes:
     match printing.rows:
         case "devices":
             return device_csv(answer, printing.field_names)
         case "groups":
             return group_csv(answer)
         case _:
-            return node_csv(await first_view(session))
+            return node_csv(await reader.view())
 
 
-async def _table(hub: Hub, printing: PrintOptions, session: HubSession, answer: Answer) -> bytes:
+async def _table(hub: Hub, printing: PrintOptions, reader: FleetReader, answer: Answer) -> bytes:
     nodes = printing.rows == "nodes" and bool(answer.nodes)
-    view = await first_view(session) if nodes else None
-    return table_of(printing, answer, view, hub.address.name)
+    view = await reader.view() if nodes else None
+    return table_of(printing, answer, view, hub.name)
 
 
 def table_of(printing: PrintOptions, answer: Answer, view: FleetView | None, name: str) -> bytes:
@@ -117,7 +130,7 @@ def table_of(printing: PrintOptions, answer: Answer, view: FleetView | None, nam
         ascii_only=to_stdout and not utf8(sys.stdout),
         width=terminal_width() if to_stdout and stdout_is_terminal() else None,
     )
-    lines = [heading(answer, name)]
+    lines = [heading(answer, name), *hub_lines(answer)]
     if printing.by is not None:
         lines += group_table(answer, printing.by, style)
     elif printing.rows == "devices":

@@ -39,17 +39,19 @@ class Targeting(msgspec.Struct, frozen=True, kw_only=True):
     prometheus: target_flags.Prometheus = None
     config_file: target_flags.ConfigFile = None
     hub: Annotated[
-        str | None,
+        list[str] | None,
         option(
-            "--hub", metavar="URL", help="Ask this hub, http://host:9878, instead of the nodes."
+            "--hub",
+            metavar="[NAME=]URL",
+            help="Ask this hub, http://host:9878, instead of the nodes; may be repeated.",
         ),
     ] = None
     hub_config_file: Annotated[
-        Path | None,
+        list[Path] | None,
         option(
             "--hub.config.file",
             metavar="FILE",
-            help="Credentials and TLS for --hub (docs/fleet/dashboard.md).",
+            help="Credentials and TLS for --hub; repeated, one for each of them.",
         ),
     ] = None
     state_dir: str | None = None
@@ -209,10 +211,10 @@ def check_targeting(targeting: Targeting) -> None:
     if targeting.state_dir is not None and targeting.no_state:
         raise UsageError("--state-dir and --no-state contradict each other")
     own = targeting.followed.anyone or targeting.prometheus or targeting.config_file
-    if targeting.hub is not None:
+    if targeting.hub:
         if own or targeting.state_dir or targeting.no_state:
             raise UsageError("--hub has its own targets; leave --targets, -c and --state-dir out")
-    elif targeting.hub_config_file is not None:
+    elif targeting.hub_config_file:
         raise UsageError("--hub.config.file goes with --hub")
     elif not own:
         raise UsageError(

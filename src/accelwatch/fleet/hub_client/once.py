@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -14,7 +14,7 @@ from accelwatch.fleet.hub_client.connection.messages import Received
 from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.connection.stream import NO_HUB, follow
 from accelwatch.fleet.hub_client.picture import Picture
-from accelwatch.fleet.picture.model import FleetView
+from accelwatch.fleet.picture.model import FleetView, HubState
 from accelwatch.fleet.wire import DeviceSlot, FleetDocument, FleetTick, StoreState
 
 _POLL_S = 0.1
@@ -46,6 +46,43 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[GroupRow, ...] = ()
     # Devices or groups.
     more_json: tuple[msgspec.Raw, ...] = ()
+    # The hubs that it comes from, where they are several.
+    hubs: tuple[HubState, ...] = ()
+
+
+class FleetReader(Protocol):
+    """A hub, or several as one, asked now. Each raises TargetFault when nothing can be said."""
+
+    async def fetch(self, rows: str, query: Mapping[str, str]) -> Answer:
+        """Totals and nodes, and `devices` or `groups` where they are wanted."""
+        ...
+
+    async def view(self) -> FleetView:
+        """All nodes and devices as a picture."""
+        ...
+
+    async def metrics(self) -> bytes:
+        """Text for Prometheus."""
+        ...
+
+
+class HubReader:
+    """Implements `FleetReader` over one hub."""
+
+    def __init__(self, session: HubSession) -> None:
+        self._session = session
+
+    async def fetch(self, rows: str, query: Mapping[str, str]) -> Answer:
+        """Totals and nodes, and `devices` or `groups` where they are wanted. Raises TargetFault."""
+        return await fetch_fleet(self._session, rows=rows, query=query)
+
+    async def view(self) -> FleetView:
+        """The first tick of its stream. Raises TargetFault."""
+        return await first_view(self._session)
+
+    async def metrics(self) -> bytes:
+        """Its own page. Raises TargetFault."""
+        return await self._session.document("/metrics")
 
 
 def plainly(fault: TargetFault, name: str) -> AccelwatchError:
@@ -77,7 +114,7 @@ async def wait_for_answers(
 
 async def _waits(session: HubSession, report_progress: Callable[[int, int], None]) -> bool:
     """Whether a node has neither answered nor failed yet."""
-    nodes = await _rows(session, "nodes")
+    nodes = await all_rows(session, "nodes")
     left = len(silent(nodes))
     report_progress(len(nodes) - left, len(nodes))
     return bool(left)
@@ -124,8 +161,8 @@ async def fetch_fleet(
     Raises TargetFault.
     """
     fleet = await session.document("/v1/fleet")
-    nodes = await _rows(session, "nodes")
-    more = () if rows == "nodes" else await _rows(session, rows, query)
+    nodes = await all_rows(session, "nodes")
+    more = () if rows == "nodes" else await all_rows(session, rows, query)
     try:
         return Answer(
             fleet=msgspec.json.decode(fleet, type=FleetDocument),
@@ -144,10 +181,13 @@ def _all(rows: Sequence[msgspec.Raw], shape: type[Row]) -> tuple[Row, ...]:
     return tuple(msgspec.json.decode(raw, type=shape) for raw in rows)
 
 
-async def _rows(
+async def all_rows(
     session: HubSession, what: str, query: Mapping[str, str] | None = None
 ) -> tuple[msgspec.Raw, ...]:
-    """All pages of `/v1/nodes`, `/v1/devices` or `/v1/groups`, a row each, undecoded."""
+    """All pages of `/v1/nodes`, `/v1/devices` or `/v1/groups`, a row each, undecoded.
+
+    Raises TargetFault.
+    """
     parameters = {"limit": _PAGE, **(query or {})}
     rows: list[msgspec.Raw] = []
     while True:

@@ -112,6 +112,11 @@ class HubSource:
         """What is wrong with the hub, else with the filter; None while all is well."""
         return self._problem or self._refusal
 
+    @property
+    def refuses_filter(self) -> bool:
+        """Whether all that is wrong is that the hub does not take the filter."""
+        return self._problem is None and self._refusal is not None
+
     def set_filter(self, text: str) -> None:
         """Want only devices for which this condition holds; empty: all."""
         if text != self._desired or self._refusal is not None:

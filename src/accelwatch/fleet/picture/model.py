@@ -42,6 +42,24 @@ TEMPERATURE, TEMPERATURE_LIMIT, TEMPERATURE_HEADROOM = range(4, len(FIELDS))
 MOST_EVENTS = 1000
 
 
+class HubState(msgspec.Struct, frozen=True, kw_only=True):
+    """One of several hubs whose nodes are one picture."""
+
+    name: str
+    # `up`; `late` when its last answer is overdue; `down` when what it said counts no more.
+    state: str
+    # Seconds since its last answer; None when it never gave one.
+    age_s: float | None
+    # Seconds by which the next one is overdue; 0 while it is not.
+    late_s: float = 0.0
+    # What is wrong with it, for a person, on one line; empty when nothing is.
+    fault: str = ""
+    # Of its last answer.
+    version: str = ""
+    nodes_total: int = 0
+    devices_total: int = 0
+
+
 class FleetView(msgspec.Struct, frozen=True, kw_only=True):
     """The fleet at one tick. Parts that have not changed are the same objects as in the view before."""
 
@@ -70,6 +88,8 @@ class FleetView(msgspec.Struct, frozen=True, kw_only=True):
     incidents: Sequence[IncidentNow] = ()
     # Whether it is of a recorded moment, so that it does not grow old while it is shown.
     recorded: bool = False
+    # The hubs that it comes from, where they are several.
+    hubs: Sequence[HubState] = ()
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from accelwatch.schema.display import printable
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, in_role, paragraph, spread, width_of
 from accelwatch.tui.fleet.board import FleetBoard
+from accelwatch.tui.fleet.hub_lines import hub_lines
 
 _SIGN = "degraded"
 
@@ -33,12 +34,14 @@ def trouble_line(fleet: FleetBoard, width: int, glyphs: Glyphs) -> Line:
 
 def trouble_lines(fleet: FleetBoard, width: int, glyphs: Glyphs) -> list[Line]:
     """All of them in full."""
-    troubles = fleet.troubles
-    if not troubles:
+    troubles, hubs = fleet.troubles, hub_lines(fleet, glyphs)
+    if not troubles and not hubs:
         return [[(" hub OK: no problems", "dim")]]
     lines: list[Line] = [[(f" {_count_of(len(troubles))}", "title")], []]
     for text in troubles:
         lines += paragraph(f" {glyphs.states[_SIGN]} ", text, "warn", width, glyphs)
+    if hubs:
+        lines += [[], *hubs] if troubles else hubs
     return [clipped(line, width) for line in lines]
 
 

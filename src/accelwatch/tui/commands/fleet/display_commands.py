@@ -51,10 +51,11 @@ class FleetDisplayCommands(OnFleetScreen):
         return True
 
     def do_problems(self) -> bool:
-        """What the hub cannot do, in full."""
+        """What the hub cannot do, in full; of several hubs how each stands."""
         if self._app.view_name not in (FLEET, INCIDENTS):
             return False
-        if self._controller.board.troubles:
+        board = self._controller.board
+        if board.troubles or (board.view is not None and board.view.hubs):
             self._app.commands.open("problems")
         else:
             self._app.show_message("hub OK: no problems")

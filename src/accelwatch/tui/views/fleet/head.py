@@ -15,6 +15,7 @@ from accelwatch.tui.drawing.lines import Line, clipped, fit, in_role, spread, wi
 from accelwatch.tui.events.event_lines import recent
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.cells.value_cells import watts
+from accelwatch.tui.fleet.hub_lines import hub_ages
 from accelwatch.tui.incidents import remedy_summary
 from accelwatch.tui.state.action import FLEET, INCIDENT, INCIDENTS
 from accelwatch.tui.state.board import Board
@@ -47,7 +48,7 @@ def situation(board: Board, fleet: FleetBoard, width: int, now: float, screen: s
         return clipped(_problem(board, fleet, width, now), width)
     wrong, bounds = remedy_summary.status_lines(fleet.remedies, width, board.paint.glyphs)
     name = printable(fleet.name, ascii_only=board.paint.glyphs.ascii_only)
-    left: Line = wrong or [(f" {name}", "dim")]
+    left: Line = wrong or hub_ages(fleet, board.paint.glyphs) or [(f" {name}", "dim")]
     if screen in (INCIDENTS, INCIDENT):
         settings = [incidents.TITLES[fleet.incidents.sort]] if screen == INCIDENTS else []
         left += _filter(board, fleet.incidents.filter_text, _count(fleet))

@@ -1,0 +1,50 @@
+"""The pages for Prometheus of several hubs as one: each series with its hub, a family once. Pure."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from accelwatch.exposition.families import escape
+
+_UP = "accel_fleet_hub_up"
+_HEAD = re.compile(r"# (?:HELP|TYPE) (\S+)")
+# A label of that name at the place of a name: in a value quotes are escaped.
+_OWN = re.compile(r'(?<=[{,])hub="')
+
+
+def pages_merged(pages: Mapping[str, str], hubs: Sequence[str]) -> bytes:
+    """The pages of hubs by name, and of all `hubs` whether they answered."""
+    heads: dict[str, list[str]] = {}
+    samples: dict[str, list[str]] = {}
+    for hub, page in pages.items():
+        label = f'hub="{escape(hub)}"'
+        family = ""
+        for line in page.splitlines():
+            if match := _HEAD.match(line):
+                family = match[1]
+                head = heads.setdefault(family, [])
+                if not any(
+                    line_before.split(" ", 3)[1] == line.split(" ", 3)[1] for line_before in head
+                ):
+                    head.append(line)
+                samples.setdefault(family, [])
+            elif line and not line.startswith("#"):
+                samples.setdefault(family, []).append(_labelled(line, label))
+    lines = [
+        f"# HELP {_UP} Whether the hub answered.",
+        f"# TYPE {_UP} gauge",
+        *(f'{_UP}{{hub="{escape(hub)}"}} {int(hub in pages)}' for hub in hubs),
+    ]
+    for family, lines_of in samples.items():
+        lines += [*heads.get(family, ()), *lines_of]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _labelled(line: str, label: str) -> str:
+    """A sample with one more label; its own of the same name becomes `exported_hub`."""
+    name, brace, rest = line.partition("{")
+    if brace and " " not in name:
+        return f"{name}{{{label}{'' if rest.startswith('}') else ','}" + _OWN.sub(
+            'exported_hub="', "{" + rest
+        ).removeprefix("{")
+    name, _, value = line.partition(" ")
+    return f"{name}{{{label}}} {value}"

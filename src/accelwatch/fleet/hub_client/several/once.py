@@ -1,0 +1,200 @@
+"""Several hubs asked once, at the same time, as one answer; one that fails costs its own part only."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from accelwatch.base.clock import Clock, SystemClock
+from accelwatch.fleet.documents.fleet import DeviceRow, GroupRow, NodeSummary
+from accelwatch.fleet.follow.failures.faults import TargetFault
+from accelwatch.fleet.hub_client.connection.session import HubSession
+from accelwatch.fleet.hub_client.once import Answer, fetch_fleet, first_view
+from accelwatch.fleet.hub_client.several.exposition import pages_merged
+from accelwatch.fleet.hub_client.several.groups import HubGroups
+from accelwatch.fleet.hub_client.several.hub_picture import HubPicture
+from accelwatch.fleet.hub_client.several.locations import labelled
+from accelwatch.fleet.hub_client.several.picture import SeveralPicture
+from accelwatch.fleet.hub_client.several.totals import (
+    groups_added,
+    stale_device_state,
+    stale_node_state,
+)
+from accelwatch.fleet.picture.model import FleetView
+
+Result = TypeVar("Result")
+_Row = dict[str, Any]
+
+
+class Fetched(msgspec.Struct, frozen=True, kw_only=True):
+    """What one hub answered, and when on the monotonic clock."""
+
+    answer: Answer
+    view: FleetView
+    groups: tuple[GroupRow, ...]
+    at: float
+
+
+class SeveralReader:
+    """Implements `FleetReader`; what a hub said last stays, stale, when it fails later."""
+
+    def __init__(self, sessions: Sequence[HubSession], clock: Clock | None = None) -> None:
+        """Names of the sessions' hubs differ."""
+        self.names = tuple(session.endpoint.name for session in sessions)
+        self._sessions = sessions
+        self._clock = clock or SystemClock()
+        self._picture = SeveralPicture(self.names)
+        self._fetched: dict[int, Fetched] = {}
+        self._view: FleetView | None = None
+
+    async def fetch(self, rows: str, query: Mapping[str, str]) -> Answer:
+        """Totals, nodes, and `devices` or `groups` of all hubs. Raises TargetFault when none answers."""
+        groups = HubGroups(query) if rows == "groups" else None
+
+        async def ask(session: HubSession) -> Fetched:
+            view = await first_view(session)
+            answer = await fetch_fleet(
+                session, rows="nodes" if groups is not None else rows, query=query
+            )
+            matches = () if groups is None else await groups.fetch(session)
+            return Fetched(answer=answer, view=view, groups=matches, at=self._clock.monotonic())
+
+        answered, faults = await self._at_each(ask)
+        self._fetched |= answered
+        pictures = {
+            hub: HubPicture(
+                view=msgspec.structs.replace(fetched.view, arrived_s=fetched.at),
+                fault=faults.get(hub, ""),
+                age_s=0.0 if hub in answered else self._clock.monotonic() - fetched.at,
+                silent=hub not in answered,
+            )
+            for hub, fetched in self._fetched.items()
+        }
+        self._view = view = self._picture.view(pictures, "", faults)
+        nodes = [
+            row for hub, picture in sorted(pictures.items()) for row in self._nodes(hub, picture)
+        ]
+        more: tuple[msgspec.Raw, ...] = ()
+        matches: tuple[GroupRow, ...] = ()
+        if rows == "devices":
+            devices = [
+                row
+                for hub, picture in sorted(pictures.items())
+                for row in self._devices(hub, picture)
+            ]
+            more = tuple(_raw(row) for row in devices)
+        elif groups is not None:
+            matches = groups_added(await self._groups(groups, pictures))
+            more = tuple(_raw(row) for row in matches)
+        return Answer(
+            fleet=view.sums,
+            fleet_json=_raw(view.sums),
+            nodes=tuple(msgspec.convert(row, NodeSummary) for row in nodes),
+            nodes_json=tuple(_raw(row) for row in nodes),
+            devices=tuple(msgspec.json.decode(raw, type=DeviceRow) for raw in more)
+            if rows == "devices"
+            else (),
+            groups=matches,
+            more_json=more,
+            hubs=tuple(view.hubs),
+        )
+
+    async def view(self) -> FleetView:
+        """The picture of what was fetched last."""
+        assert self._view is not None, "fetch comes first"
+        return self._view
+
+    async def metrics(self) -> bytes:
+        """The pages of all hubs with the label `hub`. Raises TargetFault when none answers."""
+        pages, _ = await self._at_each(lambda session: session.document("/metrics"))
+        return pages_merged(
+            {self.names[hub]: page.decode("utf-8", "replace") for hub, page in pages.items()},
+            self.names,
+        )
+
+    async def _at_each(
+        self, request: Callable[[HubSession], Awaitable[Result]]
+    ) -> tuple[dict[int, Result], dict[int, str]]:
+        """(answers, faults) by hub. Raises the first TargetFault when no hub answers."""
+        results = await asyncio.gather(
+            *(request(session) for session in self._sessions), return_exceptions=True
+        )
+        answers: dict[int, Result] = {}
+        faults: dict[int, TargetFault] = {}
+        for hub, result in enumerate(results):
+            if isinstance(result, TargetFault):
+                faults[hub] = result
+            elif isinstance(result, BaseException):
+                raise result
+            else:
+                answers[hub] = result
+        if faults and not answers:
+            raise _all_failed(self.names, faults)
+        return dict(sorted(answers.items())), {hub: _line(fault) for hub, fault in faults.items()}
+
+    def _nodes(self, hub: int, picture: HubPicture) -> list[_Row]:
+        owner, rows = self._picture.owner, []
+        for raw in self._fetched[hub].answer.nodes_json:
+            row: _Row = msgspec.json.decode(raw)
+            own = row["node"]
+            if own in owner.hidden[hub]:
+                continue
+            row["node"] = owner.name_of(hub, own)
+            row["labels"] = labelled(row["labels"], owner.hub_label(hub, own))
+            if picture.silent:
+                row["state"] = stale_node_state(row["state"])
+                row["age_s"] = None if row["age_s"] is None else row["age_s"] + picture.age_s
+            rows.append(row)
+        return rows
+
+    def _devices(self, hub: int, picture: HubPicture) -> list[_Row]:
+        owner, rows = self._picture.owner, []
+        for raw in self._fetched[hub].answer.more_json:
+            row: _Row = msgspec.json.decode(raw)
+            own = row["node"]
+            if own in owner.hidden[hub]:
+                continue
+            row["node"] = owner.name_of(hub, own)
+            row["labels"] = labelled(row["labels"], owner.hub_label(hub, own))
+            if picture.silent:
+                row["state"] = stale_device_state(row["state"])
+                row["node_state"] = stale_node_state(row["node_state"])
+                age = row["sample_age_s"]
+                row["sample_age_s"] = None if age is None else age + picture.age_s
+            rows.append(row)
+        return rows
+
+    async def _groups(
+        self, groups: HubGroups, pictures: Mapping[int, HubPicture]
+    ) -> list[GroupRow]:
+        owner = self._picture.owner
+        rows: list[GroupRow] = []
+        for hub, picture in pictures.items():
+            session, own = self._sessions[hub], self._fetched[hub].groups
+            nodes, hidden = {node.node for node in picture.view.nodes}, owner.hidden[hub]
+            try:
+                rows += await groups.own(
+                    session, own, nodes=nodes, hidden=hidden, silent=picture.silent
+                )
+            except TargetFault:  # it has just fallen silent
+                rows += await groups.own(session, own, nodes=nodes, hidden=hidden, silent=True)
+        return rows
+
+
+def _raw(document: object) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(document))
+
+
+def _all_failed(names: Sequence[str], faults: Mapping[int, TargetFault]) -> TargetFault:
+    """The first hub's fault with the words of all; a filter that all refuse is refused alike."""
+    first = faults[min(faults)]
+    texts = dict.fromkeys(_line(fault) for fault in faults.values())
+    if len(texts) == 1:
+        return first
+    text = "; ".join(f"{names[hub]}: {_line(fault)}" for hub, fault in sorted(faults.items()))
+    return TargetFault(first.reason, text, code=first.code)
+
+
+def _line(fault: TargetFault) -> str:
+    return str(fault).partition("\n")[0]

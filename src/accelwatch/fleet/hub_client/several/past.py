@@ -1,0 +1,74 @@
+"""Histories of several hubs: added where they are of the same steps, and graphs by the picture's names.
+Pure."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from accelwatch.fleet.documents.graphs import IncidentGraphs
+from accelwatch.fleet.hub_client.several.incident_ids import with_hub
+from accelwatch.fleet.hub_client.several.shared_nodes import Ownership
+from accelwatch.fleet.picture.model import Past
+
+_LOAD, _DEVICES, _SILENT = "utilization_ratio", "devices", "devices_not_answering"
+_Step = float | None
+
+
+def pasts_added(pasts: Sequence[Past]) -> Past | None:
+    """What all hubs come to, step by step from the newest back; None where their steps differ.
+
+    A step that one hub does not know is not known of all.
+    """
+    first = pasts[0]
+    if any(past.step_s != first.step_s for past in pasts):
+        return None
+    names = {name for past in pasts for name in past.values}
+    count = max(len(steps) for past in pasts for steps in past.values.values())
+    lines = {name: [_line(past, name, count) for past in pasts] for name in names}
+    weights = [_answering(past, count) for past in pasts]
+    values = {
+        name: _means(lines[name], weights) if name == _LOAD else _sums(lines[name])
+        for name in names
+    }
+    return Past(step_s=first.step_s, end=max(past.end for past in pasts), values=values)
+
+
+def _line(past: Past, name: str, count: int) -> list[_Step]:
+    steps = list(past.values.get(name, ()))
+    return [None] * (count - len(steps)) + steps
+
+
+def _answering(past: Past, count: int) -> list[_Step]:
+    return [
+        None if devices is None else devices - (silent or 0.0)
+        for devices, silent in zip(
+            _line(past, _DEVICES, count), _line(past, _SILENT, count), strict=True
+        )
+    ]
+
+
+def _sums(lines: Sequence[Sequence[_Step]]) -> list[_Step]:
+    sums: list[_Step] = []
+    for steps in zip(*lines, strict=True):
+        numbers = [step for step in steps if step is not None]
+        sums.append(sum(numbers) if len(numbers) == len(steps) else None)
+    return sums
+
+
+def _means(lines: Sequence[Sequence[_Step]], weights: Sequence[Sequence[_Step]]) -> list[_Step]:
+    means: list[_Step] = []
+    for steps, counts in zip(zip(*lines, strict=True), zip(*weights, strict=True), strict=True):
+        numbers = [
+            (step, count)
+            for step, count in zip(steps, counts, strict=True)
+            if step is not None and count
+        ]
+        total = sum(count for _, count in numbers)
+        is_complete = len(numbers) == len(steps)
+        means.append(sum(step * count for step, count in numbers) / total if is_complete else None)
+    return means
+
+
+def graphs_in(graphs: IncidentGraphs, hub: int, owner: Ownership) -> IncidentGraphs:
+    """Graphs of an incident of a hub by its id in the picture."""
+    return msgspec.structs.replace(graphs, id=with_hub(graphs.id, owner.hubs[hub]))

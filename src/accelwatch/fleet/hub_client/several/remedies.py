@@ -1,0 +1,157 @@
+"""What several hubs do about incidents as one page, and a person's word to the hub that it is about."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from accelwatch.fleet.documents.remedies import (
+    Commanded,
+    NoteDocument,
+    RemediesPage,
+    RemedyDocument,
+)
+from accelwatch.fleet.hub_client.several.changes import at_each
+from accelwatch.fleet.hub_client.several.incident_ids import with_hub
+from accelwatch.fleet.hub_client.several.picture import SeveralPicture
+from accelwatch.fleet.hub_client.several.routes import Routes
+from accelwatch.fleet.picture.remedies import Command, RemedySource
+from accelwatch.remediation.policy.plan.model import Plan
+
+
+class SeveralRemedies:
+    """Implements `picture.remedies.RemedySource`; each hub decides by the roles of its own token."""
+
+    def __init__(
+        self, sources: Sequence[RemedySource], picture: SeveralPicture, routes: Routes
+    ) -> None:
+        self._sources = sources
+        self._picture = picture
+        self._routes = routes
+        self._shown: tuple[tuple[object, ...], RemediesPage | None] = ((), None)
+
+    def page(self) -> RemediesPage | None:
+        """Of all hubs that act; the same object while none of theirs has changed."""
+        pages = [source.page() for source in self._sources]
+        key = (*pages, self._picture.owner)
+        before, shown = self._shown
+        if len(before) != len(key) or any(
+            page is not other for page, other in zip(key, before, strict=True)
+        ):
+            existing = {hub: page for hub, page in enumerate(pages) if page is not None}
+            shown = self._merged(existing) if existing else None
+            self._shown = key, shown
+        return shown
+
+    def problem(self) -> str:
+        """Why there is nothing new from some hub."""
+        texts = {
+            hub: source.problem() for hub, source in enumerate(self._sources) if source.problem()
+        }
+        return "; ".join(f"{self._routes.hubs[hub]}: {text}" for hub, text in texts.items())
+
+    async def plan(self, node: str) -> Plan:
+        """What the node's hub would do now. Raises AccelwatchError."""
+        hub, own = self._hub_of(node)
+        return await self._sources[hub].plan(own)
+
+    async def send_command(self, command: Command) -> Commanded:
+        """To the node's hub; what is about all nodes, to every hub that acts.
+
+        Raises AccelwatchError, UncertainError.
+        """
+        if command.node:
+            hub, own = self._hub_of(command.node)
+            answer = await self._sources[hub].send_command(
+                msgspec.structs.replace(command, node=own)
+            )
+            return self._answer(hub, answer)
+        acting = [hub for hub, page in self._pages().items() if page.acts]
+        hubs = acting or list(range(len(self._sources)))
+        answers: dict[int, Commanded] = {}
+
+        async def send(hub: int) -> str:
+            answers[hub] = await self._sources[hub].send_command(command)
+            return "done"
+
+        await at_each([self._routes.hubs[hub] for hub in hubs], [send(hub) for hub in hubs])
+        notes = [note for hub in hubs for note in self._answer(hub, answers[hub]).notes]
+        return Commanded(notes=tuple(notes), remedy=None)
+
+    def _pages(self) -> Mapping[int, RemediesPage]:
+        pages = {hub: source.page() for hub, source in enumerate(self._sources)}
+        return {hub: page for hub, page in pages.items() if page is not None}
+
+    def _hub_of(self, node: str) -> tuple[int, str]:
+        """Of the hubs that follow a node the one that does something about it, else that acts."""
+        matches = self._routes.of_node(node)
+        pages = self._pages()
+        busy = [
+            (hub, own)
+            for hub, own in matches
+            if hub in pages and any(remedy.node == own for remedy in pages[hub].remedies)
+        ]
+        acting = [(hub, own) for hub, own in matches if hub in pages and pages[hub].acts]
+        return (busy or acting or matches or [self._routes.node(node)])[0]
+
+    def _answer(self, hub: int, answer: Commanded) -> Commanded:
+        owner, name = self._picture.owner, self._routes.hubs[hub]
+        return Commanded(
+            notes=tuple(
+                NoteDocument(
+                    text=f"{name}: {note.text}",
+                    node=owner.name_of(hub, note.node),
+                    incident=with_hub(note.incident, name),
+                )
+                for note in answer.notes
+            ),
+            remedy=None if answer.remedy is None else self._remedy(hub, answer.remedy),
+        )
+
+    def _remedy(self, hub: int, remedy: RemedyDocument) -> RemedyDocument:
+        owner, name = self._picture.owner, self._routes.hubs[hub]
+        return msgspec.structs.replace(
+            remedy,
+            node=owner.name_of(hub, remedy.node),
+            incident=with_hub(remedy.incident, name),
+            incidents=tuple(with_hub(incident, name) for incident in remedy.incidents),
+        )
+
+    def _merged(self, pages: Mapping[int, RemediesPage]) -> RemediesPage:
+        """Of hubs that act, each sentence with its hub."""
+        acting = {hub: page for hub, page in pages.items() if page.acts} or dict(pages)
+        names, owner = self._routes.hubs, self._picture.owner
+
+        def sentences(field: str) -> str:
+            texts = {hub: getattr(page, field) for hub, page in acting.items()}
+            return "; ".join(f"{names[hub]}: {text}" for hub, text in texts.items() if text)
+
+        remedies = [
+            self._remedy(hub, remedy) for hub, page in acting.items() for remedy in page.remedies
+        ]
+        first = next(iter(acting.values()))
+        tripped = next((page for page in acting.values() if page.breaker != "closed"), first)
+        return RemediesPage(
+            acts=any(page.acts for page in acting.values()),
+            ceiling="/".join(dict.fromkeys(page.ceiling for page in acting.values())),
+            actions=tuple(dict.fromkeys(name for page in acting.values() for name in page.actions)),
+            budgets=tuple(
+                msgspec.structs.replace(budget, group=with_hub(budget.group, names[hub]))
+                for hub, page in acting.items()
+                for budget in page.budgets
+            ),
+            stopped_by=sentences("stopped_by"),
+            stopped_why=sentences("stopped_why"),
+            breaker=tripped.breaker,
+            breaker_why=sentences("breaker_why"),
+            frozen=sentences("frozen"),
+            approval_needed=sentences("approval_needed"),
+            problems=tuple(
+                f"{names[hub]}: {text}" for hub, page in acting.items() for text in page.problems
+            ),
+            remedies=tuple(sorted(remedies, key=lambda remedy: remedy.since)),
+            vetoes=tuple(
+                msgspec.structs.replace(veto, node=owner.name_of(hub, veto.node))
+                for hub, page in acting.items()
+                for veto in page.vetoes
+            ),
+        )

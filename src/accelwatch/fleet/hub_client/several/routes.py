@@ -1,0 +1,83 @@
+"""To which hub a request goes: by the node, incident or silence that it names. Pure."""
+
+from collections.abc import Callable, Sequence
+
+from accelwatch.base.errors import UnmetError
+from accelwatch.fleet.hub_client.several.incident_ids import split_id
+from accelwatch.fleet.hub_client.several.picture import SeveralPicture
+from accelwatch.fleet.picture.model import FleetView
+
+# Matchers of a silence that name one thing exactly.
+_ID, _NODE = "id=", "node="
+
+
+class Routes:
+    """By the newest picture; hubs are numbers in the order of the command line."""
+
+    def __init__(
+        self, picture: SeveralPicture, views: Callable[[], Sequence[FleetView | None]]
+    ) -> None:
+        self._picture = picture
+        self._views = views
+
+    @property
+    def hubs(self) -> Sequence[str]:
+        """The names of the hubs."""
+        return self._picture.hubs
+
+    def of_node(self, node: str) -> list[tuple[int, str]]:
+        """(hub, own name) of who follows a node, who speaks for it first; empty for no node."""
+        owner = self._picture.owner
+        hub, own = owner.routes.get(node, (-1, node))
+        if node in owner.shared:
+            return [(number, own) for number in owner.shared[node]]
+        if hub >= 0:
+            return [(hub, own)]
+        return [
+            (number, node)
+            for number, view in enumerate(self._views())
+            if view is not None and any(now.node == node for now in view.nodes)
+        ]
+
+    def node(self, node: str) -> tuple[int, str]:
+        """(hub, own name) of who speaks for a node. Raises UnmetError."""
+        matches = self.of_node(node)
+        if not matches:
+            raise UnmetError(f"no hub has a node {node[:100]!r}")
+        return matches[0]
+
+    def entity(self, entity: str) -> list[tuple[int, str]]:
+        """Whom to ask about `n12/nvidia3`, `n12`, `job:4711`, `rack:r7`: the node's hub, else all."""
+        node, slash, device = entity.rpartition("/")
+        matches = self.of_node(entity)
+        if not matches and slash:
+            matches = [(hub, f"{own}/{device}") for hub, own in self.of_node(node)]
+        return matches[:1] or [(hub, entity) for hub in range(len(self.hubs))]
+
+    def id(self, id_: str) -> tuple[int, str]:
+        """(hub, own id) of an incident, silence or window. Raises UnmetError."""
+        matches = split_id(id_, self.hubs)
+        if matches is None:
+            hubs = ", ".join(self.hubs)
+            raise UnmetError(
+                f"{id_[:100]!r} does not name its hub ({hubs}), as i7@{self.hubs[0]} does"
+            )
+        return matches
+
+    def matchers(self, matchers: Sequence[str]) -> list[tuple[int, list[str]]]:
+        """Which hubs a silence is for and by what matchers there: all, unless an id or a node is named.
+
+        Raises UnmetError.
+        """
+        for position, matcher in enumerate(matchers):
+            matches: list[tuple[int, str]] = []
+            key = next((key for key in (_ID, _NODE) if matcher.startswith(key)), "")
+            value = matcher.removeprefix(key)
+            if key == _ID:
+                matches = [self.id(value)]
+            elif key == _NODE:
+                matches = self.of_node(value) or [self.node(value)]
+            if matches:
+                rest = [*matchers[:position], *matchers[position + 1 :]]
+                return [(hub, [f"{key}{own}", *rest]) for hub, own in matches]
+        return [(hub, list(matchers)) for hub in range(len(self.hubs))]

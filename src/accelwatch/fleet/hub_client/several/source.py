@@ -1,0 +1,214 @@
+"""Several hubs as the Fleet screen's source: each followed by itself, all of them one picture."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+
+from accelwatch.alerting.evaluation.explanation import Explanation
+from accelwatch.base.clock import Clock, SystemClock
+from accelwatch.base.errors import AccelwatchError, UnmetError
+from accelwatch.fleet.documents.graphs import IncidentGraphs
+from accelwatch.fleet.follow.failures.faults import TargetFault
+from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
+from accelwatch.fleet.hub_client.connection.session import HubSession
+from accelwatch.fleet.hub_client.once import first_view
+from accelwatch.fleet.hub_client.several.changes import SeveralChanges
+from accelwatch.fleet.hub_client.several.hub_picture import HubPicture, hub_picture_of
+from accelwatch.fleet.hub_client.several.past import graphs_in, pasts_added
+from accelwatch.fleet.hub_client.several.picture import SeveralPicture
+from accelwatch.fleet.hub_client.several.remedies import SeveralRemedies
+from accelwatch.fleet.hub_client.several.routes import Routes
+from accelwatch.fleet.hub_client.several.usage import usage_added
+from accelwatch.fleet.hub_client.source import HubSource
+from accelwatch.fleet.picture.model import FleetView, Past, Problem
+from accelwatch.fleet.picture.source import SnapshotSource
+from accelwatch.node.usage.report import UsageReport
+
+# How often the picture is made anew although nothing comes, so that what is silent grows old.
+_AGING_S = 1.0
+# Between two looks at all devices of a hub whose stream is filtered, for the totals of shared nodes.
+_UNFILTERED_S = 10.0
+
+
+class SeveralHubs:
+    """Implements `FleetSource`; the loop's thread only."""
+
+    player = None
+
+    def __init__(
+        self, endpoints: Sequence[HubEndpoint], *, condition: str = "", clock: Clock | None = None
+    ) -> None:
+        """Names of endpoints differ. Raises ConfigError."""
+        names = [endpoint.name for endpoint in endpoints]
+        self.name = f"{len(names)} hubs"
+        self._clock = clock or SystemClock()
+        self._sources = [
+            HubSource(endpoint, condition=condition, clock=self._clock) for endpoint in endpoints
+        ]
+        self._sessions = [HubSession(endpoint) for endpoint in endpoints]
+        self._picture = SeveralPicture(names)
+        self._routes = Routes(self._picture, lambda: [source.fleet() for source in self._sources])
+        self.changes = SeveralChanges([source.changes for source in self._sources], self._routes)
+        self.remedies = SeveralRemedies(
+            [source.remedies for source in self._sources], self._picture, self._routes
+        )
+        self._condition = condition
+        self._view: FleetView | None = None
+        self._is_due = True
+
+    def fleet(self) -> FleetView | None:
+        """The newest picture; None until the first hub has answered."""
+        if self._is_due:
+            self._is_due = False
+            pictures = self._pictures()
+            if pictures:
+                self._view = self._picture.view(pictures, self._condition, self._faults())
+        return self._view
+
+    def _pictures(self) -> dict[int, HubPicture]:
+        now, faults = self._clock.monotonic(), self._faults()
+        return {
+            hub: hub_picture_of(view, max(now - view.arrived_s, 0.0), faults.get(hub, ""))
+            for hub, source in enumerate(self._sources)
+            if (view := source.fleet()) is not None
+        }
+
+    def _faults(self) -> Mapping[int, str]:
+        """What is wrong with each hub, or with the filter there."""
+        texts: dict[int, str] = {}
+        for hub, source in enumerate(self._sources):
+            problem = source.problem()
+            if problem is not None:
+                text = problem.text.removeprefix(f"{source.name}: ")
+                texts[hub] = f"refuses the filter: {text}" if source.refuses_filter else text
+        return texts
+
+    def problem(self) -> Problem | None:
+        """What is wrong with all hubs, or with the filter at all of them; None while one answers."""
+        problems = [source.problem() for source in self._sources]
+        existing = [problem for problem in problems if problem is not None]
+        if len(existing) < len(self._sources):
+            return None
+        texts = dict.fromkeys(problem.text for problem in existing)
+        return Problem(text="; ".join(texts), since=max(problem.since for problem in existing))
+
+    def set_filter(self, text: str) -> None:
+        """Want only devices for which this condition holds; empty: all."""
+        self._condition = text
+        self._is_due = True
+        for source in self._sources:
+            source.set_filter(text)
+
+    def set_interval(self, interval_s: float) -> None:
+        """Take a tick of each hub this often; never more often than it makes one."""
+        for source in self._sources:
+            source.set_interval(interval_s)
+
+    def open_node(self, node: str) -> SnapshotSource:
+        """The node's snapshots as its hub has them."""
+        matches = self._routes.of_node(node)
+        hub, own = matches[0] if matches else (0, node)
+        return self._sources[hub].open_node(own)
+
+    async def acknowledge(self, node: str, device: str | None) -> str:
+        """At the node's hub. Raises AccelwatchError."""
+        hub, own = self._routes.node(node)
+        return await self._sources[hub].acknowledge(own, device)
+
+    async def past(self, node: str, device: str) -> Past | None:
+        """Recent history of a device by its id; None where there is none."""
+        matches = self._routes.of_node(node)
+        return await self._sources[matches[0][0]].past(matches[0][1], device) if matches else None
+
+    async def graphs(self, incident: str) -> IncidentGraphs | None:
+        """The graphs of an incident by its id in the picture."""
+        try:
+            hub, own = self._routes.id(incident)
+        except UnmetError:
+            return None
+        graphs = await self._sources[hub].graphs(own)
+        return None if graphs is None else graphs_in(graphs, hub, self._picture.owner)
+
+    async def fleet_past(self) -> Past | None:
+        """All hubs over the last hour; None where a hub keeps none, or a node would count twice."""
+        owner = self._picture.owner
+        hubs = [hub for hub in range(len(self._sources)) if not self._is_hidden(hub)]
+        if any(owner.hidden[hub] for hub in hubs):
+            return None
+        pasts = await asyncio.gather(*(self._sources[hub].fleet_past() for hub in hubs))
+        existing = [past for past in pasts if past is not None]
+        return pasts_added(existing) if existing and len(existing) == len(pasts) else None
+
+    def _is_hidden(self, hub: int) -> bool:
+        """Whether other hubs speak for all of its nodes."""
+        view = self._sources[hub].fleet()
+        return view is not None and 0 < len(view.nodes) == len(self._picture.owner.hidden[hub])
+
+    async def explain(self, rule: str, entity: str) -> Explanation:
+        """By the hub of the entity's node; a job or rack by the first that knows it.
+
+        Raises AccelwatchError.
+        """
+        error: AccelwatchError | None = None
+        for hub, own in self._routes.entity(entity):
+            try:
+                return await self._sources[hub].explain(rule, own)
+            except AccelwatchError as refusal:
+                error = error or refusal
+        raise error or UnmetError(f"no hub knows {entity[:100]!r}")
+
+    async def usage(self, by: str, since: str) -> UsageReport:
+        """Who uses the devices of all hubs. Raises AccelwatchError when no hub has counted."""
+        hubs = [hub for hub in range(len(self._sources)) if not self._is_hidden(hub)]
+        results = await asyncio.gather(
+            *(self._sources[hub].usage(by, since) for hub in hubs), return_exceptions=True
+        )
+        reports: dict[str, UsageReport] = {}
+        faults: dict[str, str] = {}
+        for hub, result in zip(hubs, results, strict=True):
+            name = self._picture.hubs[hub]
+            if isinstance(result, UsageReport):
+                reports[name] = result
+            elif isinstance(result, AccelwatchError):
+                faults[name] = str(result)
+            else:
+                raise result
+        if not reports:
+            raise AccelwatchError("; ".join(f"{hub}: {text}" for hub, text in faults.items()))
+        partly = any(self._picture.owner.hidden[hub] for hub in hubs)
+        return usage_added(reports, faults, self._picture.owner.sentence if partly else "")
+
+    def close(self) -> None:
+        """Nothing is held outside `run`."""
+
+    async def run(self, changed: Callable[[], None]) -> None:
+        """Follow all hubs until cancelled."""
+
+        def hub_changed() -> None:
+            self._is_due = True
+            changed()
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for source in self._sources:
+                    group.create_task(source.run(hub_changed), name=f"hub {source.name}")
+                for hub in range(len(self._sources)):
+                    group.create_task(self._poll_unfiltered(hub), name=f"devices of hub {hub}")
+                while True:
+                    await asyncio.sleep(_AGING_S)
+                    if any(picture.age_s > _AGING_S for picture in self._pictures().values()):
+                        hub_changed()
+        finally:
+            for session in self._sessions:
+                await session.close()
+
+    async def _poll_unfiltered(self, hub: int) -> None:
+        """While a filter hides devices of shared nodes, look at all of them once in a while."""
+        while True:
+            await asyncio.sleep(_AGING_S)
+            view = self._sources[hub].fleet()
+            if view is not None and view.filter and self._picture.owner.hidden[hub]:
+                with contextlib.suppress(TargetFault):
+                    self._picture.keep_unfiltered(hub, await first_view(self._sessions[hub]))
+                    self._is_due = True
+                await asyncio.sleep(_UNFILTERED_S)
