@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from accelwatch.backend import Context, Opened, Request
-from accelwatch.backend_kit.listed_process import with_processes
+from accelwatch.backend.kit.listed_process import with_processes
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceSuspended
 from accelwatch.schema.device import Device

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.backend_kit.text.quantity import PERCENT, Units, quantity
+from accelwatch.backend.kit.text.quantity import PERCENT, Units, quantity
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind, MemoryKind
 from accelwatch.schema.metrics import Series

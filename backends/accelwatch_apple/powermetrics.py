@@ -5,7 +5,7 @@
 
 import re
 
-from accelwatch.backend_kit.text.quantity import HERTZ, PERCENT, WATTS, Units, quantity
+from accelwatch.backend.kit.text.quantity import HERTZ, PERCENT, WATTS, Units, quantity
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
 from accelwatch_apple.property_lists import property_list

@@ -4,7 +4,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from accelwatch.backend_kit.text.quantity import Units, quantity
+from accelwatch.backend.kit.text.quantity import Units, quantity
 from accelwatch.base.absence import Absence
 
 Measurement = float | Absence

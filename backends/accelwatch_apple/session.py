@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from accelwatch.backend import Check, Context, Opened, Request
-from accelwatch.backend_kit.polled import Answer, Polled, pace_of
+from accelwatch.backend.kit.polled import Answer, Polled, pace_of
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import AccelwatchError, BackendUnavailable, DeviceLost, ReadError
 from accelwatch.schema.device import Device

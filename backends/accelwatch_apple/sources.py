@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.backend import Context
-from accelwatch.backend_kit.vendor_program import chosen_program, output_of
+from accelwatch.backend.kit.vendor_program import chosen_program, output_of
 from accelwatch.base.absence import Absence
 from accelwatch.base.backoff import Backoff
 from accelwatch.base.errors import AccelwatchError, DevicePermission, DeviceTimeout, ReadError

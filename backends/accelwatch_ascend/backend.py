@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from accelwatch.backend import Context, Option, Request, Support, Visibility
-from accelwatch.backend_kit.tool_backend import Command, ToolBackend
-from accelwatch.backend_kit.vendor_program import output_of
+from accelwatch.backend.kit.tool_backend import Command, ToolBackend
+from accelwatch.backend.kit.vendor_program import output_of
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DevicePermission, DeviceTimeout, ReadError
 from accelwatch.schema.device import Device

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.backend_kit.listed_process import listed
-from accelwatch.backend_kit.text.quantity import CELSIUS, HERTZ, PERCENT, WATTS, Units, quantity
+from accelwatch.backend.kit.listed_process import listed
+from accelwatch.backend.kit.text.quantity import CELSIUS, HERTZ, PERCENT, WATTS, Units, quantity
 from accelwatch.base.absence import Absence
 from accelwatch.schema.card_wide import BOARD_POWER, holder_note, shared_note
 from accelwatch.schema.device import Device, DeviceKind

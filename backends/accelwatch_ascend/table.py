@@ -7,7 +7,7 @@ HBM, 910 and 910B neither, A3 the number of the node, 950 the NPU in a column of
 import re
 from collections.abc import Iterator, Mapping
 
-from accelwatch.backend_kit.text.failed_cells import with_failed_cells
+from accelwatch.backend.kit.text.failed_cells import with_failed_cells
 from accelwatch.base.errors import ReadError
 from accelwatch.base.failure_line import failure_line
 from accelwatch.schema.device import normal_pci_bus_id

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from accelwatch.backend import Request, Support, Visibility
-from accelwatch.backend_kit.tool_backend import Command, ToolBackend
+from accelwatch.backend.kit.tool_backend import Command, ToolBackend
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
 from accelwatch.schema.device import Device

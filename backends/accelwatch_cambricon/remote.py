@@ -1,8 +1,8 @@
 """MLUs of another machine by what `cnmon info` and the table of cnmon printed there."""
 
-from accelwatch.backend_kit.listed_process import with_listed
-from accelwatch.backend_kit.remote import Outputs
-from accelwatch.backend_kit.remote_tool import remote_tool
+from accelwatch.backend.kit.listed_process import with_listed
+from accelwatch.backend.kit.remote import Outputs
+from accelwatch.backend.kit.remote_tool import remote_tool
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
 from accelwatch.schema.device import Device

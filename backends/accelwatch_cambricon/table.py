@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 import msgspec
 
-from accelwatch.backend_kit.text.failed_cells import with_failed_cells
-from accelwatch.backend_kit.text.process_rows import process_rows
+from accelwatch.backend.kit.text.failed_cells import with_failed_cells
+from accelwatch.backend.kit.text.process_rows import process_rows
 from accelwatch.base.errors import ReadError
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch_cambricon.document import (

@@ -18,10 +18,10 @@ from accelwatch.backend import (
     Support,
     Visibility,
 )
-from accelwatch.backend_kit.bus_devices import accelerators, bare_devices
-from accelwatch.backend_kit.listed_process import with_processes, without_processes
-from accelwatch.backend_kit.vendor_program import chosen_program
-from accelwatch.backend_kit.vendor_tool import VendorTool
+from accelwatch.backend.kit.bus_devices import accelerators, bare_devices
+from accelwatch.backend.kit.listed_process import with_processes, without_processes
+from accelwatch.backend.kit.vendor_program import chosen_program
+from accelwatch.backend.kit.vendor_tool import VendorTool
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable
 from accelwatch.schema.device import Device

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.backend_kit.text.quantity import PERCENT, quantity
+from accelwatch.backend.kit.text.quantity import PERCENT, quantity
 from accelwatch.base.absence import Absence
 from accelwatch_furiosa.box_table import rows_of
 from accelwatch_furiosa.document import UNLISTED, Card

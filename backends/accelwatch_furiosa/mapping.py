@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.backend_kit.text.quantity import (
+from accelwatch.backend.kit.text.quantity import (
     BYTES,
     CELSIUS,
     HERTZ,

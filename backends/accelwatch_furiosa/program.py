@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.backend_kit.polled import TIMEOUT_S
-from accelwatch.backend_kit.vendor_program import output_of
+from accelwatch.backend.kit.polled import TIMEOUT_S
+from accelwatch.backend.kit.vendor_program import output_of
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceTimeout, ReadError
 from accelwatch.system.processes.complete_output import CompletenessCheck, never

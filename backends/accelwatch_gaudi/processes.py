@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.backend_kit.listed_process import listed, without_processes
-from accelwatch.backend_kit.text.quantity import BYTES, quantity
+from accelwatch.backend.kit.listed_process import listed, without_processes
+from accelwatch.backend.kit.text.quantity import BYTES, quantity
 from accelwatch.base.absence import Absence
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Process, Reading

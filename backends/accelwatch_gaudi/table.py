@@ -8,7 +8,7 @@ are not ECC errors and are left out.
 import re
 from collections.abc import Iterator
 
-from accelwatch.backend_kit.text.failed_cells import with_failed_cells
+from accelwatch.backend.kit.text.failed_cells import with_failed_cells
 from accelwatch.base.errors import ReadError
 from accelwatch_gaudi.document import Card, Document, Entry, card_of, unique
 

@@ -3,8 +3,8 @@
 from functools import partial
 from pathlib import Path
 
-from accelwatch.backend_kit.polled import TIMEOUT_S
-from accelwatch.backend_kit.vendor_program import output_of
+from accelwatch.backend.kit.polled import TIMEOUT_S
+from accelwatch.backend.kit.vendor_program import output_of
 from accelwatch.base.errors import DeviceTimeout, ReadError
 from accelwatch.system.processes.complete_output import CompletenessCheck, closed, parsed
 from accelwatch_gaudi.document import Card, Document, together

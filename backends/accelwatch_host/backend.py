@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support
-from accelwatch.backend_kit.cpu_time import CpuTimes
+from accelwatch.backend.kit.cpu_time import CpuTimes
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable
 from accelwatch.schema.device import Device, DeviceKind

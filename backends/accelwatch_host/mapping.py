@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from accelwatch.backend_kit.cpu_time import CpuTimes, busy_ratio
+from accelwatch.backend.kit.cpu_time import CpuTimes, busy_ratio
 from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch.system.kernel.sysfs import list_dir

@@ -6,8 +6,8 @@ from functools import partial
 import msgspec
 
 from accelwatch.backend import Probe, Request, Support, Visibility
-from accelwatch.backend_kit import driver_modules
-from accelwatch.backend_kit.tool_backend import ToolBackend
+from accelwatch.backend.kit import driver_modules
+from accelwatch.backend.kit.tool_backend import ToolBackend
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading

@@ -1,7 +1,7 @@
 """hy-smi, its driver and the devices that it lists."""
 
-from accelwatch.backend_kit.bus_devices import ACCELERATOR, DISPLAY
-from accelwatch.backend_kit.tool_backend import Command
+from accelwatch.backend.kit.bus_devices import ACCELERATOR, DISPLAY
+from accelwatch.backend.kit.tool_backend import Command
 from accelwatch.schema.device import DeviceKind
 
 # The same vendor's CPUs, bridges and network functions are of other classes.

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.backend_kit.listed_process import listed
-from accelwatch.backend_kit.text.quantity import (
+from accelwatch.backend.kit.listed_process import listed
+from accelwatch.backend.kit.text.quantity import (
     BYTES,
     CELSIUS,
     COUNT,
@@ -21,7 +21,7 @@ from accelwatch.backend_kit.text.quantity import (
     integer,
     quantity,
 )
-from accelwatch.backend_kit.text.reported_status import record_status
+from accelwatch.backend.kit.text.reported_status import record_status
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series

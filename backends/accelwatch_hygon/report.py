@@ -6,7 +6,7 @@ Keys are in lower case, with `hcu` for `dcu`: the vendor renamed its devices bet
 import re
 from collections.abc import Mapping
 
-from accelwatch.backend_kit.text.failed_cells import normalise_failed_cells
+from accelwatch.backend.kit.text.failed_cells import normalise_failed_cells
 from accelwatch.system.processes.printed import complete_lines, json_documents
 
 # Text by key, of one card.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from accelwatch.backend_kit.vendor_program import optional_output
+from accelwatch.backend.kit.vendor_program import optional_output
 from accelwatch.base.errors import DeviceTimeout, ReadError
 from accelwatch.system.processes.complete_output import closed, never, parsed
 from accelwatch_hygon.document import (

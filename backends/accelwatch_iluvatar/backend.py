@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from accelwatch.backend import Support, Visibility
-from accelwatch.backend_kit.smi.backend import SmiBackend
+from accelwatch.backend.kit.smi.backend import SmiBackend
 from accelwatch_iluvatar.vendor import VENDOR
 
 _LIBRARIES = ("lib64", "lib")

@@ -7,12 +7,12 @@ table cuts cells off at the edge of a column.
 
 from types import MappingProxyType
 
-from accelwatch.backend_kit.bus_devices import ACCELERATOR, DISPLAY
-from accelwatch.backend_kit.smi.blocks import parse_integer
-from accelwatch.backend_kit.smi.formats import Table, Text, Xml
-from accelwatch.backend_kit.smi.listing import Gpu
-from accelwatch.backend_kit.smi.remote import remote_of
-from accelwatch.backend_kit.smi.rows import (
+from accelwatch.backend.kit.bus_devices import ACCELERATOR, DISPLAY
+from accelwatch.backend.kit.smi.blocks import parse_integer
+from accelwatch.backend.kit.smi.formats import Table, Text, Xml
+from accelwatch.backend.kit.smi.listing import Gpu
+from accelwatch.backend.kit.smi.remote import remote_of
+from accelwatch.backend.kit.smi.rows import (
     MARKED_CELSIUS,
     MARKED_PERCENT,
     MARKED_WATTS,
@@ -23,10 +23,10 @@ from accelwatch.backend_kit.smi.rows import (
     performance_state,
     switch,
 )
-from accelwatch.backend_kit.smi.table import Columns
-from accelwatch.backend_kit.smi.vendor import Query, SmiVendor
-from accelwatch.backend_kit.text.quantity import BYTES, COUNT, HERTZ, Units, quantity
-from accelwatch.backend_kit.tool_backend import Command
+from accelwatch.backend.kit.smi.table import Columns
+from accelwatch.backend.kit.smi.vendor import Query, SmiVendor
+from accelwatch.backend.kit.text.quantity import BYTES, COUNT, HERTZ, Units, quantity
+from accelwatch.backend.kit.tool_backend import Command
 from accelwatch.base.errors import DeviceLost
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Collected

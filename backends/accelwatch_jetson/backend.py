@@ -95,7 +95,7 @@ class JetsonBackend:
         folder = tegra.integrated_gpu(root)
         if folder is None:
             raise DeviceLost(f"{device.name}: nvgpu shows no GPU any more", code="not_listed")
-        from accelwatch.backend_kit.listed_process import with_processes, without_processes
+        from accelwatch.backend.kit.listed_process import with_processes, without_processes
         from accelwatch_jetson import clients
         from accelwatch_jetson.reading import reading
 
@@ -116,6 +116,6 @@ class JetsonBackend:
             ticker.close()
 
     def _find(self) -> Path | None:
-        from accelwatch.backend_kit.vendor_program import chosen_program
+        from accelwatch.backend.kit.vendor_program import chosen_program
 
         return chosen_program(self._context.root, self._context.options.get(_PROGRAM), (_PROGRAM,))

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from accelwatch.backend_kit.listed_process import by_pid, listed
+from accelwatch.backend.kit.listed_process import by_pid, listed
 from accelwatch.base.absence import Absence
 from accelwatch.schema.reading import Process
 from accelwatch.system.kernel import sysfs

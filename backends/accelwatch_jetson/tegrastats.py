@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from accelwatch.backend_kit.text.quantity import CELSIUS, PERCENT, WATTS, quantity
+from accelwatch.backend.kit.text.quantity import CELSIUS, PERCENT, WATTS, quantity
 from accelwatch.base.absence import Absence
 from accelwatch.schema.metrics import Series
 from accelwatch.system.kernel.supply_rails import Rail, rail_name

@@ -1,7 +1,7 @@
 """mx-smi, its driver and the devices that it lists."""
 
-from accelwatch.backend_kit.bus_devices import ACCELERATOR, DISPLAY
-from accelwatch.backend_kit.tool_backend import Command
+from accelwatch.backend.kit.bus_devices import ACCELERATOR, DISPLAY
+from accelwatch.backend.kit.tool_backend import Command
 from accelwatch.schema.device import DeviceKind
 
 # The second program is of the Mars boards, with the same output.

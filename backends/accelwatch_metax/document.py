@@ -2,7 +2,7 @@
 
 import msgspec
 
-from accelwatch.backend_kit.smi.processes import Job
+from accelwatch.backend.kit.smi.processes import Job
 from accelwatch.base.errors import ReadError
 from accelwatch_metax.sections import Fields, Listed, bus_of
 from accelwatch_metax.table import Table

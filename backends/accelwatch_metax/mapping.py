@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.backend_kit.smi import processes as smi_processes
-from accelwatch.backend_kit.smi.processes import Job
-from accelwatch.backend_kit.text.quantity import (
+from accelwatch.backend.kit.smi import processes as smi_processes
+from accelwatch.backend.kit.smi.processes import Job
+from accelwatch.backend.kit.text.quantity import (
     BYTES,
     CELSIUS,
     COUNT,
@@ -20,7 +20,7 @@ from accelwatch.backend_kit.text.quantity import (
     integer,
     quantity,
 )
-from accelwatch.backend_kit.text.reported_status import record_status
+from accelwatch.backend.kit.text.reported_status import record_status
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series

@@ -1,8 +1,8 @@
 """GPUs of another machine by what the runs of mx-smi printed there."""
 
-from accelwatch.backend_kit.listed_process import with_listed
-from accelwatch.backend_kit.remote import Outputs
-from accelwatch.backend_kit.remote_tool import remote_tool, replay
+from accelwatch.backend.kit.listed_process import with_listed
+from accelwatch.backend.kit.remote import Outputs
+from accelwatch.backend.kit.remote_tool import remote_tool, replay
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from accelwatch.backend_kit.vendor_program import optional_output
+from accelwatch.backend.kit.vendor_program import optional_output
 from accelwatch.base.errors import DeviceTimeout, ReadError
 from accelwatch.system.processes.complete_output import closed, parsed
 from accelwatch_metax.document import Document, document_of

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from accelwatch.backend_kit.smi import processes
-from accelwatch.backend_kit.text.failed_cells import with_failed_cells
+from accelwatch.backend.kit.smi import processes
+from accelwatch.backend.kit.text.failed_cells import with_failed_cells
 from accelwatch_metax.sections import BUS, MAX_GPUS, Fields
 
 _GAP = re.compile(r"\s{2,}")

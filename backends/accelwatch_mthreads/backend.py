@@ -1,7 +1,7 @@
 """GPUs of Moore Threads: found on the PCI bus, read through mthreads-gmi, two runs for all of them."""
 
 from accelwatch.backend import Support, Visibility
-from accelwatch.backend_kit.smi.backend import SmiBackend
+from accelwatch.backend.kit.smi.backend import SmiBackend
 from accelwatch_mthreads.vendor import VENDOR
 
 

@@ -4,13 +4,13 @@ import re
 
 import msgspec
 
-from accelwatch.backend_kit.bus_devices import ACCELERATOR, DISPLAY
-from accelwatch.backend_kit.smi.blocks import meaningful_text
-from accelwatch.backend_kit.smi.formats import Json, Table, Text
-from accelwatch.backend_kit.smi.keywords import flag
-from accelwatch.backend_kit.smi.listing import Gpu
-from accelwatch.backend_kit.smi.remote import remote_of
-from accelwatch.backend_kit.smi.rows import (
+from accelwatch.backend.kit.bus_devices import ACCELERATOR, DISPLAY
+from accelwatch.backend.kit.smi.blocks import meaningful_text
+from accelwatch.backend.kit.smi.formats import Json, Table, Text
+from accelwatch.backend.kit.smi.keywords import flag
+from accelwatch.backend.kit.smi.listing import Gpu
+from accelwatch.backend.kit.smi.remote import remote_of
+from accelwatch.backend.kit.smi.rows import (
     Row,
     integer,
     link_width,
@@ -19,9 +19,9 @@ from accelwatch.backend_kit.smi.rows import (
     performance_state,
     switch,
 )
-from accelwatch.backend_kit.smi.table import Columns, bracketed
-from accelwatch.backend_kit.smi.vendor import Query, SmiVendor
-from accelwatch.backend_kit.text.quantity import (
+from accelwatch.backend.kit.smi.table import Columns, bracketed
+from accelwatch.backend.kit.smi.vendor import Query, SmiVendor
+from accelwatch.backend.kit.text.quantity import (
     BYTES,
     CELSIUS,
     COUNT,
@@ -30,7 +30,7 @@ from accelwatch.backend_kit.text.quantity import (
     WATTS,
     quantity,
 )
-from accelwatch.backend_kit.tool_backend import Command
+from accelwatch.backend.kit.tool_backend import Command
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Collected

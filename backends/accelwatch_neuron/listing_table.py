@@ -7,7 +7,7 @@ Headings are of two lines, and columns come and go with the options; what is dra
 import re
 from collections.abc import Iterator, Mapping
 
-from accelwatch.backend_kit.text.quantity import Units, quantity
+from accelwatch.backend.kit.text.quantity import Units, quantity
 from accelwatch.base.absence import Absence
 
 _DEVICE = "neuron device"

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from accelwatch.backend_kit.polled import TIMEOUT_S
-from accelwatch.backend_kit.vendor_program import output_of
+from accelwatch.backend.kit.polled import TIMEOUT_S
+from accelwatch.backend.kit.vendor_program import output_of
 from accelwatch.base.errors import DeviceTimeout, ReadError
 from accelwatch.system.processes.complete_output import closed, parsed
 from accelwatch_neuron.listing import Entry, parse

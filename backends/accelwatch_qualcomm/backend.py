@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from accelwatch.backend import Request, Support
-from accelwatch.backend_kit.tool_backend import Command, ToolBackend
+from accelwatch.backend.kit.tool_backend import Command, ToolBackend
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.backend_kit.text.quantity import CELSIUS, HERTZ, WATTS, Units, quantity
+from accelwatch.backend.kit.text.quantity import CELSIUS, HERTZ, WATTS, Units, quantity
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from accelwatch.backend import Context, Opened, Option, Request, Support, Visibility
-from accelwatch.backend_kit.listed_process import with_processes, without_processes
-from accelwatch.backend_kit.tool_backend import Command, ToolBackend
+from accelwatch.backend.kit.listed_process import with_processes, without_processes
+from accelwatch.backend.kit.tool_backend import Command, ToolBackend
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceTimeout, ReadError
 from accelwatch.schema.device import Device

@@ -9,9 +9,9 @@ import re
 import struct
 from pathlib import Path
 
-from accelwatch.backend_kit.grpc.call import stream
-from accelwatch.backend_kit.grpc.failure import SourceError
-from accelwatch.backend_kit.grpc.protobuf import fields
+from accelwatch.backend.kit.grpc.call import stream
+from accelwatch.backend.kit.grpc.failure import SourceError
+from accelwatch.backend.kit.grpc.protobuf import fields
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import ReadError
 from accelwatch.system.kernel import sysfs

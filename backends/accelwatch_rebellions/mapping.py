@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.backend_kit.listed_process import by_pid, listed
-from accelwatch.backend_kit.text.quantity import BYTES, CELSIUS, PERCENT, WATTS, Units, quantity
+from accelwatch.backend.kit.listed_process import by_pid, listed
+from accelwatch.backend.kit.text.quantity import BYTES, CELSIUS, PERCENT, WATTS, Units, quantity
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from accelwatch.backend_kit.text.quantity import BYTES, Units, quantity
+from accelwatch.backend.kit.text.quantity import BYTES, Units, quantity
 from accelwatch.base.absence import Absence
 from accelwatch_rebellions.document import Entry, Npu
 

@@ -1,8 +1,8 @@
 """NPUs of another machine by what `rbln-smi -j` printed there."""
 
-from accelwatch.backend_kit.listed_process import without_processes
-from accelwatch.backend_kit.remote import Outputs
-from accelwatch.backend_kit.remote_tool import remote_tool
+from accelwatch.backend.kit.listed_process import without_processes
+from accelwatch.backend.kit.remote import Outputs
+from accelwatch.backend.kit.remote_tool import remote_tool
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading

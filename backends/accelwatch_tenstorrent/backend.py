@@ -18,9 +18,9 @@ from accelwatch.backend import (
     Support,
     Visibility,
 )
-from accelwatch.backend_kit.bus_devices import Location, accelerators, bare_devices
-from accelwatch.backend_kit.polled import Answer
-from accelwatch.backend_kit.vendor_tool import VendorTool
+from accelwatch.backend.kit.bus_devices import Location, accelerators, bare_devices
+from accelwatch.backend.kit.polled import Answer
+from accelwatch.backend.kit.vendor_tool import VendorTool
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceSuspended, ReadError
 from accelwatch.schema.device import Device

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from accelwatch.backend_kit.listed_process import with_facts
+from accelwatch.backend.kit.listed_process import with_facts
 from accelwatch.base.absence import Absence
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Process

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.backend_kit.text.quantity import AMPERES, CELSIUS, VOLTS, WATTS, Units, quantity
+from accelwatch.backend.kit.text.quantity import AMPERES, CELSIUS, VOLTS, WATTS, Units, quantity
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from accelwatch.backend_kit.vendor_program import output_of
+from accelwatch.backend.kit.vendor_program import output_of
 from accelwatch.base.errors import DeviceTimeout, ReadError
 from accelwatch_tenstorrent.snapshot import Chip, Fields, Snapshot
 

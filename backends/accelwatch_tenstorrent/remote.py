@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.backend_kit.listed_process import without_processes
-from accelwatch.backend_kit.remote import Outputs, RemoteCommand
-from accelwatch.backend_kit.remote_tool import remote_tool
+from accelwatch.backend.kit.listed_process import without_processes
+from accelwatch.backend.kit.remote import Outputs, RemoteCommand
+from accelwatch.backend.kit.remote_tool import remote_tool
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.backend import Context
-from accelwatch.backend_kit.vendor_program import chosen_program, output_of
+from accelwatch.backend.kit.vendor_program import chosen_program, output_of
 from accelwatch.base.errors import BackendUnavailable, ReadError
 from accelwatch.system.kernel import sysfs
 from accelwatch.system.processes.complete_output import parsed

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from accelwatch.backend import Request, Support, Visibility
-from accelwatch.backend_kit.listed_process import with_processes, without_processes
-from accelwatch.backend_kit.smi.listing import Gpu
-from accelwatch.backend_kit.smi.processes import Job, processes_of
-from accelwatch.backend_kit.text.quantity import BYTES
-from accelwatch.backend_kit.tool_backend import ToolBackend
+from accelwatch.backend.kit.listed_process import with_processes, without_processes
+from accelwatch.backend.kit.smi.listing import Gpu
+from accelwatch.backend.kit.smi.processes import Job, processes_of
+from accelwatch.backend.kit.text.quantity import BYTES
+from accelwatch.backend.kit.tool_backend import ToolBackend
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.backend_kit.text.quantity import BYTES, COUNT, integer
+from accelwatch.backend.kit.text.quantity import BYTES, COUNT, integer
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
 

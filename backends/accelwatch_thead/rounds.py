@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from accelwatch.backend_kit.smi.listing import Gpu, Listing
-from accelwatch.backend_kit.smi.queries import Queries
+from accelwatch.backend.kit.smi.listing import Gpu, Listing
+from accelwatch.backend.kit.smi.queries import Queries
 from accelwatch.base.errors import ReadError
 from accelwatch_thead.icn import NO_LINKS, Icn, Links
 from accelwatch_thead.instances import Instance, InstanceKey, parse_instances, parse_uuids

@@ -5,13 +5,13 @@ Numbers need their unit: the table cuts cells off at the edge of a column.
 
 from collections.abc import Sequence
 
-from accelwatch.backend_kit.bus_devices import DISPLAY
-from accelwatch.backend_kit.smi.blocks import meaningful_text, parse_integer, plain
-from accelwatch.backend_kit.smi.formats import Table, Text
-from accelwatch.backend_kit.smi.keywords import flag
-from accelwatch.backend_kit.smi.listing import Gpu
-from accelwatch.backend_kit.smi.remote import remote_of
-from accelwatch.backend_kit.smi.rows import (
+from accelwatch.backend.kit.bus_devices import DISPLAY
+from accelwatch.backend.kit.smi.blocks import meaningful_text, parse_integer, plain
+from accelwatch.backend.kit.smi.formats import Table, Text
+from accelwatch.backend.kit.smi.keywords import flag
+from accelwatch.backend.kit.smi.listing import Gpu
+from accelwatch.backend.kit.smi.remote import remote_of
+from accelwatch.backend.kit.smi.rows import (
     MARKED_CELSIUS,
     MARKED_PERCENT,
     MARKED_WATTS,
@@ -22,11 +22,11 @@ from accelwatch.backend_kit.smi.rows import (
     performance_state,
     switch,
 )
-from accelwatch.backend_kit.smi.table import Columns
-from accelwatch.backend_kit.smi.vendor import Query, SmiVendor
-from accelwatch.backend_kit.text.quantity import BYTES, COUNT, HERTZ
-from accelwatch.backend_kit.text.quantity import integer as integer_of
-from accelwatch.backend_kit.tool_backend import Command
+from accelwatch.backend.kit.smi.table import Columns
+from accelwatch.backend.kit.smi.vendor import Query, SmiVendor
+from accelwatch.backend.kit.text.quantity import BYTES, COUNT, HERTZ
+from accelwatch.backend.kit.text.quantity import integer as integer_of
+from accelwatch.backend.kit.tool_backend import Command
 from accelwatch.base.absence import Absence
 from accelwatch.schema import recovery_action
 from accelwatch.schema.device import Device, DeviceKind

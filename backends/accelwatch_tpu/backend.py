@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support, Visibility
-from accelwatch.backend_kit.listed_process import with_processes
-from accelwatch.backend_kit.polled import TIMEOUT_S, Answer, Polled, pace_of
-from accelwatch.backend_kit.vendor_program import chosen_program, output_of
+from accelwatch.backend.kit.listed_process import with_processes
+from accelwatch.backend.kit.polled import TIMEOUT_S, Answer, Polled, pace_of
+from accelwatch.backend.kit.vendor_program import chosen_program, output_of
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import (
     AccelwatchError,

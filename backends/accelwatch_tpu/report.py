@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.backend_kit.text.quantity import BYTES, PERCENT, quantity
+from accelwatch.backend.kit.text.quantity import BYTES, PERCENT, quantity
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
 

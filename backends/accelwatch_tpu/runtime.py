@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.backend_kit.grpc.call import unary
-from accelwatch.backend_kit.grpc.failure import SourceError, protocol
-from accelwatch.backend_kit.grpc.protobuf import fields, messages
+from accelwatch.backend.kit.grpc.call import unary
+from accelwatch.backend.kit.grpc.failure import SourceError, protocol
+from accelwatch.backend.kit.grpc.protobuf import fields, messages
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import ReadError

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from accelwatch.backend_kit.text.failed_cells import with_failed_cells
+from accelwatch.backend.kit.text.failed_cells import with_failed_cells
 from accelwatch.base.errors import ReadError
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series

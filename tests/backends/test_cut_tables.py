@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.backend_kit.unlisted import RUNS
+from accelwatch.backend.kit.unlisted import RUNS
 from accelwatch.base.errors import DeviceLost, ReadError
 from support.machines.fixture_machines import MACHINES
 from support.machines.pci_nodes import bind

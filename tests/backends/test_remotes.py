@@ -8,8 +8,8 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from accelwatch.backend_kit.remote import CommandOutput, Outputs, Remote, RemotelyRead, RemoteRow
-from accelwatch.backend_kit.unlisted import RUNS
+from accelwatch.backend.kit.remote import CommandOutput, Outputs, Remote, RemotelyRead, RemoteRow
+from accelwatch.backend.kit.unlisted import RUNS
 from accelwatch.base.errors import (
     AccelwatchError,
     DeviceLost,

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelwatch.backend import Backend, Request
-from accelwatch.backend_kit.smi.listing import Listing
-from accelwatch.backend_kit.smi.vendor import SmiVendor
+from accelwatch.backend.kit.smi.listing import Listing
+from accelwatch.backend.kit.smi.vendor import SmiVendor
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, ReadError
 from accelwatch.schema.device import Device

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.backend_kit.visibility import Declared
+from accelwatch.backend.kit.visibility import Declared
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import UnmetError
 from accelwatch.cli.node.pick import text_of

@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceResponse,
 )
 
-from accelwatch.backend_kit.grpc.call import framed
+from accelwatch.backend.kit.grpc.call import framed
 from otlp.receiver_servers import Point, points
 
 Headers = list[tuple[str, str]]

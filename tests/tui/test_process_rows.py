@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from accelwatch.backend_kit.text.process_rows import process_rows
+from accelwatch.backend.kit.text.process_rows import process_rows
 
 ROW = re.compile(r"\|\s*(\d{1,4})\s+(\d{1,9})\s+(\S+)\s*\|")
 NOBODY = re.compile(r"\| no process found \|")

@@ -3,7 +3,7 @@
 import re
 import xml.etree.ElementTree as ET  # only Element; the parsing is in smi_xml
 
-from accelwatch.backend_kit.smi.xml import MAX_DEPTH, Document, parse_log
+from accelwatch.backend.kit.smi.xml import MAX_DEPTH, Document, parse_log
 from accelwatch.schema.device import normal_pci_bus_id
 
 __all__ = ["INFOROM", "MAX_DEPTH", "Document", "parse"]

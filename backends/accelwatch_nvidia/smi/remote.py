@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element  # only the type; parsing is in smi.document
 
-from accelwatch.backend_kit.remote import CommandOutput, Outputs, Remote, RemoteCommand, RemoteRow
+from accelwatch.backend.kit.remote import CommandOutput, Outputs, Remote, RemoteCommand, RemoteRow
 from accelwatch.base.errors import AccelwatchError, DeviceLost, DeviceTimeout, ReadError
 from accelwatch.schema.device import Device, normal_pci_bus_id
 from accelwatch_nvidia import identity, returns

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element  # only the type; parsing is in smi.do
 import msgspec
 
 from accelwatch.backend import Context, Opened, Request
-from accelwatch.backend_kit.listed_process import with_processes
+from accelwatch.backend.kit.listed_process import with_processes
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import (
     BackendUnavailable,

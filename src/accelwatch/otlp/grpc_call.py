@@ -12,7 +12,7 @@ import h2.events
 import h2.exceptions
 import msgspec
 
-from accelwatch.backend_kit.grpc.failure import SourceError, protocol
+from accelwatch.backend.kit.grpc.failure import SourceError, protocol
 
 _STREAM = 1
 _CHUNK = 64 << 10

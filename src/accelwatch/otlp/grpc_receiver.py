@@ -12,8 +12,8 @@ from urllib.parse import unquote, urlsplit
 
 from accelwatch.alerting.delivery.transport.post import tls_context
 from accelwatch.alerting.delivery.transport.push_queue import NotAccepted, Request
-from accelwatch.backend_kit.grpc.call import framed, status_name
-from accelwatch.backend_kit.grpc.failure import SourceError
+from accelwatch.backend.kit.grpc.call import framed, status_name
+from accelwatch.backend.kit.grpc.failure import SourceError
 from accelwatch.base.untrusted_text import escaped
 from accelwatch.base.version import __version__
 from accelwatch.config.otlp import Otlp

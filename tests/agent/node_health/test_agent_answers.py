@@ -10,7 +10,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from accelwatch.backend_kit.grpc.protobuf import fields
+from accelwatch.backend.kit.grpc.protobuf import fields
 from support.machines.nvml_stand_ins import NvmlScenario
 from support.servers.agent_processes import AgentProcess
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from accelwatch.agent.node_health.service import HealthService
-from accelwatch.backend_kit.grpc.protobuf import fields
+from accelwatch.backend.kit.grpc.protobuf import fields
 from accelwatch.base.errors import AccelwatchError
 
 METHOD = "/nvhcd.HealthCheckService/RunHealthCheck"

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from accelwatch.backend import Backend
-from accelwatch.backend_kit.unlisted import RUNS
+from accelwatch.backend.kit.unlisted import RUNS
 from accelwatch.schema.device import Device, DeviceKind
 from support.machines.polling import Poll, identities
 from support.machines.staged_machines import FixtureMachine, Stage

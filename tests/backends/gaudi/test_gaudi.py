@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Request
-from accelwatch.backend_kit.unlisted import RUNS
+from accelwatch.backend.kit.unlisted import RUNS
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, ReadError
 from accelwatch.schema.device import DeviceKind, DeviceState

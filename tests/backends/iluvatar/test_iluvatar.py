@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.backend_kit.smi.listing import Listing
+from accelwatch.backend.kit.smi.listing import Listing
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceLost
 from accelwatch.schema.device import Device, DeviceKind

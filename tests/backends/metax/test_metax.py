@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.backend_kit.vendor_program import output_of
+from accelwatch.backend.kit.vendor_program import output_of
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceTimeout, ReadError
 from accelwatch.schema.device import DeviceKind, DeviceState

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.backend_kit.smi.listing import Listing
+from accelwatch.backend.kit.smi.listing import Listing
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind, DeviceState
 from accelwatch.schema.health import Health, evaluate_health

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.backend_kit.remote import CommandOutput, Remote, RemotelyRead, RemoteRow
+from accelwatch.backend.kit.remote import CommandOutput, Remote, RemotelyRead, RemoteRow
 from accelwatch.base.errors import (
     AccelwatchError,
     BackendUnavailable,

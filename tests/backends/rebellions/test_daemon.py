@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.backend import Context, Request
-from accelwatch.backend_kit.grpc.failure import SourceError
+from accelwatch.backend.kit.grpc.failure import SourceError
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import SystemClock
 from accelwatch.base.errors import BackendUnavailable, ReadError

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.backend import Request
-from accelwatch.backend_kit.unlisted import RUNS
+from accelwatch.backend.kit.unlisted import RUNS
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import (
     AccelwatchError,

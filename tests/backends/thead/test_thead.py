@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelwatch.backend_kit.smi.listing import Listing
+from accelwatch.backend.kit.smi.listing import Listing
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind, DeviceState
 from accelwatch.schema.health import Health, evaluate_health

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.backend_kit.remote import CommandOutput, Remote, RemoteCommand, RemoteRow
+from accelwatch.backend.kit.remote import CommandOutput, Remote, RemoteCommand, RemoteRow
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.follow.frames import RawTick, Received
 from accelwatch.fleet.follow.poll import Exposed

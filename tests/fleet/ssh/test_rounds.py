@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from accelwatch.backend_kit.remote import CommandOutput, Remote, RemoteCommand, RemoteRow
+from accelwatch.backend.kit.remote import CommandOutput, Remote, RemoteCommand, RemoteRow
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceTimeout
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.backend_kit.remote import CommandOutput, RemoteCommand
+from accelwatch.backend.kit.remote import CommandOutput, RemoteCommand
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.ssh.answers import (
     end_of_probe,

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from accelwatch.backend_kit.visibility import Declared
+from accelwatch.backend.kit.visibility import Declared
 from accelwatch.base.durations import seconds, size_bytes
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.expr import compile_condition, device_names

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelwatch.backend_kit.grpc.failure import SourceError
+from accelwatch.backend.kit.grpc.failure import SourceError
 from accelwatch.node.workloads.gather import without_finished
 from accelwatch.node.workloads.sources import cgroup_tree, job_cgroups, job_files
 from accelwatch.node.workloads.sources.environ import Job

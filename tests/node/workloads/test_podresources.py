@@ -13,8 +13,8 @@ from h2.events import DataReceived, RequestReceived, StreamEnded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelwatch.backend_kit.grpc import http2
-from accelwatch.backend_kit.grpc.failure import SourceError
+from accelwatch.backend.kit.grpc import http2
+from accelwatch.backend.kit.grpc.failure import SourceError
 from accelwatch.base.clock import SystemClock
 from accelwatch.node.workloads.sources import podresources
 from accelwatch.node.workloads.sources.podresources import Allocation

@@ -1,6 +1,6 @@
 """What every source of owners has: pauses after failures, and the last good answer for a while."""
 
-from accelwatch.backend_kit.grpc.failure import SourceError
+from accelwatch.backend.kit.grpc.failure import SourceError
 from accelwatch.base.clock import ManualClock
 from accelwatch.node.workloads.source import PolledSource
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from accelwatch.backend import Backend, Request
-from accelwatch.backend_kit.unlisted import RUNS
+from accelwatch.backend.kit.unlisted import RUNS
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import DeviceLost, ReadError
 from accelwatch.node.sampler.turns.contract import sound_readings

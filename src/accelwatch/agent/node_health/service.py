@@ -12,7 +12,7 @@ import grpc
 import grpc.aio
 import msgspec
 
-from accelwatch.backend_kit.grpc.protobuf import encoded_varint
+from accelwatch.backend.kit.grpc.protobuf import encoded_varint
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.web.sockets.listeners import clear_unix
 

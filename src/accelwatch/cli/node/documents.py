@@ -17,7 +17,7 @@ from accelwatch.schema.device import BROKEN
 from accelwatch.schema.snapshot import BackendState, Snapshot, unusable
 
 if TYPE_CHECKING:
-    from accelwatch.backend_kit.visibility import Declared
+    from accelwatch.backend.kit.visibility import Declared
     from accelwatch.exporter import Exporter
 
 
@@ -46,7 +46,7 @@ def select_devices(snapshot: Snapshot, request: Plan, selectors: Sequence[str]) 
 
 
 def _declared(request: Plan) -> "Declared":
-    from accelwatch.backend_kit.visibility import Declared
+    from accelwatch.backend.kit.visibility import Declared
 
     return Declared(request.settings.backends)
 

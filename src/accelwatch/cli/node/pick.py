@@ -8,7 +8,7 @@ from typing import Annotated
 import click
 import msgspec
 
-from accelwatch.backend_kit.visibility import Declared
+from accelwatch.backend.kit.visibility import Declared
 from accelwatch.base.durations import deadline, size_bytes
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.base.exit_codes import OK

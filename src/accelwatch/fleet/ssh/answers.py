@@ -4,7 +4,7 @@ import re
 
 import msgspec
 
-from accelwatch.backend_kit.remote import CommandOutput, RemoteCommand
+from accelwatch.backend.kit.remote import CommandOutput, RemoteCommand
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 
 _MAX_LINES = 256

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import msgspec
 
-from accelwatch.backend_kit.remote import CommandOutput, Remote, RemoteReader, RemoteRow
+from accelwatch.backend.kit.remote import CommandOutput, Remote, RemoteReader, RemoteRow
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import AccelwatchError, BackendUnavailable, ReadError
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault

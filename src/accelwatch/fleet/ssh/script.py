@@ -8,7 +8,7 @@ nothing stands in the arguments of a process but the vendor's own.
 import shlex
 from collections.abc import Iterable, Mapping
 
-from accelwatch.backend_kit.remote import RemoteCommand
+from accelwatch.backend.kit.remote import RemoteCommand
 
 # What the login shell, whichever it is, is asked to become.
 SHELL = "exec /bin/sh"

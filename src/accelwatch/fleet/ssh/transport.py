@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Collection
 
-from accelwatch.backend_kit.remote import Remote, RemoteCommand
+from accelwatch.backend.kit.remote import Remote, RemoteCommand
 from accelwatch.fleet.follow.failures.failure_log import FailureLog
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.follow.turn import Turn

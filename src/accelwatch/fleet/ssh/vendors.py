@@ -3,7 +3,7 @@
 import logging
 from functools import cache
 
-from accelwatch.backend_kit.remote import Remote, RemoteCommand, RemotelyRead
+from accelwatch.backend.kit.remote import Remote, RemoteCommand, RemotelyRead
 from accelwatch.base.errors import PluginError
 from accelwatch.plugins import entry_points as plugins
 

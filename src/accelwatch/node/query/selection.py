@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from accelwatch.backend import Visibility
-from accelwatch.backend_kit.visibility import Declared
+from accelwatch.backend.kit.visibility import Declared
 from accelwatch.base.errors import UnmetError
 from accelwatch.expr import Expression
 from accelwatch.node.query.lookup import lookup

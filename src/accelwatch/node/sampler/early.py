@@ -28,7 +28,7 @@ _MORE = (
         "accelwatch.system.files.damaged",
         "accelwatch.system.files.kept_file",
         "accelwatch.system.kernel.proc",
-        "accelwatch.backend_kit",
+        "accelwatch.backend.kit",
         "accelwatch.base.untrusted_text",
     ),
     *(

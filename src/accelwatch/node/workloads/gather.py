@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from accelwatch.backend_kit.grpc.failure import SourceError
+from accelwatch.backend.kit.grpc.failure import SourceError
 from accelwatch.base.clock import Clock
 from accelwatch.node.workloads.facts import SourceState, SourceStatus, WorkloadFacts
 from accelwatch.node.workloads.settings import (

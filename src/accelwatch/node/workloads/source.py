@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from accelwatch.backend_kit.grpc.failure import SourceError
+from accelwatch.backend.kit.grpc.failure import SourceError
 from accelwatch.base.backoff import Backoff
 from accelwatch.base.clock import Clock
 from accelwatch.node.workloads.facts import SourceState, SourceStatus

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.backend_kit.cpu_time import CpuTimes
+from accelwatch.backend.kit.cpu_time import CpuTimes
 from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, UP, Device, DeviceState
 from accelwatch.schema.health import evaluate_health
 from accelwatch.schema.reading import wholly_absent

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.backend_kit.cpu_time import CpuTimes, busy_ratio
+from accelwatch.backend.kit.cpu_time import CpuTimes, busy_ratio
 from accelwatch.base.absence import Absence
 from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.base.table import Dialect, Labels, Row

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Mapping
 from functools import cache
 
-from accelwatch.backend_kit.grpc.protobuf import encoded_varint
+from accelwatch.backend.kit.grpc.protobuf import encoded_varint
 from accelwatch.schema.metrics import Metric, Series
 
 # A sample's number.

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from accelwatch.backend_kit.grpc.failure import SourceError
+from accelwatch.backend.kit.grpc.failure import SourceError
 from accelwatch.node.workloads.settings import BACKENDAI
 from accelwatch.node.workloads.sources import environ, regular_file
 from accelwatch.node.workloads.sources.environ import Job

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.backend_kit.grpc.failure import SourceError
+from accelwatch.backend.kit.grpc.failure import SourceError
 
 _MAX_ENTRIES = 4_096
 _LINK = re.compile(r"[^_]+_[^_]+_(.+)-([0-9a-f]{64})\.log")

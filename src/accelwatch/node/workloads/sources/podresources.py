@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.backend_kit.grpc.call import unary
-from accelwatch.backend_kit.grpc.protobuf import fields, messages, text, texts
+from accelwatch.backend.kit.grpc.call import unary
+from accelwatch.backend.kit.grpc.protobuf import fields, messages, text, texts
 from accelwatch.base.clock import Clock
 
 METHOD = "/v1.PodResourcesLister/List"

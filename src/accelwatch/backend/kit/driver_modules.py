@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from accelwatch.backend import Check, Probe
-from accelwatch.backend_kit.tool_backend import ToolBackend
+from accelwatch.backend.kit.tool_backend import ToolBackend
 from accelwatch.system.kernel import sysfs
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.backend_kit.cpu_time import CpuTimes, busy_ratio
+from accelwatch.backend.kit.cpu_time import CpuTimes, busy_ratio
 
 BEFORE: CpuTimes = {"user": 50.0, "system": 10.0, "idle": 100.0, "iowait": 10.0}
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.backend_kit.listed_process import by_pid, listed, with_facts
+from accelwatch.backend.kit.listed_process import by_pid, listed, with_facts
 from accelwatch.base.absence import Absence
 
 GIB = float(1 << 30)

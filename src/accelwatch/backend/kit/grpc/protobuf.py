@@ -5,7 +5,7 @@ Format: https://protobuf.dev/programming-guides/encoding/ (tags, varints, length
 
 from collections.abc import Iterator
 
-from accelwatch.backend_kit.grpc.failure import protocol
+from accelwatch.backend.kit.grpc.failure import protocol
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MAX_VARINT_BYTES = 10

@@ -6,11 +6,11 @@ from typing import ClassVar
 import msgspec
 
 from accelwatch.backend import Request
-from accelwatch.backend_kit.smi.listing import Gpu, Listing
-from accelwatch.backend_kit.smi.processes import processes_of
-from accelwatch.backend_kit.smi.queries import Queries
-from accelwatch.backend_kit.smi.vendor import SmiVendor
-from accelwatch.backend_kit.tool_backend import ToolBackend
+from accelwatch.backend.kit.smi.listing import Gpu, Listing
+from accelwatch.backend.kit.smi.processes import processes_of
+from accelwatch.backend.kit.smi.queries import Queries
+from accelwatch.backend.kit.smi.vendor import SmiVendor
+from accelwatch.backend.kit.tool_backend import ToolBackend
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process, Reading

@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 import msgspec
 
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request
-from accelwatch.backend_kit.bus_devices import ACCELERATOR, Listed, accelerators, bare_devices
-from accelwatch.backend_kit.listed_process import with_processes, without_processes
-from accelwatch.backend_kit.polled import TIMEOUT_S, Answer
-from accelwatch.backend_kit.remote import RemoteCommand
-from accelwatch.backend_kit.vendor_program import chosen_program, output_of
-from accelwatch.backend_kit.vendor_tool import VendorTool
+from accelwatch.backend.kit.bus_devices import ACCELERATOR, Listed, accelerators, bare_devices
+from accelwatch.backend.kit.listed_process import with_processes, without_processes
+from accelwatch.backend.kit.polled import TIMEOUT_S, Answer
+from accelwatch.backend.kit.remote import RemoteCommand
+from accelwatch.backend.kit.vendor_program import chosen_program, output_of
+from accelwatch.backend.kit.vendor_tool import VendorTool
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import BackendUnavailable
 from accelwatch.schema.device import Device, DeviceKind

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.backend_kit.vendor_program import find_program, output_of
+from accelwatch.backend.kit.vendor_program import find_program, output_of
 from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.backend_kit.listed_process import by_pid, listed
-from accelwatch.backend_kit.text.process_rows import process_rows
-from accelwatch.backend_kit.text.quantity import Units, quantity
+from accelwatch.backend.kit.listed_process import by_pid, listed
+from accelwatch.backend.kit.text.process_rows import process_rows
+from accelwatch.backend.kit.text.quantity import Units, quantity
 from accelwatch.schema.reading import Process
 
 _TITLE = re.compile(r"[\s|]*Process(?:es)?:(?:\s+GPU Memory)?[\s|]*")

@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from functools import partial
 
-from accelwatch.backend_kit.listed_process import with_listed
-from accelwatch.backend_kit.remote import Outputs, Remote
-from accelwatch.backend_kit.remote_tool import remote_tool
-from accelwatch.backend_kit.smi.formats import Format
-from accelwatch.backend_kit.smi.listing import Gpu, Listing
-from accelwatch.backend_kit.smi.processes import processes_of
-from accelwatch.backend_kit.smi.vendor import SmiVendor
+from accelwatch.backend.kit.listed_process import with_listed
+from accelwatch.backend.kit.remote import Outputs, Remote
+from accelwatch.backend.kit.remote_tool import remote_tool
+from accelwatch.backend.kit.smi.formats import Format
+from accelwatch.backend.kit.smi.listing import Gpu, Listing
+from accelwatch.backend.kit.smi.processes import processes_of
+from accelwatch.backend.kit.smi.vendor import SmiVendor
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
 from accelwatch.schema.device import Device

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from accelwatch.backend_kit.smi.listing import Gpu, Listing
-from accelwatch.backend_kit.smi.vendor import Query
+from accelwatch.backend.kit.smi.listing import Gpu, Listing
+from accelwatch.backend.kit.smi.vendor import Query
 from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
 from accelwatch.system.processes.complete_output import closed, parsed
 

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from accelwatch.backend_kit.polled import Polled
+from accelwatch.backend.kit.polled import Polled
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import AccelwatchError, DeviceTimeout, ReadError
 

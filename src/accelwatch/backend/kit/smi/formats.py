@@ -10,8 +10,8 @@ from xml.etree.ElementTree import Element  # only the type; parsing is in smi.xm
 
 import msgspec
 
-from accelwatch.backend_kit.smi import processes as smi_processes
-from accelwatch.backend_kit.smi.blocks import (
+from accelwatch.backend.kit.smi import processes as smi_processes
+from accelwatch.backend.kit.smi.blocks import (
     Path,
     find_field,
     first_value,
@@ -22,9 +22,9 @@ from accelwatch.backend_kit.smi.blocks import (
     parse_integer,
     pci_bus_id_of,
 )
-from accelwatch.backend_kit.smi.listing import MAX_GPUS, Gpu, Listing, distinct
-from accelwatch.backend_kit.smi.table import Columns, rows
-from accelwatch.backend_kit.smi.xml import parse_log
+from accelwatch.backend.kit.smi.listing import MAX_GPUS, Gpu, Listing, distinct
+from accelwatch.backend.kit.smi.table import Columns, rows
+from accelwatch.backend.kit.smi.xml import parse_log
 from accelwatch.base.errors import ReadError
 from accelwatch.system.processes.printed import json_documents
 

@@ -9,11 +9,11 @@ from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
-from accelwatch.backend_kit.smi import keywords
-from accelwatch.backend_kit.smi.blocks import Path, meaningful_text
-from accelwatch.backend_kit.smi.listing import Gpu
-from accelwatch.backend_kit.text.quantity import Units, quantity
-from accelwatch.backend_kit.text.quantity import integer as integer_of
+from accelwatch.backend.kit.smi import keywords
+from accelwatch.backend.kit.smi.blocks import Path, meaningful_text
+from accelwatch.backend.kit.smi.listing import Gpu
+from accelwatch.backend.kit.text.quantity import Units, quantity
+from accelwatch.backend.kit.text.quantity import integer as integer_of
 from accelwatch.base.absence import Absence
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.backend_kit.smi.formats import Format, Table
-from accelwatch.backend_kit.smi.listing import Gpu
-from accelwatch.backend_kit.smi.rows import Row, paths, record_rows
-from accelwatch.backend_kit.text.quantity import BYTES, Units
-from accelwatch.backend_kit.tool_backend import Command
+from accelwatch.backend.kit.smi.formats import Format, Table
+from accelwatch.backend.kit.smi.listing import Gpu
+from accelwatch.backend.kit.smi.rows import Row, paths, record_rows
+from accelwatch.backend.kit.text.quantity import BYTES, Units
+from accelwatch.backend.kit.tool_backend import Command
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
 

@@ -11,15 +11,15 @@ from itertools import count
 from typing import Generic, TypeVar
 
 from accelwatch.backend import Context
-from accelwatch.backend_kit.bus_devices import (
+from accelwatch.backend.kit.bus_devices import (
     ACCELERATOR,
     Listed,
     Location,
     accelerators,
     bare_device,
 )
-from accelwatch.backend_kit.polled import TIMEOUT_S, Answer, Polled, pace_of
-from accelwatch.backend_kit.unlisted import Unlisted
+from accelwatch.backend.kit.polled import TIMEOUT_S, Answer, Polled, pace_of
+from accelwatch.backend.kit.unlisted import Unlisted
 from accelwatch.base.errors import (
     AccelwatchError,
     BackendUnavailable,

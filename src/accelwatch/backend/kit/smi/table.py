@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.backend_kit.smi.blocks import Path, parse_integer, plain
-from accelwatch.backend_kit.text.failed_cells import with_failed_cells
+from accelwatch.backend.kit.smi.blocks import Path, parse_integer, plain
+from accelwatch.backend.kit.text.failed_cells import with_failed_cells
 
 MAX_ROWS = 1024
 _RULE = re.compile(r"[\s|]*[+=-][+=\-|\s]*")

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.backend_kit.smi.blocks import Fields, find_field, first_value, meaningful_text
-from accelwatch.backend_kit.smi.processes import Job
+from accelwatch.backend.kit.smi.blocks import Fields, find_field, first_value, meaningful_text
+from accelwatch.backend.kit.smi.processes import Job
 from accelwatch.base.errors import DeviceLost
 
 MAX_GPUS = 1024

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from accelwatch.backend import Visibility
-from accelwatch.backend_kit.visibility import Declared
+from accelwatch.backend.kit.visibility import Declared
 from accelwatch.base.errors import UnmetError
 from accelwatch.node.query.picking import Criteria, pick
 from accelwatch.node.query.selection import visible

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.backend_kit import driver_modules
+from accelwatch.backend.kit import driver_modules
 
 NAMES = ("xdrv", "ydrv")
 

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accelwatch.backend_kit.grpc.failure import SourceError, protocol
+from accelwatch.backend.kit.grpc.failure import SourceError, protocol
 from accelwatch.base.clock import Clock
 
 if TYPE_CHECKING:
-    from accelwatch.backend_kit.grpc.http2 import Answer
+    from accelwatch.backend.kit.grpc.http2 import Answer
 
 _PREFIX_BYTES = 5
 _OK = "0"
@@ -55,7 +55,7 @@ def _answer(
     wire = _Wire(where, clock.monotonic() + timeout_s, clock.monotonic)
     try:
         wire.connect()
-        from accelwatch.backend_kit.grpc.http2 import (
+        from accelwatch.backend.kit.grpc.http2 import (
             exchange,  # h2 is for nodes where somebody listens
         )
 

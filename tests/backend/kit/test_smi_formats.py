@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelwatch.backend_kit.smi.formats import Json, Table, Text
-from accelwatch.backend_kit.smi.processes import processes_of
-from accelwatch.backend_kit.smi.table import Columns
-from accelwatch.backend_kit.text.quantity import BYTES
+from accelwatch.backend.kit.smi.formats import Json, Table, Text
+from accelwatch.backend.kit.smi.processes import processes_of
+from accelwatch.backend.kit.smi.table import Columns
+from accelwatch.backend.kit.text.quantity import BYTES
 from accelwatch.base.errors import ReadError
 from support.machines.samples import FIXTURES
 

@@ -14,7 +14,7 @@ import h2.exceptions
 import h2.settings
 import msgspec
 
-from accelwatch.backend_kit.grpc.failure import SourceError, protocol
+from accelwatch.backend.kit.grpc.failure import SourceError, protocol
 
 # The kubelet's own limit for an answer of its pod resources is 16 MiB.
 MAX_BODY_BYTES = 16 << 20

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.backend_kit.text.quantity import (
+from accelwatch.backend.kit.text.quantity import (
     BYTES,
     CELSIUS,
     HERTZ,

@@ -7,9 +7,9 @@ row leave it out; so is one whose entry says so.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, TypeVar
 
-from accelwatch.backend_kit.bus_devices import Listed
-from accelwatch.backend_kit.remote import Outputs, Remote, RemoteCommand, RemoteRow
-from accelwatch.backend_kit.unlisted import Unlisted
+from accelwatch.backend.kit.bus_devices import Listed
+from accelwatch.backend.kit.remote import Outputs, Remote, RemoteCommand, RemoteRow
+from accelwatch.backend.kit.unlisted import Unlisted
 from accelwatch.base.errors import DeviceLost, ReadError
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.backend_kit.smi.listing import Gpu
+from accelwatch.backend.kit.smi.listing import Gpu
 from accelwatch.base.errors import DeviceLost
 
 
