@@ -1,67 +1,6 @@
-"""Where the command starts: a collector is forked at once, then the words are parsed.
+"""`python -m accelwatch`: the command line."""
 
-Nothing is opened before the standard files, which the starter may have closed, lead somewhere.
-"""
-
-import os
-import signal
-import sys
-
-
-def main() -> None:
-    """Run the command line and end with its exit code.
-
-    ^C ends it as the system does, without a word, until a command runs (`cli.entry.guarded`): an
-    exception could rise anywhere while modules are loaded, and some of msgspec's types do not survive
-    that.
-    """
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from accelwatch.cli.startup.commands import Collector
-    from accelwatch.cli.startup.routing import early_collector, with_command
-    from accelwatch.cli.startup.standard_files import open_missing
-
-    open_missing()
-    argv = with_command(sys.argv[1:])
-    if argv in (["--version"], ["-V"], ["version"]):
-        sys.exit(_version())
-    collector = early_collector(argv)
-    if argv[:1] == ["agent"] and collector is Collector.LASTING:
-        _prepare_agent()
-    if collector is not Collector.NONE:
-        from accelwatch.node.sampler import early
-
-        early.start(lasting=collector is Collector.LASTING)
-    from accelwatch.cli.startup.entry import dispatch, leave
-
-    leave(dispatch(argv))
-
-
-def _prepare_agent() -> None:
-    """What holds for both of its processes, which share the memory of what is loaded here."""
-    from accelwatch.node.sampler import early
-    from accelwatch.system.daemon.memory import use_single_arena
-    from accelwatch.system.daemon.privacy import new_files_for_ourselves
-
-    new_files_for_ourselves()
-    use_single_arena()
-    early.load_more_shared()
-
-
-def _version() -> int:
-    from accelwatch.base.errors import AccelwatchError
-    from accelwatch.base.version import __version__
-    from accelwatch.cli.output import complain, write_stdout
-
-    try:
-        write_stdout(f"accelwatch {__version__}\n".encode())
-    except AccelwatchError as error:
-        complain(str(error))
-        os._exit(
-            error.exit_code
-        )  # Python would try the same text again, and end with a code of its own
-    return 0
-
+from accelwatch.cli.startup.main import main
 
 if __name__ == "__main__":
     main()

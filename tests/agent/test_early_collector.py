@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.__main__ import main
+from accelwatch.cli.startup.main import main
 from accelwatch.node.sampler import early
 from node.sampler.test_early import loaded_by, output_of
 from support.machines.nvml_stand_ins import NvmlScenario

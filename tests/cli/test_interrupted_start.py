@@ -16,7 +16,7 @@ def audit(event, arguments):
         os.kill(os.getpid(), signal.SIGINT)
 sys.addaudithook(audit)
 sys.argv = ["accelwatch", *{words!r}]
-from accelwatch.__main__ import main
+from accelwatch.cli.startup.main import main
 main()
 """
 FLEET = ("fleet", "-t", "127.0.0.1:1", "--no-state")

@@ -33,7 +33,7 @@ sys.addaudithook(no_proc)
 sys.platform = "darwin"
 os.uname = lambda: os.uname_result(("Darwin", "mac", "24.6.0", "Darwin", "arm64"))
 sys.argv = ["accelwatch", *sys.argv[1:]]
-from accelwatch.__main__ import main
+from accelwatch.cli.startup.main import main
 main()
 """
 

@@ -323,7 +323,7 @@ def test_version_needs_nothing_else() -> None:
         "import sys, atexit; sys.argv = ['accelwatch', '--version'];"
         "heavy = ('click', 'msgspec', 'asyncio', 'subprocess');"
         "atexit.register(lambda: print([m for m in heavy if m in sys.modules]));"
-        "from accelwatch.__main__ import main; main()"
+        "from accelwatch.cli.startup.main import main; main()"
     )
     run = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert run.stdout.splitlines()[-1] == "[]"

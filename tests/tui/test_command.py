@@ -9,11 +9,11 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from accelwatch.__main__ import main
 from accelwatch.archive.recording import Recorder
 from accelwatch.base.errors import ExpressionError, UsageError
 from accelwatch.cli.startup.dashboard import run_dashboard
 from accelwatch.cli.startup.dashboard_command import dashboard_command
+from accelwatch.cli.startup.main import main
 from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.app import Dashboard

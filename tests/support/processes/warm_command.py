@@ -102,7 +102,7 @@ def serve() -> None:
 
 def _be(order: _Order) -> NoReturn:
     """The command, from its first line on."""
-    from accelwatch.__main__ import main
+    from accelwatch.cli.startup.main import main
 
     os.chdir(order.folder)
     os.environ.clear()
