@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 
 from accelwatch.backend import Context, Opened, Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.listed_process import with_processes
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceSuspended
+from accelwatch.base.errors import DeviceLost, DeviceSuspended
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch.system.kernel.drm_fdinfo import FdinfoScanner

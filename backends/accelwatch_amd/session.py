@@ -5,14 +5,9 @@ from collections.abc import Sequence
 import msgspec
 
 from accelwatch.backend import Context, Opened, Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import (
-    BackendUnavailable,
-    DeviceLost,
-    DevicePermission,
-    DeviceSuspended,
-    ReadError,
-)
+from accelwatch.base.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import NO_DRIVER

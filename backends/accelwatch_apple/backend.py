@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support
-from accelwatch.base.errors import BackendUnavailable
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_apple.system import System, this_system

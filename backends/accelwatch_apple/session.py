@@ -6,9 +6,10 @@ from collections.abc import Sequence
 import msgspec
 
 from accelwatch.backend import Check, Context, Opened, Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.polled import Answer, Polled, pace_of
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import AccelwatchError, BackendUnavailable, DeviceLost, ReadError
+from accelwatch.base.errors import AccelwatchError, DeviceLost, ReadError
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import CUT, MAX_PROCESSES, Reading
 from accelwatch_apple import mapping

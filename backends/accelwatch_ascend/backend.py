@@ -5,10 +5,11 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from accelwatch.backend import Context, Option, Request, Support, Visibility
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.tool_backend import Command, ToolBackend
 from accelwatch.backend.kit.vendor_program import output_of
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, DevicePermission, DeviceTimeout, ReadError
+from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch.system.kernel.pcie_link import with_link

@@ -18,12 +18,12 @@ from accelwatch.backend import (
     Support,
     Visibility,
 )
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.bus_devices import accelerators, bare_devices
 from accelwatch.backend.kit.listed_process import with_processes, without_processes
 from accelwatch.backend.kit.vendor_program import chosen_program
 from accelwatch.backend.kit.vendor_tool import VendorTool
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch.system.kernel.pcie_link import with_link

@@ -9,8 +9,9 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, ReadError
+from accelwatch.base.errors import ReadError
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch_furiosa.document import MAX_DEVICES, Card, Document
 

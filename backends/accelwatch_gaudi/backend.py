@@ -10,13 +10,14 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support, Visibility
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.bus_devices import accelerators, bare_devices
 from accelwatch.backend.kit.listed_process import with_processes, without_processes
 from accelwatch.backend.kit.polled import TIMEOUT_S, Polled, pace_of
 from accelwatch.backend.kit.vendor_program import chosen_program
 from accelwatch.backend.kit.vendor_tool import VendorTool
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceSuspended, ReadError
+from accelwatch.base.errors import DeviceLost, DeviceSuspended, ReadError
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch.system.kernel.pcie_link import collect_link

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceTimeout, ReadError
+from accelwatch.base.errors import DeviceLost, DeviceTimeout, ReadError
 from accelwatch.schema.device import normal_pci_bus_id
 
 # Where the vendor's package puts it.

@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 from accelwatch.backend import Context
-from accelwatch.base.errors import BackendUnavailable, DeviceLost, ReadError
+from accelwatch.backend.errors import BackendUnavailable
+from accelwatch.base.errors import DeviceLost, ReadError
 from accelwatch.schema.device import Device
 from accelwatch_gaudi.document import Card
 from accelwatch_gaudi.hlml import LIBRARY_PATH, Hlml, load

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.cpu_time import CpuTimes
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch.system.kernel.sysfs import read_text

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, DeviceLost
+from accelwatch.base.errors import DeviceLost
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch.system.kernel import tegra

@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable
 from accelwatch.system.kernel.sysfs import read_int, read_text
 
 # The kernel refuses a read smaller than the record; a record has at most 8 KiB.

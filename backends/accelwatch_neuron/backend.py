@@ -6,12 +6,13 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.bus_devices import bare_devices
 from accelwatch.backend.kit.listed_process import with_processes
 from accelwatch.backend.kit.polled import TIMEOUT_S, Polled, pace_of
 from accelwatch.backend.kit.vendor_program import chosen_program
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import AccelwatchError, BackendUnavailable, DeviceLost
+from accelwatch.base.errors import AccelwatchError, DeviceLost
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Link, Reading
 from accelwatch.system.kernel import sysfs

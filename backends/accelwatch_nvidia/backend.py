@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from accelwatch.backend import NAME, Context, Opened, Option, Probe, Request, Support, Visibility
-from accelwatch.base.errors import BackendUnavailable
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading

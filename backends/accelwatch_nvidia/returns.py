@@ -1,13 +1,8 @@
 """What an NVML return code means for a quantity and for a device; codes as in nvml.h `nvmlReturn_t`."""
 
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import (
-    BackendUnavailable,
-    DeviceLost,
-    DevicePermission,
-    DeviceTimeout,
-    ReadError,
-)
+from accelwatch.base.errors import DeviceLost, DevicePermission, DeviceTimeout, ReadError
 
 SUCCESS = 0
 UNINITIALIZED = 1

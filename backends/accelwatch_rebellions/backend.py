@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from accelwatch.backend import Context, Opened, Option, Request, Support, Visibility
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.listed_process import with_processes, without_processes
 from accelwatch.backend.kit.tool_backend import Command, ToolBackend
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, DeviceTimeout, ReadError
+from accelwatch.base.errors import DeviceTimeout, ReadError
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch.system.processes.complete_output import closed, parsed

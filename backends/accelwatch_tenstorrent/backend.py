@@ -18,11 +18,12 @@ from accelwatch.backend import (
     Support,
     Visibility,
 )
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.bus_devices import Location, accelerators, bare_devices
 from accelwatch.backend.kit.polled import Answer
 from accelwatch.backend.kit.vendor_tool import VendorTool
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceSuspended, ReadError
+from accelwatch.base.errors import DeviceLost, DeviceSuspended, ReadError
 from accelwatch.schema.device import Device
 from accelwatch.schema.health import NO_DRIVER
 from accelwatch.schema.reading import Collected, Reading

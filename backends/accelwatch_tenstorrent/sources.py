@@ -5,8 +5,9 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.backend import Context
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.vendor_program import chosen_program, output_of
-from accelwatch.base.errors import BackendUnavailable, ReadError
+from accelwatch.base.errors import ReadError
 from accelwatch.system.kernel import sysfs
 from accelwatch.system.processes.complete_output import parsed
 from accelwatch_tenstorrent import driver, mapping, python_library

@@ -6,13 +6,13 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support, Visibility
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.listed_process import with_processes
 from accelwatch.backend.kit.polled import TIMEOUT_S, Answer, Polled, pace_of
 from accelwatch.backend.kit.vendor_program import chosen_program, output_of
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import (
     AccelwatchError,
-    BackendUnavailable,
     DeviceLost,
     DevicePermission,
     DeviceSuspended,

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.backend import Check, Context, Opened, Probe, Request, Visibility
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceSuspended
+from accelwatch.base.errors import DeviceLost, DeviceSuspended
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch.system.kernel.sysfs import link_name, list_dir, read_int, read_text

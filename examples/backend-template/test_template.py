@@ -6,8 +6,9 @@ import pytest
 from accelwatch_template import TemplateBackend
 
 from accelwatch.backend import Context, Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, DeviceLost
+from accelwatch.base.errors import DeviceLost
 
 FIXTURE = Path(__file__).parent / "fixture"
 

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelwatch.backend import Backend, Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.smi.listing import Listing
 from accelwatch.backend.kit.smi.vendor import SmiVendor
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, DeviceLost, ReadError
+from accelwatch.base.errors import DeviceLost, ReadError
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Number
 from accelwatch_iluvatar.vendor import VENDOR as ILUVATAR

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from accelwatch.backend import Backend, Context
-from accelwatch.base.errors import BackendUnavailable
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch_accel import AccelBackend
 from accelwatch_amd import AmdBackend
 from accelwatch_apple import AppleBackend

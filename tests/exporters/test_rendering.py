@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.base.errors import PluginError, UsageError
-from accelwatch.exporter import Exporter
+from accelwatch.exposition.exporter import Exporter
 from accelwatch.node.rendering import exporter_of, formats, rendered
 from accelwatch.schema.snapshot import Snapshot
 from support.machines.composed import device, snapshot, view

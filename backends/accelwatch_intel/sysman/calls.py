@@ -10,14 +10,9 @@ from collections.abc import Callable
 from ctypes import Structure, byref, c_uint32, c_void_p
 from typing import Any, TypeVar
 
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import (
-    BackendUnavailable,
-    DeviceLost,
-    DevicePermission,
-    DeviceSuspended,
-    ReadError,
-)
+from accelwatch.base.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
 from accelwatch_intel.loader import LIBRARIES
 from accelwatch_intel.sysman.structures import STYPES, DeviceProperties, PciProperties
 

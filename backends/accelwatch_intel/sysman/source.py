@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from threading import Lock
 
 from accelwatch.backend import Context
-from accelwatch.base.errors import BackendUnavailable, ReadError
+from accelwatch.backend.errors import BackendUnavailable
+from accelwatch.base.errors import ReadError
 from accelwatch.schema.device import DeviceKind
 from accelwatch_intel import loader
 from accelwatch_intel.card import GPU_DRIVERS, Card

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from accelwatch.backend import Context, Opened, Request
-from accelwatch.base.errors import BackendUnavailable
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading

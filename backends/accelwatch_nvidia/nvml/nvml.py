@@ -5,8 +5,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, ReadError
+from accelwatch.base.errors import ReadError
 from accelwatch.schema.reading import Number
 from accelwatch_nvidia import returns
 from accelwatch_nvidia.nvml import field_values

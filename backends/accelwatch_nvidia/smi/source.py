@@ -8,10 +8,10 @@ from xml.etree.ElementTree import Element  # only the type; parsing is in smi.do
 import msgspec
 
 from accelwatch.backend import Context, Opened, Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.listed_process import with_processes
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import (
-    BackendUnavailable,
     DeviceLost,
     DevicePermission,
     DeviceSuspended,

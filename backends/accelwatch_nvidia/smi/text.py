@@ -5,8 +5,8 @@ import re
 
 import msgspec
 
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch_nvidia import returns
 from accelwatch_nvidia.mapping import MHZ, MIB, Outcome

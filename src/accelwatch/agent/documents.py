@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.agent.feed import Feed
 from accelwatch.base.errors import UsageError
-from accelwatch.exporter import Exporter
+from accelwatch.exposition.exporter import Exporter
 from accelwatch.node.query.fields import resolve
 from accelwatch.schema.catalogue.lookup import opt_in_groups
 from accelwatch.schema.json.plain import plain

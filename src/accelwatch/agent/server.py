@@ -15,7 +15,7 @@ from accelwatch.agent.stream import Pulse, send_stream
 from accelwatch.alerting.evaluation.paths import is_about_rules
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UnmetError
-from accelwatch.exporter import Exporter
+from accelwatch.exposition.exporter import Exporter
 from accelwatch.web.http.http_server import HttpServer
 from accelwatch.web.http.sources import ServerLimits
 from accelwatch.web.http.stream import OFFERED, PACKED, STREAM, Outlet

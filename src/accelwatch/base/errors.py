@@ -1,13 +1,10 @@
 """The one exception tree. A vendor's own exceptions never leave the module that imports its library."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Self
+from collections.abc import Mapping
+from typing import ClassVar
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.exit_codes import FAILED, UNKNOWN, UNMET, USAGE
-
-if TYPE_CHECKING:
-    from accelwatch.schema.device import Device
 
 
 class AccelwatchError(Exception):
@@ -60,24 +57,6 @@ class WireError(AccelwatchError):
 
 class PluginError(AccelwatchError):
     """A plug-in cannot be loaded or breaks its contract; the message names it and the fault."""
-
-
-class BackendUnavailable(AccelwatchError):  # noqa: N818 - a state of the machine, not a mistake
-    """A driver stack cannot be used now. `reason` is a word for machines, the text is for people.
-
-    `devices` are there all the same, as the bus or the kernel says: they stay rows that cannot be read.
-    """
-
-    def __init__(self, message: str, *, reason: str, remedy: str = "") -> None:
-        super().__init__(message)
-        self.reason = reason
-        self.remedy = remedy
-        self.devices: Sequence[Device] = ()
-
-    def with_devices(self, devices: "Sequence[Device]") -> Self:
-        """The same, with devices that are there."""
-        self.devices = devices
-        return self
 
 
 class ReadError(AccelwatchError):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from accelwatch.base.errors import AccelwatchError, PluginError
-from accelwatch.exporter import Exporter
+from accelwatch.exposition.exporter import Exporter
 from accelwatch.plugins import entry_points as plugins
 from accelwatch.schema.snapshot import Snapshot
 

@@ -7,7 +7,8 @@ import msgspec
 
 from accelwatch.archive.recording import may_be_recording, names_recording
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request
-from accelwatch.base.errors import BackendUnavailable, ConfigError, ReadError, WireError
+from accelwatch.backend.errors import BackendUnavailable
+from accelwatch.base.errors import ConfigError, ReadError, WireError
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading

@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.archive.recording import Recording
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import (
     AccelwatchError,
-    BackendUnavailable,
     DeviceLost,
     DevicePermission,
     DeviceSuspended,

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Context, Opened, Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.bus_devices import Location
 from accelwatch.backend.kit.listed_process import listed
 from accelwatch.backend.kit.polled import Answer
 from accelwatch.backend.kit.tool_backend import Command, ToolBackend
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
-from accelwatch.base.errors import BackendUnavailable
 from accelwatch.schema.reading import Process, Reading
 
 

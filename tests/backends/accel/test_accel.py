@@ -7,8 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accelwatch.backend import ReadableAsleep, Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceSuspended
+from accelwatch.base.errors import DeviceLost, DeviceSuspended
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_accel import AccelBackend

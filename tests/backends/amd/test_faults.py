@@ -6,14 +6,9 @@ from typing import Any
 import pytest
 
 from accelwatch.backend import Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import (
-    BackendUnavailable,
-    DeviceLost,
-    DevicePermission,
-    DeviceSuspended,
-    ReadError,
-)
+from accelwatch.base.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
 from accelwatch.schema.catalogue.lookup import opt_in_groups
 from accelwatch.schema.event import Category
 

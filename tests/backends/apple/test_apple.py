@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from accelwatch.backend import Context, Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, DeviceLost, ReadError
+from accelwatch.base.errors import DeviceLost, ReadError
 from accelwatch.schema.device import Device, DeviceKind, DeviceState, MemoryKind
 from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading

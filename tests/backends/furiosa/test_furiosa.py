@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.backend import Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, DevicePermission, ReadError
+from accelwatch.base.errors import DevicePermission, ReadError
 from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, ReadError
+from accelwatch.base.errors import ReadError
 from accelwatch.schema.reading import Reading
 from accelwatch_furiosa import FuriosaBackend
 from accelwatch_furiosa.mapping import collected

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.unlisted import RUNS
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, DeviceLost, ReadError
+from accelwatch.base.errors import DeviceLost, ReadError
 from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading

@@ -10,15 +10,10 @@ import msgspec
 import pytest
 
 from accelwatch.backend import Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
-from accelwatch.base.errors import (
-    BackendUnavailable,
-    DeviceLost,
-    DevicePermission,
-    DeviceTimeout,
-    ReadError,
-)
+from accelwatch.base.errors import DeviceLost, DevicePermission, DeviceTimeout, ReadError
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_gaudi import GaudiBackend

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Context, Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable
 from accelwatch.schema.catalogue.lookup import by_key, host_metrics
 from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.reading import Reading, complete

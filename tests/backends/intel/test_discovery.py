@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.base.errors import BackendUnavailable
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.schema.device import DeviceKind
 from accelwatch_intel import products
 from accelwatch_intel.card import find_cards

@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accelwatch.backend import Context, Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, DeviceLost
+from accelwatch.base.errors import DeviceLost
 from accelwatch.schema.device import MemoryKind
 from accelwatch.schema.reading import Reading
 from accelwatch_jetson import JetsonBackend, thermal

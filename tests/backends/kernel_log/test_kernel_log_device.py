@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Context
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.clock import ManualClock
-from accelwatch.base.errors import BackendUnavailable, ReadError
+from accelwatch.base.errors import ReadError
 from accelwatch_kernel_log import KernelLogBackend
 from backends.kernel_log.memory_log import NOW, XID79, Log, codes, start
 

@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accelwatch.backend import Confining, Context, Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, DeviceLost, ReadError
+from accelwatch.base.errors import DeviceLost, ReadError
 from accelwatch.schema.reading import Link, Reading
 from accelwatch_neuron import NeuronBackend, listing
 from accelwatch_neuron.listing import Entry

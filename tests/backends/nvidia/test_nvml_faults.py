@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Context, Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import (
-    BackendUnavailable,
     DeviceLost,
     DevicePermission,
     DeviceSuspended,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Context
-from accelwatch.base.errors import BackendUnavailable
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch_nvidia import NvidiaBackend, presence
 from support.machines.packed_trees import uevent_of
 from support.machines.samples import sample

@@ -5,14 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.remote import CommandOutput, Remote, RemotelyRead, RemoteRow
-from accelwatch.base.errors import (
-    AccelwatchError,
-    BackendUnavailable,
-    DeviceLost,
-    DeviceTimeout,
-    ReadError,
-)
+from accelwatch.base.errors import AccelwatchError, DeviceLost, DeviceTimeout, ReadError
 from accelwatch.plugins import entry_points as plugins
 from accelwatch.schema.reading import Reading
 from accelwatch_nvidia import NvidiaBackend

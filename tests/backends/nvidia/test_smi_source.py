@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from accelwatch.backend import Context, Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import (
-    BackendUnavailable,
     DeviceLost,
     DevicePermission,
     DeviceSuspended,

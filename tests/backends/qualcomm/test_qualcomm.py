@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.backend import Context
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, ReadError
+from accelwatch.base.errors import ReadError
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Collected
 from accelwatch_qualcomm import QualcommBackend, mapping

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.backend import Context, Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.grpc.failure import SourceError
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import SystemClock
-from accelwatch.base.errors import BackendUnavailable, ReadError
+from accelwatch.base.errors import ReadError
 from accelwatch_rebellions import RebellionsBackend, daemon
 from backends.rebellions.machines import lay_out_bus
 from node.workloads import kubelet_wire as wire

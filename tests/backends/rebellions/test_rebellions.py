@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.backend import Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.unlisted import RUNS
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, DeviceLost, DevicePermission, ReadError
+from accelwatch.base.errors import DeviceLost, DevicePermission, ReadError
 from accelwatch.schema.device import Device, DeviceKind, DeviceState
 from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Context
-from accelwatch.base.errors import BackendUnavailable
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch_lab.replay import ReplayBackend, demo_file
 
 

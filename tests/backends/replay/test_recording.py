@@ -9,10 +9,10 @@ import pytest
 from accelwatch.archive.recording import Recorder
 from accelwatch.archive.recording.repair import repair
 from accelwatch.backend import Backend, Context, EventSource, Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import (
-    BackendUnavailable,
     DeviceLost,
     DevicePermission,
     DeviceSuspended,

@@ -8,8 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accelwatch.backend import Context, Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.clock import ManualClock
-from accelwatch.base.errors import BackendUnavailable, ReadError
+from accelwatch.base.errors import ReadError
 from accelwatch_lab.replay import ReplayBackend, demo_file
 from support.machines.samples import FIXTURES
 

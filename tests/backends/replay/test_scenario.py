@@ -9,15 +9,10 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Context, Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
-from accelwatch.base.errors import (
-    BackendUnavailable,
-    DeviceLost,
-    DevicePermission,
-    DeviceSuspended,
-    ReadError,
-)
+from accelwatch.base.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
 from accelwatch.node.sampler.turns.contract import sound_readings
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading

@@ -10,14 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import (
-    BackendUnavailable,
-    DevicePermission,
-    DeviceSuspended,
-    DeviceTimeout,
-    ReadError,
-)
+from accelwatch.base.errors import DevicePermission, DeviceSuspended, DeviceTimeout, ReadError
 from accelwatch_tenstorrent import TenstorrentBackend, mapping, python_library
 from accelwatch_tenstorrent.python_library import (
     ChipAddress,

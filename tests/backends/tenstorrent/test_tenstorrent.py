@@ -11,15 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.backend import Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.unlisted import RUNS
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import (
-    AccelwatchError,
-    BackendUnavailable,
-    DeviceLost,
-    DevicePermission,
-    ReadError,
-)
+from accelwatch.base.errors import AccelwatchError, DeviceLost, DevicePermission, ReadError
 from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import NO_DRIVER, Health, evaluate_health
 from accelwatch.schema.reading import Collected, Reading

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelwatch.backend import Context, Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, DeviceLost, DevicePermission, ReadError
+from accelwatch.base.errors import DeviceLost, DevicePermission, ReadError
 from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.reading import Number, Reading
 from accelwatch_tpu import TpuBackend

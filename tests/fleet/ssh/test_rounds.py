@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.remote import CommandOutput, Remote, RemoteCommand, RemoteRow
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, DeviceLost, DeviceTimeout
+from accelwatch.base.errors import DeviceLost, DeviceTimeout
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.ssh.rounds import RoundReader
 from accelwatch.schema.device import DeviceState

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from accelwatch.backend import Context, Opened, Probe, Request
-from accelwatch.base.errors import BackendUnavailable, DeviceLost, DevicePermission, ReadError
+from accelwatch.backend.errors import BackendUnavailable
+from accelwatch.base.errors import DeviceLost, DevicePermission, ReadError
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.reading import Process, Reading

@@ -6,15 +6,10 @@ from typing import Any
 
 import pytest
 
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
-from accelwatch.base.errors import (
-    BackendUnavailable,
-    DeviceLost,
-    DevicePermission,
-    DeviceSuspended,
-    ReadError,
-)
+from accelwatch.base.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
 from accelwatch.node.sampler.collector import Collector
 from accelwatch.node.sampler.protocol.settings import CollectSettings, QuarantinedComponent
 from accelwatch.node.sampler.turns.calls import Calls

@@ -6,8 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, DeviceLost, DevicePermission, ReadError
+from accelwatch.base.errors import DeviceLost, DevicePermission, ReadError
 from accelwatch.node.sampler.turns.contract import (
     MAX_DEVICES,
     MAX_EVENTS,

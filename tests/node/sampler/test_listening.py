@@ -9,9 +9,9 @@ from queue import Empty
 import pytest
 
 from accelwatch.backend import Opened
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.backoff import Backoff
 from accelwatch.base.clock import ManualClock, SystemClock
-from accelwatch.base.errors import BackendUnavailable
 from accelwatch.node.sampler.protocol.settings import QuarantinedComponent
 from accelwatch.node.sampler.stack.listener import Listener
 from accelwatch.node.sampler.turns.messages import Admit, Batch, Inbox

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Check, Context, Opened, Probe
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.clock import ManualClock
-from accelwatch.base.errors import BackendUnavailable, PluginError
+from accelwatch.base.errors import PluginError
 from accelwatch.node.sampler.stack.opening import (
     not_there,
     open_backend,

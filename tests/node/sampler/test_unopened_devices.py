@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from accelwatch.backend import Opened
-from accelwatch.base.errors import BackendUnavailable
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.node.store import Store
 from accelwatch.node.store.reports import BackendChanged, Noted, Slots
 from accelwatch.schema.device import Device, DeviceState

@@ -9,7 +9,7 @@ from accelwatch.agent.metrics.own_metrics import OwnMetrics
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UsageError
 from accelwatch.base.nearest import nearest
-from accelwatch.exporter import Exporter
+from accelwatch.exposition.exporter import Exporter
 from accelwatch.exposition.selection import Selection
 from accelwatch.exposition.text import OPENMETRICS, TEXT
 from accelwatch.node.rendering import rendered

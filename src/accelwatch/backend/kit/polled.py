@@ -10,9 +10,10 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.backoff import Backoff
 from accelwatch.base.clock import Clock
-from accelwatch.base.errors import AccelwatchError, BackendUnavailable, DeviceTimeout
+from accelwatch.base.errors import AccelwatchError, DeviceTimeout
 
 T = TypeVar("T")
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 import msgspec
 
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.bus_devices import ACCELERATOR, Listed, accelerators, bare_devices
 from accelwatch.backend.kit.listed_process import with_processes, without_processes
 from accelwatch.backend.kit.polled import TIMEOUT_S, Answer
@@ -18,7 +19,6 @@ from accelwatch.backend.kit.remote import RemoteCommand
 from accelwatch.backend.kit.vendor_program import chosen_program, output_of
 from accelwatch.backend.kit.vendor_tool import VendorTool
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Process, Reading
 from accelwatch.system.kernel import sysfs

@@ -11,6 +11,7 @@ from itertools import count
 from typing import Generic, TypeVar
 
 from accelwatch.backend import Context
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.bus_devices import (
     ACCELERATOR,
     Listed,
@@ -22,7 +23,6 @@ from accelwatch.backend.kit.polled import TIMEOUT_S, Answer, Polled, pace_of
 from accelwatch.backend.kit.unlisted import Unlisted
 from accelwatch.base.errors import (
     AccelwatchError,
-    BackendUnavailable,
     DeviceLost,
     DevicePermission,
     DeviceSuspended,

@@ -18,7 +18,7 @@ from accelwatch.schema.snapshot import BackendState, Snapshot, unusable
 
 if TYPE_CHECKING:
     from accelwatch.backend.kit.visibility import Declared
-    from accelwatch.exporter import Exporter
+    from accelwatch.exposition.exporter import Exporter
 
 
 def chosen(snapshot: Snapshot, request: Plan) -> Snapshot:

@@ -10,7 +10,7 @@ from accelwatch.cli.output import emit, output_mode
 from accelwatch.cli.plan import plan
 
 if TYPE_CHECKING:
-    from accelwatch.exporter import Exporter
+    from accelwatch.exposition.exporter import Exporter
 
 
 def run(arguments: Arguments) -> int:

@@ -6,9 +6,10 @@ from functools import lru_cache
 
 import msgspec
 
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.remote import CommandOutput, Remote, RemoteReader, RemoteRow
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import AccelwatchError, BackendUnavailable, ReadError
+from accelwatch.base.errors import AccelwatchError, ReadError
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.follow.poll import Exposed
 from accelwatch.fleet.ssh.answers import outputs_of

@@ -3,7 +3,8 @@
 import msgspec
 
 from accelwatch.backend import Backend, Context, EventSource, Opened, Probe
-from accelwatch.base.errors import BackendUnavailable, PluginError
+from accelwatch.backend.errors import BackendUnavailable
+from accelwatch.base.errors import PluginError
 from accelwatch.node.sampler.turns.contract import ContractError, sound_devices, sound_events
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent

@@ -9,9 +9,9 @@ from collections.abc import Callable
 import msgspec
 
 from accelwatch.backend import Backend, Context, EventSource
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
 from accelwatch.base.backoff import Backoff
-from accelwatch.base.errors import BackendUnavailable
 from accelwatch.node.sampler.protocol.load import Factory
 from accelwatch.node.sampler.stack.control import Control
 from accelwatch.node.sampler.stack.listener import Listener

@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
-from accelwatch.base.errors import BackendUnavailable, ReadError
+from accelwatch.base.errors import ReadError
 from accelwatch.node.store.reports import Failure
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent

@@ -18,7 +18,7 @@ class Exporter(Protocol):
     # Names of the options that `render` takes, each of them optional.
     #
     # A command passes those of its own that are here: `fields` (sequence of field names), `pretty`
-    # (bool), `profile`, `groups`, `backends`, `inventory` and `openmetrics` (as `exposition.Selection`
+    # (bool), `profile`, `groups`, `backends`, `inventory` and `openmetrics` (as `selection.Selection`
     # has them). The agent passes `own` and `own_histograms` too, its own series.
     options: frozenset[str]
 
