@@ -10,7 +10,7 @@ import msgspec
 
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.intent import JobKey
-from accelwatch.action.scontrol_text import pairs_of
+from accelwatch.api_client.slurm.scontrol_text import pairs_of
 from accelwatch_slurm.commands.commands import Commands, why
 from accelwatch_slurm.commands.sharing import Rush, SharedRead
 from accelwatch_slurm.texts.job_text import (

@@ -5,7 +5,7 @@ Reason, comment and extra are written by people and programs and may hold anythi
 
 import msgspec
 
-from accelwatch.action.scontrol_text import pairs_of, states_of, without_reason
+from accelwatch.api_client.slurm.scontrol_text import pairs_of, states_of, without_reason
 
 _NOTHING = ("(null)", "N/A", "n/a", "None", "Unknown", "")
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from accelwatch.action.scontrol_text import pairs_of
+from accelwatch.api_client.slurm.scontrol_text import pairs_of
 from accelwatch_slurm.texts.job_text import names_of
 from accelwatch_slurm.texts.node_text import time_of
 

@@ -1,1 +1,1 @@
-"""Requests to the HTTP API of a scheduler, whichever it is: connections, turns, TLS, and URLs."""
+"""What schedulers are asked and answer: requests over HTTP of any of them, and what is of one alone."""

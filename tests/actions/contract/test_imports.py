@@ -24,7 +24,7 @@ _ALLOWED = (
     "accelwatch.api_client.kubernetes",
     "accelwatch.plugins.options",
     "accelwatch.schema",
-    "accelwatch.action.scontrol_text",
+    "accelwatch.api_client.slurm.scontrol_text",
     "accelwatch.base.standard_webhooks",
     "accelwatch.base.untrusted_text",
 )

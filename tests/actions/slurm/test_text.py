@@ -6,7 +6,7 @@ import pytest
 
 from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import HoldState, JobState
-from accelwatch.action.scontrol_text import pairs_of, states_of
+from accelwatch.api_client.slurm.scontrol_text import pairs_of, states_of
 from accelwatch_slurm.texts.annotations import annotation_of
 from accelwatch_slurm.texts.hold_state import hold_state_of, observed_node
 from accelwatch_slurm.texts.job_text import SlurmJob, job_lines_of, job_of, job_table

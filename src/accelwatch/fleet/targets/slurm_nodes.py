@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.action.scontrol_text import pairs_of, states_of, without_reason
+from accelwatch.api_client.slurm.scontrol_text import pairs_of, states_of, without_reason
 from accelwatch.base.errors import UsageError
 from accelwatch.base.host_ranges import expand
 from accelwatch.fleet.targets.settings import SlurmSd

@@ -3,8 +3,8 @@
 They are Slurm's: it is asked again and again, nothing of them is written down, and they end there.
 """
 
-from accelwatch.action.scontrol_text import pairs_of
 from accelwatch.alerting.incidents.model.silence import Maintenance
+from accelwatch.api_client.slurm.scontrol_text import pairs_of
 from accelwatch.base.errors import UsageError
 from accelwatch.base.host_ranges import expand, listed
 from accelwatch.fleet.targets.scontrol import Scontrol

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from accelwatch.action.scontrol_text import pairs_of, states_of
+from accelwatch.api_client.slurm.scontrol_text import pairs_of, states_of
 from accelwatch.base.errors import AccelwatchError, UnmetError
 from accelwatch.base.host_ranges import expand, listed
 from accelwatch_lab.cluster.scheduler import SPARES, JobNow, NodeNow
