@@ -5,7 +5,7 @@ import io
 from collections.abc import Mapping
 
 from accelwatch.base.untrusted_text import cell_text
-from accelwatch.node.query.fields import DEFAULT_CSV, Cell, cell, columns
+from accelwatch.schema.fields import DEFAULT_CSV, Cell, cell, columns
 from accelwatch.schema.snapshot import Snapshot
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from accelwatch.base.absence import Absence
-from accelwatch.node.query.memory import free_memory
 from accelwatch.schema import recovery_action
+from accelwatch.schema.free_memory import free_memory
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView, absences
 from accelwatch_nvidia_smi.machine import Machine

@@ -8,15 +8,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.backend.kit.visibility import Declared
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import UnmetError
 from accelwatch.cli.node.pick import text_of
 from accelwatch.expr import compile_condition, device_names
 from accelwatch.node.query import picking
-from accelwatch.node.query.memory import free_memory
 from accelwatch.node.query.picking import Criteria, Pick
+from accelwatch.node.query.visibility import Declared
 from accelwatch.schema.device import DeviceState
+from accelwatch.schema.free_memory import free_memory
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading

@@ -7,8 +7,8 @@ import json
 import msgspec
 import pytest
 
-from accelwatch.node.query.fields import fields
 from accelwatch.schema.catalogue.lookup import opt_in_groups
+from accelwatch.schema.fields import fields
 from accelwatch.schema.json.wire import device_rows
 from accelwatch.schema.metrics import Kind, Metric, Series
 from accelwatch.schema.reading import Number, Reading

@@ -8,8 +8,8 @@ import msgspec
 from accelwatch.agent.feed import Feed
 from accelwatch.base.errors import UsageError
 from accelwatch.exposition.exporter import Exporter
-from accelwatch.node.query.fields import resolve
 from accelwatch.schema.catalogue.lookup import opt_in_groups
+from accelwatch.schema.fields import resolve
 from accelwatch.schema.json.plain import plain
 from accelwatch.schema.snapshot import SCHEMA, DeviceView, Snapshot, absences
 from accelwatch.web.pages.page import JSON, Page, Query, many

@@ -52,7 +52,7 @@ def plan(arguments: Arguments) -> Plan:
     _refuse_empty(arguments)
     names: tuple[str, ...] = ()
     if arguments.fields:
-        from accelwatch.node.query.fields import resolve
+        from accelwatch.schema.fields import resolve
 
         names = resolve(arguments.fields.split(","))
     interval_s = None

@@ -8,9 +8,9 @@ from accelwatch.fleet.api.query.names import Subject
 from accelwatch.fleet.api.query.names import lookup as fleet_lookup
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.nodes.devices import ReadDevice
-from accelwatch.node.query.fields import cell
 from accelwatch.node.query.lookup import PROCESS_NAMES, lookup, process_lookup, process_names
 from accelwatch.schema.device import DeviceState
+from accelwatch.schema.fields import cell
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView

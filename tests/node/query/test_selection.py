@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from accelwatch.backend.kit.visibility import Declared
 from accelwatch.base.durations import seconds, size_bytes
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.expr import compile_condition, device_names
 from accelwatch.node.query.selection import matching, select, visible
+from accelwatch.node.query.visibility import Declared
 from accelwatch.schema.snapshot import DeviceView
 from support.machines.composed import device, lost_view, mig_view, view
 

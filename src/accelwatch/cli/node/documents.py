@@ -17,8 +17,8 @@ from accelwatch.schema.device import BROKEN
 from accelwatch.schema.snapshot import BackendState, Snapshot, unusable
 
 if TYPE_CHECKING:
-    from accelwatch.backend.kit.visibility import Declared
     from accelwatch.exposition.exporter import Exporter
+    from accelwatch.node.query.visibility import Declared
 
 
 def chosen(snapshot: Snapshot, request: Plan) -> Snapshot:
@@ -46,7 +46,7 @@ def select_devices(snapshot: Snapshot, request: Plan, selectors: Sequence[str]) 
 
 
 def _declared(request: Plan) -> "Declared":
-    from accelwatch.backend.kit.visibility import Declared
+    from accelwatch.node.query.visibility import Declared
 
     return Declared(request.settings.backends)
 

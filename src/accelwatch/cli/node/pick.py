@@ -8,7 +8,6 @@ from typing import Annotated
 import click
 import msgspec
 
-from accelwatch.backend.kit.visibility import Declared
 from accelwatch.base.durations import deadline, size_bytes
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.base.exit_codes import OK
@@ -18,6 +17,7 @@ from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.parameters import option
 from accelwatch.expr import compile_condition, device_names
 from accelwatch.node.query.picking import Criteria, Pick, pick
+from accelwatch.node.query.visibility import Declared
 from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.schema.snapshot import NO_ACCELERATORS, DeviceView
 

@@ -61,7 +61,7 @@ def _once(before: bytes, table: bytes) -> tuple[bytes, bytes]:
 
 def fields_help(names: Container[str] | None = None) -> str:
     """What `--fields help` prints; of all fields, or only of those that are known."""
-    from accelwatch.node.query.fields import fields
+    from accelwatch.schema.fields import fields
 
     rows = [
         (".".join((field.name, *(f"<{label}>" for label in field.labels))), field.unit, field.help)

@@ -6,10 +6,10 @@ from datetime import datetime
 from accelwatch.cli.fitted import fitted
 from accelwatch.cli.node.process_table import processes_table
 from accelwatch.cli.table_lines import Cells, Style, aligned
-from accelwatch.node.query.fields import cell, columns, reason
 from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.device import BROKEN, DeviceState
 from accelwatch.schema.display import duration, printable, quantity, without_vendor
+from accelwatch.schema.fields import cell, columns, reason
 from accelwatch.schema.reading import Number
 from accelwatch.schema.series import primary_value
 from accelwatch.schema.snapshot import DeviceView, Snapshot, observed_since, unusable

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from accelwatch.backend import Visibility
-from accelwatch.backend.kit.visibility import Declared
 from accelwatch.base.errors import UnmetError
 from accelwatch.expr import Expression
 from accelwatch.node.query.lookup import lookup
-from accelwatch.node.query.memory import free_memory
+from accelwatch.node.query.visibility import Declared
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.display import size
+from accelwatch.schema.free_memory import free_memory
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import DeviceView
 

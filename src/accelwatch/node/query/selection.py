@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from accelwatch.backend import Visibility
-from accelwatch.backend.kit.visibility import Declared
 from accelwatch.base.errors import UnmetError
 from accelwatch.expr import Expression
 from accelwatch.node.query.lookup import lookup
+from accelwatch.node.query.visibility import Declared
 from accelwatch.schema.device import normal_pci_bus_id, normal_uuid
 from accelwatch.schema.renamed import current_vendor
 from accelwatch.schema.snapshot import DeviceView

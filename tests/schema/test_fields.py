@@ -5,9 +5,9 @@ import pytest
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import UsageError
-from accelwatch.node.query.fields import Cell, Field, cell, columns, fields, reason, resolve
 from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.device import Device
+from accelwatch.schema.fields import Cell, Field, cell, columns, fields, reason, resolve
 from accelwatch.schema.json.wire import device_rows
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading

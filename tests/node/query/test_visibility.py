@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from accelwatch.backend import Visibility
-from accelwatch.backend.kit.visibility import Declared
 from accelwatch.base.errors import UnmetError
 from accelwatch.node.query.picking import Criteria, pick
 from accelwatch.node.query.selection import visible
+from accelwatch.node.query.visibility import Declared
 from accelwatch.schema.snapshot import DeviceView
 from support.machines.composed import device, view
 
