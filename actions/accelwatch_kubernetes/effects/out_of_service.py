@@ -6,7 +6,7 @@ from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.observed import HoldState
 from accelwatch.action.power_switch import power_off_kind
 from accelwatch.action.step import Committed, Report, Step
-from accelwatch.api_client.errors import WithdrawnError
+from accelwatch.base.errors import WithdrawnError
 from accelwatch_kubernetes.answers import DONE
 from accelwatch_kubernetes.drain import steps
 from accelwatch_kubernetes.effects.node_patch import patched

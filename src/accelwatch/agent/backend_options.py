@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from accelwatch.backend import Option
+from accelwatch.base.nearest import unknown_key
+from accelwatch.node.collecting import unknown_backend
 from accelwatch.node.sampler.declared_options import declared
-from accelwatch.plugins import entry_points as plugins
-from accelwatch.system.located_yaml.complaint import unknown
 
 # Options by the name of the backend.
 ConfiguredOptions = Mapping[str, Mapping[str, object]]
@@ -44,7 +44,7 @@ def mistakes(configured: ConfiguredOptions) -> Iterator[tuple[str, str]]:
     """What no backend knows, with its key below `collect.options`."""
     recognised = declared(configured)
     for name, options in configured.items():
-        if missing := plugins.unknown(plugins.BACKENDS, [name]):
+        if missing := unknown_backend([name]):
             yield name, missing
         elif name in recognised:
             for key, text in _of_backend(options, recognised[name]):
@@ -59,7 +59,7 @@ def _of_backend(
         if key not in recognised:
             yield (
                 key,
-                unknown(key, recognised)
+                unknown_key(key, recognised)
                 if recognised
                 else "unknown key; this backend has no options",
             )

@@ -12,7 +12,7 @@ from accelwatch.config.alerts import Alerts
 from accelwatch.config.layers import Effective, Flag, effective
 from accelwatch.config.model import Collect, RuleSettings, Settings
 from accelwatch.config.otlp import Otlp, mistakes
-from accelwatch.plugins import entry_points as plugins
+from accelwatch.node.collecting import unknown_backend
 from accelwatch.system.files.file_rights import unsafe_for_state
 from accelwatch.system.located_yaml.complaint import Complaint, refuse
 from accelwatch.web.protection.exposure import check_exposure
@@ -71,7 +71,7 @@ def checked(read: Effective[Settings]) -> Protection:
 
 def _of_backends(collect: Collect) -> Iterator[Mistake]:
     for name in collect.backends:
-        if missing := plugins.unknown(plugins.BACKENDS, [name]):
+        if missing := unknown_backend([name]):
             yield "collect.backends", missing
     if collect.options:
         from accelwatch.agent import backend_options

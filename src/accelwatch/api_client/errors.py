@@ -1,4 +1,4 @@
-"""Why a request has no answer, or was not sent. Texts have no URL, no header and no body in them."""
+"""Why a request has no answer. Texts have no URL, no header and no body in them."""
 
 from accelwatch.base.errors import AccelwatchError
 
@@ -12,10 +12,6 @@ class NoAnswerError(AccelwatchError):
     def __init__(self, text: str, *, sent: bool) -> None:
         super().__init__(text)
         self.sent = sent
-
-
-class WithdrawnError(AccelwatchError):
-    """A write was not sent, because its permission was withdrawn; the text says why."""
 
 
 def never_withdrawn() -> str:

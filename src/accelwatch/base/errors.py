@@ -51,6 +51,10 @@ class UncertainError(AccelwatchError):
     exit_code = UNKNOWN
 
 
+class WithdrawnError(AccelwatchError):
+    """A write was not sent, because its permission was withdrawn; the text says why."""
+
+
 class WireError(AccelwatchError):
     """A document or frame cannot be read: damaged, or of a newer major version."""
 

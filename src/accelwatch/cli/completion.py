@@ -6,7 +6,7 @@ from accelwatch.base.errors import AccelwatchError
 
 
 def _fields() -> Iterable[str]:
-    from accelwatch.node.query.fields import fields
+    from accelwatch.schema.fields import fields
 
     return ("help", *(field.name for field in fields()))
 
@@ -24,9 +24,9 @@ def _groups() -> Iterable[str]:
 
 
 def _backends() -> Iterable[str]:
-    from accelwatch.plugins import entry_points as plugins
+    from accelwatch.node.collecting import installed_backends
 
-    return plugins.names(plugins.BACKENDS)
+    return installed_backends()
 
 
 def _devices() -> Iterable[str]:

@@ -10,12 +10,13 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import inspect
 
+from accelwatch.base.nearest import unknown_key
 from accelwatch.config.convert import Mistake, convert
 from accelwatch.config.model import Settings
 from accelwatch.config.reader import LocatedValue, Reader, Values, build, source_of, sources_by_key
 from accelwatch.plugins.options import secret_key
 from accelwatch.system.located_yaml import tree
-from accelwatch.system.located_yaml.complaint import Complaint, refuse, unknown
+from accelwatch.system.located_yaml.complaint import Complaint, refuse
 from accelwatch.system.located_yaml.nodes import joined, scalar
 
 PREFIX = "ACCELWATCH_"
@@ -158,7 +159,7 @@ def _from_environment(environ: Mapping[str, str]) -> tuple[Values, list[Complain
             _assign(values, complaints, dotted, leaves()[dotted], text.split(","), source=name)
         elif name.startswith(sections) and name != FILE_VARIABLE and not _SERVICE_LINK.search(name):
             complaints.append(
-                Complaint(name, "", unknown(name, variables).replace("key", "variable"))
+                Complaint(name, "", unknown_key(name, variables).replace("key", "variable"))
             )
     return values, complaints
 

@@ -9,9 +9,10 @@ import msgspec
 from msgspec import inspect
 
 from accelwatch.base.errors import ConfigError
+from accelwatch.base.nearest import unknown_key
 from accelwatch.config.convert import Mistake, convert
 from accelwatch.system.located_yaml import nodes, tree
-from accelwatch.system.located_yaml.complaint import Complaint, unknown
+from accelwatch.system.located_yaml.complaint import Complaint
 from accelwatch.system.located_yaml.nodes import compose, joined, kind, line, read_file
 
 
@@ -105,7 +106,7 @@ class _Walk:
             elif key in fields:
                 self._value(fields[key], value, key_node, dotted)
             else:
-                text = self._keys.refused.get(_NUMBER.sub("", dotted)) or unknown(key, fields)
+                text = self._keys.refused.get(_NUMBER.sub("", dotted)) or unknown_key(key, fields)
                 self._complain(key_node, dotted, text)
         self._complaints += nodes.complaints_of(mistakes, self._file, prefix)
 

@@ -41,12 +41,23 @@ def opt_in(groups: Iterable[str]) -> frozenset[str]:
 def installed(backends: Iterable[str], option: str) -> tuple[str, ...]:
     """The backends. Raises UsageError, with the option's name, for one that is not installed."""
     requested = tuple(backends)
-    if requested:
-        from accelwatch.plugins import entry_points as plugins
-
-        if missing := plugins.unknown(plugins.BACKENDS, requested):
-            raise UsageError(f"{option} {missing}")
+    if requested and (missing := unknown_backend(requested)):
+        raise UsageError(f"{option} {missing}")
     return requested
+
+
+def unknown_backend(names: Iterable[str]) -> str:
+    """A complaint about the first name that no installed backend has; empty when all are known."""
+    from accelwatch.plugins import entry_points as plugins
+
+    return plugins.unknown(plugins.BACKENDS, names)
+
+
+def installed_backends() -> tuple[str, ...]:
+    """Names of the installed backends; imports none."""
+    from accelwatch.plugins import entry_points as plugins
+
+    return tuple(plugins.names(plugins.BACKENDS))
 
 
 def recording_file(name: str) -> str:

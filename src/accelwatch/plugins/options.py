@@ -9,7 +9,7 @@ import msgspec
 from msgspec import inspect
 
 from accelwatch.base.errors import ConfigError, OptionsError
-from accelwatch.system.located_yaml.complaint import unknown
+from accelwatch.base.nearest import unknown_key
 
 Options = TypeVar("Options", bound=msgspec.Struct)
 
@@ -30,7 +30,7 @@ def checked(options: Mapping[str, object], kind: type[Options]) -> Options:
     mistakes: dict[str, str] = {}
     for key, value in options.items():
         if key not in fields:
-            mistakes[key] = unknown(key, written)
+            mistakes[key] = unknown_key(key, written)
             continue
         try:
             msgspec.convert(value, fields[key].type)

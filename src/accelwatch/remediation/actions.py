@@ -3,7 +3,13 @@
 import os
 from collections.abc import Iterable, Iterator
 
-from accelwatch.action.contract import Action, ActionContext, QuarantinesDevices
+from accelwatch.action.contract import (
+    OPTIONAL,
+    Action,
+    ActionContext,
+    HasComplaints,
+    QuarantinesDevices,
+)
 from accelwatch.action.intent import IntentKind
 from accelwatch.alerting.delivery.sinks import made
 from accelwatch.alerting.rules.document import JobPolicy, QuarantineLevel
@@ -11,6 +17,7 @@ from accelwatch.alerting.rules.rule import Rule
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError, ConfigError, PluginError
 from accelwatch.plugins import entry_points as plugins
+from accelwatch.plugins.near_misses import near_misses
 from accelwatch.remediation.pairing.abilities import BOTH
 from accelwatch.remediation.pairing.paired_action import PairedAction
 from accelwatch.remediation.settings import ActionSettings, RemedySettings
@@ -71,6 +78,14 @@ def _check_complete(plugin: str, action: Action) -> None:
         if "observe_all" in missing and hasattr(action, "survey"):
             fix = "rename its survey to observe_all"
         raise PluginError(f"action plug-in {plugin!r} has no {', '.join(missing)}; {fix}")
+
+
+def complaints_of(action: Action) -> list[str]:
+    """What of an action would not be used or would not work: misspelled abilities, its own findings."""
+    complaints = near_misses(action, Action, OPTIONAL)
+    if isinstance(action, HasComplaints):
+        complaints += action.complaints()
+    return complaints
 
 
 def check_in_job(rules: Iterable[Rule], actions: Iterable[Action]) -> None:

@@ -14,10 +14,10 @@ from aiohttp import web
 from accelwatch.api_client.backendai.client import BackendAiClient, decoded
 from accelwatch.api_client.backendai.errors import BackendAiRefusedError, BackendAiUnavailableError
 from accelwatch.api_client.backendai.server import Server, ServerOptions, server_of
-from accelwatch.api_client.errors import WithdrawnError
 from accelwatch.api_client.limiter import Limiter
 from accelwatch.api_client.session import Session
 from accelwatch.base.clock import SystemClock
+from accelwatch.base.errors import WithdrawnError
 from support.backendai.signed_api import ACCESS_KEY, SECRET_KEY, problem, signed
 from support.servers.certificate_authority import Authority
 from support.servers.scripted_api import (

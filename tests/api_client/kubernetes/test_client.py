@@ -10,7 +10,6 @@ import pytest
 from aiohttp import web
 
 from accelwatch.api_client import session
-from accelwatch.api_client.errors import WithdrawnError
 from accelwatch.api_client.kubernetes.client import KubernetesClient
 from accelwatch.api_client.kubernetes.errors import (
     ApiError,
@@ -19,6 +18,7 @@ from accelwatch.api_client.kubernetes.errors import (
 )
 from accelwatch.api_client.kubernetes.server import Server
 from accelwatch.api_client.session import Session
+from accelwatch.base.errors import WithdrawnError
 from support.servers.scripted_api import (
     Answering,
     ScriptedApi,

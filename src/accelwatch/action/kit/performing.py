@@ -10,8 +10,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.kit.effects import Effect
 from accelwatch.action.step import Committed, Report, ReportStatus, Step
-from accelwatch.api_client.errors import WithdrawnError
 from accelwatch.base.clock import Clock
+from accelwatch.base.errors import WithdrawnError
 
 
 class ChangedError(Exception):

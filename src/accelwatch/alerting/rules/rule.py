@@ -18,6 +18,7 @@ from accelwatch.alerting.rules.document import (
     When,
 )
 from accelwatch.alerting.rules.timing import Timing
+from accelwatch.expr.checking.tree import Event, walk
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.rule import RuleExpression
 from accelwatch.expr.vocabulary.detector_names import DETECTOR_FIELDS
@@ -147,6 +148,11 @@ class Rule:
     def needs_detector(self) -> bool:
         """Whether it looks at what a detector finds."""
         return any(each.needs.fields & DETECTOR_FIELDS.keys() for each in self.expressions)
+
+    @property
+    def counts_until_boot(self) -> bool:
+        """Whether its event is so for as long as it fires: a boot ends it, and no time does."""
+        return any(isinstance(node, Event) and node.until_boot for node in walk(self.when.tree))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

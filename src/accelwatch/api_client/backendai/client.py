@@ -14,11 +14,11 @@ from accelwatch.api_client.backendai.errors import (
 )
 from accelwatch.api_client.backendai.server import Server
 from accelwatch.api_client.backendai.signing import CLOCK_WINDOW_S, clock_offset_s, signed_headers
-from accelwatch.api_client.errors import NoAnswerError, WithdrawnError, never_withdrawn
+from accelwatch.api_client.errors import NoAnswerError, never_withdrawn
 from accelwatch.api_client.limiter import Limiter
 from accelwatch.api_client.session import Answer, Session
 from accelwatch.base.clock import Clock, SystemClock
-from accelwatch.base.errors import ConfigError
+from accelwatch.base.errors import ConfigError, WithdrawnError
 
 # The manager grants a keypair 30,000 requests in 15 minutes unless its administrator says otherwise,
 # and counts what people do with the same key.

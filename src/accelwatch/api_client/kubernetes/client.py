@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from accelwatch.api_client.errors import NoAnswerError, WithdrawnError, never_withdrawn
+from accelwatch.api_client.errors import NoAnswerError, never_withdrawn
 from accelwatch.api_client.kubernetes.credentials import Credentials, Ticket
 from accelwatch.api_client.kubernetes.errors import (
     DISRUPTION_BUDGET,
@@ -23,7 +23,7 @@ from accelwatch.api_client.kubernetes.server import Server
 from accelwatch.api_client.limiter import Limiter
 from accelwatch.api_client.session import Answer, Session
 from accelwatch.base.clock import Clock, SystemClock
-from accelwatch.base.errors import ConfigError
+from accelwatch.base.errors import ConfigError, WithdrawnError
 
 FIELD_MANAGER = "accelwatch"
 TIMEOUT_S = 10.0

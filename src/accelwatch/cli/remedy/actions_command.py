@@ -34,14 +34,11 @@ def _check(file: _File) -> None:
     from accelwatch.action import contract
     from accelwatch.base.clock import SystemClock
     from accelwatch.base.untrusted_text import printable
-    from accelwatch.plugins.near_misses import near_misses
-    from accelwatch.remediation.actions import actions_of
+    from accelwatch.remediation.actions import actions_of, complaints_of
 
     failed = False
     for name, action in actions_of(_settings(file), SystemClock()).items():
-        complaints = near_misses(action, contract.Action, contract.OPTIONAL)
-        if isinstance(action, contract.HasComplaints):
-            complaints += action.complaints()
+        complaints = complaints_of(action)
         for text in complaints:
             complain(f"{file}: {name}: {printable(text)}")
         if not complaints:

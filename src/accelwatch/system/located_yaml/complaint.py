@@ -5,7 +5,6 @@ from collections.abc import Iterable
 import msgspec
 
 from accelwatch.base.errors import ConfigError
-from accelwatch.base.nearest import nearest
 
 
 class Complaint(msgspec.Struct, frozen=True):
@@ -25,11 +24,3 @@ def refuse(complaints: Iterable[Complaint]) -> None:
     lines = [str(complaint) for complaint in complaints]
     if lines:
         raise ConfigError("\n".join(lines))
-
-
-def unknown(key: str, recognised: Iterable[str]) -> str:
-    """`unknown key` with the nearest known one, or all of them."""
-    names = sorted(recognised)
-    close = nearest(key, names)
-    hint = f"did you mean {close}?" if close else f"expected one of {', '.join(names)}"
-    return f"unknown key; {hint}"

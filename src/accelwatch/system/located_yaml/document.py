@@ -14,7 +14,8 @@ from typing import Any, TypeVar, get_args
 import msgspec
 
 from accelwatch.base.errors import ConfigError
-from accelwatch.system.located_yaml.complaint import Complaint, refuse, unknown
+from accelwatch.base.nearest import unknown_key
+from accelwatch.system.located_yaml.complaint import Complaint, refuse
 from accelwatch.system.located_yaml.nodes import (
     Location,
     Mistake,
@@ -73,7 +74,7 @@ class Document:
         values: dict[str, Any] = {}
         for key, value in data.items():
             if key not in fields:
-                self.complain((*location, key), unknown(key, fields))
+                self.complain((*location, key), unknown_key(key, fields))
             elif self._fits(value, fields[key].type, (*location, key)):
                 values[fields[key].name] = msgspec.convert(value, fields[key].type)
         lacking = [

@@ -8,13 +8,12 @@ from accelwatch.alerting.rules.loading.checks import Section
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.base.durations import seconds
 from accelwatch.base.errors import UsageError
-from accelwatch.base.nearest import nearest
+from accelwatch.base.nearest import nearest, unknown_key
 from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.event_match import depends_on, kind_of, matcher
 from accelwatch.expr.rule import RuleExpression
 from accelwatch.expr.vocabulary.events import EVENT_KINDS
 from accelwatch.schema.event import Category, ErrorEvent
-from accelwatch.system.located_yaml.complaint import unknown
 
 EVENT_KEYS = frozenset({"at", "age", "code", "category", "text", "trusted", "subject"})
 # Fields that predicates read and an event of a test leaves out; `source` cannot be given.
@@ -45,7 +44,7 @@ def _check(event: object, kinds: Collection[str], events: Section, at: int) -> N
     section = events.at(at)
     for key in event:
         if key not in EVENT_KEYS:
-            section.complain(key, unknown(str(key), EVENT_KEYS))
+            section.complain(key, unknown_key(str(key), EVENT_KEYS))
     if event.get("code") == _BOOT:
         section.complain(
             "code",

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from accelwatch.alerting.incidents.model.incident import Incident, TimelineKind
 from accelwatch.alerting.rules.rule import Action, Rule
-from accelwatch.expr.checking.tree import Event, walk
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.guards.group_guard import may_act
 from accelwatch.remediation.policy.state.case import Case, Limit, Policy
@@ -94,7 +93,7 @@ def case_changed(
         confidence=incident.confidence,
         standing=not incident.evidence
         or any(evidence.event is None for evidence in incident.evidence)
-        or (rule is not None and counts_until_boot(rule)),
+        or (rule is not None and rule.counts_until_boot),
         trusted=incident.trusted and incident.provenance is Provenance.AUTHENTICATED,
         silence=rule is not None and rests_on_silence(rule, incident),
         blind=_latest(incident, _VISIBILITY) is TimelineKind.BLIND,
@@ -108,11 +107,6 @@ def case_changed(
         title=incident.title if rule is None or rule.id == incident.rule else rule.title,
     )
     return CaseChanged(node=node, case=case)
-
-
-def counts_until_boot(rule: Rule) -> bool:
-    """Whether its event is so for as long as it fires: a boot ends it, and no time does."""
-    return any(isinstance(node, Event) and node.until_boot for node in walk(rule.when.tree))
 
 
 def rests_on_silence(rule: Rule, incident: Incident) -> bool:
