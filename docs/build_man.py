@@ -75,10 +75,11 @@ def _commands(group: Any, before: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
         words = (*before, name)
         if command.hidden:
             continue
-        if getattr(command, "commands", None):
-            yield from _commands(command, words)
-        else:
+        subcommands = getattr(command, "commands", None)
+        if not subcommands or command.invoke_without_command:
             yield words, command
+        if subcommands:
+            yield from _commands(command, words)
 
 
 def _paragraphs(text: str) -> list[str]:

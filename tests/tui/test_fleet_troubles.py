@@ -5,6 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
+from accelwatch.fleet.leader_note import LeaderNote
 from accelwatch.fleet.picture.model import Problem
 from accelwatch.fleet.wire import StoreState
 from support.dashboards.fleets import (
@@ -130,6 +131,44 @@ def test_a_filter_that_nothing_matches_is_told_with_the_way_out(form: str) -> No
         assert "no device matches" not in stage.text()
 
     on(check, fleet_form=form)
+
+
+@pytest.mark.parametrize(
+    ("note", "text"),
+    [
+        (
+            LeaderNote(name="hub-b", since="2027-01-15T03:12:09.5Z", is_this=False, late_s=0.4),
+            "hub-b has led since 03:12; this hub follows, 0.4 s behind",
+        ),
+        (
+            LeaderNote(name="hub-a", since="2027-01-15T03:12:09.5Z", is_this=True, late_s=0.4),
+            "this hub has led since 03:12",
+        ),
+        (
+            LeaderNote(name="", since=None, is_this=False, late_s=7.0),
+            "no hub leads; this one follows the journal, 7.0 s behind",
+        ),
+        (
+            LeaderNote(name="", since=None, is_this=False),
+            "no hub leads; this one follows the journal",
+        ),
+    ],
+)
+def test_of_several_hubs_the_head_says_which_leads(note: LeaderNote, text: str) -> None:
+    view = fleet_view(2)
+    led = msgspec.structs.replace(view, sums=msgspec.structs.replace(view.sums, leader=note))
+
+    async def check(stage: FleetStage) -> None:
+        assert text in stage.text().splitlines()[1]
+
+    on(check, source=FedFleet(led), size=(120, 24))
+
+
+def test_a_hub_with_a_journal_of_its_own_says_nothing_of_leading() -> None:
+    async def check(stage: FleetStage) -> None:
+        assert "leads" not in stage.text()
+
+    on(check, source=FedFleet(fleet_view(2)), size=(120, 24))
 
 
 def test_groups_of_owners_without_a_device_are_explained() -> None:

@@ -8,6 +8,7 @@ import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.base.version import __version__
+from accelwatch.fleet.leader_note import LeaderNote
 from accelwatch.fleet.lemons.documents import LemonNote
 from accelwatch.fleet.odd.documents import Deviation
 from accelwatch.fleet.outages import Outage, outage_text
@@ -78,6 +79,8 @@ class FleetDocument(DeviceTotals, frozen=True, kw_only=True):
     discovering: tuple[str, ...] = ()
     # Nodes that stopped answering together, from three on; the largest outage first.
     outages: tuple[Outage, ...] = ()
+    # Which of several hubs with one journal leads; null of a hub whose journal no other can have.
+    leader: LeaderNote | None = None
 
     @property
     def outage_lines(self) -> tuple[str, ...]:

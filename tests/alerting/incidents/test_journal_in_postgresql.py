@@ -3,6 +3,7 @@
 import contextlib
 import re
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from accelwatch.alerting.incidents.journal.errors import (
 )
 from accelwatch.alerting.incidents.journal.journal import Journal
 from accelwatch.alerting.incidents.journal.location import DatabaseLocation
-from accelwatch.alerting.incidents.journal.opening import read_journal
+from accelwatch.alerting.incidents.journal.opening import open_journal, read_journal
 from accelwatch.alerting.incidents.journal.postgresql.database import PostgreSQLDatabase
 from accelwatch.alerting.incidents.journal.postgresql.opening import TOKEN_FILE
 from accelwatch.alerting.incidents.journal.records import Batch, NoteRecord
@@ -144,7 +145,7 @@ def test_who_says_nothing_for_some_seconds_loses_the_lease(kept: InPostgreSQL) -
 
 def test_who_was_stopped_in_the_middle_of_writing_keeps_nobody_waiting(kept: InPostgreSQL) -> None:
     database = PostgreSQLDatabase(kept.settings)
-    database.acquire(0, START)
+    database.acquire(0)
     with pytest.raises(Exception, match=r"."), database.writing():  # noqa: PT012
         database.execute("DELETE FROM meta WHERE key = 'version'")
         with eventually_open(kept.settings) as next_:
@@ -189,7 +190,7 @@ def read_only(kept: InPostgreSQL) -> None:
 
 
 def newer(kept: InPostgreSQL) -> None:
-    kept.change("UPDATE meta SET value = '3' WHERE key = 'version'")
+    kept.change("UPDATE meta SET value = '4' WHERE key = 'version'")
 
 
 def lacking(kept: InPostgreSQL) -> None:
@@ -216,7 +217,7 @@ def gone(kept: InPostgreSQL) -> None:
     ("harm", "kind", "text"),
     [
         (read_only, JournalError, "it is read-only"),
-        (newer, JournalVersionError, r"written by another version \(3\)"),
+        (newer, JournalVersionError, r"written by another version \(4\)"),
         (lacking, JournalDamagedError, 'relation "entry" does not exist|"entry"'),
         (without_writer, JournalDamagedError, "the row of the table writer is gone"),
         (full, JournalError, "its disk is full; free space there"),
@@ -233,6 +234,32 @@ def test_a_database_that_cannot_be_written_says_why(
     harm(kept)
     with pytest.raises(kind, match=text):
         opens(kept.settings)
+
+
+def test_a_database_of_version_2_is_read_and_brought_up_to_date_by_who_leads(
+    kept: InPostgreSQL,
+) -> None:
+    with contextlib.closing(kept.open()) as journal:
+        write(journal, "of an older hub")
+    kept.change("DROP TABLE hub")
+    kept.change("UPDATE meta SET value = '2' WHERE key = 'version'")
+    assert texts(kept.settings) == ["of an older hub"]
+    opens(kept.settings).close()
+    assert kept.server.sql("SELECT count(*) FROM hub", kept.database) == [(0,)]
+    assert texts(kept.settings) == ["of an older hub"]
+
+
+def test_since_when_a_hub_leads_is_by_the_clock_of_the_database(kept: InPostgreSQL) -> None:
+    """That of a hub may be an hour off."""
+    location = DatabaseLocation(settings=kept.settings)
+    opened = open_journal(location, time.time() + 3600)
+    assert opened.file is not None
+    with contextlib.closing(opened.file):
+        ((age_s,),) = kept.server.sql(
+            "SELECT abs(extract(epoch FROM now()) - since)::float8 FROM writer", kept.database
+        )
+        assert isinstance(age_s, float)
+        assert age_s < 1800
 
 
 def test_there_is_nothing_to_read_before_a_hub_has_written(kept: InPostgreSQL) -> None:

@@ -54,7 +54,7 @@ class InPostgreSQL:
     def open(self) -> Journal:
         """To be written."""
         database = PostgreSQLDatabase(self.settings)
-        database.acquire(0, 0.0)
+        database.acquire(0)
         return Journal(database)
 
     def change(self, statement: str) -> None:

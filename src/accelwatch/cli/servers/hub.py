@@ -1,16 +1,19 @@
 """`accelwatch hub`: a file and a few flags become settings, settings become a running hub."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 import msgspec
+from click.core import ParameterSource
 
 from accelwatch.base.default_addresses import HUB_ADDRESS
+from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import OK
 from accelwatch.cli.fleet import target_flags
-from accelwatch.cli.options import command, settings_of
+from accelwatch.cli.options import Group, made, parameters_of, settings_of
 from accelwatch.cli.parameters import Setting, option
 from accelwatch.cli.servers import server_flags
+from accelwatch.cli.servers.hub_status_command import status_command
 
 if TYPE_CHECKING:
     from accelwatch.config.layers import Effective
@@ -52,9 +55,8 @@ class HubOptions(msgspec.Struct, frozen=True, kw_only=True):
     logs: server_flags.Logs = server_flags.Logs()
 
 
-@command
-def hub_command(options: HubOptions) -> None:
-    """Follow many nodes and serve their state: API, stream, metrics."""
+def run_hub(options: HubOptions) -> None:
+    """Run a hub until it is stopped. Raises AccelwatchError."""
     import asyncio
 
     from accelwatch.base.single_thread import load_numpy
@@ -73,4 +75,30 @@ def hub_command(options: HubOptions) -> None:
 
     protect_process()
     asyncio.run(serve_hub(read, foreign_reader))
-    raise click.exceptions.Exit(OK)
+
+
+@click.pass_context
+def _hub(ctx: click.Context, /, **values: Any) -> None:
+    if ctx.invoked_subcommand is None:
+        run_hub(made(HubOptions, values))
+        raise click.exceptions.Exit(OK)
+    passed = [
+        parameter.opts[0]
+        for parameter in ctx.command.params
+        if parameter.name
+        and ctx.get_parameter_source(parameter.name) is not ParameterSource.DEFAULT
+    ]
+    if passed:
+        name = ctx.invoked_subcommand
+        raise UsageError(f"{passed[0]} is for a hub that is to run; write: accelwatch hub {name}")
+
+
+hub_command = Group(
+    "hub",
+    params=parameters_of(HubOptions),
+    callback=_hub,
+    help="Follow many nodes and serve their state: API, stream, metrics.",
+    invoke_without_command=True,
+    no_args_is_help=False,
+)
+hub_command.add_command(status_command, "status")

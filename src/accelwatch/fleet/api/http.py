@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import msgspec
 
 from accelwatch.base.errors import UsageError
+from accelwatch.fleet.leader_note import leader_text
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.web.pages.index import by_state, link_page
@@ -26,6 +27,7 @@ _LINKS = (
     ("/v1/avoid", "nodes to keep new jobs off now, and why"),
     ("/v1/odd", "who differs from the many in driver, firmware, kernel"),
     ("/v1/rules", "the rules in force"),
+    ("/v1/hubs", "which hub leads, and which others there are"),
     ("/v1/stream", "devices, events and values every second"),
     ("/v1/openapi.json", "all of this for machines"),
     ("/metrics", "aggregates for Prometheus"),
@@ -53,7 +55,11 @@ def listed(name: str, rows: list[bytes], following: str | None, headers: Headers
 def index_page(fleet: FleetDocument) -> Page:
     """Nodes and devices by state, problems, links."""
     counts = f"Nodes: {by_state(fleet.nodes)}. Devices: {by_state(fleet.devices)}."
-    summary = " ".join((counts, *(f"{problem}." for problem in fleet.problems)))
+    note = fleet.leader
+    since = "" if note is None or note.since is None else f"{note.since[11:16]} UTC"
+    leads = () if note is None else (leader_text(note, since),)
+    sentences = (f"{text[:1].upper()}{text[1:]}." for text in leads)
+    summary = " ".join((counts, *sentences, *(f"{problem}." for problem in fleet.problems)))
     return link_page(f"accelwatch {fleet.version} hub", summary, _LINKS)
 
 

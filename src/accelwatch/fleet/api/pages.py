@@ -13,6 +13,7 @@ from accelwatch.fleet.api.evidence.evidence_pages import EvidencePages
 from accelwatch.fleet.api.fleet_counts import FleetCounts
 from accelwatch.fleet.api.fleet_history import KeptTotals
 from accelwatch.fleet.api.http import index_page
+from accelwatch.fleet.api.hub_pages import HubStatusPages
 from accelwatch.fleet.api.incidents.audit_pages import AuditPages
 from accelwatch.fleet.api.incidents.graph_pages import GraphPages
 from accelwatch.fleet.api.incidents.past_incidents import PastIncidents
@@ -72,6 +73,7 @@ class HubPages:
         evidence: EvidencePages | None = None,
         remedies: RemedyPages | None = None,
         audit: AuditPages | None = None,
+        hubs: HubStatusPages | None = None,
         usage: Callable[[Query, Headers], Awaitable[Page]] | None = None,
         avoid: AvoidPages | None = None,
         past: PastIncidents | None = None,
@@ -87,6 +89,7 @@ class HubPages:
         self._remedies = remedies or RemedyPages(lambda: None, fleet.clock, lambda: fleet.nodes)
         self._evidence = evidence or EvidencePages(fleet, Evidence)
         self._incidents = incidents or IncidentPages(lambda: None)
+        self._hubs = hubs
         self._audit = audit or AuditPages(lambda: None, fleet.clock)
         self._past = past or PastIncidents(lambda: None, lambda: None, fleet.clock)
         self._fleet = fleet
@@ -132,6 +135,8 @@ class HubPages:
         yield from self._evidence.routes()
         yield from self._remedies.routes()
         yield from self._audit.routes()
+        if self._hubs is not None:
+            yield from self._hubs.routes()
         yield from self._avoid.routes()
         yield from self._odd.routes()
         yield from self._lemons.routes()

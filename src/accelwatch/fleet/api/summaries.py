@@ -47,6 +47,7 @@ def fleet_document(fleet: Fleet, sums: Totals) -> FleetDocument:
         problems=fleet.problems,
         discovering=fleet.discovering(),
         outages=_outages(fleet, sums),
+        leader=fleet.leader_note(),
     )
 
 

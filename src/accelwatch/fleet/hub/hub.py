@@ -17,6 +17,7 @@ from accelwatch.fleet.detection.suspects import Suspects
 from accelwatch.fleet.evidence.intake import EvidenceIntake
 from accelwatch.fleet.evidence.sources import EvidenceSources
 from accelwatch.fleet.hub.following import FollowedTargets, MakeForeignReader
+from accelwatch.fleet.hub.leadership.hub_status import HubStatus
 from accelwatch.fleet.hub.leadership.leader import Leader
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.hub.sampling import Sampling
@@ -70,6 +71,8 @@ class Hub:
         # Rules, the detector and remedies, while this hub writes the journal.
         self.leader = Leader(self.fleet, lambda: self.settings, state_dir)
         self.lease = self.leader.lease
+        # Which of the hubs with the same journal leads.
+        self.status = HubStatus(self.leader, lambda: self.settings, state_dir, clock)
         self.faults = self.leader.faults
         self._recording = Recording(settings.history, self.fleet, clock, self.leader.maintenance)
         # Who uses the devices.
@@ -88,6 +91,7 @@ class Hub:
         """Begin to follow."""
         await self._recording.start()
         self.fleet.lacking = self._lacking
+        self.fleet.leader_note = lambda: self.status.leader_note
         self.targets.start()
         self.peers.start()
         await self.lease.try_start()
@@ -102,6 +106,11 @@ class Hub:
             loop.create_task(self._sampling.run(), name="samples"),
             loop.create_task(self.lease.run(), name="journal"),
         ]
+        if self.status.is_shared:
+            self._tasks += [
+                loop.create_task(self.status.watch.run(), name="shared journal"),
+                loop.create_task(self.status.run(), name="hubs"),
+            ]
 
     async def reload(self, settings: HubSettings) -> None:
         """Other targets, thresholds, precedence, and ways to read; what is known stays.
@@ -123,6 +132,7 @@ class Hub:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.usage.save()
         await self.leader.stop()
+        await self.status.watch.stop()
         await self.peers.stop()
         await self._recording.stop()
         await self.targets.stop()
@@ -168,7 +178,7 @@ class Hub:
 
     def own(self) -> dict[Series, Number]:
         """How the discoveries, the rules and the remedies do."""
-        return {**self.targets.series(), **self.leader.series()}
+        return {**self.targets.series(), **self.leader.series(), **self.status.series()}
 
     def own_histograms(self) -> Mapping[Series, Histogram]:
         """How long the steps of remedies took."""
@@ -176,7 +186,7 @@ class Hub:
 
     def _lacking(self) -> tuple[str, ...]:
         """Why targets or evidence may be lacking."""
-        return (*self.targets.problems, *self._sources.problems, *self.leader.problems)
+        return (*self.targets.problems, *self._sources.problems, *self.status.problems)
 
     async def _run_housekeeping(self) -> None:
         """Every second: tell what has changed, write the inventory down, look after silent sources."""

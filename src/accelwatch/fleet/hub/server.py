@@ -10,6 +10,7 @@ from accelwatch.base.clock import Clock
 from accelwatch.config.model import Web
 from accelwatch.config.reloading import losses
 from accelwatch.fleet.api.evidence.evidence_pages import EvidencePages
+from accelwatch.fleet.api.hub_pages import HubStatusPages
 from accelwatch.fleet.api.incidents.audit_pages import AuditPages
 from accelwatch.fleet.api.incidents.incident_feed import IncidentFeed
 from accelwatch.fleet.api.incidents.past_incidents import PastIncidents
@@ -22,6 +23,7 @@ from accelwatch.fleet.api.store_pages import PeerPages
 from accelwatch.fleet.avoid.page import AvoidPages
 from accelwatch.fleet.detection.pages import DetectorPages
 from accelwatch.fleet.hub.hub import Hub
+from accelwatch.fleet.hub.leadership.hubs_page import hubs_page
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.incident_page.door import IncidentDoor
 from accelwatch.fleet.lemons.page import LemonPages
@@ -65,6 +67,7 @@ class HubServer:
             evidence=EvidencePages(hub.fleet, lambda: hub.settings.evidence, hub.evidence),
             remedies=RemedyPages(lambda: hub.remedies, clock, lambda: hub.fleet.nodes),
             audit=AuditPages(lambda: hub.journal, clock),
+            hubs=HubStatusPages(lambda: hubs_page(hub.status)),
             avoid=AvoidPages(hub.fleet, lambda: hub.rules, lambda: hub.remedies),
             detector=DetectorPages(
                 hub.fleet,

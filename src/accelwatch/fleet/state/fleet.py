@@ -11,6 +11,7 @@ from accelwatch.base.errors import UnmetError
 from accelwatch.fleet.dialects.base.precedence import PRECEDENCE, ranker
 from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.follow.frames import Received
+from accelwatch.fleet.leader_note import LeaderNote
 from accelwatch.fleet.lemons.board import LemonBoard
 from accelwatch.fleet.listing import Listing
 from accelwatch.fleet.names import NodeState
@@ -66,6 +67,8 @@ class Fleet:
         self.hurry: Callable[[], None] = lambda: None
         # Why targets or evidence may be lacking.
         self.lacking: Callable[[], tuple[str, ...]] = tuple
+        # Which of several hubs leads; None of a hub whose journal no other can have.
+        self.leader_note: Callable[[], LeaderNote | None] = lambda: None
         # Discoveries that have not answered yet.
         self.discovering: Callable[[], tuple[str, ...]] = tuple
         # What a detector suspects a node of; nothing where none runs.

@@ -74,6 +74,12 @@ class Journal:
         with self.errors("the journal cannot be read"):
             return self._tables.load(now)
 
+    def last_sequence(self) -> int:
+        """Of the latest entry; 0 before the first. Raises JournalError."""
+        with self.errors("the journal cannot be read"):
+            ((last,),) = self._database.execute("SELECT coalesce(max(seq), 0) FROM entry")
+            return int(last)
+
     def incident(self, id_: str) -> Incident | None:
         """One incident, however old. Raises JournalError."""
         with self.errors("the journal cannot be read"):

@@ -13,8 +13,11 @@ _COUNTER_BITS = 32
 class Lease:
     """Of one open journal; its thread changes it, any thread may read it."""
 
-    def __init__(self, valid_until: float = math.inf) -> None:
-        """`valid_until` is infinite where a lock of the file lasts as long as the process."""
+    def __init__(self, valid_until: float = math.inf, sure_s: float = 0.0) -> None:
+        """`valid_until` is infinite where a lock of the file lasts as long as the process, `sure_s` for
+        how long a renewal proves it.
+        """
+        self.sure_s = sure_s
         # Greater than that of everybody who wrote before; 0 where only one process ever can.
         self.token = 0
         # Why nothing may be written any more until the journal is opened again; empty while it may.
@@ -23,6 +26,13 @@ class Lease:
         self.loss_risk = ""
         # Seconds of `lease_clock` until which nobody else can have it.
         self.valid_until = valid_until
+
+    @property
+    def age_s(self) -> float | None:
+        """Seconds since it was renewed last; None where it need not be, or never was."""
+        return (
+            None if math.isinf(self.valid_until) else lease_clock() + self.sure_s - self.valid_until
+        )
 
     @property
     def problem(self) -> str:

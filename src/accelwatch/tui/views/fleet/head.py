@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
+from accelwatch.fleet.leader_note import leader_text
 from accelwatch.fleet.picture import grouping, incidents
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.ordering import TITLES
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.schema.display import printable, size
 from accelwatch.schema.status.device_status import severity
+from accelwatch.schema.timestamps import unix_seconds
 from accelwatch.tui.drawing import device_signs
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing import node_signs as signs
@@ -48,7 +50,8 @@ def situation(board: Board, fleet: FleetBoard, width: int, now: float, screen: s
         return clipped(_problem(board, fleet, width, now), width)
     wrong, bounds = remedy_summary.status_lines(fleet.remedies, width, board.paint.glyphs)
     name = printable(fleet.name, ascii_only=board.paint.glyphs.ascii_only)
-    left: Line = wrong or hub_ages(fleet, board.paint.glyphs) or [(f" {name}", "dim")]
+    hub = hub_ages(fleet, board.paint.glyphs) or [(f" {name}", "dim"), *_leader(fleet)]
+    left: Line = wrong or hub
     if screen in (INCIDENTS, INCIDENT):
         settings = [incidents.TITLES[fleet.incidents.sort]] if screen == INCIDENTS else []
         left += _filter(board, fleet.incidents.filter_text, _count(fleet))
@@ -71,6 +74,15 @@ def _filter(board: Board, text: str, left: str) -> Line:
     """The filter and what it leaves; nothing without one."""
     shown = printable(text, ascii_only=board.paint.glyphs.ascii_only)
     return [(f"  filter {shown}", "accent"), (f" ({left})", "dim")] if text else []
+
+
+def _leader(fleet: FleetBoard) -> Line:
+    """Which of several hubs leads; nothing of a hub whose journal no other can have."""
+    note = None if fleet.view is None else fleet.view.sums.leader
+    if note is None:
+        return []
+    since = "" if note.since is None else fmt.clock_time(unix_seconds(note.since))[:5]
+    return [(f"  {leader_text(note, since)}", "dim" if note.name else "warn")]
 
 
 def _settings(preferences: Preferences) -> list[str]:

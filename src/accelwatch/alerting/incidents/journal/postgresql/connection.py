@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import ssl
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -50,15 +50,21 @@ class Connection:
         settings: PostgreSQL,
         on_connected: Callable[[], None] | None = None,
         on_dropped: Callable[[], None] = lambda: None,
+        *,
+        synchronous: bool = True,
     ) -> None:
         """`on_connected` is called with each new session, before anything else is asked.
 
         Who gives one writes, and has to say something more often than every LEASE_S. `on_dropped` is
-        called when a session is over.
+        called when a session is over. Commits that are not `synchronous` may be lost, and wait for no
+        standby.
         """
         self._settings = settings
         self._on_connected = on_connected
         self._on_dropped = on_dropped
+        of_writer = {"idle_session_timeout": str(int(LEASE_S * 1000))} if on_connected else {}
+        commits = {} if synchronous else {"synchronous_commit": "off"}
+        self._session_settings = {**_SETTINGS, **of_writer, **commits}
         # Of the last transaction: what the database warned of when it was asked to commit it.
         self._warnings: list[str] = []
         self._loop = asyncio.new_event_loop()
@@ -130,7 +136,7 @@ class Connection:
         if self._session is None:
             if self._in_transaction:
                 raise NotAnsweredError("the connection was lost")
-            self._session = self._run(_connect(self._settings, self._on_connected is not None))
+            self._session = self._run(_connect(self._settings, self._session_settings))
             self._session.add_log_listener(self._record_warning)
             try:
                 if self._on_connected is not None:
@@ -159,8 +165,7 @@ class Connection:
             raise
 
 
-async def _connect(settings: PostgreSQL, writes: bool) -> asyncpg.Connection:
-    leased = {"idle_session_timeout": str(int(LEASE_S * 1000))} if writes else {}
+async def _connect(settings: PostgreSQL, session_settings: Mapping[str, str]) -> asyncpg.Connection:
     hosts, ports = zip(*map(host_and_port, settings.hosts), strict=True)
     return await asyncpg.connect(
         host=list(hosts),
@@ -171,7 +176,7 @@ async def _connect(settings: PostgreSQL, writes: bool) -> asyncpg.Connection:
         ssl=_tls(settings),
         timeout=ANSWER_S,
         command_timeout=ANSWER_S,
-        server_settings={**_SETTINGS, **leased},
+        server_settings=dict(session_settings),
         # Of several it is the one that can be written to.
         target_session_attrs="primary" if len(hosts) > 1 else "any",
     )

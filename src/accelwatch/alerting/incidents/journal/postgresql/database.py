@@ -30,6 +30,8 @@ from accelwatch.alerting.incidents.journal.postgresql.schema import (
     EXISTS,
     HAS_META,
     MIGRATING,
+    NOW,
+    OLDEST_READ,
     PUT_VERSION,
     SCHEMA,
     STATEMENTS,
@@ -62,12 +64,12 @@ class PostgreSQLDatabase:
         self.name = database_name(settings)
         self.version = VERSION
         self._settings = settings
-        self.lease = Lease(NEVER)
+        self.lease = Lease(NEVER, _SURE_S)
         # Whether there was a standby since it is open: one that is cut off may be promoted.
         self._is_replicated = len(settings.hosts) > 1
         self.renew_every_s = None if read_only else RENEW_EVERY_S
         self._connection = (
-            Connection(settings)
+            Connection(settings, synchronous=False)
             if read_only
             else Connection(settings, self._lock, self._expire_lease)
         )
@@ -75,13 +77,15 @@ class PostgreSQLDatabase:
             with self.errors(f"{self.name}: the journal cannot be opened"):
                 if not read_only:
                     self._migrate()
-                self._check_version()
+                self._check_version(OLDEST_READ if read_only else VERSION)
         except BaseException:
             self._connection.close()
             raise
 
-    def acquire(self, latest: int, now: float) -> None:
+    def acquire(self, latest: int) -> None:
         """Begin to write, with a new token. `latest` is the greatest that was observed before.
+
+        Since when is by the database's clock: that of a hub may be wrong.
 
         Raises LeaseLostError for a database that is older than what was seen, JournalError.
         """
@@ -95,8 +99,8 @@ class PostgreSQLDatabase:
                     " If that is so on purpose, remove journal.token from the state_dir"
                 )
             self.execute(
-                "UPDATE writer SET token = ?, holder = ?, since = ?",
-                (ours, socket.gethostname(), now),
+                f"UPDATE writer SET token = ?, holder = ?, since = {NOW}",  # noqa: S608
+                (ours, socket.gethostname()),
             )
         self.lease.token = ours
         with self.errors(f"{self.name}: the lease cannot be read"):
@@ -234,11 +238,12 @@ class PostgreSQLDatabase:
         rows = self.execute(WRITTEN_VERSION) if there else []
         return int(rows[0][0]) if rows else 0
 
-    def _check_version(self) -> None:
+    def _check_version(self, oldest: int) -> None:
         written = self._written_version()
-        if written != VERSION:
+        if not oldest <= written <= VERSION:
             what = f"written by another version ({written})" if written else "there is no journal"
             raise JournalVersionError(f"{self.name}: {what}")
+        self.version = written
 
 
 def database_name(settings: PostgreSQL) -> str:

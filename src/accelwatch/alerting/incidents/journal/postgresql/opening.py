@@ -9,7 +9,7 @@ from accelwatch.alerting.incidents.journal.opened import Opened
 from accelwatch.alerting.incidents.journal.postgresql.database import PostgreSQLDatabase
 from accelwatch.system.files.atomic_file import PRIVATE, read_replaced, replace_file
 
-# The greatest token that this hub has written with.
+# The greatest token that this hub has written with, or has seen in the database.
 TOKEN_FILE = "journal.token"  # noqa: S105 - of a lease, no secret
 
 
@@ -20,9 +20,9 @@ def open_in_postgresql(location: DatabaseLocation, now: float) -> Opened:
     """
     database = None
     try:
-        latest = _latest_token(location.folder)
+        latest = latest_token(location.folder)
         database = PostgreSQLDatabase(location.settings)
-        database.acquire(latest, now)
+        database.acquire(latest)
         if location.folder is not None:
             write_token(location.folder, database.lease.token)
         journal = Journal(database)
@@ -36,7 +36,7 @@ def open_in_postgresql(location: DatabaseLocation, now: float) -> Opened:
 
 
 def write_token(folder: Path, token: int) -> None:
-    """Remember by which token was written. Raises JournalError."""
+    """Remember that there was this token. Raises JournalError."""
     try:
         replace_file(folder / TOKEN_FILE, str(token).encode(), mode=PRIVATE)
     except OSError as error:
@@ -44,8 +44,8 @@ def write_token(folder: Path, token: int) -> None:
         raise JournalError(text) from error
 
 
-def _latest_token(folder: Path | None) -> int:
-    """The greatest by which this process has written. Raises JournalError."""
+def latest_token(folder: Path | None) -> int:
+    """The greatest by which this hub has written, or that it has seen. Raises JournalError."""
     if folder is None:
         return 0
     file = folder / TOKEN_FILE

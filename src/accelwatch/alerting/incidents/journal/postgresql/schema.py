@@ -6,8 +6,10 @@ Made and brought up to date under a lock of the database: two hubs that begin to
 from collections.abc import Mapping
 from types import MappingProxyType
 
-# That of the tables of SQLite, which have the same columns.
-VERSION = 2
+# Those of SQLite have version 2 and the same columns; 3 adds the hubs.
+VERSION = 3
+# Whose entries are read, though not written, as they are.
+OLDEST_READ = 2
 SCHEMA = "accelwatch"
 # Of the locks of the database: held while tables are made, and while a hub writes.
 MIGRATING, WRITING = 0x61770001, 0x61770002
@@ -39,9 +41,16 @@ STATEMENTS: Mapping[int, tuple[str, ...]] = MappingProxyType(
             f" holder {_TEXT} NOT NULL, since DOUBLE PRECISION NOT NULL)",
             "INSERT INTO writer VALUES (1, 0, '', 0)",
         ),
+        3: (
+            f"CREATE TABLE hub (id {_TEXT} PRIMARY KEY, seen DOUBLE PRECISION NOT NULL,"
+            " body BYTEA NOT NULL)",
+        ),
     }
 )
 EXISTS = "SELECT count(*) FROM pg_namespace WHERE nspname = ?"
+HAS_HUBS = "SELECT to_regclass(?) IS NOT NULL"
+# Unix seconds of the database's clock.
+NOW = "extract(epoch FROM clock_timestamp())::double precision"
 # No row where the schema is another's, or its tables were removed.
 HAS_META = "SELECT count(*) FROM pg_tables WHERE schemaname = ? AND tablename = 'meta'"
 WRITTEN_VERSION = "SELECT value FROM meta WHERE key = 'version'"

@@ -1,0 +1,31 @@
+"""`/v1/hubs`: which of the hubs with one journal leads, and which others there are."""
+
+from collections.abc import Callable, Iterator
+
+from accelwatch.fleet.documents.hubs import HubsPage
+from accelwatch.web.pages.json_page import json_page
+from accelwatch.web.pages.page import Headers, Page, Query
+from accelwatch.web.pages.routes import Route
+
+PATH = "/v1/hubs"
+
+
+class HubStatusPages:
+    """For the hub's event loop."""
+
+    def __init__(self, status: Callable[[], HubsPage]) -> None:
+        """`status` gives it as it stands."""
+        self._status = status
+
+    def routes(self) -> Iterator[Route]:
+        """What is asked for where."""
+        yield Route(
+            "GET",
+            PATH,
+            "Which hub leads, and which others share its journal",
+            self._page,
+            answer=HubsPage,
+        )
+
+    def _page(self, _query: Query, headers: Headers) -> Page:
+        return json_page(self._status(), headers)

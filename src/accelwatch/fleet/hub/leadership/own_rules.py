@@ -1,0 +1,37 @@
+"""Which rule files a hub has, also while it waits and evaluates none of them."""
+
+from accelwatch.alerting.evaluation.rule_file_reader import RuleFileReader, RuleFilesHangError
+from accelwatch.alerting.rules.loading.configured import FileStamps
+from accelwatch.alerting.rules.rule import RuleSet
+from accelwatch.config.model import RuleSettings
+
+
+class OwnRules:
+    """For one event loop."""
+
+    def __init__(self) -> None:
+        self._files = RuleFileReader()
+        self._read: tuple[RuleSettings, FileStamps] | None = None
+        # SHA-256 in hexadecimal; empty where there are no rules, or none that can be loaded.
+        self.digest = ""
+        self.count = 0
+
+    async def refresh(self, settings: RuleSettings) -> None:
+        """See whether the files have changed; those that do not answer are looked at the next time."""
+        if not settings.any:
+            self._read, self.digest, self.count = None, "", 0
+            return
+        cached = self._read[1] if self._read is not None and self._read[0] == settings else None
+        try:
+            files = await self._files.read(settings, cached=cached)
+        except RuleFilesHangError:
+            return
+        self._read = settings, files.stamps
+        if isinstance(files.outcome, RuleSet):
+            self.set_rules(files.outcome)
+        elif files.outcome is not None:
+            self.digest, self.count = "", 0
+
+    def set_rules(self, rules: RuleSet) -> None:
+        """Those that are in force here."""
+        self.digest, self.count = rules.digest, len(rules.rules)
