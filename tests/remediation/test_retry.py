@@ -12,6 +12,7 @@ from accelwatch.remediation.policy.guards.retry.job_events import (
     MOST_DEATHS,
     died,
     forgotten,
+    not_resumed,
     resumed,
     tidied,
 )
@@ -291,3 +292,17 @@ def test_a_job_that_is_watched_is_remembered_however_long_that_takes() -> None:
     )
     state = RetryState(jobs={JOB: JobHistory(run=run)})
     assert tidied(state, 99 * HOUR, LIMITS) == state
+
+
+def test_a_resume_that_was_not_begun_after_all_counts_no_more() -> None:
+    dead = after(death(0.0))
+    assert not_resumed(resumed(dead, JOB, attempt(1), 10.0, LIMITS), JOB) == dead
+    once = resumed(dead, JOB, attempt(1), 10.0, LIMITS)
+    again = not_resumed(resumed(once, JOB, attempt(2), 20.0, LIMITS), JOB).jobs[JOB]
+    assert (again.resumed, again.in_a_row, again.deaths) == ((10.0,), 1, dead.jobs[JOB].deaths)
+
+
+def test_a_job_with_which_nothing_else_has_happened_is_forgotten_then() -> None:
+    state = resumed(RetryState(), JOB, attempt(1), 10.0, LIMITS)
+    assert not_resumed(state, JOB) == RetryState()
+    assert not_resumed(RetryState(), JOB) == RetryState()
