@@ -198,6 +198,10 @@ def test_one_that_its_scheduler_has_begun_again_is_watched_further() -> None:
     moved(ground)
     died(ground, state=JobState.RUNNING, failed=False, restarts=2, nodes=("n30", SPARE))
     assert "its scheduler has restarted it" in told(ground, Loudness.NOTIFY)[-1]
+    (note,) = [one for one in ground.notes if "has restarted it" in one.text]
+    move = history(ground).run
+    assert move is not None
+    assert (note.node, note.incident) == (move.node, move.moved.mark.incident)
     watching = ground.state.chores[f"follow {NAME}"]
     assert watching.restarts == 2
     assert len(history(ground).deaths) == 1

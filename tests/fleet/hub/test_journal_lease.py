@@ -2,12 +2,15 @@
 
 import asyncio
 import logging
+from pathlib import Path
 
 import pytest
 
 from accelwatch.alerting.incidents.journal.errors import JournalInUseError
+from accelwatch.alerting.incidents.journal.location import DatabaseLocation
+from accelwatch.config.journal import JournalSettings, PostgreSQL
 from accelwatch.fleet.hub.leadership import journal_lease
-from accelwatch.fleet.hub.leadership.journal_lease import JournalLease
+from accelwatch.fleet.hub.leadership.journal_lease import JournalLease, location_of
 
 HELD = "another hub writes there: the one on hub2"
 
@@ -115,3 +118,11 @@ def test_what_cannot_be_started_is_tried_again_and_logged_once(
     caplog.set_level(logging.ERROR)
     asyncio.run(play())
     assert caplog.messages == ["rules cannot be started"]
+
+
+def test_a_database_is_opened_with_the_folder_that_remembers_how_far_it_had_come() -> None:
+    folder, database = Path("/var/lib/accelwatch"), PostgreSQL(hosts=("db",))
+    in_database = location_of(JournalSettings(postgresql=database), folder)
+    assert in_database == DatabaseLocation(settings=database, folder=folder)
+    assert location_of(JournalSettings(), folder) == folder
+    assert location_of(JournalSettings(), None) is None
