@@ -73,3 +73,11 @@ def test_a_question_that_was_answered_while_it_waited_is_an_update() -> None:
     notice = sent(incident(1), NoticeKind.APPROVAL, OnePlan())
     assert (notice.kind, notice.asks) == (UPDATED, ())
     assert sent(incident(1), OPENED, OnePlan()).kind is OPENED
+
+
+def test_where_nobody_acts_nothing_waits_and_nothing_is_promised() -> None:
+    nobody = NoApprovalRequests()
+    assert nobody.soon(incident(1)) == 0.0
+    assert not nobody.decided(incident(1))
+    assert not nobody.works_on(incident(1))
+    assert NoticeBuilder(Alerts(), nobody).notice(incident(1), OPENED, 1).not_done == ""

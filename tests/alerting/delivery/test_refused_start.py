@@ -34,6 +34,10 @@ def test_the_same_error_is_said_once_and_so_is_its_end(tmp_path: Path) -> None:
             kinds = [kind for kind, _ in said(there)]
             assert kinds == ["opened", "opened", "closed"]
             assert "r.yaml:3: broken" in said(there)[0][1][0]
+            assert there.requests[0].json()["data"]["what_to_do"] == (
+                "fix what the line above names (accelwatch config check and accelwatch rules check"
+                " say more), then start it again"
+            )
             assert not (tmp_path / FILE).exists()
 
     asyncio.run(scenario())
