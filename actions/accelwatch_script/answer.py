@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from accelwatch.action.measuring import measured_in, measured_of
 from accelwatch.action.step import Report, ReportStatus
 from accelwatch.alerting.delivery.transport.post import Answer
 from accelwatch.base.untrusted_text import escaped
@@ -35,6 +36,9 @@ class HookDocument(msgspec.Struct, frozen=True, kw_only=True):
     external_id: str = ""
     # Seconds after which it may be asked.
     poll_after: float | None = None
+    # What a test has measured; more is better.
+    value: float | None = None
+    unit: str = ""
 
 
 class HookReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +109,9 @@ def _of_success(result: RunResult, document: bytes, *, idempotent: bool, hide: H
         text = "its output starts like JSON but is not valid JSON"
         return HookReply(report=unsettled(text, idempotent=idempotent))
     last = result.output.strip().rsplit(b"\n", 1)[-1].decode(errors="replace")
-    return HookReply(report=_report(ReportStatus.DONE, last))
+    report = _report(ReportStatus.DONE, last)
+    measured = measured_in(hide(result.output.decode(errors="replace")))
+    return HookReply(report=msgspec.structs.replace(report, measured=measured))
 
 
 def of_document(document: bytes, *, idempotent: bool, hide: Hide = _as_it_is) -> HookReply:
@@ -122,6 +128,9 @@ def of_document(document: bytes, *, idempotent: bool, hide: Hide = _as_it_is) ->
         "refused": ReportStatus.REFUSED,
     }[parsed.status]
     report = _report(status, parsed.message, parsed.poll_after, shown(parsed.external_id))
+    if parsed.value is not None:
+        measured = measured_of(parsed.value, parsed.unit)
+        report = msgspec.structs.replace(report, measured=measured)
     return HookReply(report=report, document=document)
 
 

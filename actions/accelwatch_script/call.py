@@ -79,6 +79,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     begin_from: str = ""
     signal: str = ""
     test: str = ""
+    # The node, known to be well and idle, that the test needs beside the other; empty where none.
+    peer: str = ""
     scheduler: str = ""
     # What an earlier step replaced.
     original: Mapping[str, str] = {}
@@ -107,6 +109,7 @@ def of_intent(intent: Intent, job: JobObservation | None, checkpoint: str, deadl
         begin_from=intent.checkpoint,
         signal=intent.signal,
         test=intent.test,
+        peer=intent.peer,
         scheduler=intent.job.cluster if intent.job is not None else "",
         original=intent.original,
     )
@@ -177,6 +180,7 @@ def variables(call: Call) -> dict[str, str]:
         "BEGIN_FROM": call.begin_from,
         "SIGNAL": call.signal,
         "TEST": call.test,
+        "PEER": call.peer,
         "SCHEDULER": call.scheduler,
     }
     return {

@@ -38,11 +38,14 @@ def proposal(intent: Intent, observed: Observed, hook: HookOptions | None) -> Pr
         return Refusal(RefusalKind.IMPOSSIBLE, text)
     is_so = is_achieved(intent, observed)
     if is_so:
-        return _achieved(intent, observed)
+        return _achieved(intent, observed, hook)
     status = observed.own.get(observation.REPORT_STATUS, "")
     if hook.trusted and status == ReportStatus.DONE.value and is_so is None:
         text = observed.own.get(observation.REPORT_TEXT, "")
-        return Achieved(f"reported by the hook, which is trusted: {text or 'ok'}")
+        measured = observation.measured_by(observed, hook.argv)
+        return Achieved(
+            f"reported by the hook, which is trusted: {text or 'ok'}", measured=measured
+        )
     if refusal := _forbidden(intent, observed):
         return refusal
     if status and (after := _after_report(intent, status, observed, hook)):
@@ -111,10 +114,14 @@ _FACTS: Mapping[IntentKind, Callable[[Intent, Observed], bool | None]] = {
 }
 
 
-def _achieved(intent: Intent, observed: Observed) -> Achieved:
+def _achieved(intent: Intent, observed: Observed, hook: HookOptions) -> Achieved:
     text = observed.own.get(observation.TEXT, "") or f"{intent.kind.value} is observed"
     moved = intent.kind is IntentKind.MOVE_JOB and observed.job is not None
-    return Achieved(text, moved_to=observed.job.nodes if moved and observed.job else ())
+    return Achieved(
+        text,
+        moved_to=observed.job.nodes if moved and observed.job else (),
+        measured=observation.measured_by(observed, hook.argv),
+    )
 
 
 def _forbidden(intent: Intent, observed: Observed) -> Refusal | None:

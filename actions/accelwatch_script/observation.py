@@ -1,5 +1,6 @@
 """What an observe hook sees, as an action tells it."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
@@ -7,6 +8,7 @@ import msgspec
 
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.intent import Intent, JobKey, OwnerAnnotation
+from accelwatch.action.measuring import measured_of
 from accelwatch.action.observed import (
     HoldState,
     JobObservation,
@@ -14,7 +16,7 @@ from accelwatch.action.observed import (
     NodeObservation,
     Observed,
 )
-from accelwatch.action.step import Report, ReportStatus
+from accelwatch.action.step import Measured, Report, ReportStatus
 from accelwatch_script.answer import HookReply, shown
 
 # Key of `Observed.own`: `yes` or `no`, as the observe hook says it of an intent without facts.
@@ -28,6 +30,8 @@ REPORT_STATUS = "told"
 REPORT_TEXT = "told_text"
 REPORT_AGE_S = "told_for_s"
 AGAIN_AFTER_S = "again_after_s"
+# What a test has measured, with its unit, as the hook or the observe hook has said it.
+MEASURED = "measured"
 
 _POLL_S = 10.0
 _Shape = TypeVar("_Shape", bound=msgspec.Struct)
@@ -89,6 +93,8 @@ class _Observation(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     checkpoint: str = ""
     checkpoint_before: str = ""
+    value: float | None = None
+    unit: str = ""
 
 
 class _Survey(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,6 +115,8 @@ def observed(reply: HookReply, intent: Intent, now: float) -> Observed:
     }
     if observation.achieved is not None:
         own[ACHIEVED] = "yes" if observation.achieved else "no"
+    if observation.value is not None:
+        own |= _own_of(measured_of(observation.value, observation.unit))
     return Observed(
         time=now,
         node=_node(observation.node) if observation.node is not None else None,
@@ -131,6 +139,7 @@ def poll_after_s(report: Report) -> float:
 def with_report(observation: Observed, report: Report, age_s: float) -> Observed:
     """The same, and what the call before has told so many seconds ago."""
     own: Mapping[str, str] = {
+        **_own_of(report.measured),
         **observation.own,
         REPORT_STATUS: report.status.value,
         REPORT_TEXT: report.text,
@@ -138,6 +147,16 @@ def with_report(observation: Observed, report: Report, age_s: float) -> Observed
         AGAIN_AFTER_S: f"{poll_after_s(report):.3f}",
     }
     return msgspec.structs.replace(observation, own=own)
+
+
+def _own_of(measured: Measured | None) -> dict[str, str]:
+    return {} if measured is None else {MEASURED: f"{measured.value!r} {measured.unit}"}
+
+
+def measured_by(observed: Observed, argv: Sequence[str]) -> Measured | None:
+    """What a test has measured; the observe hook's word counts before the hook's own."""
+    value, _, unit = observed.own.get(MEASURED, "").partition(" ")
+    return Measured(float(value), unit, shlex.join(argv)) if value else None
 
 
 def with_checkpoint(observation: Observed, newest: str, before: str, step: int | None) -> Observed:

@@ -133,7 +133,7 @@ class SlurmAction:
             case IntentKind.REBOOT:
                 return propose_reboot(intent, context, has_field=options.mark != "none")
             case IntentKind.TEST:
-                tests = frozenset(options.tests)
+                tests = options.tests
                 users, minutes = options.test_users, options.test_minutes
                 return propose_test(intent, context, tests=tests, users=users, minutes=minutes)
             case IntentKind.DRAW_SPARE | IntentKind.RETURN_SPARE:

@@ -27,6 +27,7 @@ from accelwatch_slurm.texts.job_text import SlurmJob, job_of
 from accelwatch_slurm.texts.node_text import SlurmNode, node_of
 from accelwatch_slurm.texts.observed_context import (
     BAD,
+    BUSY,
     CHECKPOINT,
     COMPONENTS,
     JOB,
@@ -169,7 +170,8 @@ class Observer:
         """What only intents of its kind are about."""
         match intent.kind:
             case IntentKind.TEST:
-                return {TRIAL: await self._reader.trial_line(trial_name(intent))}
+                trial = await self._reader.trial_line(trial_name(intent))
+                return {TRIAL: trial, BUSY: "" if trial else await self._busy(intent)}
             case IntentKind.REBOOT:
                 return {REBOOTS: "yes" if (await self._reader.controller()).reboots else ""}
             case IntentKind.SIGNAL_JOB:
@@ -183,6 +185,12 @@ class Observer:
                 lingering = self._lingering(str(intent.job), job_of(job))
                 return {CHECKPOINT: await self._checkpoint(intent.job), LINGERING: lingering}
         return {}
+
+    async def _busy(self, intent: Intent) -> str:
+        """Those of the idle nodes of a test that have got a job, with commas between them."""
+        idle = [name for name in dict.fromkeys((intent.spare, intent.peer)) if name]
+        jobs = await self._reader.jobs() if idle else {}
+        return ",".join(name for name in idle if jobs.get(name))
 
     def _observed(
         self, intent: Intent, own: dict[str, str], keys: Sequence[JobKey], proven: bool

@@ -77,11 +77,11 @@ class Commands:
 
     async def run(self, name: str, *arguments: str) -> CommandResult:
         """What became of a command of Slurm that only looks."""
-        return await self.program([self._path_of(name), *arguments])
+        return await self.program([self.path_of(name), *arguments])
 
     async def change(self, name: str, *arguments: str) -> CommandResult:
         """What became of a command of Slurm that changes something. Raises NotBegunError."""
-        return await self.change_by([self._path_of(name), *arguments])
+        return await self.change_by([self.path_of(name), *arguments])
 
     async def change_by(self, argv: Sequence[str], timeout_s: float | None = None) -> CommandResult:
         """What became of any command that changes something. Raises NotBegunError."""
@@ -95,7 +95,7 @@ class Commands:
         """
         stdin_data = "\n".join([*lines, "quit\n"])
         return await self.program(
-            [self._path_of("scontrol")], stdin_data=stdin_data, break_off=break_off
+            [self.path_of("scontrol")], stdin_data=stdin_data, break_off=break_off
         )
 
     async def program(
@@ -128,7 +128,8 @@ class Commands:
 
         return await asyncio.get_running_loop().run_in_executor(self._pool, send)
 
-    def _path_of(self, name: str) -> str:
+    def path_of(self, name: str) -> str:
+        """Where a command of Slurm is, here; on its nodes it is in the same place."""
         if self._options.commands:
             return str(PurePosixPath(self._options.commands) / name)
         return which(name, path=_FOLDERS) or name

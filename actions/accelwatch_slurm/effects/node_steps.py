@@ -110,8 +110,13 @@ class NodeSteps:
             raise ChangedError(f"{node.name} is now held by another person or tool: {node.reason}")
         annotation = self.annotation(node, operation, fresh=not again)
         if "result" in step.arguments:
+            value = step.arguments.get("value", "")
             annotation = msgspec.structs.replace(
-                annotation, asked=float(step.arguments["asked"]), result=step.arguments["result"]
+                annotation,
+                asked=float(step.arguments["asked"]),
+                result=step.arguments["result"],
+                value=float(value) if value else None,
+                unit=step.arguments.get("unit", ""),
             )
         return [
             f"nodename={node.name}",
@@ -197,6 +202,8 @@ class NodeSteps:
             boot=node.boot_time,
             asked=float(step.arguments["asked"]),
             result="",
+            value=None,
+            unit="",
         )
         if not (arguments := self.annotation_arguments(node, annotation)):
             raise ChangedError(

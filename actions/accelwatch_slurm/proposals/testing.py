@@ -3,9 +3,17 @@
 A drained node runs no job, not even a test: it is reserved for us, undrained, tested, and drained again.
 """
 
+import shlex
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+import msgspec
+
 from accelwatch.action.intent import Intent
+from accelwatch.action.measuring import last_words, measured_in, measured_of
 from accelwatch.action.observed import HoldState, JobState
-from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
+from accelwatch.action.step import Achieved, Measured, Proposal, Refusal, RefusalKind, Step, Wait
 from accelwatch_slurm.proposals.draining import missing, silent_text
 from accelwatch_slurm.proposals.rebooting import no_field, refuse_unless_ours
 from accelwatch_slurm.texts import steps
@@ -13,12 +21,18 @@ from accelwatch_slurm.texts.annotations import field_of, reason_of
 from accelwatch_slurm.texts.hold_state import reservation_for_test
 from accelwatch_slurm.texts.node_text import SlurmNode
 from accelwatch_slurm.texts.observed_context import ObservedContext, trial_name
+from accelwatch_slurm.texts.test_output import command_of, output_in
 
 PASSED = "pass"
 
 
 def propose_test(
-    intent: Intent, context: ObservedContext, *, tests: frozenset[str], users: str, minutes: int
+    intent: Intent,
+    context: ObservedContext,
+    *,
+    tests: Mapping[str, Sequence[str]],
+    users: str,
+    minutes: int,
 ) -> Proposal:
     """Reserve, undrain, test, drain again, give the reservation back; then say what came of it."""
     node = context.node
@@ -26,49 +40,65 @@ def propose_test(
         return missing(intent)
     if intent.test not in tests:
         return Refusal(RefusalKind.IMPOSSIBLE, f"no test {intent.test!r} in the options")
+    command = shlex.join(command_of(tests[intent.test], node.name, intent.peer))
     if intent.spare == node.name:
-        return _propose_idle_test(intent, context, node, users, minutes)
+        return _propose_idle_test(intent, context, _reserve(intent, node, users, minutes), command)
     if context.field == "none":
         return no_field("test", node.name)
     if refusal := refuse_unless_ours(context, node):
         return refusal
     name = reservation_for_test(node.name)
     if result := _result(intent, context):
-        return _closed(intent, context, node, result)
+        return _closed(intent, context, node, result, command)
     if name not in context.reservations:
-        return _reserve(node, users, minutes)
+        return _without_peer(intent, context) or _reserve(intent, node, users, minutes)
+    if context.busy:
+        return _closed_again(intent, context, node) or _release(node)
     if node.drained or node.down:
         return _opened(intent, node)
     return _run(intent, context, node)
 
 
 def _propose_idle_test(
-    intent: Intent, context: ObservedContext, node: SlurmNode, users: str, minutes: int
+    intent: Intent, context: ObservedContext, reserve: Step, command: str
 ) -> Proposal:
-    """An idle spare is not drained: its reservation keeps others away, and so does the one for us."""
+    """An idle node is not drained: its reservation keeps others away, and so does the one for us."""
+    node = context.node
+    assert node is not None
     name = reservation_for_test(node.name)
     result, there = _of_trial(context), name in context.reservations
-    if result and there:
+    if there and (result or context.busy):
         return _release(node)
     if result:
-        return _verdict(intent, node, result)
+        return _verdict(intent, node, result, command)
+    if refusal := _without_peer(intent, context):
+        return refusal
     if node.drained or node.down or context.hold_state is HoldState.FOREIGN:
-        text = f"{node.name} is not an idle spare now: {node.reason or 'held by another person or tool'}"
+        text = f"{node.name} is not idle now: {node.reason or 'held by another person or tool'}"
         return _release(node) if there else Refusal(RefusalKind.FOREIGN, text)
-    return _run(intent, context, node) if there else _reserve(node, users, minutes)
+    return _run(intent, context, node) if there else reserve
 
 
-def _reserve(node: SlurmNode, users: str, minutes: int) -> Step:
+def _without_peer(intent: Intent, context: ObservedContext) -> Refusal | None:
+    """Why the test is not begun: a job came to a node that it needs idle."""
+    if not context.busy:
+        return None
+    names = " and ".join(context.busy)
+    text = f"{names} got a job before {intent.test} could begin; nothing was tested"
+    return Refusal(RefusalKind.BUSY, text)
+
+
+def _reserve(intent: Intent, node: SlurmNode, users: str, minutes: int) -> Step:
     """For so many minutes at most: what nobody gives back ends by itself."""
     return Step(
         kind=steps.RESERVE,
         arguments={
             "name": reservation_for_test(node.name),
-            "nodes": node.name,
+            "nodes": ",".join(filter(None, (node.name, intent.peer))),
             "user": users,
             "minutes": str(minutes),
         },
-        text=f"keep {node.name} for its test",
+        text=f"keep {_named(intent, node)} for its test",
     )
 
 
@@ -79,29 +109,47 @@ def _run(intent: Intent, context: ObservedContext, node: SlurmNode) -> Proposal:
         return Wait(1.0, f"slurmd of {node.name} does not answer yet")
     return Step(
         kind=steps.RUN_TEST,
-        arguments={"node": node.name, "test": intent.test, "name": trial_name(intent)},
-        text=f"test {node.name} with {intent.test}",
+        arguments={
+            "node": node.name,
+            "peer": intent.peer,
+            "test": intent.test,
+            "name": trial_name(intent),
+        },
+        text=f"test {_named(intent, node)} with {intent.test}",
     )
 
 
-def _result(intent: Intent, context: ObservedContext) -> str:
-    """What the test came to, as the node's mark or the job itself tells; empty while it does not."""
-    if (
-        context.annotation is not None
-        and context.annotation.asked == intent.asked
-        and context.annotation.result
-    ):
-        return context.annotation.result
-    return _of_trial(context)
+def _named(intent: Intent, node: SlurmNode) -> str:
+    return f"{node.name} and {intent.peer}" if intent.peer else node.name
 
 
-def _of_trial(context: ObservedContext) -> str:
+class _Result(NamedTuple):
+    """What a test came to."""
+
+    # `pass`, or in words why it did not.
+    text: str
+    measured: Measured | None = None
+
+
+def _result(intent: Intent, context: ObservedContext) -> _Result | None:
+    """What the test came to, as the node's mark or the job itself tells; None while it does not."""
+    mark = context.annotation
+    if mark is None or mark.asked != intent.asked or not mark.result:
+        return _of_trial(context)
+    measured = None if mark.value is None else measured_of(mark.value, mark.unit)
+    return _Result(mark.result, measured)
+
+
+def _of_trial(context: ObservedContext) -> _Result | None:
     trial = context.trial
     if trial is None or trial.state is not JobState.FINISHED:
-        return ""
+        return None
+    output = output_in(trial.comment)
     if trial.slurm_state == "COMPLETED":
-        return PASSED
-    return f"{trial.slurm_state.lower()}, exit code {trial.exit_code}"
+        return _Result(PASSED, measured_in(output))
+    words = last_words(output)
+    text = f"{trial.slurm_state.lower()}, exit code {trial.exit_code}"
+    return _Result(f"{text}: {words}" if words else text)
 
 
 def _opened(intent: Intent, node: SlurmNode) -> Proposal:
@@ -115,24 +163,37 @@ def _opened(intent: Intent, node: SlurmNode) -> Proposal:
     )
 
 
-def _closed(intent: Intent, context: ObservedContext, node: SlurmNode, result: str) -> Proposal:
-    name = reservation_for_test(node.name)
-    if not node.drained and not node.down:
-        return Step(
-            kind=steps.DRAIN,
-            arguments={
-                "node": node.name,
-                "reason": reason_of(intent),
-                "keep": "yes",
-                "asked": repr(intent.asked),
-                "result": result,
-            },
-            original={context.field: field_of(node, context.field)},
-            text=f"drain {node.name} again",
-        )
-    if name in context.reservations:
+def _closed(
+    intent: Intent, context: ObservedContext, node: SlurmNode, result: _Result, command: str
+) -> Proposal:
+    known = {
+        "asked": repr(intent.asked),
+        "result": result.text,
+        "value": "" if result.measured is None else repr(result.measured.value),
+        "unit": "" if result.measured is None else result.measured.unit,
+    }
+    if step := _closed_again(intent, context, node, known):
+        return step
+    if reservation_for_test(node.name) in context.reservations:
         return _release(node)
-    return _verdict(intent, node, result)
+    return _verdict(intent, node, result, command)
+
+
+def _closed_again(
+    intent: Intent,
+    context: ObservedContext,
+    node: SlurmNode,
+    known: Mapping[str, str] = MappingProxyType({}),
+) -> Step | None:
+    """Drain a node that was opened for its test, before anybody else may have it."""
+    if node.drained or node.down:
+        return None
+    return Step(
+        kind=steps.DRAIN,
+        arguments={"node": node.name, "reason": reason_of(intent), "keep": "yes", **known},
+        original={context.field: field_of(node, context.field)},
+        text=f"drain {node.name} again",
+    )
 
 
 def _release(node: SlurmNode) -> Step:
@@ -143,10 +204,12 @@ def _release(node: SlurmNode) -> Step:
     )
 
 
-def _verdict(intent: Intent, node: SlurmNode, result: str) -> Achieved | Refusal:
-    if result == PASSED:
-        return Achieved(f"{intent.test} has passed on {node.name}")
-    return Refusal(RefusalKind.UNFIT, f"{intent.test} on {node.name}: {result}")
+def _verdict(intent: Intent, node: SlurmNode, result: _Result, command: str) -> Achieved | Refusal:
+    if result.text != PASSED:
+        return Refusal(RefusalKind.UNFIT, f"{intent.test} on {_named(intent, node)}: {result.text}")
+    measured = result.measured and msgspec.structs.replace(result.measured, command=command)
+    text = f"{intent.test} has passed on {_named(intent, node)}"
+    return Achieved(text, measured=measured)
 
 
 def propose_spare(

@@ -44,6 +44,9 @@ class NodeAnnotation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     asked: float | None = None
     # What a test came to: `pass`, or in words why it did not.
     result: str = ""
+    # What it has measured, where it measures.
+    value: float | None = None
+    unit: str = ""
 
 
 def reason_of(intent: Intent, *, fenced: bool = False) -> str:

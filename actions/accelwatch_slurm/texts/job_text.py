@@ -58,6 +58,7 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
     require: str = ""
     reservation: str = ""
     admin_comment: str = ""
+    comment: str = ""
     expedited: bool = False
     # Status and signal, `1:0`.
     exit_code: str = ""
@@ -152,6 +153,7 @@ def job_of(line: str) -> SlurmJob | None:
         require=_text(pairs.get("ReqNodeList")),
         reservation=_text(pairs.get("Reservation")),
         admin_comment=_text(pairs.get("AdminComment")),
+        comment=_text(pairs.get("Comment")),
         exit_code=pairs.get("ExitCode", ""),
         is_fresh=pairs.get("RunTime") == "00:00:00",
         expedited="EXPEDITED_REQUEUE" in pairs.get("Flags", ""),

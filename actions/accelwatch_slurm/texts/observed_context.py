@@ -20,10 +20,10 @@ from accelwatch_slurm.texts.reservation_text import OF_JOB, OWN, SlurmReservatio
 
 NODE, BAD, JOB, JOBS, RESERVATIONS = "node", "bad", "job", "jobs", "reservations"
 COMPONENTS = "parts"
-SIGNALLED, PROOF, OFF, TRIAL = "signalled", "proof", "off", "trial"
+SIGNALLED, PROOF, OFF, TRIAL, BUSY = "signalled", "proof", "off", "trial", "busy"
 # Keys of `own`: what was sent, why no old copy can run any more, the bad nodes without power, the job
-# that tests the node, the newest two checkpoints of the job, that it has been ending for long,
-# that a RebootProgram is defined.
+# that tests the node, those of the nodes which that needs idle that have a job, the newest two
+# checkpoints of the job, that it has been ending for long, that a RebootProgram is defined.
 CHECKPOINT, LINGERING, REBOOTS = "checkpoint", "lingering", "reboots"
 
 # An observation is read several times: by who proposes, who judges, and who tells.
@@ -52,6 +52,11 @@ class ObservedContext(msgspec.Struct, frozen=True, kw_only=True):
     def trial(self) -> SlurmJob | None:
         """The job that tests the node."""
         return job_of(self.own.get(TRIAL, ""))
+
+    @property
+    def busy(self) -> tuple[str, ...]:
+        """The nodes that a test needs idle and that have got jobs."""
+        return tuple(filter(None, self.own.get(BUSY, "").split(",")))
 
     @property
     def off(self) -> frozenset[str]:

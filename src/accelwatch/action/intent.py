@@ -103,6 +103,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     ran_on: tuple[str, ...] = ()
     # Whether the job may start on `node`, too, where that is none of the bad nodes; for MOVE_JOB.
     may_return: bool = False
+    # For TEST the same as `node`: an idle node that is not quarantined, and takes work again afterwards.
     spare: str = ""
     # `USR1`; for SIGNAL_JOB.
     signal: str = ""
@@ -119,6 +120,9 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     # Seconds for which a job that is followed has to run.
     run_s: float = 0.0
     test: str = ""
+    # The node that the test needs beside `node`, known to be well and idle: its scheduler's name; for
+    # TEST. Empty: the test is of `node` alone.
+    peer: str = ""
     # What an earlier step noted as the state before it; for RESTORE_JOB, RETURN_SPARE
     # and RELEASE.
     original: Mapping[str, str] = {}

@@ -45,12 +45,24 @@ class Wait(msgspec.Struct, frozen=True):
     text: str
 
 
+class Measured(msgspec.Struct, frozen=True):
+    """What a test has measured; more is better."""
+
+    # In the unit, which is a base unit (`bytes_per_second`); empty where the test names none.
+    value: float
+    unit: str = ""
+    # What was run, without secrets; empty where the action does not know it.
+    command: str = ""
+
+
 class Achieved(msgspec.Struct, frozen=True):
     """It is as wanted: observed, not said."""
 
     text: str
     # Where a job runs now.
     moved_to: tuple[str, ...] = ()
+    # Of a test that measures.
+    measured: Measured | None = None
 
 
 class RefusalKind(StrEnum):
@@ -68,6 +80,8 @@ class RefusalKind(StrEnum):
     UNSAFE = "unsafe"
     # A test was run, and has not passed.
     UNFIT = "unfit"
+    # A node that a test needs idle has got a job; nothing was run.
+    BUSY = "busy"
     # A job that is followed has ended before it should, or has been begun again since.
     DIED = "died"
 
@@ -130,6 +144,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     reference: str = ""
     again_after_s: float | None = None
+    # Of a test that measures.
+    measured: Measured | None = None
 
 
 class Recovery(StrEnum):

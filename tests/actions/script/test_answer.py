@@ -143,3 +143,19 @@ def test_a_body_says_more_than_its_code() -> None:
 
 def test_redirects_are_named() -> None:
     assert "redirects are not followed" in request(302).report.text
+
+
+@pytest.mark.parametrize(
+    ("output", "value"),
+    [
+        ('{"status": "ok", "value": 7.5, "unit": "bytes_per_second"}', 7.5),
+        ('{"status": "ok"}', None),
+        ('{"status": "ok", "value": -1}', None),
+        ("# Avg bus bandwidth    : 2.5 \n#\n", 2.5e9),
+        ("fine", None),
+    ],
+)
+def test_a_test_says_what_it_has_measured(output: str, value: float | None) -> None:
+    report = program(output=output).report
+    assert report.status is DONE
+    assert (None if report.measured is None else report.measured.value) == value

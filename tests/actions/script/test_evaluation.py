@@ -291,3 +291,21 @@ def test_a_job_that_has_died_may_be_begun_again_where_it_was() -> None:
     there = seen(job=job(nodes=("n3",)), node=ALIVE)
     assert isinstance(proposed(wanted, there), Achieved)
     assert not isinstance(proposed(wanted, seen(job=job(nodes=("n2",)), node=ALIVE)), Achieved)
+
+
+@pytest.mark.parametrize(
+    ("own", "hook", "figure"),
+    [
+        ({"told": "done", "measured": "2.0 x"}, TRUSTED, (2.0, "x")),
+        ({"achieved": "yes", "measured": "3.5 "}, HOOK, (3.5, "")),
+        ({"achieved": "yes"}, HOOK, None),
+    ],
+)
+def test_what_a_test_has_measured_comes_with_its_end(
+    own: dict[str, str], hook: HookOptions, figure: tuple[float, str] | None
+) -> None:
+    end = proposed(of(IntentKind.TEST), seen(own), hook)
+    assert isinstance(end, Achieved)
+    measured = end.measured
+    assert (None if measured is None else (measured.value, measured.unit)) == figure
+    assert measured is None or measured.command == "/bin/true"

@@ -16,7 +16,7 @@ import msgspec
 from accelwatch.action.contract import ActionUnavailableError, Corrects
 from accelwatch.action.intent import Intent
 from accelwatch.action.observed import Observed
-from accelwatch.action.step import Achieved, Refusal, RefusalKind, Step, Wait
+from accelwatch.action.step import Achieved, Measured, Refusal, RefusalKind, Step, Wait
 from accelwatch.alerting.incidents.journal.errors import JournalClaimedError, JournalError
 from accelwatch.remediation.execution.operations.effect import Site, carry_out
 from accelwatch.remediation.execution.operations.ledger import originals
@@ -217,8 +217,10 @@ class Pursuit:
             return self._pursuit_result(PursuitResult.CANCELLED, "it is no longer requested")
         proposal = propose(self._site, self._intent, desired, observed)
         match proposal:
-            case Achieved(text, moved_to):
-                return self._pursuit_result(PursuitResult.ACHIEVED, text, moved_to=moved_to)
+            case Achieved(text, moved_to, measured):
+                return self._pursuit_result(
+                    PursuitResult.ACHIEVED, text, moved_to=moved_to, measured=measured
+                )
             case Refusal(kind, text):
                 return self._pursuit_result(PursuitResult.REFUSED, text, refusal=kind)
             case Wait(seconds, text):
@@ -268,6 +270,7 @@ class Pursuit:
         *,
         refusal: RefusalKind | None = None,
         moved_to: tuple[str, ...] = (),
+        measured: Measured | None = None,
     ) -> Pursued:
         operations = self._site.ledger.of(self._site.name, self._intent)
         return Pursued(
@@ -278,6 +281,7 @@ class Pursuit:
             refusal=refusal,
             observed=self._observed,
             moved_to=moved_to,
+            measured=measured,
             original=originals(operations),
             was_applied=any(operation.state is OperationState.OBSERVED for operation in operations),
             action=self._site.name,

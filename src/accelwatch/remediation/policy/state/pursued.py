@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import NodeObservation, Observed, ReservationObservation
-from accelwatch.action.step import RefusalKind
+from accelwatch.action.step import Measured, RefusalKind
 
 
 class PursuitResult(StrEnum):
@@ -37,6 +37,8 @@ class Pursued(msgspec.Struct, frozen=True, kw_only=True):
     # The last look.
     observed: Observed | None = None
     moved_to: tuple[str, ...] = ()
+    # Of a test that measures.
+    measured: Measured | None = None
     # What its steps replaced, so that it can be put back.
     original: dict[str, str] = {}
     # Whether a step of it was observed to have happened, whatever has become of that since.
