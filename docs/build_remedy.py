@@ -36,7 +36,8 @@ weeks](fleet/observe-to-auto.md) enables it step by step.
   [`clock_jump`](fleet/remedy-settings.md), earlier observations no longer count until they are
   repeated, a verification starts again, and waits last as long as they had to.
 - **A release needs proof**: fresh data in which no rule fires, from the boot and hardware that are
-  verified, for as long as the rule's `verify` requires, and every test passed. A node that failed often
+  verified, for as long as the rule's `verify` requires, and every test passed, also those that
+  [measure](fleet/verification.md) beside another node. A node that failed often
   has to be healthy three times as long, for at least half an hour.
 - **A node that fails again and again stays out.** A node that a rule takes out again within an hour
   ([`relapse_within`](fleet/remedy-settings.md)) after its return has relapsed, on probation or not, and

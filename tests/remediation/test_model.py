@@ -17,6 +17,7 @@ from accelwatch.remediation.policy.context.records import (
     DepartedRecord,
     ForgottenRecord,
     LingeringRecord,
+    NodeTestsRecord,
     OverrideRecord,
     RelapsesRecord,
     RemedyRecord,
@@ -47,6 +48,7 @@ from accelwatch.remediation.policy.state.model import (
     Repair,
     Verification,
 )
+from accelwatch.remediation.policy.state.node_tests import Figure, LatestRun, NodeTests
 from accelwatch.remediation.policy.state.orders import Boundary, Denied, Override, Stop, Veto
 from accelwatch.remediation.policy.state.relapses import Relapses
 from accelwatch.remediation.policy.state.score import Level, ScoreState
@@ -100,6 +102,12 @@ RECORDS: list[StateRecord] = [
     ),
     LingeringRecord(node="n6", intent=INTENT),
     ForgottenRecord(node="n7", incident="i7"),
+    NodeTestsRecord(
+        node="n7",
+        tests=NodeTests(
+            runs={"pair": LatestRun(tried=1.0, figure=Figure(value=4e10, peer="n8", at=2.0))}
+        ),
+    ),
     RelapsesRecord(node="n7", relapses=Relapses(released=3.0, count=2)),
     BudgetRecord(budget=BudgetState(begun={"train": (1.0,)})),
     BreakerRecord(breaker=BreakerState(failures=(1.0,))),

@@ -13,6 +13,7 @@ from accelwatch.config.layers import leaves
 from accelwatch.fleet.hub.model import HubSettings, load_settings
 from accelwatch.plugins.near_misses import near_misses
 from accelwatch.remediation.actions import actions_of, configuration_errors
+from accelwatch.remediation.active_tests import ActiveTestSettings
 from accelwatch.remediation.settings import ActionSettings, RemedySettings, SpareSettings
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fleet" / "remedy-settings.md"
@@ -97,11 +98,38 @@ def test_a_ceiling_alone_does_nothing_and_neither_does_an_action_alone(tmp_path:
         ("links: {sinks: [oncall]}", r"hub.yaml:2: remedy.links.sinks: no sink is called 'oncall'"),
         ("links: {sinks: [oncall]}", r"remedy.links.sinks: links need alerts.external_url"),
         ("links: {expires: 10s}", r"remedy.links.expires"),
+        ("tests: [{pair: true}]", r"hub.yaml:2: remedy.tests\[0\].name: the name of a test"),
+        ("tests: [{name: a}, {name: a}]", r"remedy.tests\[0\].name: another entry is called a"),
+        ("tests: [{name: a, share: 90%}]", r"remedy.tests\[0\].share: .*such as every: 7d"),
+        ("tests: [{name: a, every: 5m}]", r"remedy.tests\[0\].every: .*write 1h or more"),
+        ("tests: [{name: a, floors: {H100: 0}}]", r"remedy.tests\[0\].floors: a floor of 0"),
+        ("tests: [{name: a, floors: {'': 3}}]", r"remedy.tests\[0\].floors: the name of a model"),
+        ("tests: [{name: a, floors: {H100: 3 Gb}}]", r"'3 Gb' is not a valid figure; .*46.8 GB/s"),
+        ("tests: [{name: a, floors: {H100: -3}}]", r"'-3' is not a valid figure"),
+        ("tests: [{name: a, floor: 3}]", r"remedy.tests\[0\].floor: .*floors"),
     ],
 )
 def test_a_mistake_is_named(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         load(tmp_path, f"remedy:\n  {text}")
+
+
+@pytest.mark.parametrize(
+    ("written", "figure"),
+    [("3", 3.0), ("46.8e9", 46.8e9), ("46.8 GB/s", 46.8e9), ("400Gbit/s", 50e9), ("1e+3", 1000.0)],
+)
+def test_a_floor_is_a_number_or_a_rate(tmp_path: Path, written: str, figure: float) -> None:
+    text = f"remedy: {{tests: [{{name: pair, pair: true, floors: {{H100: {written}}}}}]}}"
+    (test,) = load(tmp_path, text).tests
+    assert (test.pair, test.measures, test.floors) == (True, True, {"H100": figure})
+
+
+def test_the_example_of_the_page_on_verification_is_right(tmp_path: Path) -> None:
+    page = PAGE.with_name("verification.md").read_text("utf-8")
+    (test,) = load(tmp_path, page.split("```yaml")[2].partition("```")[0]).tests
+    assert test.floors == {"NVIDIA H100 80GB HBM3": 350e9}
+    assert (test.name, test.share, test.every_s) == ("nccl-pair", 0.9, 7 * 86_400.0)
+    assert all(f"`remedy.tests[].{key}`" in page for key in leaves(ActiveTestSettings))
 
 
 def test_host_ranges_pair_names_in_order(tmp_path: Path) -> None:

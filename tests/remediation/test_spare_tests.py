@@ -50,9 +50,9 @@ def test_one_that_fails_is_told_and_not_drawn_until_it_passes() -> None:
     ground.end_chore(Kind.TEST, PursuitResult.REFUSED, RefusalKind.UNFIT)
     failed = spare(ground, "n38")
     assert (failed.standing, failed.tested) == (SpareStatus.FAILED, None)
-    assert "failed quick" in failed.text
+    assert "failed test quick" in failed.text
     (alert,) = [one for one in ground.notes if one.loudness is Loudness.ALERT]
-    assert "the spare n38 failed quick" in alert.text
+    assert "the spare n38 failed test quick" in alert.text
     ground.end_chore(Kind.TEST)
     ground.wait(0.51 * DAY, every=600)
     assert [one.node for one in begun(ground)][2] == "n38"

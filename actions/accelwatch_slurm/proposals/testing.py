@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.action.intent import Intent
-from accelwatch.action.measuring import last_words, measured_in, measured_of
+from accelwatch.action.measuring import last_line, measured_in, measured_of
 from accelwatch.action.observed import HoldState, JobState
 from accelwatch.action.step import Achieved, Measured, Proposal, Refusal, RefusalKind, Step, Wait
 from accelwatch_slurm.proposals.draining import missing, silent_text
@@ -132,12 +132,12 @@ class _Result(NamedTuple):
 
 
 def _result(intent: Intent, context: ObservedContext) -> _Result | None:
-    """What the test came to, as the node's mark or the job itself tells; None while it does not."""
-    mark = context.annotation
-    if mark is None or mark.asked != intent.asked or not mark.result:
+    """What the test came to, as the node's annotation or its job says; None while neither does."""
+    annotation = context.annotation
+    if annotation is None or annotation.asked != intent.asked or not annotation.result:
         return _of_trial(context)
-    measured = None if mark.value is None else measured_of(mark.value, mark.unit)
-    return _Result(mark.result, measured)
+    measured = None if annotation.value is None else measured_of(annotation.value, annotation.unit)
+    return _Result(annotation.result, measured)
 
 
 def _of_trial(context: ObservedContext) -> _Result | None:
@@ -147,9 +147,9 @@ def _of_trial(context: ObservedContext) -> _Result | None:
     output = output_in(trial.comment)
     if trial.slurm_state == "COMPLETED":
         return _Result(PASSED, measured_in(output))
-    words = last_words(output)
+    line = last_line(output)
     text = f"{trial.slurm_state.lower()}, exit code {trial.exit_code}"
-    return _Result(f"{text}: {words}" if words else text)
+    return _Result(f"{text}: {line}" if line else text)
 
 
 def _opened(intent: Intent, node: SlurmNode) -> Proposal:
@@ -166,13 +166,13 @@ def _opened(intent: Intent, node: SlurmNode) -> Proposal:
 def _closed(
     intent: Intent, context: ObservedContext, node: SlurmNode, result: _Result, command: str
 ) -> Proposal:
-    known = {
+    result_arguments = {
         "asked": repr(intent.asked),
         "result": result.text,
         "value": "" if result.measured is None else repr(result.measured.value),
         "unit": "" if result.measured is None else result.measured.unit,
     }
-    if step := _closed_again(intent, context, node, known):
+    if step := _closed_again(intent, context, node, result_arguments):
         return step
     if reservation_for_test(node.name) in context.reservations:
         return _release(node)
@@ -183,14 +183,19 @@ def _closed_again(
     intent: Intent,
     context: ObservedContext,
     node: SlurmNode,
-    known: Mapping[str, str] = MappingProxyType({}),
+    result_arguments: Mapping[str, str] = MappingProxyType({}),
 ) -> Step | None:
     """Drain a node that was opened for its test, before anybody else may have it."""
     if node.drained or node.down:
         return None
     return Step(
         kind=steps.DRAIN,
-        arguments={"node": node.name, "reason": reason_of(intent), "keep": "yes", **known},
+        arguments={
+            "node": node.name,
+            "reason": reason_of(intent),
+            "keep": "yes",
+            **result_arguments,
+        },
         original={context.field: field_of(node, context.field)},
         text=f"drain {node.name} again",
     )

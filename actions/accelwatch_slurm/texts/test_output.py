@@ -28,7 +28,7 @@ exit "$code"
 
 def command_of(argv: Sequence[str], node: str, peer: str) -> list[str]:
     """The command of a test, with the names of the nodes that it is of."""
-    return [word.replace("{node}", node).replace("{peer}", peer) for word in argv]
+    return [text.replace("{node}", node).replace("{peer}", peer) for text in argv]
 
 
 def script_of(argv: Sequence[str], scontrol: str) -> str:

@@ -14,7 +14,7 @@ from accelwatch.base.untrusted_text import escaped
 
 BYTES_PER_SECOND = "bytes_per_second"
 # Characters of a test's last words that are kept for people.
-MOST_WORDS = 200
+MOST_TEXT = 200
 _MOST_UNIT = 40
 # Of common.cu of nccl-tests, in 1e9 bytes a second; an average over all sizes that were asked for.
 _BUS_BANDWIDTH = re.compile(r"^# Avg bus bandwidth +: +([0-9][0-9.e+-]*)", re.MULTILINE)
@@ -34,11 +34,11 @@ def measured_in(output: str, command: str = "") -> Measured | None:
         except (msgspec.DecodeError, RecursionError):
             return None
         return measured_of(figure.value, figure.unit, command)
-    found = _BUS_BANDWIDTH.findall(output)
-    if not found:
+    matches = _BUS_BANDWIDTH.findall(output)
+    if not matches:
         return None
     try:
-        return measured_of(float(found[-1]) * 1e9, BYTES_PER_SECOND, command)
+        return measured_of(float(matches[-1]) * 1e9, BYTES_PER_SECOND, command)
     except ValueError:
         return None
 
@@ -50,6 +50,6 @@ def measured_of(value: float, unit: str, command: str = "") -> Measured | None:
     return Measured(value, escaped(unit)[:_MOST_UNIT], command)
 
 
-def last_words(output: str) -> str:
+def last_line(output: str) -> str:
     """The last line of a test's output, harmless and short; empty where it printed none."""
-    return escaped(output.strip().rpartition("\n")[2].strip())[-MOST_WORDS:]
+    return escaped(output.strip().rpartition("\n")[2].strip())[-MOST_TEXT:]

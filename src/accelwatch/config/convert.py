@@ -101,7 +101,7 @@ def plain(node: tree.Node) -> Any:
 
 def _formed(form: str, field_type: inspect.Type, node: tree.Scalar, base: Path) -> Any:
     # YAML reads 22:00 as a number of base sixty.
-    numbers = form in ("duration", "address", "share", "time_of_day", "price")
+    numbers = form in ("duration", "address", "share", "time_of_day", "price", "figure")
     allowed = ("str", "int", "float") if numbers else ("str",)
     if kind(node) not in allowed:
         raise Mistake(f"{_shown(node)} is not valid here; expected {expected(form)}")

@@ -15,6 +15,8 @@ from msgspec import Meta, field
 from accelwatch.base.errors import UsageError
 from accelwatch.base.host_ranges import expand, listed
 from accelwatch.config.field_types import Path
+from accelwatch.remediation import active_tests
+from accelwatch.remediation.active_tests import ActiveTestSettings
 
 Name = Annotated[str, Meta(extra={"form": "name"})]
 Share = Annotated[float, Meta(ge=0, le=1, extra={"form": "share"})]
@@ -140,6 +142,9 @@ class LinkSettings(msgspec.Struct, frozen=True, kw_only=True):
     key_file: Path | None = None
 
 
+_UNNAMED_TEST = ActiveTestSettings()
+
+
 class RemedySettings(msgspec.Struct, frozen=True, kw_only=True):
     """What may be done about incidents, by what, and how much of it."""
 
@@ -169,6 +174,8 @@ class RemedySettings(msgspec.Struct, frozen=True, kw_only=True):
     data_guard: DataGuard = DataGuard()
     resume: Resume = Resume()
     spares: SpareSettings = SpareSettings()
+    # What is known of tests besides that they pass or fail.
+    tests: tuple[ActiveTestSettings, ...] = ()
     links: LinkSettings = LinkSettings()
 
     def __post_init__(self) -> None:
@@ -176,6 +183,10 @@ class RemedySettings(msgspec.Struct, frozen=True, kw_only=True):
         # with them.
         with suppress(UsageError):
             msgspec.structs.force_setattr(self, "nodes", paired_names(self.nodes))
+
+    def test_settings(self, name: str) -> ActiveTestSettings:
+        """What is known of a test; nothing of one that is not named."""
+        return next((test for test in self.tests if test.name == name), _UNNAMED_TEST)
 
     @property
     def acts(self) -> bool:
@@ -217,6 +228,7 @@ def configuration_errors(settings: RemedySettings) -> Iterator[tuple[str, str]]:
         yield "spares.test", "say besides how old it may be, such as test_max_age: 24h"
     if settings.spares.test_max_age_s and not settings.spares.test:
         yield "spares.test_max_age", "nothing tests spares; name their test under spares.test"
+    yield from active_tests.configuration_errors(settings.tests)
     if settings.links.expires_s < LEAST_EXPIRY_S:
         text = (
             f"a link that is dead after {settings.links.expires_s:g} s cannot be used: the message has "

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.action.measuring import last_words, measured_in
+from accelwatch.action.measuring import last_line, measured_in
 
 NCCL = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {} \n#\n"
 
@@ -47,9 +47,9 @@ def test_what_is_no_figure_is_none(output: str) -> None:
     assert measured_in(output) is None
 
 
-def test_a_unit_and_last_words_are_harmless_and_short() -> None:
+def test_a_unit_and_last_line_are_harmless_and_short() -> None:
     measured = measured_in('{"value": 1, "unit": "\\u001b[31m' + "x" * 99 + '"}')
     assert measured is not None
     assert measured.unit == "\\x1b[31m" + "x" * 32
-    assert last_words("a\nb \x1b[0m\n") == "b \\x1b[0m"
-    assert len(last_words("y" * 999)) == 200
+    assert last_line("a\nb \x1b[0m\n") == "b \\x1b[0m"
+    assert len(last_line("y" * 999)) == 200

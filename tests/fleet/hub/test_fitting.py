@@ -197,3 +197,44 @@ def test_without_actions_nothing_has_to_fit(files: Files) -> None:
     action = "  actions:\n  - name: cluster\n    type: slurm\n    options: {spares: spare-nodes}\n"
     lines = files.check((action, ""), ("ceiling: resume", "ceiling: observe"))
     assert lines == []
+
+
+TESTS = "options: {spares: spare-nodes, tests: {nccl-pair: [/usr/bin/nccl], quick: [/bin/true]}}"
+
+
+@pytest.mark.parametrize(
+    ("verify", "tests", "lines"),
+    [
+        ("[{active: quick}]", "[{name: nccl-pair, pair: true}]", []),
+        (
+            "[{active: quik}]",
+            "[{name: nccl-pair}]",
+            ["action.verify: no action has a test quik among options.tests; did you mean quick?"],
+        ),
+        (
+            "[{active: quick}]",
+            "[{name: nccl-pairs}]",
+            [
+                "remedy.tests[0].name: no action has a test nccl-pairs among options.tests; "
+                "did you mean nccl-pair?"
+            ],
+        ),
+    ],
+)
+def test_a_test_has_to_be_one_of_the_actions(
+    tmp_path: Path, verify: str, tests: str, lines: list[str]
+) -> None:
+    files = Files(tmp_path)
+    found = files.check(
+        ("options: {spares: spare-nodes}", TESTS),
+        ('spares: {nodes: ["n[061-063]"]}', f'spares: {{nodes: ["n[061-063]"]}}\n  tests: {tests}'),
+        ("[{passive: 10m}]", verify),
+    )
+    assert len(found) == len(lines)
+    assert all(line in text for line, text in zip(lines, found, strict=True))
+
+
+def test_tests_without_an_action_that_can_test_are_named(tmp_path: Path) -> None:
+    spares = 'spares: {nodes: ["n[061-063]"]}'
+    (line,) = Files(tmp_path).check((spares, f"{spares}\n  tests: [{{name: quick}}]"))
+    assert "remedy.tests[0]: no test can be run: options.tests of slurm has none" in line

@@ -14,7 +14,7 @@ from accelwatch.action.observed import (
     Observed,
     ReservationObservation,
 )
-from accelwatch.action.step import RefusalKind
+from accelwatch.action.step import Measured, RefusalKind
 from accelwatch.alerting.rules.document import JobPolicy, Mode, QuarantineLevel, When
 from accelwatch.remediation.policy.context.outcome import Note, Outcome
 from accelwatch.remediation.policy.context.records import StateRecord
@@ -63,6 +63,7 @@ class Node:
     agent: bool = True
     late: bool = False
     labels: dict[str, str] = field(default_factory=dict)
+    model: str = ""
     # Whether the hub says that it is down; only of one whose agent is silent.
     given_up: bool = False
     healthy: bool | None = True
@@ -138,6 +139,7 @@ class Node:
             labels={"rack": self.rack, **self.labels},
             late=self.late,
             rack=self.rack,
+            model=self.model,
             ceiling=self.ceiling,
         )
 
@@ -292,6 +294,7 @@ class Ground:
         job: JobObservation | None = None,
         original: Mapping[str, str] = MappingProxyType({}),
         took_effect: bool = False,
+        measured: Measured | None = None,
     ) -> None:
         """What is on its way for a node ends so; when it is achieved, the world is so."""
         intent = self.flying.pop(name)
@@ -310,6 +313,7 @@ class Ground:
             moved_to=moved_to,
             original=dict(original),
             was_applied=took_effect or ending is PursuitResult.ACHIEVED,
+            measured=measured,
         )
         self.step(seen=(pursued,))
         self.now += 1
@@ -323,6 +327,7 @@ class Ground:
         job: JobObservation | None = None,
         node: str = "",
         original: Mapping[str, str] = MappingProxyType({}),
+        measured: Measured | None = None,
     ) -> None:
         """The chore of a kind ends so; of a node, where there are several."""
         chores = [one for one in self.state.chores.values() if one.kind is kind]
@@ -338,6 +343,7 @@ class Ground:
             observed=Observed(time=self.now, job=job),
             moved_to=moved_to,
             original=dict(original),
+            measured=measured,
         )
         self.step(seen=(pursued,))
 

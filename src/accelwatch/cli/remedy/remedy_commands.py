@@ -26,6 +26,7 @@ from accelwatch.fleet.documents.remedies import (
     RemedyDocument,
 )
 from accelwatch.fleet.hub_client.documents import decoded
+from accelwatch.fleet.picture.remedies import result_text
 from accelwatch.remediation.policy.plan.model import Plan
 
 NodeName = Annotated[str, argument(metavar="NODE", help="The hub's name of the node.")]
@@ -261,6 +262,7 @@ def _plan(plan: Plan) -> list[str]:
     for number, step in enumerate(plan.steps, 1):
         lines.append(f"{number}. {step.text}")
         lines += [f"   held back: {denial.text}" for denial in step.in_the_way]
+    lines += [f"tested: {result_text(result)}" for result in plan.results]
     lines += [f"scheduler: {text}" for text in plan.preview]
     if plan.price is not None:
         lines.append(

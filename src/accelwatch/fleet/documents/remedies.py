@@ -48,6 +48,8 @@ class RemedyDocument(msgspec.Struct, frozen=True, kw_only=True):
     # What could not be done, or whose outcome is unknown.
     trouble: str = ""
     spare: str
+    # What the latest test of it came to; empty without one.
+    latest_test: str = ""
 
 
 class LeftAlone(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from accelwatch.action.intent import IntentKind
 from accelwatch.alerting.rules.document import Mode
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.base.errors import ConfigError, UsageError
+from accelwatch.base.nearest import nearest
 from accelwatch.base.untrusted_text import printable
 from accelwatch.config.reader import source_of
 from accelwatch.fleet.hub.model import HubSettings
@@ -37,7 +38,7 @@ def misfits(
     def of_settings(key: str, text: str) -> Complaint:
         return Complaint(source_of(origins, key, None), key, text)
 
-    for key, text in _of_spares(settings, actions):
+    for key, text in (*_of_spares(settings, actions), *_of_tests(settings, actions)):
         yield of_settings(key, text)
     if actions:
         yield from _of_rules(settings, actions)
@@ -66,6 +67,32 @@ def _of_spares(settings: HubSettings, actions: Mapping[str, Action]) -> Iterator
             f"no target is called {named}{more}, and without an agent of ours no spare is drawn; "
             "add it under targets, or write `HUB_NAME: SPARE` under remedy.nodes",
         )
+
+
+def _of_tests(settings: HubSettings, actions: Mapping[str, Action]) -> Iterator[tuple[str, str]]:
+    """A test is of an action that knows it by its name, where the action's options name tests."""
+    unable = _unable(actions.values(), IntentKind.TEST)
+    named = _names_of_tests(settings)
+    for at, test in enumerate(settings.remedy.tests):
+        key = f"remedy.tests[{at}]"
+        if actions and unable:
+            yield key, f"no test can be run: {unable}"
+        elif named and test.name and test.name not in named:
+            close = nearest(test.name, sorted(named))
+            hint = f"; did you mean {close}?" if close else ""
+            yield f"{key}.name", f"no action has a test {test.name} among options.tests{hint}"
+
+
+def _names_of_tests(settings: HubSettings) -> set[str]:
+    """Of the actions' options; empty where a hook runs tests, for that may know any."""
+    names: set[str] = set()
+    for entry in settings.remedy.actions:
+        hooks, tests = entry.options.get("hooks"), entry.options.get("tests")
+        if isinstance(hooks, dict) and IntentKind.TEST.value in hooks:
+            return set()
+        if isinstance(tests, dict):
+            names.update(map(str, tests))
+    return names
 
 
 def _mentions_spares(options: Mapping[str, object]) -> bool:
@@ -141,6 +168,12 @@ def _of_rule(
             yield "action.remedy", f"{step.name} can never be done: {unable}; or leave it out"
     if rule.action.verify_active and (unable := _unable(actions, IntentKind.TEST)):
         yield "action.verify", f"no test can be run: {unable}"
+    elif named := _names_of_tests(settings):
+        for test in rule.action.verify_active:
+            if test not in named:
+                close = nearest(test, sorted(named))
+                hint = f"; did you mean {close}?" if close else ""
+                yield "action.verify", f"no action has a test {test} among options.tests{hint}"
 
 
 def _unable(actions: Collection[Action], kind: IntentKind) -> str:

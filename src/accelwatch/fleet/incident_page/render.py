@@ -14,6 +14,7 @@ from accelwatch.fleet.incident_page.decisions import Decision, Prevailing
 from accelwatch.fleet.incident_page.graph import graph_of, legend
 from accelwatch.fleet.incident_page.style import HEADERS, STYLE
 from accelwatch.fleet.picture.graph_text import caption
+from accelwatch.fleet.picture.remedies import result_text
 from accelwatch.remediation.policy.plan.model import Plan, PlanStep
 from accelwatch.schema import provenance
 from accelwatch.web.pages.markup import Markup, document, element, joined
@@ -124,6 +125,7 @@ def _decision(decision: Decision, forms: Sequence[Markup], prevailing: Prevailin
         ),
         steps,
         _facts(
+            *(("Tested", result_text(result)) for result in plan.results),
             *_record(plan),
             *_as_of(plan),
             *_price(plan),

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from accelwatch.fleet.picture.incidents import seconds_of
+from accelwatch.schema.timestamps import timestamp
 
 if TYPE_CHECKING:
     from accelwatch.alerting.evaluation.documents import IncidentDocument
     from accelwatch.fleet.documents.remedies import Commanded, RemediesPage, RemedyDocument
     from accelwatch.remediation.policy.plan.model import Plan
+    from accelwatch.remediation.policy.state.node_tests import VerificationResult
 
 # Words to a hub that are about all nodes.
 STOP, START, RESET_BREAKER = "stop", "start", "reset_breaker"
@@ -122,6 +124,8 @@ def next_step(remedy: "RemedyDocument") -> NextStep:
         text = (
             usual if awaits_approval else ": ".join(filter(None, (desired, remedy.doing))) or usual
         )
+    if remedy.latest_test and remedy.latest_test not in text:
+        text = f"{text} (latest test: {remedy.latest_test})"
     return NextStep(
         stage=stage,
         text=text,
@@ -129,6 +133,12 @@ def next_step(remedy: "RemedyDocument") -> NextStep:
         at=seconds_of(remedy.due),
         blocked=bool(remedy.blocked_by) and not awaits_approval,
     )
+
+
+def result_text(result: "VerificationResult") -> str:
+    """What a test of a node came to, what was run, and when."""
+    command = f", by {result.command}" if result.command else ""
+    return f"{result.text}{command}, at {timestamp(result.time).partition('.')[0]}"
 
 
 def remedies_of(

@@ -55,6 +55,7 @@ def remedy_document(remedy: Remedy, doing: Mapping[str, str]) -> RemedyDocument:
         blocked_by="" if remedy.denial is None else remedy.denial.text,
         trouble=remedy.trouble,
         spare=remedy.jobs.spare,
+        latest_test=remedy.repair.results[-1].text if remedy.repair.results else "",
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from accelwatch.fleet.picture.incidents import seconds_of
-from accelwatch.fleet.picture.remedies import next_step
+from accelwatch.fleet.picture.remedies import next_step, result_text
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, paragraph
 from accelwatch.tui.drawing.times import when
@@ -116,6 +116,9 @@ def _plan(facts: RemedyFacts, width: int, glyphs: Glyphs) -> Iterable[Line]:
         name = "" if number else "plan"
         yield from fact_lines(name, f"{number + 1}. {step.text}", "strong", width, glyphs)
         yield from _denials(step, width, glyphs)
+    for number, result in enumerate(plan.results):
+        role = "text" if result.passed else "warn"
+        yield from fact_lines("" if number else "tested", result_text(result), role, width, glyphs)
     for number, text in enumerate(plan.preview):
         yield from fact_lines("" if number else "scheduler", text, "text", width, glyphs)
     if price := price_of(plan):

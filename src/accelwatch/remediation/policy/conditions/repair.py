@@ -12,6 +12,7 @@ from accelwatch.remediation.policy.plan.escalation import (
     next_escalation_step,
 )
 from accelwatch.remediation.policy.plan.gates import first_denial
+from accelwatch.remediation.policy.plan.tests.results import is_busy, result_of
 from accelwatch.remediation.policy.state.relapses import MOST
 from accelwatch.remediation.policy.state.score import Verdict, verdict
 
@@ -100,6 +101,21 @@ def passive_checks_passed(transition: TransitionView) -> bool:
 def test_next(transition: TransitionView) -> bool:
     """An active test is left to be passed."""
     return verify.next_test(transition.remedy) != ""
+
+
+def fell_short(transition: TransitionView) -> bool:
+    """The test has ended well, and has measured too little or nothing."""
+    pursued = transition.event.pursued
+    return (
+        pursued is not None
+        and not result_of(transition.ctx, transition.remedy.node, pursued).passed
+    )
+
+
+def peer_is_busy(transition: TransitionView) -> bool:
+    """A node that the test needs idle has got a job: another one is looked for."""
+    pursued = transition.event.pursued
+    return pursued is not None and is_busy(pursued)
 
 
 def tests_passed(transition: TransitionView) -> bool:

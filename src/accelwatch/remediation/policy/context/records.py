@@ -12,6 +12,7 @@ from accelwatch.remediation.policy.guards.limits.budget import BudgetState
 from accelwatch.remediation.policy.guards.limits.canary import CanaryState
 from accelwatch.remediation.policy.guards.retry.job_history import RetryState
 from accelwatch.remediation.policy.state.model import Departed, Remedy
+from accelwatch.remediation.policy.state.node_tests import NodeTests
 from accelwatch.remediation.policy.state.orders import Boundary, Denied, Override, Stop, Veto
 from accelwatch.remediation.policy.state.relapses import Relapses
 from accelwatch.remediation.policy.state.score import ScoreState
@@ -95,6 +96,13 @@ class RelapsesRecord(msgspec.Struct, frozen=True, kw_only=True, tag="relapses"):
     relapses: Relapses | None
 
 
+class NodeTestsRecord(msgspec.Struct, frozen=True, kw_only=True, tag="tests"):
+    """How the tests of a node stand; None: they matter no more."""
+
+    node: str
+    tests: NodeTests | None
+
+
 class StartedRecord(msgspec.Struct, frozen=True, kw_only=True, tag="engine"):
     """An engine has begun."""
 
@@ -156,6 +164,7 @@ StateRecord = (
     | LingeringRecord
     | ForgottenRecord
     | RelapsesRecord
+    | NodeTestsRecord
     | StartedRecord
     | BudgetRecord
     | BreakerRecord

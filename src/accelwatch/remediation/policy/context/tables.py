@@ -21,6 +21,7 @@ from accelwatch.remediation.policy.context.records import (
     DepartedRecord,
     ForgottenRecord,
     LingeringRecord,
+    NodeTestsRecord,
     OverrideRecord,
     RelapsesRecord,
     RemedyRecord,
@@ -39,6 +40,7 @@ from accelwatch.remediation.policy.guards.limits.budget import BudgetState
 from accelwatch.remediation.policy.guards.limits.canary import CanaryState
 from accelwatch.remediation.policy.guards.retry.job_history import RetryState
 from accelwatch.remediation.policy.state.model import Departed, Remedy, RemedyState
+from accelwatch.remediation.policy.state.node_tests import NodeTests
 from accelwatch.remediation.policy.state.orders import Boundary, Denied, Override, Stop, Veto
 from accelwatch.remediation.policy.state.relapses import Relapses
 from accelwatch.remediation.policy.state.score import ScoreState
@@ -171,6 +173,15 @@ RELAPSES = StateTable[Relapses](
         (record.node, record.relapses) if isinstance(record, RelapsesRecord) else None
     ),
 )
+NODE_TESTS = StateTable[NodeTests](
+    read=lambda state: state.tests,
+    replaced=lambda state, rows: replace(state, tests=rows),
+    record=lambda node, row: NodeTestsRecord(node=node, tests=row),
+    row_of=lambda record: (
+        (record.node, record.tests) if isinstance(record, NodeTestsRecord) else None
+    ),
+    touches=Touches.NOTHING,
+)
 STOP = StateField[Stop | None](
     read=lambda state: state.stop,
     replaced=lambda state, value: replace(state, stop=value),
@@ -247,6 +258,7 @@ _ALL: tuple[StateTable[Any] | StateField[Any], ...] = (
     LINGERING,
     FORGOTTEN,
     RELAPSES,
+    NODE_TESTS,
     STOP,
     BUDGET,
     BREAKER,

@@ -11,8 +11,10 @@ from accelwatch.alerting.rules.document import Fence
 from accelwatch.remediation.policy.context.cases import bad_nodes, case_to_repair, leading
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.effects.deadlines import notified_after_s
+from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.jobs.jobs import job_of
 from accelwatch.remediation.policy.plan.device_level import desired_devices
+from accelwatch.remediation.policy.plan.tests.peers import peer_of
 from accelwatch.remediation.policy.plan.verify import next_test
 from accelwatch.remediation.policy.state import clocks
 from accelwatch.remediation.policy.state.model import Remedy
@@ -73,10 +75,19 @@ def intent_of(ctx: StepContext, remedy: Remedy, kind: Kind) -> Intent:
         revive=kind is Kind.MOVE_JOB and job in remedy.jobs.lost,
         force_requeue=ctx.settings.resume.force_requeue,
         test=test,
+        peer=_peer(ctx, remedy, test),
         original=_before(remedy, kind, job),
         asked=ctx.now,
         deadline=ctx.now + _within_s(remedy, kind),
     )
+
+
+def _peer(ctx: StepContext, remedy: Remedy, test: str) -> str:
+    """The scheduler's name of the node that takes part in a test; empty where it needs none."""
+    if not ctx.settings.test_settings(test).pair:
+        return ""
+    peer = peer_of(ctx, test, remedy.node, ctx.target(remedy))
+    return "" if isinstance(peer, Denial) else peer.name
 
 
 def _within_s(remedy: Remedy, kind: Kind) -> float:

@@ -1,4 +1,4 @@
-"""Effects: what rows of the table do about attempts, verification, failures and tickets."""
+"""Effects: what rows of the table do about attempts, failures, releases and tickets."""
 
 import msgspec
 
@@ -9,13 +9,9 @@ from accelwatch.remediation.policy.context.tables import ATTEMPTS, BREAKER, SCOR
 from accelwatch.remediation.policy.guards.limits import attempts, breaker
 from accelwatch.remediation.policy.guards.limits.attempts import AttemptState
 from accelwatch.remediation.policy.plan.escalation import next_escalation_step as rung_of
-from accelwatch.remediation.policy.plan.verify import scored, well_for_s
+from accelwatch.remediation.policy.plan.verify import scored
 from accelwatch.remediation.policy.state.clocks import MOST_FAILURES
-from accelwatch.remediation.policy.state.model import (
-    Attempt,
-    Remedy,
-    Verification,
-)
+from accelwatch.remediation.policy.state.model import Attempt, Remedy
 from accelwatch.remediation.policy.state.score import Failing, added, tidied
 
 # Incidents whose attempts are known.
@@ -115,71 +111,6 @@ def record_repair(transition: Transition) -> Remedy:
         repair=replace(transition.remedy.repair, unfit=""),
         jobs=replace(transition.remedy.jobs, fenced=False),
     )
-
-
-def start_verifying(transition: Transition) -> Remedy:
-    """From now on, and for this boot and hardware, the node has to show that it is well."""
-    status = transition.ctx.node_status(transition.remedy.node)
-    generation = "" if status is None else status.generation
-    return replace(
-        transition.remedy,
-        repair=replace(
-            transition.remedy.repair,
-            verification=Verification(since=transition.ctx.now, generation=generation),
-        ),
-    )
-
-
-def record_unhealthy(transition: Transition) -> Remedy:
-    """Some rule fires on it, though nothing that led here does."""
-    return replace(
-        transition.remedy,
-        repair=replace(transition.remedy.repair, unfit="a rule fired on it while it was verified"),
-    )
-
-
-def test_passed(transition: Transition) -> Remedy:
-    """An active test has passed."""
-    pursued, verification = transition.event.pursued, transition.remedy.repair.verification
-    if pursued is None or verification is None:
-        return transition.remedy
-    return replace(
-        transition.remedy,
-        repair=replace(
-            transition.remedy.repair,
-            verification=replace(verification, passed=(*verification.passed, pursued.intent.test)),
-        ),
-    )
-
-
-def unfit(transition: Transition) -> Remedy:
-    """An active test has failed, or could not be run: its reason stays to be seen."""
-    pursued = transition.event.pursued
-    if pursued is None:
-        return replace(transition.remedy, repair=replace(transition.remedy.repair, unfit="a test"))
-    test, text = pursued.intent.test, pursued.text
-    if pursued.refusal is RefusalKind.UNFIT:
-        transition.ctx.note(transition.remedy, f"failed test {test}: {text}", Loudness.NOTIFY)
-        return replace(
-            transition.remedy,
-            repair=replace(transition.remedy.repair, unfit=f"test {test}: {text}"),
-        )
-    unfit = f"test {test} could not be run: {text}"
-    transition.ctx.note(transition.remedy, unfit, Loudness.NOTIFY)
-    return replace(transition.remedy, repair=replace(transition.remedy.repair, unfit=unfit))
-
-
-def notify_verified(transition: Transition) -> Remedy:
-    """It has shown that it is well, and may be given back."""
-    node, vouched = transition.remedy.node, transition.remedy.approval.vouched
-    if vouched:
-        text = f"{node} is healthy, as {vouched} says, and fresh data confirm it"
-    else:
-        text = (
-            f"{node} is healthy: no fault for {well_for_s(transition.ctx, transition.remedy):.0f} s"
-        )
-    transition.ctx.note(transition.remedy, text, Loudness.NOTIFY)
-    return transition.remedy
 
 
 def count_release(transition: Transition) -> Remedy:

@@ -68,6 +68,10 @@ class DenialKind(StrEnum):
     # So many jobs were cancelled lately.
     CANCEL_RATE = "cancel_rate"
     NO_SPARE = "no_spare"
+    # No idle node that is known to be well can take part in the test of the node.
+    NO_PEER = "no_peer"
+    # Nobody knows how much the test of such a node has to measure.
+    NO_FLOOR = "no_floor"
     # The job was resumed too often, too lately, or would die of the same again.
     RETRY = "retry"
 
@@ -109,6 +113,7 @@ _PASSING = frozenset(
         DenialKind.IDENTITY,
         DenialKind.LEVEL,
         DenialKind.NO_SPARE,
+        DenialKind.NO_PEER,
         DenialKind.OVERRIDDEN,
         DenialKind.RATE,
         DenialKind.RELEASE_RATE,

@@ -33,7 +33,9 @@ from accelwatch.remediation.policy.plan.gate_answers import (
     reachable,
     room,
 )
-from accelwatch.remediation.policy.plan.verify import verify_health
+from accelwatch.remediation.policy.plan.tests.floors import floor_of
+from accelwatch.remediation.policy.plan.tests.peers import peer_of
+from accelwatch.remediation.policy.plan.verify import next_test, verify_health
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.relapses import MOST
@@ -197,6 +199,8 @@ def evaluate_guards(
         )
     if kind is Kind.QUARANTINE:
         yield room(ctx, remedy)
+    if kind is Kind.TEST:
+        yield from _of_test(ctx, remedy)
 
 
 def _of_stage(ctx: StepView, remedy: Remedy, kind: Kind, case: Case | None) -> Iterator[Answer]:
@@ -216,6 +220,21 @@ def _of_stage(ctx: StepView, remedy: Remedy, kind: Kind, case: Case | None) -> I
         yield Denial(
             why=DenialKind.OLD_EVIDENCE, text="what speaks for it is only what happened long ago"
         )
+
+
+def _of_test(ctx: StepView, remedy: Remedy) -> Iterator[Answer]:
+    """What the next test of a node needs besides the node; its release waits for it."""
+    test = next_test(remedy)
+    settings = ctx.settings.test_settings(test)
+    target = ctx.target(remedy)
+    if settings.measures:
+        floor = floor_of(ctx, test, remedy.node, (target,))
+        if isinstance(floor, Denial):
+            yield floor
+    if settings.pair:
+        peer = peer_of(ctx, test, remedy.node, target)
+        if isinstance(peer, Denial):
+            yield peer
 
 
 def _of_release(ctx: StepView, remedy: Remedy) -> Iterator[Answer]:

@@ -4,6 +4,7 @@ import msgspec
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.remediation.policy.guards.denial import Denial
+from accelwatch.remediation.policy.state.node_tests import VerificationResult
 from accelwatch.remediation.policy.state.stage import Stage
 
 
@@ -57,6 +58,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     # Unix seconds at which its scheduler showed the node and its jobs so; None where it never did.
     as_of: float | None = None
+    # What its tests have come to, the latest last: evidence for or against its return.
+    results: tuple[VerificationResult, ...] = ()
     # For people: how often its hardware has failed lately; empty where it has not. Decides nothing.
     record: str = ""
     # For people: what its scheduler says to a drain, asked just now by a dry run. Decides nothing.

@@ -76,6 +76,7 @@ def planned(
         price=None if worth is None else price_of(steps, policy, worth),
         text=skipped_steps(ctx, led, policy),
         as_of=as_of,
+        results=remedy.repair.results,
     )
 
 

@@ -53,7 +53,9 @@ def steps_of(ctx: StepView, remedy: Remedy, policy: Policy) -> Iterator[PlannedS
     passed = () if remedy.repair.verification is None else remedy.repair.verification.passed
     for test in () if impossible(ctx, Kind.TEST) else policy.tests:
         if test not in passed:
-            yield PlannedStep(Kind.TEST, f"test {test} on {node}", test)
+            pair = " and an idle node that is known to be well"
+            with_peer = pair if ctx.settings.test_settings(test).pair else ""
+            yield PlannedStep(Kind.TEST, f"test {test} on {node}{with_peer}", test)
     if remedy.stage is not Stage.PROBATION:
         text = f"release {node} once it has been healthy for {policy.passive_s:g} s"
         yield PlannedStep(Kind.RELEASE, text)

@@ -73,6 +73,11 @@ def next_test(remedy: Remedy) -> str:
     return next((test for test in tests if test not in passed), "")
 
 
+def waits_for_test(ctx: NodeView, remedy: Remedy) -> bool:
+    """Whether it looks well, and only a test is left."""
+    return next_test(remedy) != "" and not isinstance(verify_health(ctx, remedy), Denial)
+
+
 def other_generation(ctx: NodeView, remedy: Remedy) -> bool:
     """Whether it has begun anew, or has other hardware, since the verification began."""
     status, verification = ctx.node_status(remedy.node), remedy.repair.verification

@@ -17,6 +17,7 @@ from accelwatch.remediation.policy.guards.limits.budget import BudgetState
 from accelwatch.remediation.policy.guards.limits.canary import CanaryState
 from accelwatch.remediation.policy.guards.retry.job_history import RetryState
 from accelwatch.remediation.policy.state.case import Case, Policy
+from accelwatch.remediation.policy.state.node_tests import NodeTests, VerificationResult
 from accelwatch.remediation.policy.state.orders import Boundary, Denied, Override, Stop, Veto
 from accelwatch.remediation.policy.state.relapses import Relapses
 from accelwatch.remediation.policy.state.score import ScoreState
@@ -152,6 +153,8 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True):
     # Which test it has failed; it is not well before something was done about it.
     unfit: str = ""
     verification: Verification | None = None
+    # What its tests have come to, the latest last: evidence for or against its return.
+    results: tuple[VerificationResult, ...] = ()
     # How often in a row it was taken out again soon after it was given back, this time included.
     relapses: int = 0
 
@@ -257,6 +260,8 @@ class RemedyState(msgspec.Struct, frozen=True, kw_only=True):
     forgotten: Mapping[str, str] = {}
     # By node.
     relapses: Mapping[str, Relapses] = {}
+    # By the hub's name of the node.
+    tests: Mapping[str, NodeTests] = {}
     budget: BudgetState = BudgetState()
     breaker: BreakerState = BreakerState()
     attempts: AttemptState = AttemptState()

@@ -28,6 +28,7 @@ from accelwatch.remediation.policy.jobs.reviving import revived
 from accelwatch.remediation.policy.jobs.unfinished import changed_by, with_unfinished
 from accelwatch.remediation.policy.plan.spares.spare_tests import tested
 from accelwatch.remediation.policy.plan.spares.stand_ins import hub_name, is_back, not_drawn, works
+from accelwatch.remediation.policy.plan.tests.idle_tests import CHORE, idle_tested
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
@@ -182,7 +183,7 @@ def _lingered(ctx: StepContext, node: str, pursued: Pursued) -> None:
 
 
 def _chore(ctx: StepContext, key: str, pursued: Pursued) -> None:
-    for prefix, end_of in ((MOVED_ON, moved_on), (LATE, drawn_late)):
+    for prefix, end_of in ((MOVED_ON, moved_on), (LATE, drawn_late), (CHORE, idle_tested)):
         if key.startswith(prefix):
             end_of(ctx, key, pursued)
             return

@@ -20,7 +20,9 @@ from accelwatch.remediation.policy.jobs.probing import probe_silent
 from accelwatch.remediation.policy.jobs.reviving import revive
 from accelwatch.remediation.policy.plan.escalation import INTENTS, next_escalation_step
 from accelwatch.remediation.policy.plan.gates import first_denial, reported_denial
-from accelwatch.remediation.policy.plan.spares.spare_tests import start_due_test
+from accelwatch.remediation.policy.plan.spares import spare_tests
+from accelwatch.remediation.policy.plan.tests import idle_tests
+from accelwatch.remediation.policy.plan.verify import waits_for_test
 from accelwatch.remediation.policy.state import relapses
 from accelwatch.remediation.policy.state.clocks import REVIVAL_S
 from accelwatch.remediation.policy.state.model import Remedy
@@ -58,9 +60,11 @@ def tick(ctx: StepContext) -> None:
     start_job_checks(ctx)
     revive(ctx)
     reconcile_spares(ctx)
-    start_due_test(ctx)
+    spare_tests.start_due_test(ctx)
     probe_silent(ctx)
     if every:
+        idle_tests.start_due_test(ctx)
+        idle_tests.tidy(ctx)
         notify_hanging(ctx)
         draw_late(ctx)
     # From here on a new record is kept of what is touched: it is what the next step has to look at.
@@ -205,7 +209,8 @@ def _report_denial(ctx: StepContext, node: str) -> None:
         return
     store_remedy(ctx, remedy, msgspec.structs.replace(remedy, denial=denial))
     # Of what is only told nothing is wanted that could be held back.
-    if denial is not None and (remedy.approval.manual or remedy.repair.unfit or wrong(ctx, remedy)):
+    desired = remedy.approval.manual or remedy.repair.unfit or kind is Kind.TEST
+    if denial is not None and (desired or wrong(ctx, remedy)):
         ctx.note(remedy, f"{kind} is held back: {denial.text}", _loudness(denial, ctx.now))
 
 
@@ -229,6 +234,8 @@ def _desired_kind(ctx: StepContext, remedy: Remedy) -> Kind | None:
         return None
     if remedy.stage is Stage.RELEASING:
         return Kind.RELEASE
+    if remedy.stage is Stage.VERIFYING and waits_for_test(ctx, remedy):
+        return Kind.TEST
     if remedy.stage is Stage.DRAINING and next_job(ctx, remedy) is not None:
         return Kind.CANCEL_JOB if cancels(remedy) else Kind.MOVE_JOB
     if remedy.stage is Stage.QUARANTINED and must_fence(ctx, remedy):

@@ -93,6 +93,7 @@ from accelwatch.remediation.policy.conditions.progress import (
     tries_left,
 )
 from accelwatch.remediation.policy.conditions.repair import (
+    fell_short,
     next_is_power_cycle,
     next_is_reboot,
     next_is_reset,
@@ -101,6 +102,7 @@ from accelwatch.remediation.policy.conditions.repair import (
     other_generation,
     passive_checks_passed,
     past_repair,
+    peer_is_busy,
     step_impossible,
     still_wrong,
     test_next,
@@ -121,6 +123,7 @@ from accelwatch.remediation.policy.effects import (
     relapsing,
     repairs,
     restored_jobs,
+    verification,
 )
 from accelwatch.remediation.policy.state.stage import Stage as S  # noqa: N817 - a table is read by its columns
 from accelwatch.remediation.policy.state.stage import Trigger as T  # noqa: N817 - likewise
@@ -136,7 +139,11 @@ ACTING = (*QUARANTINED_STAGES, S.QUARANTINING, S.RELEASING)
 ENDINGS = (T.ACHIEVED, T.FOREIGN, T.UNDONE, T.REFUSED, T.GAVE_UP, T.CANCELLED)
 
 # A person has looked at the node, or other hardware is in it: nothing that was seen before counts.
-VERIFY_ANEW: tuple[Effect, ...] = (relapsing.reset_relapses, repairs.fit, repairs.start_verifying)
+VERIFY_ANEW: tuple[Effect, ...] = (
+    relapsing.reset_relapses,
+    repairs.fit,
+    verification.start_verifying,
+)
 
 # A row takes one line or two: what it asks, and below that what it does.
 # fmt: off
@@ -231,7 +238,7 @@ _OVERRIDES = (
 _NEXT = (
     *row((S.QUARANTINED, S.DRAINING), T.TICK, idle, evaluated_otherwise,
          does=(reevaluation.reevaluate,)),
-    *row(S.QUARANTINED, T.TICK, idle, well, to=S.VERIFYING, does=(repairs.start_verifying,)),
+    *row(S.QUARANTINED, T.TICK, idle, well, to=S.VERIFYING, does=(verification.start_verifying,)),
     *row((S.QUARANTINED, S.DRAINING, S.SERVICE), T.TICK, idle, exceeds_quarantine, may_quarantine,
          to=S.QUARANTINING, intent=Kind.QUARANTINE),
     *row(S.QUARANTINED, T.TICK, idle, must_fence, may_fence,
@@ -257,9 +264,9 @@ _FENCING = (
 )
 # A job is looked for, then kept in place by its launcher, then warned, and only then moved or ended.
 _DRAINING = (
-    *row(S.DRAINING, T.TICK, idle, well, to=S.VERIFYING, does=(repairs.start_verifying,)),
+    *row(S.DRAINING, T.TICK, idle, well, to=S.VERIFYING, does=(verification.start_verifying,)),
     *row(S.DRAINING, T.TICK, busy, well, move_has_left,
-         to=S.VERIFYING, does=(handed_on.hand_on, repairs.start_verifying)),
+         to=S.VERIFYING, does=(handed_on.hand_on, verification.start_verifying)),
     *row(S.DRAINING, T.TICK, idle, drained, to=S.QUARANTINED),
     *row(S.DRAINING, T.TICK, idle, must_fence, to=S.QUARANTINED),
     *row(S.DRAINING, T.TICK, idle, check_next, may_check, intent=Kind.FOLLOW_JOB),
@@ -291,7 +298,7 @@ _REMEDIATING = (
     *row(S.REMEDIATING, T.TICK, busy, well, does=(node_quarantine.cancel,)),
     *row(S.REMEDIATING, T.TICK, idle, to=S.QUARANTINED),
     *row(S.REMEDIATING, T.ACHIEVED,
-         to=S.VERIFYING, does=(repairs.record_repair, repairs.start_verifying)),
+         to=S.VERIFYING, does=(repairs.record_repair, verification.start_verifying)),
     *row(S.REMEDIATING, T.REFUSED,
          to=S.QUARANTINED, does=(repairs.count_refusal, escalation_steps.escalate)),
     *row(S.REMEDIATING, T.GAVE_UP,
@@ -303,16 +310,19 @@ _VERIFYING = (
     *row(S.VERIFYING, T.TICK, idle, stays_out, to=S.SERVICE, does=(relapsing.notify_stays_out,)),
     *row(S.VERIFYING, T.TICK, idle, wrong_again, to=S.QUARANTINED),
     *row(S.VERIFYING, T.TICK, idle, still_wrong, to=S.QUARANTINED),
-    *row(S.VERIFYING, T.TICK, idle, observed_bad, to=S.QUARANTINED, does=(repairs.record_unhealthy,)),
+    *row(S.VERIFYING, T.TICK, idle, observed_bad,
+         to=S.QUARANTINED, does=(verification.record_unhealthy,)),
     *row(S.VERIFYING, T.TICK, busy, wrong_again, does=(node_quarantine.cancel,)),
     *row(S.VERIFYING, T.TICK, revoked, does=(node_quarantine.cancel,)),
-    *row(S.VERIFYING, T.TICK, idle, other_generation, does=(repairs.start_verifying,)),
+    *row(S.VERIFYING, T.TICK, idle, other_generation, does=(verification.start_verifying,)),
     *row(S.VERIFYING, T.TICK, idle, passive_checks_passed, test_next, may_test, intent=Kind.TEST),
     *row(S.VERIFYING, T.TICK, idle, passive_checks_passed, tests_passed,
-         to=S.RELEASING, does=(repairs.notify_verified,)),
-    *row(S.VERIFYING, T.ACHIEVED, does=(repairs.test_passed,)),
-    *row(S.VERIFYING, T.REFUSED, to=S.QUARANTINED, does=(repairs.unfit,)),
-    *row(S.VERIFYING, T.GAVE_UP, to=S.QUARANTINED, does=(repairs.unfit,)),
+         to=S.RELEASING, does=(verification.notify_verified,)),
+    *row(S.VERIFYING, T.ACHIEVED, fell_short, to=S.QUARANTINED, does=(verification.unfit,)),
+    *row(S.VERIFYING, T.ACHIEVED, does=(verification.test_passed,)),
+    *row(S.VERIFYING, T.REFUSED, peer_is_busy),
+    *row(S.VERIFYING, T.REFUSED, to=S.QUARANTINED, does=(verification.unfit,)),
+    *row(S.VERIFYING, T.GAVE_UP, to=S.QUARANTINED, does=(verification.unfit,)),
     *row(S.VERIFYING, T.CANCELLED),
 )
 # Until our mark is off, what is wrong takes the node back; only a person's force goes over that.
@@ -322,7 +332,7 @@ _RELEASING = (
     *row(S.RELEASING, T.TICK, idle, wrong, not_forced, is_quarantined, to=S.QUARANTINED),
     *row(S.RELEASING, T.TICK, idle, wrong, not_forced, to=S.SUSPECT),
     *row(S.RELEASING, T.TICK, idle, other_generation, not_forced,
-         to=S.VERIFYING, does=(repairs.start_verifying,)),
+         to=S.VERIFYING, does=(verification.start_verifying,)),
     *row(S.RELEASING, T.TICK, idle, may_release,
          intent=Kind.RELEASE, does=(repairs.count_release, restored_jobs.restore_jobs)),
     *row(S.RELEASING, T.ACHIEVED, by_person,
@@ -374,9 +384,9 @@ _FAILED = (
     *row((S.QUARANTINING, S.FENCING, S.RELEASING, S.DRAINING), T.GAVE_UP,
          to=S.FAILED, does=(repairs.count_failure, repairs.fail)),
     *row(S.FAILED, T.TICK, well, is_quarantined, goes_on_suspect,
-         to=S.VERIFYING, does=(repairs.start_verifying,)),
+         to=S.VERIFYING, does=(verification.start_verifying,)),
     *row(S.FAILED, T.TICK, well, is_quarantined, goes_on_quarantined,
-         to=S.VERIFYING, does=(repairs.start_verifying,)),
+         to=S.VERIFYING, does=(verification.start_verifying,)),
     *row(S.FAILED, T.TICK, quiet, is_not_quarantined, to=S.HEALTHY),
     *row(S.FAILED, T.TICK, well, is_not_quarantined, to=S.SUSPECT),
     *row(S.FAILED, T.DUE, tries_left, goes_on_suspect, to=S.SUSPECT),

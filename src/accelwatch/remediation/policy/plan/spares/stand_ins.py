@@ -51,7 +51,7 @@ def candidate(ctx: StepView, name: str) -> Candidate:
     status = ctx.node_status(node)
     if status is None:
         return Candidate(usable=False, why="has not answered since the hub started")
-    why = _why_unusable(ctx, name, status)
+    why = why_unusable(ctx, name, status)
     return Candidate(
         labels={"model": status.model, "rack": status.rack, **status.labels},
         score=worst(ctx.state.scores, keys_of(node), ctx.now),
@@ -60,8 +60,8 @@ def candidate(ctx: StepView, name: str) -> Candidate:
     )
 
 
-def _why_unusable(ctx: StepView, name: str, status: NodeStatus) -> str:
-    """Empty for a spare that is there, well, and nobody else's."""
+def why_unusable(ctx: StepView, name: str, status: NodeStatus) -> str:
+    """Empty for a node that is there, well, and nobody else's; `name` is the scheduler's."""
     observation = ctx.world.scheduler_nodes.get(name)
     if observation is None:
         return "is not shown by its scheduler"

@@ -1,0 +1,1 @@
+"""Verification by work: peers, floors and results of tests, and the tests of idle nodes."""

@@ -1,0 +1,62 @@
+"""How much a test has to measure: what the site says, else a share of its peers' median. Pure."""
+
+import statistics
+from collections.abc import Collection
+from typing import NamedTuple
+
+from accelwatch.remediation.policy.context.views import CaseView
+from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
+
+_UNITS = {"bytes_per_second": (1e9, "GB/s")}
+
+
+class Floor(NamedTuple):
+    """The least figure, and whose it is."""
+
+    value: float
+    # For people.
+    text: str
+
+
+def floor_of(ctx: CaseView, test: str, node: str, without: Collection[str] = ()) -> Floor | Denial:
+    """The floor of a test that measures. `node` is the hub's name, `without` has any.
+
+    What a node has measured itself says nothing of how much it should, and neither does what others
+    have measured with it.
+    """
+    settings = ctx.settings.test_settings(test)
+    status = ctx.node_status(node)
+    model = "" if status is None else status.model
+    if model in settings.floors:
+        return Floor(settings.floors[model], f"set for {model}")
+    named = model or "nodes whose model is not known"
+    if not settings.share:
+        text = f"{test} has no floor for {named}; add the model to floors of remedy.tests"
+        return Denial(why=DenialKind.NO_FLOOR, text=text)
+    apart = {node, *without}
+    figures = [
+        run.figure.value
+        for name, tests in ctx.state.tests.items()
+        if name not in apart
+        and (run := tests.runs.get(test)) is not None
+        and run.figure is not None
+        and run.figure.model == model
+        and run.figure.peer not in apart
+    ]
+    if len(figures) < settings.least_nodes:
+        text = (
+            f"{test} has no floor for {named} yet: {len(figures)} other nodes of it have measured, "
+            f"{settings.least_nodes} have to; idle nodes are tested in turn, or write a floor"
+        )
+        return Denial(why=DenialKind.NO_FLOOR, text=text)
+    share = f"{settings.share * 100:g} %"
+    return Floor(
+        settings.share * statistics.median(figures),
+        f"{share} of the median of {len(figures)} nodes",
+    )
+
+
+def figure_text(value: float, unit: str) -> str:
+    """`46.8 GB/s`; as it is in a unit that has no usual other one."""
+    factor, shown = _UNITS.get(unit, (1.0, unit.replace("_", " ")))
+    return f"{value / factor:.4g} {shown}".strip()

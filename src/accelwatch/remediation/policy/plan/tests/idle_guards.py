@@ -1,0 +1,40 @@
+"""What may keep an idle node from being tested: asked for spares and for all others. Pure."""
+
+from collections.abc import Iterator
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.alerting.rules.document import Mode
+from accelwatch.remediation.policy.context.views import StepView
+from accelwatch.remediation.policy.guards import data_guard
+from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remediation.policy.guards.limits.ceiling import Bearing, Ceiling, answers
+from accelwatch.remediation.policy.plan.spares.stand_ins import candidate
+from accelwatch.remediation.policy.state.clocks import FRESH_S
+
+
+def is_testing(ctx: StepView) -> bool:
+    """Whether an idle node or a spare is tested now."""
+    return any(intent.kind is Kind.TEST for intent in ctx.state.chores.values())
+
+
+def guards_of_idle(ctx: StepView, node: str, name: str) -> Iterator[Answer]:
+    """What every guard says to a test; `node` is the hub's name, `name` the scheduler's."""
+    status, observation = ctx.node_status(node), ctx.world.scheduler_nodes.get(name)
+    stop, veto = ctx.state.stop, ctx.state.vetoes.get(node)
+    bearing = Bearing(
+        node=node,
+        mode=Mode.AUTO,
+        site=Ceiling(ctx.settings.ceiling),
+        profile=None if status is None else Ceiling(status.ceiling),
+        stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",
+        vetoed_by="" if veto is None else f"{veto.by}: {veto.reason}",
+    )
+    yield from answers(bearing, Kind.TEST)
+    yield data_guard.may_start(ctx.world.guard)
+    proof = ctx.proof(node)
+    yield proof if isinstance(proof, Denial) else PERMIT
+    scheduler = ctx.world.schedulers.get(ctx.world.shown_by.get(name, ""))
+    if scheduler is None or scheduler.unavailable or ctx.now - scheduler.time > FRESH_S:
+        yield Denial(why=DenialKind.DATA, text="its scheduler does not answer now")
+    if observation is None or observation.jobs or not candidate(ctx, name).usable:
+        yield Denial(why=DenialKind.NO_SPARE, text=f"{name} is not idle, or does not look well")

@@ -1,0 +1,137 @@
+"""Idle nodes are tested in turn, one at a time: silent corruption is found before a job finds it. Pure.
+
+A node is tested only while no job is on it, and only where the budget would let it be taken out: while
+it is tested nobody else can have it.
+"""
+
+from collections.abc import Iterator
+
+from accelwatch.action.intent import Intent, OwnerAnnotation
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remediation.active_tests import ActiveTestSettings
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import CHORES, NODE_TESTS
+from accelwatch.remediation.policy.context.views import StepView
+from accelwatch.remediation.policy.guards.denial import Answer, Denial, denial_in
+from accelwatch.remediation.policy.guards.identity import Proof
+from accelwatch.remediation.policy.guards.limits import budget
+from accelwatch.remediation.policy.plan.escalation import impossible
+from accelwatch.remediation.policy.plan.tests.idle_guards import guards_of_idle, is_testing
+from accelwatch.remediation.policy.plan.tests.peers import Peer, peer_of
+from accelwatch.remediation.policy.plan.tests.results import is_busy, record, record_try, result_of
+from accelwatch.remediation.policy.state.clocks import FRESH_S, TEST_S
+from accelwatch.remediation.policy.state.node_tests import NodeTests
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
+from accelwatch.remediation.policy.state.spares.spare_selection import RETRY_S
+
+# Beginning of the keys of such chores; the hub's name of the node follows.
+CHORE = "idle-test "
+# What stands in the mark of such a test, in the location of an incident.
+INCIDENT = "idle-test"
+# Nodes that are looked at in one step: of many that may not be tested now not all are asked each time.
+_MOST_CHECKED = 32
+
+
+def start_due_test(ctx: StepContext) -> None:
+    """Begin the test that is due most, unless one runs on any idle node or spare."""
+    if is_testing(ctx) or impossible(ctx, Kind.TEST):
+        return
+    for test in ctx.settings.tests:
+        for node in _due(ctx, test)[:_MOST_CHECKED]:
+            proof = ctx.proof(node)
+            if isinstance(proof, Proof) and _start(ctx, test, node, proof.name):
+                return
+
+
+def _due(ctx: StepView, test: ActiveTestSettings) -> list[str]:
+    """Idle nodes whose turn it is, the longest untested first, by the hub's names."""
+    if not test.every_s:
+        return []
+    spares = set(ctx.settings.spares.names())
+    due: list[tuple[float, str]] = []
+    for status in ctx.world.node_statuses.values():
+        node = status.node
+        if status.healthy is not True or ctx.now - status.time > FRESH_S:
+            continue
+        run = ctx.state.tests.get(node, NodeTests()).runs.get(test.name)
+        finished = 0.0 if run is None or run.ended is None else run.ended
+        tried = 0.0 if run is None else run.tried
+        if ctx.now - finished < test.every_s or ctx.now - tried < min(test.every_s, RETRY_S):
+            continue
+        proof = ctx.proof(node)
+        observation = (
+            ctx.world.scheduler_nodes.get(proof.name) if isinstance(proof, Proof) else None
+        )
+        if observation is not None and not observation.jobs and observation.name not in spares:
+            due.append((tried, node))
+    return [node for _, node in sorted(due)]
+
+
+def _start(ctx: StepContext, test: ActiveTestSettings, node: str, name: str) -> bool:
+    """Begin the test of a node, by the hub's name and the scheduler's; whether it was begun."""
+    peer = peer_of(ctx, test.name, node, name) if test.pair else None
+    if isinstance(peer, Denial) or denial_in(_guards(ctx, node, name, peer)) is not None:
+        return False
+    intent = Intent(
+        kind=Kind.TEST,
+        mark=OwnerAnnotation(INCIDENT, ctx.state.token),
+        node=name,
+        reason=f"idle node, {test.name}",
+        spare=name,
+        test=test.name,
+        peer="" if peer is None else peer.name,
+        asked=ctx.now,
+        deadline=ctx.now + TEST_S,
+    )
+    ctx.set_row(CHORES, f"{CHORE}{node}", intent)
+    ctx.pursue(intent)
+    return True
+
+
+def _guards(ctx: StepView, node: str, name: str, peer: Peer | None) -> Iterator[Answer]:
+    yield from guards_of_idle(ctx, node, name)
+    state = ctx.state.budget
+    if peer is not None:
+        yield from guards_of_idle(ctx, peer.node, peer.name)
+        location = ctx.failure_domain(ctx.remedy(peer.node))
+        yield budget.has_room(state, location, ctx.group_counts, ctx.settings.budget)
+        # Both are away together.
+        state = budget.adopt(state, location, INCIDENT, ctx.now)
+    location = ctx.failure_domain(ctx.remedy(node))
+    yield budget.has_room(state, location, ctx.group_counts, ctx.settings.budget)
+
+
+def idle_tested(ctx: StepContext, key: str, pursued: Pursued) -> None:
+    """What came of a test of an idle node; one that could not be run says nothing of the node."""
+    ctx.set_row(CHORES, key, None)
+    node, test = key.removeprefix(CHORE), pursued.intent.test
+    if pursued.result is PursuitResult.CANCELLED or is_busy(pursued):
+        # Its turn comes again in an hour; nobody has to do anything.
+        record_try(ctx, node, pursued)
+        return
+    is_new = not _never_runs(ctx, test)
+    result = result_of(ctx, node, pursued, may_lack_floor=True)
+    record(ctx, node, pursued, result)
+    if ctx.state.tests[node].runs[test].not_run:
+        # Of a test that can be run nowhere a person is notified once, not once for each node.
+        if is_new:
+            ctx.call(f"the idle node {node}: {result.text}", node)
+    elif not result.passed:
+        command = f"accelwatch remedy quarantine {node} --reason '{test} failed'"
+        ctx.call(f"the idle node {node} {result.text}; to take it out: {command}", node)
+
+
+def _never_runs(ctx: StepView, test: str) -> bool:
+    """Whether the latest run of a test could not be run on some node already."""
+    runs = (tests.runs.get(test) for tests in ctx.state.tests.values())
+    return any(run is not None and run.not_run for run in runs)
+
+
+def tidy(ctx: StepContext) -> None:
+    """Forget nodes whose tests are all older than a year and a month: they are gone, or never idle."""
+    for node, tests in list(ctx.state.tests.items()):
+        if all(ctx.now - run.tried > _FORGET_S for run in tests.runs.values()):
+            ctx.set_row(NODE_TESTS, node, None)
+
+
+_FORGET_S = 400 * 86_400.0

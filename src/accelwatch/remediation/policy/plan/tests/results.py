@@ -1,0 +1,116 @@
+"""What a test has come to, judged by its figure, and kept for the next ones. Pure."""
+
+import msgspec
+
+from accelwatch.action.step import RefusalKind
+from accelwatch.remediation.policy.context.step_context import StepContext
+from accelwatch.remediation.policy.context.tables import NODE_TESTS
+from accelwatch.remediation.policy.context.views import CaseView, StepView
+from accelwatch.remediation.policy.guards.denial import Denial
+from accelwatch.remediation.policy.plan.tests.floors import Floor, figure_text, floor_of
+from accelwatch.remediation.policy.state.node_tests import (
+    Figure,
+    LatestRun,
+    NodeTests,
+    VerificationResult,
+)
+from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
+
+replace = msgspec.structs.replace
+
+
+def is_busy(pursued: Pursued) -> bool:
+    """Whether nothing was run because a node that the test needs idle has got a job."""
+    return pursued.refusal is RefusalKind.BUSY
+
+
+def result_of(
+    ctx: CaseView, node: str, pursued: Pursued, *, may_lack_floor: bool = False
+) -> VerificationResult:
+    """What a test that has ended says of a node, by the hub's name.
+
+    With `may_lack_floor` a figure passes for which nobody knows yet how much it has to be.
+    """
+    intent, measured = pursued.intent, pursued.measured
+    base = VerificationResult(
+        test=intent.test,
+        time=pursued.time,
+        passed=False,
+        text="",
+        peer=intent.peer,
+        value=None if measured is None else measured.value,
+        unit="" if measured is None else measured.unit,
+        command="" if measured is None else measured.command,
+    )
+    name = f"test {intent.test}"
+    if pursued.result is not PursuitResult.ACHIEVED:
+        unfit = pursued.refusal is RefusalKind.UNFIT
+        text = f"failed {name}" if unfit else f"{name} could not be run"
+        return replace(base, text=f"{text}: {pursued.text}")
+    name = f"{name} with {intent.peer}" if intent.peer else name
+    if not ctx.settings.test_settings(intent.test).measures:
+        return replace(base, passed=True, text=f"passed {name}")
+    if base.value is None:
+        text = f"{name} could not be measured: it ended well and printed no figure"
+        return replace(base, text=text)
+    shown = f"{name}: {figure_text(base.value, base.unit)}"
+    floor = floor_of(ctx, intent.test, node, (intent.node, *_hub_names(ctx, intent.peer)))
+    if isinstance(floor, Denial):
+        return replace(base, passed=may_lack_floor, text=f"{shown}; {floor.text}")
+    return _compared(base, base.value, floor, shown)
+
+
+def _compared(
+    base: VerificationResult, value: float, floor: Floor, shown: str
+) -> VerificationResult:
+    least = f"{figure_text(floor.value, base.unit)} ({floor.text})"
+    passed = value >= floor.value
+    text = f"passed {shown}, at least {least}" if passed else f"failed {shown}, less than {least}"
+    return replace(base, passed=passed, text=text, floor=floor.value, floor_of=floor.text)
+
+
+def _hub_names(ctx: CaseView, name: str) -> tuple[str, ...]:
+    """Whatever the hub may call the scheduler's node; empty without one."""
+    ours = (node for node, theirs in ctx.settings.nodes.items() if theirs == name)
+    return (name, *ours) if name else ()
+
+
+def record_try(ctx: StepContext, node: str, pursued: Pursued) -> None:
+    """Keep that a test was begun on a node and came to nothing."""
+    intent, before = pursued.intent, ctx.state.tests.get(node, NodeTests())
+    run = replace(before.runs.get(intent.test, LatestRun(tried=0.0)), tried=intent.asked)
+    ctx.set_row(NODE_TESTS, node, NodeTests(runs={**before.runs, intent.test: run}))
+
+
+def record(ctx: StepContext, node: str, pursued: Pursued, result: VerificationResult) -> None:
+    """Keep what a test has shown of a node, by the hub's name."""
+    intent = pursued.intent
+    before = ctx.state.tests.get(node, NodeTests())
+    run = before.runs.get(intent.test, LatestRun(tried=intent.asked))
+    run = replace(run, tried=intent.asked)
+    decided = pursued.result is PursuitResult.ACHIEVED or pursued.refusal is RefusalKind.UNFIT
+    if not decided:
+        run = replace(run, not_run=pursued.text)
+    else:
+        run = replace(
+            run,
+            ended=ctx.now,
+            passed=ctx.now if result.passed else run.passed,
+            failed="" if result.passed else result.text,
+            not_run="",
+            figure=_figure(ctx, node, result) if result.passed else run.figure,
+        )
+    ctx.set_row(NODE_TESTS, node, NodeTests(runs={**before.runs, intent.test: run}))
+
+
+def _figure(ctx: StepView, node: str, result: VerificationResult) -> Figure | None:
+    if result.value is None:
+        return None
+    status = ctx.node_status(node)
+    return Figure(
+        value=result.value,
+        unit=result.unit,
+        model="" if status is None else status.model,
+        peer=result.peer,
+        at=result.time,
+    )
