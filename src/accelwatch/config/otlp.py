@@ -1,5 +1,6 @@
 """The section `otlp` of a configuration: the receiver of OpenTelemetry metrics, of an agent or a hub."""
 
+import pathlib
 import re
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -11,6 +12,7 @@ from msgspec import Meta, field
 from accelwatch.base.errors import ConfigError
 from accelwatch.config.field_types import Group, Long, Path
 from accelwatch.plugins.options import check_url
+from accelwatch.system.located_yaml.nodes import read_file
 
 # Where a receiver takes metrics, unless the endpoint says another path (OTLP/HTTP, "Endpoint URL").
 METRICS_PATH = "/v1/metrics"
@@ -92,6 +94,14 @@ def _of_headers(otlp: Otlp) -> Iterator[tuple[str, str]]:
             yield f"headers.{name[:64]}", "no secret belongs here; use header_files"
         elif not text.isprintable() or not text.isascii():
             yield f"headers.{name[:64]}", "a value is one line of ASCII"
+
+
+def header_from(path: str) -> str:
+    """The value of a header that is the content of a file. Raises ConfigError, which names the file."""
+    text = read_file(pathlib.Path(path)).decode("utf-8", "replace").strip()
+    if not text or not text.isprintable():
+        raise ConfigError(f"{path}: a header's value is one line of printable characters")
+    return text
 
 
 def installed() -> bool:

@@ -7,7 +7,6 @@ import asyncio
 import logging
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from urllib.parse import unquote
 
 from google.protobuf.message import DecodeError
@@ -19,8 +18,7 @@ from accelwatch.alerting.delivery.transport.post import Poster, PostError
 from accelwatch.alerting.delivery.transport.push_queue import NotAccepted, Request
 from accelwatch.base.errors import ConfigError
 from accelwatch.base.untrusted_text import escaped
-from accelwatch.config.otlp import Otlp
-from accelwatch.system.located_yaml.nodes import read_file
+from accelwatch.config.otlp import Otlp, header_from
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +50,7 @@ class Credentials:
             raise NotAccepted(str(error), passes=True, label="reason=credentials") from error
 
     def _from_files(self) -> dict[str, str]:
-        return {name: _line(path) for name, path in self._files.items()}
+        return {name: header_from(path) for name, path in self._files.items()}
 
 
 class PartialSuccess:
@@ -127,10 +125,3 @@ def from_environment(environ: Mapping[str, str]) -> dict[str, str]:
                 raise ConfigError(f"{variable}: expected name=value,name=value, percent-encoded")
             headers[name.strip()] = text
     return headers
-
-
-def _line(name: str) -> str:
-    text = read_file(Path(name)).decode("utf-8", "replace").strip()
-    if not text or not text.isprintable():
-        raise ConfigError(f"{name}: a header's value is one line of printable characters")
-    return text
