@@ -109,17 +109,21 @@ def on_a_hub(view: DeviceView, folder: Path) -> list[Incident]:
 @pytest.mark.parametrize(
     ("state", "rule", "title"),
     [
-        ("failed", "device.health.failed", "A device calls itself failed: the vendor calls the"),
-        ("no_driver", "device.no_driver", "A device is on the bus and no driver has it"),
+        (
+            "failed",
+            "device.health.failed",
+            "A device reports that it has failed: the vendor calls the",
+        ),
+        ("no_driver", "device.no_driver", "A device is on the bus, but no driver is bound to it"),
         (
             "unreadable",
             "device.unreadable",
-            "A device cannot be read, or not all of it: unknown error (999)",
+            "A device cannot be read, or only in part: unknown error (999)",
         ),
         (
             "exporter",
             "device.exporter.failed",
-            "An exporter calls a device failed, and nothing else agrees",
+            "An exporter reports a device as failed, but nothing else confirms it",
         ),
     ],
 )
@@ -148,7 +152,7 @@ def test_the_words_of_the_vendor_are_in_title_and_evidence(tmp_path: Path) -> No
     )
     (incident,) = on_an_agent(view, tmp_path)
     words = f"the vendor calls the device failed: Alarm ({note})"
-    assert incident.title == f"A device calls itself failed: {words}"
+    assert incident.title == f"A device reports that it has failed: {words}"
     assert incident.evidence[0].text == words
     assert incident.confidence is Confidence.HIGH
 

@@ -87,7 +87,7 @@ def fired_again(rule: Rule, change: VerdictChange, before: Incident, *, in_group
 
 
 def title_of(rule: Rule, change: VerdictChange) -> str:
-    """The title of a rule and the detail that it adds: `A device calls itself failed: Alarm`."""
+    """The title of a rule and the detail that it adds: `A device reports that it has failed: Alarm`."""
     signal = "" if rule.detail is None else rule.detail.text
     detail = next((line.value for line in change.evidence if line.signal == signal), None)
     if not isinstance(detail, str):
