@@ -51,7 +51,7 @@ METRICS: tuple[Metric, ...] = (
         Kind.GAUGE,
         Tier.MINIMAL,
         "",
-        "Whether the most recent read of the accelerator succeeded (1) or the accelerator is known but unreadable or gone (0).",
+        "Whether the most recent read of the accelerator succeeded (1), or the accelerator is known but unreadable or lost (0).",
         source=MetricSource.DERIVED,
         bounds=FLAG,
     ),
@@ -417,7 +417,7 @@ METRICS: tuple[Metric, ...] = (
         Kind.GAUGE,
         Tier.DEFAULT,
         "",
-        "Whether the device is in the mode in which it is cut into partitions (MIG).",
+        "Whether the device is in partitioning mode (MIG).",
         bounds=FLAG,
     ),
     Metric(
@@ -425,7 +425,7 @@ METRICS: tuple[Metric, ...] = (
         Kind.GAUGE,
         Tier.DEFAULT,
         "",
-        "Whether the device will be in the mode for partitions after the next reset.",
+        "Whether the device will be in partitioning mode after the next reset.",
         bounds=FLAG,
     ),
     Metric(

@@ -271,7 +271,7 @@ METRICS: tuple[Metric, ...] = (
         Kind.GAUGE,
         Tier.DEFAULT,
         "",
-        "Whether the checksums of the board's infoROM do not match; looked at once an hour.",
+        "Whether the checksums of the board's infoROM do not match; checked once an hour.",
         bounds=FLAG,
     ),
     Metric(
