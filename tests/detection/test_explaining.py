@@ -71,8 +71,8 @@ def test_unknown_numbers_are_absent() -> None:
 
 def test_a_slow_device_in_a_sentence() -> None:
     assert told(slow(), piece()) == (
-        "n047 draws 9 % less power at equal load than its 59 peers of job 4711 since 03:12 UTC; "
-        "its clock is 12 % lower and its memory is 6 °C hotter: it slows itself down for heat."
+        "n047 draws 9 % less power at equal load than its 59 peers of job 4711, since 03:12 UTC; "
+        "its clock is 12 % lower and its memory is 6 °C hotter: it throttles because it is too hot."
     )
 
 
@@ -89,7 +89,7 @@ def test_without_peers_it_is_compared_with_itself() -> None:
 
     text = told(made, piece())
 
-    assert text == "n047 draws 9 % less power at equal load than usual since 03:12 UTC."
+    assert text == "n047 draws 9 % less power at equal load than usual, since 03:12 UTC."
 
 
 def test_what_is_many_times_more_is_told_by_both_numbers() -> None:
@@ -99,16 +99,16 @@ def test_what_is_many_times_more_is_told_by_both_numbers() -> None:
 
     assert told(made, host) == (
         "n047 has its rate of interrupts at 80000/s instead of 300000/s, "
-        "unlike its 2 peers of job 4711 since 03:12 UTC."
+        "unlike its 2 peers of job 4711, since 03:12 UTC."
     )
 
 
 @pytest.mark.parametrize(
     ("channel", "text"),
     [
-        (Channel.LOG, "n047 has logged XID 79 since 03:12 UTC."),
-        (Channel.HARD, "n047 has a hardware fault (XID 79) since 03:12 UTC."),
-        (Channel.RELATION, "n047 is not well (XID 79) since 03:12 UTC."),
+        (Channel.LOG, "n047 has logged XID 79, since 03:12 UTC."),
+        (Channel.HARD, "n047 has a hardware fault (XID 79), since 03:12 UTC."),
+        (Channel.RELATION, "n047 is not well (XID 79), since 03:12 UTC."),
     ],
 )
 def test_evidence_without_a_number(channel: Channel, text: str) -> None:
@@ -118,9 +118,9 @@ def test_evidence_without_a_number(channel: Channel, text: str) -> None:
 @pytest.mark.parametrize(
     ("cause", "text"),
     [
-        ("node_silent", "n047 has fallen silent since 03:12 UTC."),
-        ("device_lost", "n047 is lost since 03:12 UTC."),
-        ("thermal_slowdown", "n047 is slowed down by its hardware for heat since 03:12 UTC."),
+        ("node_silent", "n047 does not answer, since 03:12 UTC."),
+        ("device_lost", "n047 is lost, since 03:12 UTC."),
+        ("thermal_slowdown", "n047 is throttled by its hardware because of heat, since 03:12 UTC."),
     ],
 )
 def test_causes_that_no_number_says(cause: str, text: str) -> None:
@@ -128,7 +128,7 @@ def test_causes_that_no_number_says(cause: str, text: str) -> None:
 
 
 def test_a_level_that_only_has_not_ended() -> None:
-    assert told(tick(1)) == "n047 is not yet well again, since 03:12 UTC."
+    assert told(tick(1)) == "n047 has not recovered yet, since 03:12 UTC."
 
 
 def test_groups_and_hangs() -> None:
@@ -136,7 +136,8 @@ def test_groups_and_hangs() -> None:
         "14 nodes of job 4711 wait for storage together, so the storage is to blame, since 03:12 UTC."
     )
     assert hang_sentence("4711", "n017", 480, ONSET) == (
-        "Job 4711 hangs since 03:12 UTC: its 480 devices look busy and do no work; n017 stopped first."
+        "Job 4711 has hung since 03:12 UTC: its 480 devices look busy and do no work; "
+        "n017 stopped first."
     )
     assert hang_sentence("4711", "", 1, ONSET).endswith("its 1 device look busy and do no work.")
 

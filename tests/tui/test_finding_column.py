@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from accelwatch.alerting.rules.document import Scope
+from accelwatch.alerting.rules.verdict import Entity, Evidence
 from accelwatch.cli.fleet.fleet_nodes import node_csv, node_table
 from accelwatch.cli.table_lines import Style
 from accelwatch.fleet.hub_client.once import Answer
@@ -17,9 +19,12 @@ from accelwatch.tui.drawing.lines import plain
 from accelwatch.tui.fleet import columns
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.cells.render_context import RenderContext
+from accelwatch.tui.fleet.cells.verdict_cells import worst_cell
 from accelwatch.tui.fleet.selected_lines import selected_lines
 from accelwatch.tui.theme.preferences import Preferences
 from support.dashboards.fleets import STARTED, FedFleet, FleetStage, fleet_view, on
+from support.incidents.incident_documents import incident_now
+from support.incidents.incident_samples import incident
 
 WIDE = 200
 ALERT = NodeFinding(
@@ -27,10 +32,10 @@ ALERT = NodeFinding(
     device="nvidia:GPU-000016",
     name="nvidia0",
     family="power",
-    sentence="n003/nvidia0 draws 9 % less power at equal load than its 59 peers since 03:12 UTC.",
+    sentence="n003/nvidia0 draws 9 % less power at equal load than its 59 peers, since 03:12 UTC.",
 )
 WATCH = NodeFinding(
-    level="watch", family="host", sentence="n004 has its load at 40 instead of 16 since 03:20 UTC."
+    level="watch", family="host", sentence="n004 has its load at 40 instead of 16, since 03:20 UTC."
 )
 FOUND = {"n003": ALERT, "n004": WATCH}
 
@@ -135,6 +140,31 @@ def test_the_selected_row_begins_with_the_sentence() -> None:
 def test_of_a_node_with_a_fault_the_fault_is_first_and_the_sentence_follows() -> None:
     text, _ = selected(fleet(FOUND, n003_5="lost"), "n003")
     assert text.index("n003/nvidia5") < text.index(f"ALERT: {ALERT.sentence}")
+
+
+def test_a_sentence_among_the_evidence_loses_its_full_stop() -> None:
+    view = fleet(FOUND, n003_5="lost")
+    board, context = counted(view)
+    row = next(row for row in board.rows if row.node == "n003")
+    assert row.worst is not None
+    device = board.device(row.worst.slot)
+    assert device is not None
+    found = incident_now(
+        incident(
+            1,
+            node="n003",
+            entity=Entity(scope=Scope.DEVICE, node="n003", device=device.id),
+            evidence=(
+                Evidence(signal="detector", text=ALERT.sentence, source="detector"),
+                Evidence(signal="xid_79", text="xid_79"),
+            ),
+        )
+    )
+    board.incidents.read_incidents(msgspec.structs.replace(view, incidents=[found]))
+
+    text = plain(worst_cell(row, context, WIDE))
+
+    assert f"{ALERT.sentence.removesuffix('.')}, xid_79" in text
 
 
 def test_of_a_group_the_suspects_are_named_the_worst_first() -> None:

@@ -54,7 +54,7 @@ def test_a_line_is_a_mark() -> None:
 def test_what_the_detector_says_is_known_where_it_says_something() -> None:
     assert parse_marker(line()).sentence == ""
     assert parse_marker(line(sentence=None)).sentence == ""
-    sentence = "node017 draws 9 % less power than its 59 peers since 03:12 UTC."
+    sentence = "node017 draws 9 % less power than its 59 peers, since 03:12 UTC."
     assert parse_marker(line(sentence=sentence)).sentence == sentence
 
 

@@ -21,9 +21,9 @@ from support.machines.composed import NOW
 
 JOB = "48100"
 GPU = "nvidia:GPU-000001"
-OF_NODE = "n001 draws 9 % less power at equal load than its 59 peers since 03:12 UTC."
-BY_ID = f"{GPU} of n001 draws 9 % less power than its 59 peers since 03:12 UTC."
-OF_DEVICE = "n001/nvidia1 draws 9 % less power than its 59 peers since 03:12 UTC."
+OF_NODE = "n001 draws 9 % less power at equal load than its 59 peers, since 03:12 UTC."
+BY_ID = f"{GPU} of n001 draws 9 % less power than its 59 peers, since 03:12 UTC."
+OF_DEVICE = "n001/nvidia1 draws 9 % less power than its 59 peers, since 03:12 UTC."
 
 
 def by_detector(sentence: str, **fields: Any) -> IncidentNow:
@@ -121,7 +121,7 @@ def test_a_job_that_waits_for_a_suspect_says_for_what() -> None:
 
 
 def test_of_a_job_that_hangs_its_own_sentence_is_all() -> None:
-    hangs = f"Job {JOB} hangs since 03:12 UTC: its 16 devices look busy and do no work."
+    hangs = f"Job {JOB} has hung since 03:12 UTC: its 16 devices look busy and do no work."
     entity = Entity(scope=Scope.JOB, job=JOB)
     found = by_detector(hangs, entity=entity, rule="detector.job.suspect")
     document = msgspec.structs.replace(found.incident, node="", job=JOB, nodes=("n001", "n002"))

@@ -27,10 +27,10 @@ PHRASES: Mapping[str, Phrase] = {
     "throttle_active.power": Phrase("power brake", "is held back by its power limit"),
     "throttle_active.power_brake": Phrase("power brake", "is held back by the power brake"),
     "throttle_active.thermal_software": Phrase(
-        "heat limit", "is slowed down by its driver for heat"
+        "heat limit", "is throttled by its driver because of heat"
     ),
     "throttle_active.thermal_hardware": Phrase(
-        "heat limit", "is slowed down by its hardware for heat"
+        "heat limit", "is throttled by its hardware because of heat"
     ),
     "throttle_seconds_total.power": Phrase(
         "time at the power limit", more="longer", less="shorter"
@@ -65,7 +65,7 @@ PHRASES: Mapping[str, Phrase] = {
     "memory_used_bytes": Phrase(
         "used memory", "uses {by} more memory", "uses {by} less memory", "more", "less"
     ),
-    "memory_reserved_bytes": Phrase("memory that its driver keeps"),
+    "memory_reserved_bytes": Phrase("memory that its driver reserves"),
     "memory_size_bytes": Phrase("memory size", below="has {by} less memory"),
     "interconnect_links": Phrase("number of working NVLinks", below="has lost NVLinks"),
     "interconnect_bytes_total": Phrase("NVLink traffic"),
@@ -125,16 +125,16 @@ CAUSES: Mapping[str, str] = {
     "device_lost": "is lost",
     "device_unreadable": "cannot be read",
     "devices_unreadable": "has devices that cannot be read",
-    "exporter_frozen": "reports the same values again and again",
+    "exporter_frozen": "keeps reporting the same values",
     "fewer_samples": "reports fewer metrics than usual",
     "hang_culprit": "does nothing while its job waits",
-    "interrupts_collapsed": "hardly has interrupts any more",
+    "interrupts_collapsed": "has hardly any interrupts any more",
     "io_pressure": "waits for its storage",
-    "many_nodes_silent": "has fallen silent together with others",
+    "many_nodes_silent": "does not answer, and neither do others",
     "nfs_queue": "queues its requests to the file server",
-    "nfs_round_trip": "waits long for answers of the file server",
-    "node_silent": "has fallen silent",
-    "nothing_runs": "runs hardly any process any more",
+    "nfs_round_trip": "waits long for the file server",
+    "node_silent": "does not answer",
+    "nothing_runs": "runs hardly any processes any more",
     "page_out": "pages out far more than usual",
     "pcie_speed": "has a PCIe link below its speed",
     "pcie_width": "has a PCIe link below its width",
@@ -146,15 +146,15 @@ CAUSES: Mapping[str, str] = {
     "signals_gone": "no longer reports some of its metrics",
     "slow_scrape": "answers much slower than usual",
     "stopped_first": "stopped before the others of its job",
-    "thermal_slowdown": "is slowed down by its hardware for heat",
+    "thermal_slowdown": "is throttled by its hardware because of heat",
     "uncorrected_ecc": "has an uncorrected memory error",
-    "values_frozen": "reports the same values again and again",
+    "values_frozen": "keeps reporting the same values",
 }
 # Families that are above (+) or below (-) their peers, and what that means; the first that fits.
 MEANINGS: tuple[tuple[frozenset[str], str], ...] = (
     (frozenset({"thermal+", "power+"}), "it works harder than they do"),
-    (frozenset({"thermal+", "clock-"}), "it slows itself down for heat"),
-    (frozenset({"thermal+", "power-"}), "it slows itself down for heat"),
+    (frozenset({"thermal+", "clock-"}), "it throttles because it is too hot"),
+    (frozenset({"thermal+", "power-"}), "it throttles because it is too hot"),
     (frozenset({"clock-", "power-"}), "something limits its clock or its power"),
     (frozenset({"ecc+"}), "its memory is wearing out"),
     (frozenset({"pcie-", "fabric-"}), "its path to the network is slow"),

@@ -26,9 +26,9 @@ _WITHOUT_NUMBER = {
 def sentence(who: str, job: str, onset: float, explained: Sequence[Explained]) -> str:
     """Of a node or device: what is wrong, against whom, since when, and what that may mean."""
     if not explained:
-        return f"{who} is not yet well again, since {clock(onset)}."
+        return f"{who} has not recovered yet, since {clock(onset)}."
     first, *others = explained
-    text = f"{who} {_head(first)}{_against(first, job)} since {clock(onset)}"
+    text = f"{who} {_head(first)}{_against(first, job)}, since {clock(onset)}"
     tails = [tail for each in others if (tail := _tail(each))][:_MORE]
     if tails:
         text += "; " + " and ".join(tails)
@@ -45,7 +45,7 @@ def group_sentence(count: int, job: str, shared: str, onset: float) -> str:
 def hang_sentence(job: str, culprit: str, devices: int, onset: float) -> str:
     """Of a job that hangs, and who stopped first."""
     state = f"its {counted(devices, 'device')} look busy and do no work"
-    text = f"Job {job} hangs since {clock(onset)}: {state}"
+    text = f"Job {job} has hung since {clock(onset)}: {state}"
     return f"{text}; {culprit} stopped first." if culprit else f"{text}."
 
 

@@ -37,7 +37,7 @@ def verdict(now: DeviceNow, context: RenderContext) -> Verdict:
     incident = context.board.incidents.about(device.node, device.id) if device is not None else None
     if incident is None:
         return Verdict(remedy=remedy_of(device_class(now), now.health))
-    evidence = ", ".join(note.text for note in incident.evidence)
+    evidence = ", ".join(note.text.removesuffix(".") for note in incident.evidence)
     return Verdict(summary=incident.title, remedy=incident.what_to_do, evidence=evidence)
 
 
