@@ -44,7 +44,8 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
     visible: Annotated[
         bool,
         option(
-            "--visible", help="Only what CUDA/HIP/ROCR_VISIBLE_DEVICES or ZE_AFFINITY_MASK leave."
+            "--visible",
+            help="Only devices that CUDA/HIP/ROCR_VISIBLE_DEVICES or ZE_AFFINITY_MASK select.",
         ),
     ] = False
     filter: Annotated[
@@ -120,7 +121,7 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
             "-o",
             "--output",
             metavar="FILE",
-            help="Write there (replaced in one step); '-' is stdout.",
+            help="Write to FILE, replaced in one step; '-' is stdout.",
         ),
     ] = "-"
     mode: Annotated[
@@ -128,12 +129,12 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
         option(
             "--mode",
             metavar="OCTAL",
-            help="Permissions of the file of --output, such as 0644; without: 0600.",
+            help="Permissions of the file of --output, such as 0644; default: 0600.",
         ),
     ] = None
     pretty: Annotated[bool, option("--pretty", help="Indented JSON.")] = False
     argv: Annotated[
-        bool, option("--argv", help="Arguments of processes as well; they may hold secrets.")
+        bool, option("--argv", help="Include the arguments of processes; they may contain secrets.")
     ] = False
     color: Annotated[
         str,
@@ -178,7 +179,7 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
     query: Annotated[
         bool, option("-q", "--query", help="With -x: nvidia-smi's XML document, for every vendor.")
     ] = False
-    xml: Annotated[bool, option("-x", "--xml-format", help="Goes with -q.")] = False
+    xml: Annotated[bool, option("-x", "--xml-format", help="With -q: XML.")] = False
 
     @property
     def is_nvidia_smi_call(self) -> bool:

@@ -21,21 +21,26 @@ _NOT_THERE = 404
 T = TypeVar("T")
 
 
-class HubFlags(msgspec.Struct, frozen=True, kw_only=True):
-    """Which hub, or which node's agent, is asked."""
+class HubOnlyFlags(msgspec.Struct, frozen=True, kw_only=True):
+    """Which hub is asked, for what agents do not do."""
 
     hub: Annotated[str, option("--hub", metavar="URL", help="The hub to ask.")] = DEFAULT_HUB
+    hub_config_file: Annotated[
+        Path | None,
+        option("--hub.config.file", metavar="FILE", help="Credentials and TLS for the connection."),
+    ] = None
+
+
+class HubFlags(HubOnlyFlags, frozen=True, kw_only=True):
+    """Which hub, or which node's agent, is asked."""
+
     agent: Annotated[
         str | None,
         option("--agent", metavar="URL", help="Ask the agent of one node instead."),
     ] = None
-    hub_config_file: Annotated[
-        Path | None,
-        option("--hub.config.file", metavar="FILE", help="Credentials and TLS for it."),
-    ] = None
 
 
-def fetch_page(hub: HubFlags, path: str, query: Mapping[str, str]) -> bytes:
+def fetch_page(hub: HubOnlyFlags, path: str, query: Mapping[str, str]) -> bytes:
     """A page of whoever judges: the hub of this machine, else its agent, where neither is named.
 
     Raises AccelwatchError.
@@ -43,13 +48,13 @@ def fetch_page(hub: HubFlags, path: str, query: Mapping[str, str]) -> bytes:
     return fetch(hub, lambda session: session.document(path, query))
 
 
-def fetch(hub: HubFlags, request: "Callable[[HubSession], Awaitable[T]]") -> "T":
+def fetch(hub: HubOnlyFlags, request: "Callable[[HubSession], Awaitable[T]]") -> "T":
     """Several pages of whoever judges, over one session. Raises AccelwatchError."""
     return _over(_resolve_addresses(hub), request)
 
 
 def changed(
-    hub: HubFlags,
+    hub: HubOnlyFlags,
     method: str,
     path: str,
     *,
@@ -127,16 +132,17 @@ def _over(
     return asyncio.run(main())
 
 
-def _resolve_addresses(hub: HubFlags) -> "list[HubEndpoint]":
+def _resolve_addresses(hub: HubOnlyFlags) -> "list[HubEndpoint]":
     """Where to ask, one after the other. Raises UsageError, ConfigError."""
     from accelwatch.fleet.hub_client.connection.endpoint import hub_endpoint
 
-    if hub.agent is not None:
+    if isinstance(hub, HubFlags) and hub.agent is not None:
         if hub.hub != DEFAULT_HUB:
             raise UsageError("--hub and --agent: one of them")
         return [hub_endpoint(hub.agent, hub.hub_config_file, flag="--agent", port=AGENT_PORT)]
     addresses = [hub_endpoint(hub.hub, hub.hub_config_file)]
-    if hub.hub == DEFAULT_HUB and hub.hub_config_file is None:
+    by_default = hub.hub == DEFAULT_HUB and hub.hub_config_file is None
+    if isinstance(hub, HubFlags) and by_default:
         addresses.append(hub_endpoint(DEFAULT_AGENT))
     return addresses
 

@@ -19,6 +19,8 @@ Once = Annotated[bool, shared_option("once")]
 Color = Annotated[str, shared_option("color")]
 Theme = Annotated[
     str | None,
-    option("--theme", help="Colours of the dashboard; T goes through them.", completion="themes"),
+    option(
+        "--theme", help="Colours of the dashboard; the key T switches them.", completion="themes"
+    ),
 ]
 Ascii = Annotated[bool, option("--ascii", help="Draw with ASCII only.")]

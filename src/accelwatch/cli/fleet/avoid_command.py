@@ -48,7 +48,7 @@ class AvoidFlags(msgspec.Struct, frozen=True, kw_only=True):
         option(
             "--severity",
             metavar="WORD",
-            help="Incidents of this severity and above count; critical unless given.",
+            help="Count incidents of this severity and above; default: critical.",
         ),
     ] = None
     reason: Annotated[
@@ -61,7 +61,11 @@ class AvoidFlags(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     within: Annotated[
         str | None,
-        option("--within", metavar="TIME", help="Count maintenance that starts within 4h, too."),
+        option(
+            "--within",
+            metavar="TIME",
+            help="Also count maintenance that starts within this time, such as 4h.",
+        ),
     ] = None
 
 

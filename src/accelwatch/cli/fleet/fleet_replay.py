@@ -43,7 +43,7 @@ class Replaying(msgspec.Struct, frozen=True, kw_only=True):
         option(
             "--incidents",
             metavar="FILE",
-            help="With --replay: these incidents, of rules backtest --format ndjson, and no back-test.",
+            help="With --replay: show the incidents in FILE, from rules backtest --format ndjson.",
         ),
     ] = None
     rules: Annotated[

@@ -60,7 +60,7 @@ def _test(
         option("-c", "--config.file", metavar="FILE", help="A hub's or an agent's file."),
     ],
     sinks: Annotated[
-        list[str] | None, argument(metavar="[SINK]...", help="Names; without one all.")
+        list[str] | None, argument(metavar="[SINK]...", help="Names of receivers; default: all.")
     ] = None,
 ) -> None:
     """Send a test notification to each receiver of a configuration and report the result."""

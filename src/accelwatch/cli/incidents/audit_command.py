@@ -40,7 +40,7 @@ def _list(
     ] = 100,
     as_json: _Json = False,
 ) -> None:
-    """Show the latest entries, the oldest of them first."""
+    """Show the latest entries, oldest first."""
     from collections import deque
 
     from accelwatch.alerting.incidents.journal.listing import about

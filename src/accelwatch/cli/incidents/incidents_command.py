@@ -84,7 +84,7 @@ def incidents_command(
         list[str] | None,
         argument(
             metavar="[[show] ID | close ID | note ID TEXT]",
-            help="One incident with its history, its end, or a line for its history.",
+            help="Show one incident with its history, close it, or add a line to its history.",
         ),
     ] = None,
 ) -> None:

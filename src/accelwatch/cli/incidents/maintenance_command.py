@@ -60,7 +60,7 @@ def _list(hub: HubFlags, as_json: AsJson = False) -> None:
 @subcommand(maintenance, "end")
 def _expire(
     hub: HubFlags,
-    id_: Annotated[str, argument(metavar="ID", help="Of the window, such as m3.")],
+    id_: Annotated[str, argument(metavar="ID", help="Id of the window, such as m3.")],
     by: By = None,
     as_json: AsJson = False,
 ) -> None:

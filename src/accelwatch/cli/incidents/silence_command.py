@@ -54,7 +54,7 @@ def _list(hub: HubFlags, as_json: AsJson = False) -> None:
 @subcommand(silence, "end")
 def _expire(
     hub: HubFlags,
-    id_: Annotated[str, argument(metavar="ID", help="Of the silence, such as s3.")],
+    id_: Annotated[str, argument(metavar="ID", help="Id of the silence, such as s3.")],
     by: By = None,
     as_json: AsJson = False,
 ) -> None:

@@ -113,12 +113,12 @@ def _export(
             "--output",
             "-o",
             metavar="FILE",
-            help="Default: its own name, in this folder; - for standard output.",
+            help="Default: the capture's name, in this folder; - is standard output.",
         ),
     ] = None,
     redact: Annotated[
         bool,
-        option("--redact", help="Without users, commands, jobs, mount points and the host's name."),
+        option("--redact", help="Remove users, commands, jobs, mount points and the host's name."),
     ] = False,
     folder: _Folder = None,
 ) -> None:

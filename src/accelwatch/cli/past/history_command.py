@@ -271,7 +271,9 @@ def _export(
         str, option("--matchers", metavar="TEXT", help='Added to every query: cluster="a".')
     ] = "",
     tenant: Annotated[str, option("--tenant", metavar="NAME", help="Sent as X-Scope-OrgID.")] = "",
-    user: Annotated[str, option("--user", metavar="NAME", help="With --password-file.")] = "",
+    user: Annotated[
+        str, option("--user", metavar="NAME", help="User name, with --password-file.")
+    ] = "",
     password_file: Annotated[
         str | None, option("--password-file", metavar="FILE", help="The user's password.")
     ] = None,

@@ -45,10 +45,10 @@ class RecordOptions(msgspec.Struct, frozen=True, kw_only=True):
         str, option(metavar="DURATION", help="Time between two documents; at least 250ms.")
     ] = "1s"
     duration: Annotated[
-        str | None, option(metavar="DURATION", help="End after this; else ^C ends it.")
+        str | None, option(metavar="DURATION", help="Stop after this time; default: at ^C.")
     ] = None
     count: Annotated[
-        int | None, option("--count", "-n", min=1, metavar="N", help="End after N documents.")
+        int | None, option("--count", "-n", min=1, metavar="N", help="Stop after N documents.")
     ] = None
     max_size: Annotated[str, option(metavar="SIZE", help="Start the next file at this size.")] = (
         "100MiB"

@@ -31,7 +31,9 @@ def usage_command(
     since: Annotated[
         str,
         option(
-            "--since", metavar="1h|job", help="The last minutes, 1h at most; or since it began."
+            "--since",
+            metavar="1h|job",
+            help="The last minutes, at most 1h; or since each job started.",
         ),
     ] = SINCE_DEFAULT,
     as_json: Annotated[bool, option("--json", help="As JSON.")] = False,

@@ -90,7 +90,9 @@ def _try(
     node: Annotated[str, argument(metavar="NODE", help="The scheduler's name of the node.")],
     file: _File,
     job: Annotated[str, option("--job", metavar="ID", help="The job, for move_job.")] = "",
-    spare: Annotated[str, option("--spare", metavar="NODE", help="The spare.")] = "",
+    spare: Annotated[
+        str, option("--spare", metavar="NODE", help="The spare node, for move_job.")
+    ] = "",
 ) -> None:
     """Show the node's state for an intent, the next step, and that step in a dry run."""
     import asyncio

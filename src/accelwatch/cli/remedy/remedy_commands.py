@@ -14,7 +14,7 @@ import msgspec
 from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import OK
 from accelwatch.base.untrusted_text import printable
-from accelwatch.cli.hub_requests import HubFlags, who
+from accelwatch.cli.hub_requests import HubOnlyFlags, who
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.parameters import argument, option
@@ -51,7 +51,7 @@ class WhyFlags(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @command
-def remedies_command(hub: HubFlags, as_json: AsJson = False) -> None:
+def remedies_command(hub: HubOnlyFlags, as_json: AsJson = False) -> None:
     """List nodes under remediation, one per line: stage, since when, rule, incident."""
     document = fetch_remedies(hub, "/v1/remedies", {})
     if as_json:
@@ -67,8 +67,8 @@ def remedies_command(hub: HubFlags, as_json: AsJson = False) -> None:
 
 
 @command
-def plan_command(hub: HubFlags, node: NodeName, as_json: AsJson = False) -> None:
-    """Show the plan for a node: its next steps, and what blocks each."""
+def plan_command(hub: HubOnlyFlags, node: NodeName, as_json: AsJson = False) -> None:
+    """Show the plan for a node: its next steps, and what blocks each of them."""
     document = fetch_remedies(hub, "/v1/plan", {"node": node})
     if as_json:
         write_stdout(document)
@@ -80,7 +80,7 @@ def plan_command(hub: HubFlags, node: NodeName, as_json: AsJson = False) -> None
 
 @command
 def quarantine_command(
-    hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False
+    hub: HubOnlyFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False
 ) -> None:
     """Drain a node; it returns only by `release`."""
     raise click.exceptions.Exit(_send_command(hub, _of(node, "quarantine"), why, as_json))
@@ -88,15 +88,17 @@ def quarantine_command(
 
 @command
 def release_command(
-    hub: HubFlags,
+    hub: HubOnlyFlags,
     why: WhyFlags,
     node: NodeName,
-    force: Annotated[bool, option("--force", help="Return it without any verification.")] = False,
+    force: Annotated[
+        bool, option("--force", help="Return the node without any verification.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Return a node to service if fresh data shows it healthy.
 
-    With --force also while the hub cannot write its journal: then its log says who did it.
+    --force also works while the hub cannot write its journal; its log then says who did it.
     """
     verb = "force_release" if force else "release"
     raise click.exceptions.Exit(_send_command(hub, _of(node, verb), why, as_json))
@@ -104,13 +106,15 @@ def release_command(
 
 @command
 def approve_command(
-    hub: HubFlags,
+    hub: HubOnlyFlags,
     why: WhyFlags,
     node: NodeName,
     plan: Annotated[
         str | None,
         option(
-            "--plan", metavar="DIGEST", help="As `accelwatch remedy plan NODE` shows it; required."
+            "--plan",
+            metavar="DIGEST",
+            help="Digest of the plan, as `accelwatch remedy plan NODE` shows it; required.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -123,7 +127,7 @@ def approve_command(
 
 @command
 def deny_command(
-    hub: HubFlags, why: WhyFlags, node: NodeName, lasts: Lasts = None, as_json: AsJson = False
+    hub: HubOnlyFlags, why: WhyFlags, node: NodeName, lasts: Lasts = None, as_json: AsJson = False
 ) -> None:
     """Reject the plan for a node, for a while."""
     more = {} if lasts is None else {"for": lasts}
@@ -132,7 +136,7 @@ def deny_command(
 
 @command
 def hold_command(
-    hub: HubFlags,
+    hub: HubOnlyFlags,
     why: WhyFlags,
     node: NodeName,
     lasts: Lasts = None,
@@ -150,43 +154,49 @@ def hold_command(
 
 @command
 def recovered_command(
-    hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False
+    hub: HubOnlyFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False
 ) -> None:
     """Mark a node as repaired: earlier evidence no longer counts."""
     raise click.exceptions.Exit(_send_command(hub, _of(node, "recovered"), why, as_json))
 
 
 @command
-def retry_command(hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False) -> None:
+def retry_command(
+    hub: HubOnlyFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False
+) -> None:
     """Retry a failed or unknown step after checking the node."""
     raise click.exceptions.Exit(_send_command(hub, _of(node, "retry"), why, as_json))
 
 
 @command
-def forget_command(hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False) -> None:
+def forget_command(
+    hub: HubOnlyFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False
+) -> None:
     """Forget a node; leaves the state at the scheduler alone."""
     raise click.exceptions.Exit(_send_command(hub, _of(node, "forget"), why, as_json))
 
 
 @command
-def stop_command(hub: HubFlags, why: WhyFlags, as_json: AsJson = False) -> None:
+def stop_command(hub: HubOnlyFlags, why: WhyFlags, as_json: AsJson = False) -> None:
     """Emergency stop: start no new remedies, also after a restart of the hub."""
     raise click.exceptions.Exit(_send_command(hub, "/v1/stop", why, as_json))
 
 
 @command
-def start_command(hub: HubFlags, why: WhyFlags, as_json: AsJson = False) -> None:
+def start_command(hub: HubOnlyFlags, why: WhyFlags, as_json: AsJson = False) -> None:
     """Resume remedies after `stop`."""
     raise click.exceptions.Exit(_send_command(hub, "/v1/start", why, as_json))
 
 
 @command
 def breaker_command(
-    hub: HubFlags,
+    hub: HubOnlyFlags,
     why: WhyFlags,
     verb: Annotated[
         str | None,
-        argument(metavar="[reset]", help="Close it; without it the state is shown."),
+        argument(
+            metavar="[reset]", help="Close the breaker; without this word the state is shown."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -208,7 +218,7 @@ def _of(node: str, verb: str) -> str:
     return f"/v1/remedies/{quote(node, safe='')}/{verb}"
 
 
-def _send_command(hub: HubFlags, path: str, why: WhyFlags, as_json: bool, **more: str) -> int:
+def _send_command(hub: HubOnlyFlags, path: str, why: WhyFlags, as_json: bool, **more: str) -> int:
     """Say it to the hub, and print what has come of it. Raises AccelwatchError."""
     if not why.reason:
         raise UsageError("--reason TEXT is required; it is kept in the audit log")

@@ -7,7 +7,7 @@ from typing import Any
 
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.exit_codes import FAILED, NEEDS_APPROVAL, OK, UNKNOWN, USAGE
-from accelwatch.cli.hub_requests import HubFlags, changed, fetch_page
+from accelwatch.cli.hub_requests import HubOnlyFlags, changed, fetch_page
 from accelwatch.fleet.documents.remedies import Commanded
 from accelwatch.fleet.picture.remedies import CommandOutcome, outcome_of
 
@@ -28,13 +28,13 @@ def code_of(verb: str, reply: Commanded) -> int:
     return _CODES[outcome_of(verb, notes, reply.remedy.stage if reply.remedy else "")]
 
 
-def fetch_remedies(hub: HubFlags, path: str, query: Mapping[str, str]) -> bytes:
+def fetch_remedies(hub: HubOnlyFlags, path: str, query: Mapping[str, str]) -> bytes:
     """A page of a hub about its remedies. Raises AccelwatchError."""
     with _refusals():
         return fetch_page(hub, path, query)
 
 
-def post_command(hub: HubFlags, path: str, document: Mapping[str, Any]) -> bytes:
+def post_command(hub: HubOnlyFlags, path: str, document: Mapping[str, Any]) -> bytes:
     """The answer to a person's word. Raises AccelwatchError, UncertainError."""
     with _refusals():
         return changed(hub, "POST", path, document=document)

@@ -6,7 +6,7 @@ import click
 
 from accelwatch.base.exit_codes import OK
 from accelwatch.base.untrusted_text import printable
-from accelwatch.cli.hub_requests import HubFlags
+from accelwatch.cli.hub_requests import HubOnlyFlags
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.parameters import option
@@ -20,7 +20,7 @@ _HEADER = ("NODE", "POOL", "RACK", "STATE", "TESTED", "STANDS IN FOR")
 
 @command
 def spares_command(
-    hub: HubFlags, as_json: Annotated[bool, option("--json", help="As JSON.")] = False
+    hub: HubOnlyFlags, as_json: Annotated[bool, option("--json", help="As JSON.")] = False
 ) -> None:
     """List spare nodes: state, last test, and which node each replaces."""
     document = fetch_remedies(hub, "/v1/spares", {})

@@ -174,7 +174,7 @@ def _print(
 def backtest_command(
     named: Annotated[
         list[str] | None,
-        argument(metavar="[FILE|FOLDER|PACK]...", help="Rules; all packs without any."),
+        argument(metavar="[FILE|FOLDER|PACK]...", help="Rule files or packs; default: all packs."),
     ] = None,
     history: Annotated[Path | None, option("--history", metavar="DIR", help="An archive.")] = None,
     prometheus: Annotated[
@@ -186,7 +186,7 @@ def backtest_command(
     ] = None,
     files: Annotated[
         list[str] | None,
-        option("--rules", metavar="FILE", help="The same as an option."),
+        option("--rules", metavar="FILE", help="Rule file; the same as the argument."),
     ] = None,
     pack: Annotated[
         list[str] | None,
@@ -205,7 +205,7 @@ def backtest_command(
     ] = "30s",
     form: Annotated[
         Form | None,
-        option("--format", help="Without it: table on a terminal, ndjson on a pipe."),
+        option("--format", help="Default: table on a terminal, ndjson on a pipe."),
     ] = None,
     processes: Annotated[
         int | None,

@@ -43,9 +43,7 @@ def _check(
     ] = 8000,
     nodes: Annotated[
         int | None,
-        option(
-            "--nodes", min=1, help="Nodes that have them; one for each eight devices by default."
-        ),
+        option("--nodes", min=1, help="Number of nodes; default: one for every eight devices."),
     ] = None,
     as_json: _Json = False,
 ) -> None:
@@ -67,7 +65,7 @@ def _list(hub: HubFlags, files: _Files = None, pack: _Packs = None, as_json: _Js
 
 @subcommand(rules, "show")
 def _show(
-    rule: Annotated[str, argument(metavar="RULE", help="Its id.")],
+    rule: Annotated[str, argument(metavar="RULE", help="Id of the rule.")],
     files: _Files = None,
     pack: _Packs = None,
     as_json: _Json = False,
@@ -81,7 +79,9 @@ def _explain(
     hub: HubFlags,
     rule: Annotated[
         str,
-        argument(metavar="RULE", help="Its id; `detector` for the detector's state of a node."),
+        argument(
+            metavar="RULE", help="Id of the rule; `detector` for the detector's state of a node."
+        ),
     ],
     entity: Annotated[
         str,
@@ -103,7 +103,7 @@ def _export(
         str, option("-o", "--output", metavar="FILE", help="Write to a file, in one step.")
     ] = "-",
     mode: Annotated[
-        str | None, option("--mode", help="Permissions of that file; without: 0600.")
+        str | None, option("--mode", help="Permissions of that file; default: 0600.")
     ] = None,
     scrape_interval: Annotated[
         str, option("--scrape-interval", help="How often Prometheus scrapes the agents.")
@@ -114,7 +114,8 @@ def _export(
     keep: Annotated[
         bool,
         option(
-            "--keep-firing-for/--no-keep-firing-for", help="Without it for servers before 2.42."
+            "--keep-firing-for/--no-keep-firing-for",
+            help="Export keep_firing_for; servers before 2.42 do not know it.",
         ),
     ] = True,
     as_json: _Json = False,

@@ -37,11 +37,11 @@ def recovery_command(
         option(
             "--code-share",
             metavar="SHARE",
-            help="Ends by software that no restart cures, only older code or data.",
+            help="Share of failures that only older code or data cures, not a restart.",
         ),
     ] = "0",
     faults: Annotated[
-        int, option(metavar="N", min=100, max=1_000_000, help="How many are simulated.")
+        int, option(metavar="N", min=100, max=1_000_000, help="How many faults are simulated.")
     ] = 20_000,
     seed: Annotated[int, option(metavar="N", help="Same seed, same numbers.")] = 0,
     form: Annotated[Form, option("--format", help="table or json.")] = Form.TABLE,

@@ -36,10 +36,11 @@ class RateFlags(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     hub_config_file: Annotated[
         Path | None,
-        option("--hub.config.file", metavar="FILE", help="Credentials and TLS for it."),
+        option("--hub.config.file", metavar="FILE", help="Credentials and TLS for the connection."),
     ] = None
     days: Annotated[
-        int | None, option(metavar="N", min=1, max=3650, help="With --hub: of the last N days; 30.")
+        int | None,
+        option(metavar="N", min=1, max=3650, help="With --hub: of the last N days; default: 30."),
     ] = None
     history: Annotated[
         Path | None,

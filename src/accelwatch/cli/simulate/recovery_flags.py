@@ -18,8 +18,10 @@ from accelwatch_lab.recovery.site import Site
 class SiteFlags(msgspec.Struct, frozen=True, kw_only=True):
     """The job and its site."""
 
-    nodes: Annotated[int, option(metavar="N", min=2, max=100_000, help="Nodes of the job.")] = 60
-    devices: Annotated[int, option(metavar="N", min=1, max=1024, help="Devices of a node.")] = 8
+    nodes: Annotated[
+        int, option(metavar="N", min=2, max=100_000, help="Number of nodes of the job.")
+    ] = 60
+    devices: Annotated[int, option(metavar="N", min=1, max=1024, help="Devices per node.")] = 8
     load: Annotated[
         str, option(metavar="DURATION", help="From a start to the first productive step.")
     ] = "33m"
@@ -28,7 +30,7 @@ class SiteFlags(msgspec.Struct, frozen=True, kw_only=True):
         str | None, option(metavar="DURATION", help="Between two saves now, to compare.")
     ] = None
     repair: Annotated[
-        str, option(metavar="DURATION", help="How long a broken node is away, mean.")
+        str, option(metavar="DURATION", help="How long a broken node is out of service, mean.")
     ] = "6d"
     triage: Annotated[
         str, option(metavar="DURATION", help="Until a person has a suspect, mean.")
@@ -54,7 +56,8 @@ class OutageFlags(msgspec.Struct, frozen=True, kw_only=True):
     outages: Annotated[
         Path | None,
         option(
-            metavar="FILE", help="Recorded outages, JSON or gzip: spares are counted in them too."
+            metavar="FILE",
+            help="Recorded outages, JSON or gzip, from which spares are counted as well.",
         ),
     ] = None
     outage_servers: Annotated[
@@ -82,7 +85,7 @@ class DetectorFlags(msgspec.Struct, frozen=True, kw_only=True):
         option(metavar="FILE", help="A scored run: detection_table.py --json, JSON or YAML."),
     ] = None
     detector: Annotated[
-        str | None, option(metavar="NAME", help="Which of the detectors in that file.")
+        str | None, option(metavar="NAME", help="The detector in that file, if it has several.")
     ] = None
     right_node: Annotated[
         str | None, option(metavar="SHARE", help="How often it names the right node: 0.9, 90%.")

@@ -25,7 +25,7 @@ _PORTS = ("many", "one")
 _MIN_INTERVAL_S = 0.05
 
 Nodes = Annotated[int, option(metavar="N", help="How many nodes.")]
-Devices = Annotated[int, option(metavar="N", help="Accelerators of a node.")]
+Devices = Annotated[int, option(metavar="N", help="Accelerators per node.")]
 Vendor = Annotated[
     str,
     option(
@@ -45,15 +45,16 @@ class SimPlan(msgspec.Struct, frozen=True, kw_only=True):
         str, option(help="Format of /metrics: own, dcgm, dcgm-4.9, all-smi or mixed.")
     ] = "own"
     scenario: Annotated[
-        Path | None, option(metavar="FILE", help="Jobs and faults over time (docs).")
+        Path | None,
+        option(metavar="FILE", help="Jobs and faults over time (docs/fleet/simulator.md)."),
     ] = None
     seed: Annotated[int, option(metavar="N", help="Same seed, same values.")] = 0
     listen: Annotated[
         str, option(metavar="HOST:PORT", help="Address, or the first of many ports.")
     ] = DEFAULT_LISTEN
-    listen_any: Annotated[bool, option("--listen-any", help="Let other machines read it too.")] = (
-        False
-    )
+    listen_any: Annotated[
+        bool, option("--listen-any", help="Allow an address that other machines can reach.")
+    ] = False
     ports: Annotated[
         str, option(help="many: a port for each node; one: a path /node/NAME for each.")
     ] = "many"
