@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.slices import LongWork, Turns
-from accelwatch.fleet.api.live_feed import Feed
+from accelwatch.fleet.api.live.feed import Feed
 from accelwatch.fleet.api.query.names import columns, condition
 from accelwatch.fleet.api.query.rows import page
 from accelwatch.fleet.api.query.totals import counted

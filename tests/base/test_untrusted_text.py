@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from accelwatch.base.untrusted_text import cell_text, escaped, no_formula, printable
-from accelwatch.cli.fleet.fleet_documents import csv_text
+from accelwatch.cli.fleet.tables.documents import csv_text
 from accelwatch.cli.node.doctor import _report
 from accelwatch.cli.output import complain
 from accelwatch.node.diagnosis import Probed, diagnose

@@ -8,7 +8,7 @@ import pytest
 from accelwatch.archive.blackbox.files import Frozen
 from accelwatch.archive.blackbox.locations import Box
 from accelwatch.cli.fitted import fitted
-from accelwatch.cli.fleet.fleet_groups import group_table
+from accelwatch.cli.fleet.tables.groups import group_table
 from accelwatch.cli.node.process_table import processes_table
 from accelwatch.cli.node.table import render
 from accelwatch.cli.past.blackbox_report import rows

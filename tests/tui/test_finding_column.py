@@ -9,7 +9,7 @@ import pytest
 
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.verdict import Entity, Evidence
-from accelwatch.cli.fleet.fleet_nodes import node_csv, node_table
+from accelwatch.cli.fleet.tables.nodes import node_csv, node_table
 from accelwatch.cli.table_lines import Style
 from accelwatch.fleet.hub_client.once import Answer
 from accelwatch.fleet.picture.model import FleetView

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.cli.fleet.fleet_nodes import node_csv, node_table
+from accelwatch.cli.fleet.tables.nodes import node_csv, node_table
 from accelwatch.cli.table_lines import Style
 from accelwatch.fleet.hub_client.once import Answer
 from accelwatch.fleet.odd.documents import Deviation

@@ -17,7 +17,7 @@ from accelwatch.config.model import RuleSettings
 from accelwatch.detection.findings.finding import Finding, Level, Scope
 from accelwatch.detection.fusion.families import FAMILIES
 from accelwatch.expr.vocabulary.detector_names import SUBJECTS
-from accelwatch.fleet.api.live_feed import Feed
+from accelwatch.fleet.api.live.feed import Feed
 from accelwatch.fleet.api.summaries import node_summary
 from accelwatch.fleet.detection.frames import Frames
 from accelwatch.fleet.detection.hub import HubColumns

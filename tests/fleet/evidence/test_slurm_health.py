@@ -14,7 +14,7 @@ from accelwatch.fleet.evidence_settings import Evidence, ReasonSetting, SlurmEvi
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.target import targets_of
-from accelwatch.fleet.targets.slurm_nodes import SlurmNode, nodes_of_text
+from accelwatch.fleet.targets.slurm.nodes import SlurmNode, nodes_of_text
 
 NHC = "NHC: check_hw_ib:  No IB port mlx5_0:1 is ACTIVE"
 

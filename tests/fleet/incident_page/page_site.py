@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.fleet.api.incidents.incident_feed import IncidentFeed
-from accelwatch.fleet.api.live import LiveStreams
+from accelwatch.fleet.api.live.streams import LiveStreams
 from accelwatch.fleet.api.own import own_text
 from accelwatch.fleet.api.pages import HubPages
 from accelwatch.fleet.approval.approvals import Approvals

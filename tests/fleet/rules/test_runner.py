@@ -10,8 +10,9 @@ from typing import Literal
 
 import pytest
 
-from accelwatch.alerting.evaluation import evaluation_loop, rule_file_reader
-from accelwatch.alerting.evaluation.rules_in_force import RulesInForce
+from accelwatch.alerting.evaluation import evaluation_loop
+from accelwatch.alerting.evaluation.in_force import rule_file_reader
+from accelwatch.alerting.evaluation.in_force.rules_in_force import RulesInForce
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
 from accelwatch.alerting.incidents.model.incident import Incident, TimelineKind

@@ -8,7 +8,7 @@ import pytest
 
 from accelwatch.base.slices import LongWork, Turns
 from accelwatch.expr import Expression
-from accelwatch.fleet.api.live_feed import Feed
+from accelwatch.fleet.api.live.feed import Feed
 from accelwatch.fleet.api.query.choosing import chosen, series_of, subject_at
 from accelwatch.fleet.api.query.groups import groups
 from accelwatch.fleet.api.query.names import all_series, columns, condition, lookup

@@ -14,7 +14,7 @@ from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.hub.slurm_maintenance import SlurmMaintenance
 from accelwatch.fleet.targets.settings import SlurmSd
-from accelwatch.fleet.targets.slurm_reservations import reservations, windows_of
+from accelwatch.fleet.targets.slurm.reservations import reservations, windows_of
 from support.slurm.controller import slurm_cluster
 
 # As Slurm 22.05 prints them.

@@ -15,8 +15,8 @@ from accelwatch.base.errors import UsageError
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import SlurmSd
-from accelwatch.fleet.targets.slurm import SlurmTargets
-from accelwatch.fleet.targets.slurm_nodes import (
+from accelwatch.fleet.targets.slurm.discovery import SlurmTargets
+from accelwatch.fleet.targets.slurm.nodes import (
     SlurmNode,
     is_selected,
     leaf_switches,

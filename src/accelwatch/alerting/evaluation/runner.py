@@ -14,14 +14,14 @@ from accelwatch.alerting.evaluation.evaluation_loop import EvaluationLoop
 from accelwatch.alerting.evaluation.evaluator import Evaluator
 from accelwatch.alerting.evaluation.event_deduplicator import EventDeduplicator
 from accelwatch.alerting.evaluation.explanation import Explanation
+from accelwatch.alerting.evaluation.in_force.rules_in_force import RulesInForce
+from accelwatch.alerting.evaluation.in_force.switched_off import SWITCHED_OFF, SwitchedOffRules
 from accelwatch.alerting.evaluation.notifier_owner import NotifiedBy, NotifierOwner
 from accelwatch.alerting.evaluation.notifying import Notifying
 from accelwatch.alerting.evaluation.restored_alerts import restore_firing
-from accelwatch.alerting.evaluation.rules_in_force import RulesInForce
 from accelwatch.alerting.evaluation.self_check.checks import SelfCheck
 from accelwatch.alerting.evaluation.self_check.health import Health
 from accelwatch.alerting.evaluation.self_check.lateness import Lateness
-from accelwatch.alerting.evaluation.switched_off import SWITCHED_OFF, SwitchedOffRules
 from accelwatch.alerting.incidents.incident_store import IncidentStore, OnChanges
 from accelwatch.alerting.incidents.journal.patient import OpenJournal
 from accelwatch.alerting.incidents.journal.records import StateRecord

@@ -6,12 +6,12 @@ import time
 from collections.abc import Collection, Sequence
 
 from accelwatch.base.exit_codes import FAILED, NO_DEVICE, OK, PERMISSION, UNHEALTHY
-from accelwatch.cli.fleet.fleet_devices import device_csv, device_table
-from accelwatch.cli.fleet.fleet_documents import heading, hub_lines, json_document
-from accelwatch.cli.fleet.fleet_groups import group_csv, group_table
 from accelwatch.cli.fleet.fleet_hub import Hub
-from accelwatch.cli.fleet.fleet_nodes import node_csv, node_table
 from accelwatch.cli.fleet.fleet_plan import PrintOptions
+from accelwatch.cli.fleet.tables.devices import device_csv, device_table
+from accelwatch.cli.fleet.tables.documents import heading, hub_lines, json_document
+from accelwatch.cli.fleet.tables.groups import group_csv, group_table
+from accelwatch.cli.fleet.tables.nodes import node_csv, node_table
 from accelwatch.cli.output import complain, emit
 from accelwatch.cli.progress import counting, progress
 from accelwatch.cli.table_lines import Style

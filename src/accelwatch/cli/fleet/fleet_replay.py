@@ -152,10 +152,10 @@ def _print(replaying: Replaying, printing: PrintOptions) -> int:
 
 
 def _document(printing: PrintOptions, answer: "Answer", view: "FleetView", name: str) -> bytes:
-    from accelwatch.cli.fleet.fleet_devices import device_csv
-    from accelwatch.cli.fleet.fleet_documents import json_document
-    from accelwatch.cli.fleet.fleet_groups import group_csv
-    from accelwatch.cli.fleet.fleet_nodes import node_csv
+    from accelwatch.cli.fleet.tables.devices import device_csv
+    from accelwatch.cli.fleet.tables.documents import json_document
+    from accelwatch.cli.fleet.tables.groups import group_csv
+    from accelwatch.cli.fleet.tables.nodes import node_csv
     from accelwatch.schema.display import stdout_is_terminal
 
     if printing.form == "json":

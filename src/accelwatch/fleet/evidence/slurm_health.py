@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from accelwatch.fleet.evidence.problem import NodeReport, ReportedProblem
 from accelwatch.fleet.evidence_settings import ReasonSetting
-from accelwatch.fleet.targets.slurm_nodes import SlurmNode
+from accelwatch.fleet.targets.slurm.nodes import SlurmNode
 
 OWN = "accelwatch"
 NEVER = (OWN, "slurm-operator:")

@@ -7,10 +7,10 @@ from accelwatch.base.errors import UsageError
 from accelwatch.fleet.evidence.reconciler import Reconciler
 from accelwatch.fleet.evidence.slurm_health import REASONS, reports_of
 from accelwatch.fleet.evidence_settings import SlurmEvidence
-from accelwatch.fleet.targets.scontrol import Scontrol
 from accelwatch.fleet.targets.settings import SlurmSd
-from accelwatch.fleet.targets.slurm_listing import SlurmListing
-from accelwatch.fleet.targets.slurm_nodes import SlurmNode
+from accelwatch.fleet.targets.slurm.listing import SlurmListing
+from accelwatch.fleet.targets.slurm.nodes import SlurmNode
+from accelwatch.fleet.targets.slurm.scontrol import Scontrol
 
 ListNodes = Callable[[], list[SlurmNode]]
 

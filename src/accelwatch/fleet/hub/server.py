@@ -15,7 +15,7 @@ from accelwatch.fleet.api.incidents.audit_pages import AuditPages
 from accelwatch.fleet.api.incidents.incident_feed import IncidentFeed
 from accelwatch.fleet.api.incidents.past_incidents import PastIncidents
 from accelwatch.fleet.api.incidents.remedy_pages import RemedyPages
-from accelwatch.fleet.api.live import LiveStreams
+from accelwatch.fleet.api.live.streams import LiveStreams
 from accelwatch.fleet.api.own import RenderOwn, own_text
 from accelwatch.fleet.api.pages import HubPages
 from accelwatch.fleet.api.query.names import target_labels

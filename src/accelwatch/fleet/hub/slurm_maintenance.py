@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.targets.settings import SlurmSd
-from accelwatch.fleet.targets.slurm_reservations import reservations
+from accelwatch.fleet.targets.slurm.reservations import reservations
 
 if TYPE_CHECKING:
     from accelwatch.alerting.incidents.incident_store import IncidentStore

@@ -99,7 +99,7 @@ def _kubernetes(settings: KubernetesSd, rules: Rules) -> Discoverer:
 
 
 def _slurm(settings: SlurmSd, rules: Rules) -> Discoverer:
-    from accelwatch.fleet.targets.slurm import SlurmTargets
+    from accelwatch.fleet.targets.slurm.discovery import SlurmTargets
 
     return in_thread(SlurmTargets(settings, rules), settings.refresh_s)
 

@@ -11,7 +11,7 @@ from accelwatch.alerting.evaluation.describing import document_of
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.config.model import RuleSettings
-from accelwatch.fleet.api.live import LiveStreams
+from accelwatch.fleet.api.live.streams import LiveStreams
 from accelwatch.fleet.hub_client.incidents import ReportedIncidents
 from accelwatch.fleet.wire import MOST_CLOSED, IncidentNow, RulesNow
 from accelwatch.web.http.stream import OFFERED

@@ -10,9 +10,9 @@ from pathlib import Path
 from accelwatch.alerting.delivery.formatting.own_problem import OwnProblem
 from accelwatch.alerting.evaluation.alerting import Alerting
 from accelwatch.alerting.evaluation.evaluation_loop import EvaluationLoop
+from accelwatch.alerting.evaluation.in_force.rules_in_force import RulesInForce
 from accelwatch.alerting.evaluation.notifier_owner import NotifiedBy
 from accelwatch.alerting.evaluation.notifying import Notifying
-from accelwatch.alerting.evaluation.rules_in_force import RulesInForce
 from accelwatch.alerting.evaluation.self_check.lateness import Lateness
 from accelwatch.alerting.evaluation.self_check.own_problems import (
     configuration_problem,

@@ -1,6 +1,9 @@
 """Which rule files a hub has, also while it waits and evaluates none of them."""
 
-from accelwatch.alerting.evaluation.rule_file_reader import RuleFileReader, RuleFilesHangError
+from accelwatch.alerting.evaluation.in_force.rule_file_reader import (
+    RuleFileReader,
+    RuleFilesHangError,
+)
 from accelwatch.alerting.rules.loading.configured import FileStamps
 from accelwatch.alerting.rules.rule import RuleSet
 from accelwatch.config.model import RuleSettings

@@ -7,8 +7,8 @@ from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.api_client.slurm.scontrol_text import pairs_of
 from accelwatch.base.errors import UsageError
 from accelwatch.base.host_ranges import expand, listed
-from accelwatch.fleet.targets.scontrol import Scontrol
 from accelwatch.fleet.targets.settings import SlurmSd
+from accelwatch.fleet.targets.slurm.scontrol import Scontrol
 
 # Else times are written in the zone and form of whoever asks.
 _UNIX_SECONDS = {"SLURM_TIME_FORMAT": "%s"}

@@ -4,15 +4,15 @@ from accelwatch.base.errors import UsageError
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.cache import TargetCache
 from accelwatch.fleet.targets.rules import Rules
-from accelwatch.fleet.targets.scontrol import Scontrol
 from accelwatch.fleet.targets.settings import SlurmSd
-from accelwatch.fleet.targets.slurm_listing import SlurmListing
-from accelwatch.fleet.targets.slurm_nodes import (
+from accelwatch.fleet.targets.slurm.listing import SlurmListing
+from accelwatch.fleet.targets.slurm.nodes import (
     address_of,
     is_selected,
     labels_of,
     leaf_switches,
 )
+from accelwatch.fleet.targets.slurm.scontrol import Scontrol
 
 
 class SlurmTargets:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.api.incidents.incident_feed import IncidentFeed
-from accelwatch.fleet.api.live_feed import Feed
+from accelwatch.fleet.api.live.feed import Feed
 from accelwatch.fleet.api.query.events import event_row
 from accelwatch.fleet.api.query.names import columns, condition
 from accelwatch.fleet.api.query.totals import Totals

@@ -9,7 +9,10 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from accelwatch.alerting.evaluation.evaluator import Evaluator, IsNew
-from accelwatch.alerting.evaluation.rule_file_reader import RuleFileReader, RuleFilesHangError
+from accelwatch.alerting.evaluation.in_force.rule_file_reader import (
+    RuleFileReader,
+    RuleFilesHangError,
+)
 from accelwatch.alerting.rules.loading.configured import FileStamps, file_stamps, loaded_rules
 from accelwatch.alerting.rules.rule import RuleSet
 from accelwatch.base.errors import AccelwatchError

@@ -1,8 +1,8 @@
 """The nodes of a Slurm cluster as scontrol lists them: as JSON where it can, else as text."""
 
 from accelwatch.base.errors import UsageError
-from accelwatch.fleet.targets.scontrol import Scontrol, why
-from accelwatch.fleet.targets.slurm_nodes import SlurmNode, nodes_of_json, nodes_of_text
+from accelwatch.fleet.targets.slurm.nodes import SlurmNode, nodes_of_json, nodes_of_text
+from accelwatch.fleet.targets.slurm.scontrol import Scontrol, why
 
 _NO_JSON = ("unrecognized option", "invalid option", "Unable to find plugin")
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from accelwatch.cli.fitted import fitted
-from accelwatch.cli.fleet.fleet_documents import csv_text, quantity_cell
+from accelwatch.cli.fleet.tables.documents import csv_text, quantity_cell
 from accelwatch.cli.table_lines import Cells, Style
 from accelwatch.fleet.documents.fleet import NodeSummary
 from accelwatch.fleet.hub_client.once import Answer

@@ -1,0 +1,1 @@
+"""What `accelwatch fleet` prints of nodes, groups and devices."""

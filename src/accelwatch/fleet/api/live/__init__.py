@@ -1,0 +1,1 @@
+"""The stream of a hub: what has changed, for each client as fast as it reads."""
