@@ -221,10 +221,10 @@ class Engine:
         if outcome.notes:
             self._notify(outcome.notes)
 
-    def _on_turn(self, has_begun: bool) -> None:
+    def _on_turn(self, has_started: bool) -> None:
         self._fresh_polls.decided()
         self._dispatch.retry_unplaced(self.state)
-        if has_begun:
+        if has_started:
             self._dispatch.follow_open_operations(self.state)
 
     async def _settle_unknown(self, command: Command, address: str) -> None:
