@@ -29,10 +29,10 @@ def frames_of(folder: Path, *, mended: tuple[str, ...] = ()) -> Iterator[Frame]:
     context = ArchiveRuleContext(found, step)
     frames = Frames(context.event_history, step, found.series(), lambda _nodes, _now: mended)
     columns = context.columns(frames.needs, lambda _rule: None)
-    devices = found.samples(DEVICES, columns.series)
-    nodes = found.samples(NODES, columns.node_series)
+    devices = found.samples(DEVICES, columns.samples.series)
+    nodes = found.samples(NODES, columns.samples.node_series)
     for interval in intervals(
-        (devices, columns.series), (nodes, columns.node_series), step, found.description.start, 1e12
+        (devices, columns.samples.series), (nodes, columns.samples.node_series), step, found.description.start, 1e12
     ):
         context.now = interval.time
         context.device_index.meet(devices.entities, nodes.entities)

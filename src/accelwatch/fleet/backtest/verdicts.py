@@ -84,12 +84,12 @@ class Verdicts:
     def _intervals(self) -> Iterator[Interval]:
         table_view = self.context.table_view
         assert table_view is not None
-        self._devices = self._archive.samples(DEVICES, table_view.series)
-        self._nodes = self._archive.samples(NODES, table_view.node_series)
+        self._devices = self._archive.samples(DEVICES, table_view.samples.series)
+        self._nodes = self._archive.samples(NODES, table_view.samples.node_series)
         start = self.started - self.started % self.step_s
         return intervals(
-            (self._devices, table_view.series),
-            (self._nodes, table_view.node_series),
+            (self._devices, table_view.samples.series),
+            (self._nodes, table_view.samples.node_series),
             self.step_s,
             start,
             self._end,

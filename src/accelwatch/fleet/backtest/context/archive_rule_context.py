@@ -9,7 +9,8 @@ from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.archive.history.reading.reader import Archive
 from accelwatch.expr.needs import Needs
 from accelwatch.fleet.backtest.calendar import Jobs
-from accelwatch.fleet.backtest.context.columns import UNREADABLE, ArchiveColumns
+from accelwatch.fleet.backtest.context.archive_states import UNREADABLE
+from accelwatch.fleet.backtest.context.columns import ArchiveColumns
 from accelwatch.fleet.backtest.context.device_groups import DeviceGroups as Belonging
 from accelwatch.fleet.backtest.context.device_index import DeviceIndex
 from accelwatch.fleet.backtest.context.event_history import ArchiveEventHistory
@@ -77,7 +78,11 @@ class ArchiveRuleContext:
 
     def _skew_s(self, node: str) -> float:
         number = self.device_index.number(node)
-        return 0.0 if number is None or self.table_view is None else self.table_view.skew_s(number)
+        return (
+            0.0
+            if number is None or self.table_view is None
+            else self.table_view.samples.skew_s(number)
+        )
 
     def monotonic(self) -> float:
         """Seconds that only grow."""
