@@ -32,7 +32,11 @@ def frames_of(folder: Path, *, mended: tuple[str, ...] = ()) -> Iterator[Frame]:
     devices = found.samples(DEVICES, columns.samples.series)
     nodes = found.samples(NODES, columns.samples.node_series)
     for interval in intervals(
-        (devices, columns.samples.series), (nodes, columns.samples.node_series), step, found.description.start, 1e12
+        (devices, columns.samples.series),
+        (nodes, columns.samples.node_series),
+        step,
+        found.description.start,
+        1e12,
     ):
         context.now = interval.time
         context.device_index.meet(devices.entities, nodes.entities)

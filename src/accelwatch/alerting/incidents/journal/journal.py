@@ -21,12 +21,14 @@ from accelwatch.alerting.incidents.journal.database import Database, Row
 from accelwatch.alerting.incidents.journal.errors import (
     JournalDamagedError,
 )
+from accelwatch.alerting.incidents.journal.event_tables import EventTables
 from accelwatch.alerting.incidents.journal.lease import Lease
 from accelwatch.alerting.incidents.journal.records import (
     Batch,
     Entry,
     Loaded,
     Record,
+    encoded,
     key_of,
 )
 from accelwatch.alerting.incidents.journal.state_tables import StateTables
@@ -34,19 +36,10 @@ from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import Maintenance, Silence
 
 KEPT_S = 400 * 86_400.0
-_PUT_EVENT = (
-    "INSERT INTO event_seen (fingerprint, until) VALUES (?, ?)"
-    " ON CONFLICT (fingerprint) DO UPDATE SET until = excluded.until"
-)
-_PUT_LETTER = (
-    "INSERT INTO outbox (incident, sink, body) VALUES (?, ?, ?)"
-    " ON CONFLICT (incident, sink) DO UPDATE SET body = excluded.body"
-)
 _PUT_ANCHOR = (
     "INSERT INTO meta (key, value) VALUES ('anchor', ?)"
     " ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 )
-_ENCODER = msgspec.json.Encoder(order="deterministic")
 _DECODER = msgspec.json.Decoder(Record)
 
 
@@ -57,6 +50,7 @@ class Journal:
         """Over a database that is open."""
         self._database = database
         self._tables = StateTables(database)
+        self._events = EventTables(database)
         self.name = database.name
 
     def changed_since(self, since: float) -> list[Incident]:
@@ -72,7 +66,10 @@ class Journal:
     def load(self, now: float) -> Loaded:
         """How things stand. Raises JournalError, JournalDamagedError."""
         with self.errors("the journal cannot be read"):
-            return self._tables.load(now)
+            loaded = self._tables.load(now)
+            return msgspec.structs.replace(
+                loaded, fingerprints=self._events.fingerprints(), outbox=self._events.outbox()
+            )
 
     def last_sequence(self) -> int:
         """Of the latest entry; 0 before the first. Raises JournalError."""
@@ -126,19 +123,14 @@ class Journal:
     def _append(self, batch: Batch, last: str) -> str:
         entries: list[Row] = []
         for record in batch.records:
-            body = _ENCODER.encode(record)
+            body = encoded(record)
             last = chained(last, batch.time, batch.actor, body, batch.address)
             entries.append((batch.time, batch.actor, batch.address, body, last))
         self._database.execute_many(
             "INSERT INTO entry (time, actor, address, body, hash) VALUES (?, ?, ?, ?, ?)", entries
         )
         self._tables.apply(batch.records)
-        self._database.execute_many(_PUT_EVENT, batch.fingerprints.items())
-        for key, letter in batch.outbox.items():
-            if letter is None:
-                self._database.execute("DELETE FROM outbox WHERE incident = ? AND sink = ?", key)
-            else:
-                self._database.execute(_PUT_LETTER, (*key, letter))
+        self._events.put(batch.fingerprints, batch.outbox)
         return last
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
@@ -196,6 +188,7 @@ class Journal:
         execute = self._database.execute
         with self.errors("the journal cannot be pruned"), self._database.writing():
             self._tables.forget(now, old)
+            self._events.forget(now)
             rows = execute(
                 "SELECT seq, hash FROM entry WHERE time < ? ORDER BY seq DESC LIMIT 1", (old,)
             )

@@ -9,6 +9,7 @@ from accelwatch.alerting.incidents.model.silence import Maintenance, Silence
 MOST_BODY = 64 * 1024
 # The body of what does not stand any more.
 GONE = msgspec.Raw(b"null")
+_ENCODER = msgspec.json.Encoder(order="deterministic")
 
 
 class IncidentRecord(msgspec.Struct, frozen=True, tag="incident"):
@@ -107,6 +108,11 @@ class Loaded(msgspec.Struct, kw_only=True):
     states: list[StateRecord] = []
     # The greatest number that an incident, silence or window has.
     number: int = 0
+
+
+def encoded(value: msgspec.Struct) -> bytes:
+    """A record, or what it is of, as the tables have it; the same value is always the same bytes."""
+    return _ENCODER.encode(value)
 
 
 def key_of(record: Record) -> tuple[str, ...]:

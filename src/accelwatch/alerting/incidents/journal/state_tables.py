@@ -18,6 +18,7 @@ from accelwatch.alerting.incidents.journal.records import (
     Record,
     SilenceRecord,
     StateRecord,
+    encoded,
     key_of,
     number_of,
 )
@@ -51,7 +52,6 @@ _PUT_STATE = (
     " ON CONFLICT (kind, key) DO UPDATE SET"
     " until = excluded.until, claim = excluded.claim, body = excluded.body"
 )
-_ENCODER = msgspec.json.Encoder(order="deterministic")
 
 
 class StateTables:
@@ -62,7 +62,7 @@ class StateTables:
         self._database = database
 
     def load(self, now: float) -> Loaded:
-        """How things stand at `now` (Unix seconds), with what is remembered of events and messages."""
+        """How things stand at `now` (Unix seconds), without events and messages."""
         execute = self._database.execute
         rows = execute(
             "SELECT body FROM incident WHERE open = 1 OR updated > ? ORDER BY updated",
@@ -72,8 +72,6 @@ class StateTables:
             incidents=[incident_of(body) for (body,) in rows],
             silences=[silence for silence in self._silences() if silence.ends > now],
             windows=[window for window in self._windows() if window.ends > now],
-            fingerprints=dict(execute("SELECT fingerprint, until FROM event_seen")),
-            outbox=[body for (body,) in execute("SELECT body FROM outbox")],
             states=list(self._states(now)),
             number=max((number_of(id_) for id_ in self._ids()), default=0),
         )
@@ -149,7 +147,7 @@ class StateTables:
         for record in records:
             match record:
                 case IncidentRecord(incident):
-                    body = _ENCODER.encode(incident)
+                    body = encoded(incident)
                     row = (incident.id, int(incident.is_open), incident.updated, body)
                     incidents.append(row)
                 case SilenceRecord(silence):
@@ -161,7 +159,7 @@ class StateTables:
         self._database.execute_many(_PUT_INCIDENT, incidents)
 
     def _put_mute(self, table: str, mute: Silence | Maintenance) -> None:
-        row = (mute.id, mute.ends, _ENCODER.encode(mute))
+        row = (mute.id, mute.ends, encoded(mute))
         self._database.execute(_PUT_MUTE.format(table=table), row)
 
     def _put_state(self, record: StateRecord) -> None:
@@ -194,8 +192,8 @@ class StateTables:
         if isinstance(record, StateRecord):
             body, where = bytes(record.body), ("state", "kind = ? AND key = ?")
         else:
-            value = msgspec.structs.astuple(record)[0]
-            body, where = _ENCODER.encode(value), (key_of(record)[0], "id = ?")
+            value: msgspec.Struct = msgspec.structs.astuple(record)[0]
+            body, where = encoded(value), (key_of(record)[0], "id = ?")
         rows = self._database.execute(
             f"SELECT body FROM {where[0]} WHERE {where[1]}",  # noqa: S608
             key_of(record)[1:],
@@ -209,4 +207,3 @@ class StateTables:
         execute("DELETE FROM silence WHERE ends < ?", (old,))
         execute("DELETE FROM maintenance WHERE ends < ?", (old,))
         execute("DELETE FROM state WHERE until < ?", (now,))
-        execute("DELETE FROM event_seen WHERE until < ?", (now,))
