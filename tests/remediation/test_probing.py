@@ -12,6 +12,7 @@ from accelwatch.remediation.policy.jobs.probing import INCIDENT, MOST_PROBES
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.clocks import FRESH_S, PROBE_AGAIN_S, PROBE_S
 from accelwatch.remediation.policy.state.pursued import PursuitResult
+from accelwatch.remediation.policy.state.world import JournalStatus
 from support.remediation.small_fleet import JOB, Ground
 
 NAME = "n03"
@@ -119,10 +120,14 @@ def _unavailable(ground: Ground) -> None:
     ground.unavailable = "it hangs"
 
 
+def _losing(ground: Ground) -> None:
+    ground.step(seen=(JournalStatus(loss_risk="it is replicated asynchronously"),))
+
+
 @pytest.mark.parametrize(
     "keep",
     [
-        *(_held, _stopped, _labelled, _low, _site_low),
+        *(_held, _stopped, _labelled, _low, _site_low, _losing),
         *(_foreign, _maintained, _known, _cannot, _unavailable),
     ],
 )

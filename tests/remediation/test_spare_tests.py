@@ -11,6 +11,7 @@ from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.state.changes import Verb
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.spares.model import Spare, SpareStatus
+from accelwatch.remediation.policy.state.world import JournalStatus
 from accelwatch.remediation.settings import RemedySettings, SpareSettings, configuration_errors
 from support.remediation.small_fleet import JOB, SETTINGS, Ground
 
@@ -97,6 +98,17 @@ def test_only_an_idle_spare_that_may_be_touched_is_tested(what: str) -> None:
     ground.settings = msgspec.structs.replace(SETTINGS, ceiling=ceiling, spares=only)
     ground.start()
     assert begun(ground) == []
+
+
+def test_no_spare_is_tested_while_a_failover_may_lose_that_it_was() -> None:
+    ground = Ground(settings=TESTS)
+    for _ in range(2):
+        ground.end_chore(Kind.TEST)
+    ground.step(seen=(JournalStatus(loss_risk="it is replicated asynchronously"),))
+    ground.wait(0.51 * DAY, every=600)
+    assert [one.node for one in begun(ground)] == ["n38", "n39"]
+    ground.step(seen=(JournalStatus(),))
+    assert [one.node for one in begun(ground)] == ["n38", "n39", "n38"]
 
 
 def test_nothing_is_tested_without_a_test() -> None:

@@ -99,6 +99,7 @@ def _evaluate_guards(ctx: StepContext, node: str) -> tuple[Answer, ...]:
         mode=Mode.AUTO,
         site=Ceiling(ctx.settings.ceiling),
         profile=None if status is None else Ceiling(status.ceiling),
+        loss_risk=ctx.world.journal.loss_risk,
         stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",
         vetoed_by=vetoed_by if veto is None else f"{veto.by}: {veto.reason}",
     )

@@ -26,6 +26,7 @@ def guards_of_idle(ctx: StepView, node: str, name: str) -> Iterator[Answer]:
         mode=Mode.AUTO,
         site=Ceiling(ctx.settings.ceiling),
         profile=None if status is None else Ceiling(status.ceiling),
+        loss_risk=ctx.world.journal.loss_risk,
         stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",
         vetoed_by="" if veto is None else f"{veto.by}: {veto.reason}",
     )
