@@ -1,5 +1,6 @@
 """`accelwatch audit` as somebody types it."""
 
+import contextlib
 import fcntl
 import json
 import sqlite3
@@ -25,6 +26,8 @@ from accelwatch.alerting.incidents.journal.sqlite.folder import LOCK
 from accelwatch.cli.startup.app import build
 from alerting.incidents.incident_rules import START
 from alerting.incidents.test_journal import incident, silence, window
+from support.incidents.kept_journals import InPostgreSQL
+from support.postgresql.server import running_or_skip
 
 BODY = msgspec.Raw(b'{"state":"started","text":"drain n1"}')
 
@@ -167,3 +170,40 @@ def test_a_file_that_is_no_journal_is_told(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"not a database, " * 400)
     code, _, complaint = run("verify", tmp_path)
     assert (code, "the journal cannot be opened" in complaint) == (1, True)
+
+
+def test_a_journal_in_postgresql_is_found_by_the_configuration_of_a_hub(tmp_path: Path) -> None:
+    with running_or_skip() as server:
+        kept = InPostgreSQL(server)
+        hub = tmp_path / "hub.yaml"
+        postgresql = msgspec.structs.asdict(kept.settings)
+        hub.write_text(msgspec.json.encode({"journal": {"postgresql": postgresql}}).decode())
+        with contextlib.closing(kept.open()) as leader:
+            leader.write([Batch(time=START, records=[IncidentRecord(incident())])])
+            leader.write([Batch(time=START, records=[NoteRecord("i1", "cabled")], actor="anna")])
+            assert "cabled" in run("list", hub)[1]
+            code, told, _ = run("verify", hub)
+            assert (code, told.startswith("2 entries are as they were written")) == (0, True)
+            code, _, complaint = run("rebuild", hub)
+            assert (code, "another hub writes there" in complaint) == (1, True)
+        kept.change("DELETE FROM incident")
+        code, _, complaint = run("verify", hub)
+        assert (code, "the table incident is not what" in complaint) == (1, True)
+        assert run("rebuild", hub) == (0, "made again from 2 entries\n", "")
+        assert run("verify", hub)[0] == 0
+        kept.change("UPDATE entry SET actor = 'nobody' WHERE seq = 2")
+        assert "entry 2 is not what was written" in run("verify", hub)[2]
+
+
+def test_a_configuration_without_a_journal_is_a_wrong_command_line(tmp_path: Path) -> None:
+    hub = tmp_path / "hub.yaml"
+    hub.write_text("log: {level: info}\n")
+    code, _, complaint = run("verify", hub)
+    assert code == 2
+    assert "neither journal.postgresql nor state_dir is set there" in complaint
+
+
+def test_a_configuration_names_the_state_dir(folder: Path) -> None:
+    hub = folder / "hub.yaml"
+    hub.write_text(f"state_dir: {folder}\n")
+    assert run("verify", hub)[0] == 0

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,13 +16,21 @@ from accelwatch.cli.output import complain, write_stdout
 from accelwatch.cli.parameters import argument, option
 
 if TYPE_CHECKING:
+    from accelwatch.alerting.incidents.journal.journal import Journal
+    from accelwatch.alerting.incidents.journal.location import JournalLocation
     from accelwatch.alerting.incidents.journal.records import Entry
 
 audit = Group(
     "audit", help="Who did what and when: the journal in the state_dir of a hub or agent."
 )
 
-_Folder = Annotated[Path, argument(metavar="DIR", help="The state_dir of the hub or agent.")]
+_Folder = Annotated[
+    Path,
+    argument(
+        metavar="DIR|FILE",
+        help="The state_dir of the hub or agent; or a hub's configuration, for a journal in PostgreSQL.",
+    ),
+]
 _Json = Annotated[bool, option("--json", help="As JSON.")]
 
 
@@ -83,37 +91,64 @@ def _rebuild(folder: _Folder, as_json: _Json = False) -> None:
     """Rebuild the tables from the entries; only while no process has the journal open."""
     import msgspec
 
+    location = journal_of(folder)
+    with _writable(location) as file:
+        count = file.verify()
+        file.rebuild()
+        name = file.name
+    document = msgspec.json.encode({"journal": name, "entries": count})
+    write_stdout(document + b"\n" if as_json else f"made again from {count} entries\n".encode())
+    raise click.exceptions.Exit(OK)
+
+
+@contextlib.contextmanager
+def _writable(location: "JournalLocation") -> "Iterator[Journal]":
+    """The journal, while no process has it. Raises JournalError, AccelwatchError."""
+    from accelwatch.alerting.incidents.journal.opening import open_journal
     from accelwatch.alerting.incidents.journal.sqlite.file import open_file
     from accelwatch.alerting.incidents.journal.sqlite.folder import LOCK
     from accelwatch.base.errors import AccelwatchError
     from accelwatch.system.files.folder_lock import lock_file
 
-    path = journal_of(folder)
+    if not isinstance(location, Path):
+        journal = open_journal(location, time.time()).file
+        assert journal is not None  # or it raises
+        with contextlib.closing(journal):
+            yield journal
+        return
     try:
-        lock_fd = lock_file(path.parent / LOCK)
+        lock_fd = lock_file(location.parent / LOCK)
     except BlockingIOError as error:
-        raise AccelwatchError(f"{path}: a process keeps it open; stop that first") from error
+        raise AccelwatchError(f"{location}: a process keeps it open; stop that first") from error
     except OSError as error:
-        raise AccelwatchError(f"{path}: it cannot be locked: {error.strerror}") from error
+        raise AccelwatchError(f"{location}: it cannot be locked: {error.strerror}") from error
     try:
-        file = open_file(path)
-        try:
-            count = file.verify()
-            file.rebuild()
-        finally:
-            file.close()
+        with contextlib.closing(open_file(location)) as file:
+            yield file
     finally:
         os.close(lock_fd)
-    document = msgspec.json.encode({"journal": str(path), "entries": count})
-    write_stdout(document + b"\n" if as_json else f"made again from {count} entries\n".encode())
-    raise click.exceptions.Exit(OK)
 
 
-def journal_of(folder: Path) -> Path:
-    """The journal in a folder, or the file itself. Raises UsageError when there is none."""
+def journal_of(source: Path) -> "JournalLocation":
+    """The journal in a folder, the file itself, or that of a hub's configuration.
+
+    Raises UsageError when there is none, ConfigError.
+    """
     from accelwatch.alerting.incidents.journal.sqlite.file import FILE
 
-    path = folder / FILE if folder.is_dir() else folder
-    if not path.is_file():
-        raise UsageError(f"{folder}: there is no journal; give the state_dir of the hub or agent")
-    return path
+    if source.suffix in (".yaml", ".yml") and source.is_file():
+        from accelwatch.fleet.hub.leadership.journal_lease import location_of
+        from accelwatch.fleet.hub.model import load_settings
+
+        settings = load_settings(source)
+        state_dir = Path(settings.state_dir) if settings.state_dir else None
+        location = location_of(settings.journal, state_dir)
+        if location is None:
+            raise UsageError(f"{source}: neither journal.postgresql nor state_dir is set there")
+        if not isinstance(location, Path):
+            return location
+        source = location
+    file = source / FILE if source.is_dir() else source
+    if not file.is_file():
+        raise UsageError(f"{source}: there is no journal; give the state_dir of the hub or agent")
+    return file

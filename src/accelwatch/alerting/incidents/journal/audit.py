@@ -30,8 +30,9 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
 
 def audit_journal(journal: Journal, now: float) -> Audit:
     """Look a journal over, and change nothing. `now` in Unix seconds. Raises JournalError."""
-    verdict = journal.follow()
-    differing = () if verdict.bad is not None else _differing(journal, now)
+    with journal.reading():
+        verdict = journal.follow()
+        differing = () if verdict.bad is not None else _differing(journal, now)
     return Audit(
         journal=journal.name,
         entries=verdict.good,

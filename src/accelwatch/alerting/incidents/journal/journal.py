@@ -149,12 +149,19 @@ class Journal:
 
         Raises JournalError.
         """
-        with self.errors("the journal cannot be read"), self._database.reading():
+        with self.errors("the journal cannot be read"):
             return follow(self._database)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """All that is read within is of one moment, also while a hub writes. Raises JournalError."""
+        with self.errors("the journal cannot be read"), self._database.reading():
+            yield
 
     def verify(self) -> int:
         """Check the chain; how many entries it has. Raises JournalDamagedError, naming the first bad."""
-        verdict = self.follow()
+        with self.reading():
+            verdict = self.follow()
         if verdict.bad is not None:
             raise JournalDamagedError(f"{self.name}: entry {verdict.bad} is not what was written")
         return verdict.good
