@@ -25,6 +25,10 @@ class UnmetError(AccelwatchError):
     exit_code = UNMET
 
 
+class FollowsError(AccelwatchError):
+    """Another hub has to be asked for a change; the message names it."""
+
+
 class ConfigError(AccelwatchError):
     """A configuration file is wrong; the message names file, line, key and the mend."""
 

@@ -8,7 +8,7 @@ from typing import cast
 
 import msgspec
 
-from accelwatch.alerting.evaluation.runner import RuleRunner
+from accelwatch.alerting.evaluation.incident_reader import IncidentReader
 from accelwatch.alerting.incidents.journal.records import (
     Batch,
     IncidentRecord,
@@ -36,11 +36,11 @@ class Site:
             version=0,
             open=[],
             closed=[],
-            rules=SimpleNamespace(rules={"nvidia.gpu.lost": None}),
-            incident_store=SimpleNamespace(muting=self.muting),
+            rule_count=1,
+            muting=self.muting,
         )
         self.history = FaultHistory(
-            self.fleet.fleet, lambda: cast("RuleRunner | None", self.runner), lambda: journal
+            self.fleet.fleet, lambda: cast("IncidentReader | None", self.runner), lambda: journal
         )
 
     @property

@@ -14,6 +14,7 @@ from accelwatch.alerting.evaluation.documents import (
     RulesPage,
 )
 from accelwatch.alerting.evaluation.explanation import Explanation
+from accelwatch.alerting.evaluation.incident_reader import IncidentReader
 from accelwatch.alerting.evaluation.paths import EXPLAIN, INCIDENTS, RULES
 from accelwatch.alerting.incidents.model.incident import Incident, IncidentState
 from accelwatch.alerting.rules.document import Severity
@@ -52,9 +53,12 @@ class IncidentPages:
         self,
         runner: "Callable[[], RuleRunner | None]",
         node: Callable[[], NodeNote | None] = lambda: None,
+        reader: Callable[[], IncidentReader | None] | None = None,
     ) -> None:
-        """`node` tells of the node that an agent looks after."""
+        """`node` tells of the node that an agent looks after; `reader` gives the incidents, those of
+        `runner` if None."""
         self._runner = runner
+        self._reader: Callable[[], IncidentReader | None] = reader or runner
         self._node = node
 
     def routes(self, listed: Listing | None = None) -> tuple[Route, ...]:
@@ -99,7 +103,7 @@ class IncidentPages:
         """`IncidentsPage`. Raises UsageError."""
         limit, state = limit_of(query), _choice(query, "state", (*IncidentState, _ALL))
         severity, node = _choice(query, "severity", tuple(Severity)), only(query, "node")
-        runner = self._runner()
+        runner = self._reader()
         if runner is None:
             return json_page(IncidentsPage(evaluated=False), headers)
         requested = state or IncidentState.OPEN.value
@@ -121,7 +125,7 @@ class IncidentPages:
 
     def incident(self, id_: str, _query: Query, headers: Headers) -> Page:
         """`IncidentDocument`. Raises UnmetError."""
-        runner = self._runner()
+        runner = self._reader()
         incident = None if runner is None else runner.incident(id_)
         if runner is None or incident is None:
             raise UnmetError(f"no incident {id_[:100]!r}")
@@ -146,17 +150,17 @@ class IncidentPages:
         return json_page(page, headers)
 
 
-def incidents_page(runner: "RuleRunner", incidents: Iterable[Incident]) -> IncidentsPage:
+def incidents_page(reader: IncidentReader, incidents: Iterable[Incident]) -> IncidentsPage:
     """These incidents, with the rules in force and what is wrong with them."""
     return IncidentsPage(
         evaluated=True,
-        rules=len(runner.rules.rules),
-        digest=runner.rules.digest,
-        interval_s=runner.interval_s,
-        evaluated_age_s=runner.evaluated_age_s,
-        notified_by=runner.notified_by.value,
-        problems=runner.problems,
-        incidents=tuple(document_of(incident, runner.mute_of(incident)) for incident in incidents),
+        rules=reader.rule_count,
+        digest=reader.rules_digest,
+        interval_s=reader.interval_s,
+        evaluated_age_s=reader.evaluated_age_s,
+        notified_by=reader.notified_by.value,
+        problems=reader.problems,
+        incidents=tuple(document_of(incident, reader.mute_of(incident)) for incident in incidents),
     )
 
 

@@ -26,7 +26,7 @@ from accelwatch.alerting.incidents.incident_store import IncidentStore, OnChange
 from accelwatch.alerting.incidents.journal.patient import OpenJournal
 from accelwatch.alerting.incidents.journal.records import StateRecord
 from accelwatch.alerting.incidents.model.incident import Facts, Incident
-from accelwatch.alerting.incidents.model.muting import Mute
+from accelwatch.alerting.incidents.model.muting import Mute, Muting
 from accelwatch.alerting.rules.rule import Rule, RuleSet
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import RuleSettings
@@ -260,6 +260,21 @@ class RuleRunner:
     def incident_store(self) -> IncidentStore:
         """All incidents, and what mutes them."""
         return self._incident_store
+
+    @property
+    def muting(self) -> Muting:
+        """The silences and windows, and what they mute."""
+        return self._incident_store.muting
+
+    @property
+    def rule_count(self) -> int:
+        """How many rules are in force."""
+        return len(self.rules.rules)
+
+    @property
+    def rules_digest(self) -> str:
+        """SHA-256 of the rules in force."""
+        return self.rules.digest
 
     def mute_of(self, incident: Incident) -> Mute | None:
         """Why nobody is told of an incident; None when people are."""

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator
 
 from accelwatch.fleet.documents.hubs import HubsPage
 from accelwatch.web.pages.json_page import json_page
-from accelwatch.web.pages.page import Headers, Page, Query
+from accelwatch.web.pages.page import Headers, Page, Query, plain
 from accelwatch.web.pages.routes import Route
 
 PATH = "/v1/hubs"
+LEADER_PATH = "/-/leader"
 
 
 class HubStatusPages:
@@ -26,6 +27,19 @@ class HubStatusPages:
             self._page,
             answer=HubsPage,
         )
+        yield Route(
+            "GET",
+            LEADER_PATH,
+            "Whether this hub leads; for load balancers",
+            self._leader,
+            media=("text/plain",),
+        )
+
+    def _leader(self, _query: Query, _headers: Headers) -> Page:
+        status = self._status()
+        if status.leads:
+            return plain(200, "leads")
+        return plain(503, status.waiting or "no rules are configured here")
 
     def _page(self, _query: Query, headers: Headers) -> Page:
         return json_page(self._status(), headers)

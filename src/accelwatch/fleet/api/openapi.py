@@ -19,6 +19,7 @@ _REFUSALS = {
     "403": "Not admitted.",
     "404": "Not found; the text names it.",
     "405": "Another method is needed; see Allow.",
+    "409": "Another hub leads, or the plan has changed; the text says which.",
     "413": "A body has more than 65536 bytes, or no Content-Length.",
     "415": "A body has a Content-Encoding, or is not JSON.",
     "503": "Too many requests; try again.",

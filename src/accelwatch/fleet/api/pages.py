@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from accelwatch.alerting.evaluation.incident_reader import IncidentReader
 from accelwatch.alerting.evaluation.pages import IncidentPages
 from accelwatch.alerting.evaluation.silences.pages import SilencePages
 from accelwatch.alerting.incidents.model.muting import Muting
@@ -53,7 +54,6 @@ from accelwatch.web.pages.routes import (
 from accelwatch.web.pages.usage_page import usage_route
 
 if TYPE_CHECKING:
-    from accelwatch.alerting.evaluation.runner import RuleRunner
     from accelwatch.fleet.api.store_pages import PeerPages
 
 
@@ -80,11 +80,11 @@ class HubPages:
         lemons: LemonPages | None = None,
         detector: DetectorPages | None = None,
         muting: Callable[[], Muting | None] = lambda: None,
-        rules: "Callable[[], RuleRunner | None]" = lambda: None,
+        rules: Callable[[], IncidentReader | None] = lambda: None,
     ) -> None:
         """`may_act`: whether those who can reach the hub may change something; `usage`: the page of
-        who uses the devices; `muting`: silences and maintenance, None without rules; `rules`: whoever
-        evaluates them now."""
+        who uses the devices; `muting`: silences and maintenance, None without rules; `rules`: the
+        incidents, None where there are none."""
         self._silences = silences or SilencePages(lambda: None, fleet.clock, lambda: fleet.nodes)
         self._remedies = remedies or RemedyPages(lambda: None, fleet.clock, lambda: fleet.nodes)
         self._evidence = evidence or EvidencePages(fleet, Evidence)

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from accelwatch.alerting.evaluation.incident_reader import IncidentReader
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.base import durations
 from accelwatch.base.errors import UsageError
@@ -23,7 +24,7 @@ from accelwatch.web.pages.page import Headers, Page, Query, many, only
 from accelwatch.web.pages.routes import Parameter, Route, choice
 
 if TYPE_CHECKING:
-    from accelwatch.alerting.evaluation.runner import RuleRunner
+    from accelwatch.fleet.remedies.current import CurrentRemedies
     from accelwatch.fleet.remedies.runner import RemedyRunner
 
 PATH = "/v1/avoid"
@@ -50,10 +51,13 @@ class AvoidPages:
     def __init__(
         self,
         fleet: Fleet,
-        rules: "Callable[[], RuleRunner | None]" = lambda: None,
+        rules: Callable[[], IncidentReader | None] = lambda: None,
         remedies: "Callable[[], RemedyRunner | None]" = lambda: None,
+        followed: "Callable[[], CurrentRemedies | None]" = lambda: None,
     ) -> None:
-        """`rules` and `remedies` give what runs now; None where nothing is configured."""
+        """`rules` and `remedies` give what runs now, `followed` what another hub does that leads; None
+        where nothing is configured."""
+        self._followed = followed
         self._fleet = fleet
         self._rules = rules
         self._remedies = remedies
@@ -85,7 +89,7 @@ class AvoidPages:
         waiting = f"{unasked} nodes have not been read yet: their faults are not in this list"
         page = AvoidPage(
             time=timestamp(self._fleet.clock.wall()),
-            rules=0 if rules is None else len(rules.rules.rules),
+            rules=0 if rules is None else rules.rule_count,
             nodes_total=len(self._fleet.nodes),
             problems=(
                 *((waiting,) if unasked else ()),
@@ -100,10 +104,13 @@ class AvoidPages:
         sources: list[Iterator[tuple[str, AvoidReason]]] = [of_silence(self._fleet)]
         if rules is not None:
             sources.append(of_incidents(rules.open, severities))
-            windows = rules.incident_store.muting.windows
+            windows = rules.muting.windows
             sources.append(of_windows(windows, self._fleet.nodes, now, within_s))
+        followed = self._followed() if remedies is None else None
         if remedies is not None:
             sources.append(of_quarantines(remedies.engine.state))
+        elif followed is not None:
+            sources.append(of_quarantines(followed.state))
         return itertools.chain.from_iterable(sources)
 
     def _row(self, node: str, reasons: list[AvoidReason]) -> NodeToAvoid:

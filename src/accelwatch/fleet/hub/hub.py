@@ -31,6 +31,7 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 
 if TYPE_CHECKING:
+    from accelwatch.alerting.evaluation.incident_reader import IncidentReader
     from accelwatch.alerting.evaluation.runner import RuleRunner
     from accelwatch.fleet.approval.approvals import Approvals
     from accelwatch.fleet.detection.running import FleetDetector
@@ -69,7 +70,7 @@ class Hub:
             settings.prometheus, settings.remote_write, settings.otlp, self.targets, clock
         )
         # Rules, the detector and remedies, while this hub writes the journal.
-        self.leader = Leader(self.fleet, lambda: self.settings, state_dir)
+        self.leader = Leader(self.fleet, lambda: self.settings, state_dir, lambda: self.incidents)
         self.lease = self.leader.lease
         # Which of the hubs with the same journal leads.
         self.status = HubStatus(self.leader, lambda: self.settings, state_dir, clock)
@@ -146,6 +147,11 @@ class Hub:
         return self.leader.rules
 
     @property
+    def incidents(self) -> "IncidentReader | None":
+        """Incidents, of the rules here or of the hub that leads; None where there are none."""
+        return self.rules or self.status.incidents
+
+    @property
     def detector(self) -> "FleetDetector | None":
         """Looks at all signals together, where rules ask for what it finds."""
         return self.leader.detector
@@ -162,7 +168,7 @@ class Hub:
 
     @property
     def journal(self) -> JournalLocation | None:
-        """Where incidents are written to; None where they are not."""
+        """Where incidents are written to, here or by the hub that leads; None where they are not."""
         return self.leader.journal
 
     @property

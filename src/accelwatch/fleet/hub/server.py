@@ -62,13 +62,21 @@ class HubServer:
             ready=lambda: hub.ready,
             may_act=self._may_act,
             peers=PeerPages(hub.fleet, hub.peers, lambda: hub.settings.federation),
-            incidents=IncidentPages(lambda: hub.rules),
-            past=PastIncidents(lambda: hub.rules, lambda: hub.journal, clock),
+            incidents=IncidentPages(lambda: hub.rules, reader=lambda: hub.incidents),
+            past=PastIncidents(lambda: hub.incidents, lambda: hub.journal, clock),
             evidence=EvidencePages(hub.fleet, lambda: hub.settings.evidence, hub.evidence),
-            remedies=RemedyPages(lambda: hub.remedies, clock, lambda: hub.fleet.nodes),
+            remedies=RemedyPages(
+                lambda: hub.remedies,
+                clock,
+                lambda: hub.fleet.nodes,
+                followed=hub.status.remedies,
+                refusal=lambda: hub.status.refusal,
+            ),
             audit=AuditPages(lambda: hub.journal, clock),
             hubs=HubStatusPages(lambda: hubs_page(hub.status)),
-            avoid=AvoidPages(hub.fleet, lambda: hub.rules, lambda: hub.remedies),
+            avoid=AvoidPages(
+                hub.fleet, lambda: hub.incidents, lambda: hub.remedies, hub.status.remedies
+            ),
             detector=DetectorPages(
                 hub.fleet,
                 lambda: hub.detector,
@@ -76,10 +84,15 @@ class HubServer:
             ),
             lemons=LemonPages(hub.fleet, hub.faults),
             usage=hub.usage.page,
-            rules=lambda: hub.rules,
-            muting=lambda: None if hub.rules is None else hub.rules.incident_store.muting,
+            rules=lambda: hub.incidents,
+            muting=lambda: None if hub.incidents is None else hub.incidents.muting,
             silences=SilencePages(
-                lambda: hub.rules, clock, lambda: hub.fleet.nodes, lambda: target_labels(hub.fleet)
+                lambda: hub.rules,
+                clock,
+                lambda: hub.fleet.nodes,
+                lambda: target_labels(hub.fleet),
+                reader=lambda: hub.incidents,
+                refusal=lambda: hub.status.refusal,
             ),
         )
         # What the fleet came to over the last hour.
@@ -87,7 +100,7 @@ class HubServer:
         self._counting: asyncio.Task[None] | None = None
         self._pages = pages
         hub.peers.also_write(self._written)
-        incident_changes = IncidentFeed(lambda: hub.rules)
+        incident_changes = IncidentFeed(lambda: hub.incidents)
         self._streams = streams = LiveStreams(
             hub.fleet,
             clock,
@@ -119,9 +132,10 @@ class HubServer:
         return IncidentVisits(
             hub.fleet,
             hub.fleet.clock,
-            rules=lambda: hub.rules,
+            rules=lambda: hub.incidents,
             remedies=lambda: hub.remedies,
             approvals=lambda: hub.approvals,
+            refusal=lambda: hub.status.refusal,
             may_act=self._may_act,
             external_url=lambda: hub.settings.alerts.external_url,
             turns=self._pages.counts.turns,

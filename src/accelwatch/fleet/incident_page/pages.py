@@ -10,12 +10,13 @@ from urllib.parse import quote
 
 import msgspec
 
+from accelwatch.alerting.evaluation.incident_reader import IncidentReader
 from accelwatch.alerting.incidents.journal.errors import JournalError
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import named
 from accelwatch.base import durations
 from accelwatch.base.clock import Clock
-from accelwatch.base.errors import UnmetError, UsageError
+from accelwatch.base.errors import FollowsError, UnmetError, UsageError
 from accelwatch.base.slices import Turns
 from accelwatch.fleet.approval.approvals import Approvals, Presented
 from accelwatch.fleet.approval.links import PARAMETER, LinkStatus
@@ -39,7 +40,6 @@ from accelwatch.remediation.policy.state.changes import Command, Verb
 from accelwatch.web.pages.page import Change, Page, Query, Visit, check_parameters, only
 
 if TYPE_CHECKING:
-    from accelwatch.alerting.evaluation.runner import RuleRunner
     from accelwatch.fleet.remedies.runner import RemedyRunner
 
 # How long a page may lie open until somebody presses a button.
@@ -54,15 +54,17 @@ class IncidentVisits:
         fleet: Fleet,
         clock: Clock,
         *,
-        rules: "Callable[[], RuleRunner | None]",
+        rules: Callable[[], IncidentReader | None],
         remedies: "Callable[[], RemedyRunner | None]",
         approvals: Callable[[], Approvals | None],
         may_act: Callable[[], bool],
         external_url: Callable[[], str],
         turns: Turns | None = None,
+        refusal: Callable[[], str] = str,
     ) -> None:
         """`may_act`: whether those who can reach the hub may change something without a link;
-        `turns`: those of all walks over the fleet."""
+        `turns`: those of all walks over the fleet; `refusal`: why another hub has to be asked."""
+        self._refusal_of_hub = refusal
         self._fleet = fleet
         self._clock = clock
         self._rules = rules
@@ -107,6 +109,8 @@ class IncidentVisits:
         now = self._clock.wall()
         approvals, runner = self._approvals(), self._remedies()
         if runner is None or approvals is None:
+            if refusal := self._refusal_of_hub():
+                raise FollowsError(refusal)
             raise UnmetError("nothing is done here: there are no remedy.actions in hub.yaml")
         if not is_from_here(change.headers, self._external_url()):
             return plain_page("Refused", "The form came from a page that is not ours.", 403)
@@ -215,6 +219,8 @@ class IncidentVisits:
         )
         if runner is None or approvals is None:
             why = "This hub acts on nothing: hub.yaml names no remedy.actions. What to do is below."
+            if refusal := self._refusal_of_hub():
+                why = f"Nothing is decided here: {refusal}."
             return incident_page(msgspec.structs.replace(shown, nothing=why), code)
         # What acts is loaded by those only who act.
         from accelwatch.fleet.incident_page.decisions import decisions_of, prevailing

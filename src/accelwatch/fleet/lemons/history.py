@@ -8,10 +8,10 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from accelwatch.alerting.evaluation.incident_reader import IncidentReader
 from accelwatch.alerting.incidents.journal.location import JournalLocation
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import Maintenance, Silence
@@ -22,9 +22,6 @@ from accelwatch.fleet.lemons.documents import Lemon
 from accelwatch.fleet.lemons.faults import Fault, fault_of
 from accelwatch.fleet.lemons.scoring import lemons_of, recent
 from accelwatch.fleet.state.fleet import Fleet
-
-if TYPE_CHECKING:
-    from accelwatch.alerting.evaluation.runner import RuleRunner
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +38,7 @@ class FaultHistory:
     def __init__(
         self,
         fleet: Fleet,
-        runner: "Callable[[], RuleRunner | None]",
+        runner: Callable[[], IncidentReader | None],
         journal: Callable[[], JournalLocation | None],
     ) -> None:
         """`journal` is where it is written now; None where nothing is kept."""
@@ -66,7 +63,7 @@ class FaultHistory:
     def rules(self) -> int:
         """How many rules are in force; without any no fault is ever counted."""
         runner = self._runner()
-        return 0 if runner is None else len(runner.rules.rules)
+        return 0 if runner is None else runner.rule_count
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -98,7 +95,7 @@ class FaultHistory:
             wall = self._fleet.clock.wall()
             if runner is not None:
                 # Lists of the loop are copied here; all that is in them is frozen.
-                muting = runner.incident_store.muting
+                muting = runner.muting
                 incidents = [*runner.closed, *runner.open]
                 mutes: list[Silence | Maintenance] = [*muting.silences, *muting.windows]
                 location = None if self._has_read else self._journal()

@@ -10,7 +10,7 @@ import socket
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 
 from accelwatch.base.clock import Clock
-from accelwatch.base.errors import AccelwatchError, UnmetError
+from accelwatch.base.errors import AccelwatchError, FollowsError, UnmetError
 from accelwatch.web.http.admission import RETRY, Admission
 from accelwatch.web.http.failures import FailureLog
 from accelwatch.web.http.http_protocol import HttpProtocol
@@ -186,12 +186,8 @@ class HttpServer:
                 return await visited.show(visit_of(request, query, admitted))
             page = self._pages.page(request.path, query, request.headers)
             return page if isinstance(page, Page) else await page
-        except UnmetError as error:
-            return plain(404, str(error))
-        except BusyError as error:
-            return plain(503, str(error), RETRY)
         except AccelwatchError as error:
-            return plain(400, str(error))
+            return _refused(error)
         except Exception as error:  # noqa: BLE001 - a fault in a page is logged and answered
             self._failures.log_failure("a page failed", error, f"path={request.path[:100]}")
             return plain(500, "internal error")
@@ -267,3 +263,16 @@ class _Outlet:
 
     def backlog(self) -> int:
         return self._reply.backlog()
+
+
+def _refused(error: AccelwatchError) -> Page:
+    """What cannot be answered, and why."""
+    match error:
+        case UnmetError():
+            return plain(404, str(error))
+        case FollowsError():
+            return plain(409, str(error))
+        case BusyError():
+            return plain(503, str(error), RETRY)
+        case _:
+            return plain(400, str(error))

@@ -12,6 +12,7 @@ from accelwatch.alerting.evaluation.describing import (
     unknown_in,
     window_document,
 )
+from accelwatch.alerting.evaluation.incident_reader import IncidentReader
 from accelwatch.alerting.evaluation.paths import INCIDENTS, MAINTENANCE, SILENCES
 from accelwatch.alerting.evaluation.silences.documents import (
     Closed,
@@ -37,7 +38,7 @@ from accelwatch.alerting.evaluation.silences.requests import (
 from accelwatch.alerting.incidents.model.incident import OWN_LABELS
 from accelwatch.alerting.incidents.model.silence import Maintenance, Silence, named
 from accelwatch.base.clock import Clock
-from accelwatch.base.errors import UnmetError, UsageError
+from accelwatch.base.errors import FollowsError, UnmetError, UsageError
 from accelwatch.schema.timestamps import timestamp
 from accelwatch.web.pages.json_page import json_page
 from accelwatch.web.pages.page import Change, Headers, Page, Query, only
@@ -58,8 +59,17 @@ class SilencePages:
         clock: Clock,
         nodes: Callable[[], Collection[str]],
         labels: Callable[[], Collection[str]] = tuple,
+        *,
+        reader: Callable[[], IncidentReader | None] | None = None,
+        refusal: Callable[[], str] = str,
     ) -> None:
-        """`runner` gives whoever judges now, `nodes` and `labels` the names that are known."""
+        """`runner` gives whoever evaluates now, `nodes` and `labels` the names that are known.
+
+        `reader` gives the incidents, those of `runner` if None; `refusal` says why another hub has to be
+        asked for a change.
+        """
+        self._reader: Callable[[], IncidentReader | None] = reader or runner
+        self._refusal = refusal
         self._labels = labels
         self._runner = runner
         self._clock = clock
@@ -142,25 +152,22 @@ class SilencePages:
         )
 
     def _silences(self, _query: Query, headers: Headers) -> Page:
-        runner, now = self._runner(), self._clock.wall()
-        if runner is None:
+        reader, now = self._reader(), self._clock.wall()
+        if reader is None:
             return json_page(SilencesPage(evaluated=False), headers)
-        counts = _counts(runner)
+        counts = _counts(reader)
         silences = tuple(
-            silence_document(silence, now, counts)
-            for silence in runner.incident_store.muting.silences
+            silence_document(silence, now, counts) for silence in reader.muting.silences
         )
-        return json_page(SilencesPage(problems=runner.problems, silences=silences), headers)
+        return json_page(SilencesPage(problems=reader.problems, silences=silences), headers)
 
     def _windows(self, _query: Query, headers: Headers) -> Page:
-        runner, now = self._runner(), self._clock.wall()
-        if runner is None:
+        reader, now = self._reader(), self._clock.wall()
+        if reader is None:
             return json_page(MaintenancePage(evaluated=False), headers)
-        counts = _counts(runner)
-        windows = tuple(
-            window_document(window, now, counts) for window in runner.incident_store.muting.windows
-        )
-        return json_page(MaintenancePage(problems=runner.problems, maintenance=windows), headers)
+        counts = _counts(reader)
+        windows = tuple(window_document(window, now, counts) for window in reader.muting.windows)
+        return json_page(MaintenancePage(problems=reader.problems, maintenance=windows), headers)
 
     async def _silence(self, change: Change) -> Page:
         runner = self._required_runner()
@@ -244,11 +251,13 @@ class SilencePages:
     def _required_runner(self) -> "RuleRunner":
         runner = self._runner()
         if runner is None:
+            if refusal := self._refusal():
+                raise FollowsError(refusal)
             raise UnmetError("no rules are evaluated here, so there are no incidents to silence")
         return runner
 
 
-def _counts(runner: "RuleRunner") -> Counter[str]:
+def _counts(reader: IncidentReader) -> Counter[str]:
     """Open incidents by what mutes them."""
-    mutes = (runner.mute_of(incident) for incident in runner.open)
+    mutes = (reader.mute_of(incident) for incident in reader.open)
     return Counter(mute.id for mute in mutes if mute is not None)

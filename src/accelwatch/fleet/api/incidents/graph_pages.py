@@ -1,8 +1,8 @@
 """`GET /v1/incidents/{id}/graphs`: an incident's quantities over time beside the band of its peers."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from accelwatch.alerting.evaluation.incident_reader import IncidentReader
 from accelwatch.alerting.evaluation.paths import INCIDENTS
 from accelwatch.base.errors import UnmetError
 from accelwatch.base.slices import Turns
@@ -13,15 +13,12 @@ from accelwatch.web.pages.json_page import json_page
 from accelwatch.web.pages.page import Headers, Page, Query
 from accelwatch.web.pages.routes import Route
 
-if TYPE_CHECKING:
-    from accelwatch.alerting.evaluation.runner import RuleRunner
-
 
 class GraphPages:
     """For the hub's event loop."""
 
     def __init__(
-        self, fleet: Fleet, turns: Turns, rules: "Callable[[], RuleRunner | None]"
+        self, fleet: Fleet, turns: Turns, rules: Callable[[], IncidentReader | None]
     ) -> None:
         """`turns` are those of all walks over the fleet; `rules` gives None where there are none."""
         self._fleet = fleet

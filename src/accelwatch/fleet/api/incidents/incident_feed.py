@@ -7,20 +7,17 @@ stands when it reads again; one that has missed an end is told to begin anew.
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from accelwatch.alerting.evaluation.describing import document_of
+from accelwatch.alerting.evaluation.incident_reader import IncidentReader
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.muting import Mute
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.base.slices import LongWork
 from accelwatch.fleet.wire import MOST_CLOSED, MOST_NAMES, MOST_OPEN, IncidentNow, RulesNow
 from accelwatch.web.http.stream import framed
-
-if TYPE_CHECKING:
-    from accelwatch.alerting.evaluation.runner import RuleRunner
 
 _NOBODY = RulesNow(
     evaluated=False, rules=0, problems=(), open={}, muted=0, omitted=0, is_reset=False
@@ -38,8 +35,8 @@ class _Notice(msgspec.Struct, frozen=True, gc=False):
 class IncidentFeed:
     """What is told of incidents, numbered by looks that brought something; the loop's thread only."""
 
-    def __init__(self, runner: "Callable[[], RuleRunner | None]") -> None:
-        self._runner = runner
+    def __init__(self, reader: Callable[[], IncidentReader | None]) -> None:
+        self._reader = reader
         # Of the last look that brought something; 0 before the first.
         self.sequence = 0
         self._rules = _NOBODY
@@ -57,35 +54,35 @@ class IncidentFeed:
     async def refresh(self) -> None:
         """Take up what has changed; one look at a time."""
         async with self._refreshing:
-            runner, work = self._runner(), LongWork()
-            observed = (runner, -1 if runner is None else runner.version)
+            reader, work = self._reader(), LongWork()
+            observed = (reader, -1 if reader is None else reader.version)
             changed = observed != self._observed
-            going_on = runner.open if changed and runner is not None else None
-            rules = await self._rules_now(runner, going_on, work)
+            going_on = reader.open if changed and reader is not None else None
+            rules = await self._rules_now(reader, going_on, work)
             if self.sequence and not changed and rules == self._rules:
                 return
             sequence = self.sequence + 1
-            if runner is not self._observed[0]:
+            if reader is not self._observed[0]:
                 self._notices, self._restart_sequence = {}, sequence
-            if runner is not None and going_on is not None:
-                await self._choose(runner, going_on, sequence, work)
+            if reader is not None and going_on is not None:
+                await self._choose(reader, going_on, sequence, work)
             self._observed, self._rules, self._frames = observed, rules, {}
             self.sequence = sequence
         await asyncio.sleep(0)
 
     async def _rules_now(
-        self, runner: "RuleRunner | None", going_on: Sequence[Incident] | None, work: LongWork
+        self, reader: IncidentReader | None, going_on: Sequence[Incident] | None, work: LongWork
     ) -> RulesNow:
         """`going_on` are the incidents that are open, where any have changed."""
-        if runner is None:
+        if reader is None:
             return _NOBODY
         before = self._rules
         counts, muted, omitted = before.open, before.muted, before.omitted
         if going_on is not None:
             loud, muted = Counter[str](), 0
             for incident in going_on:
-                if not (incident.group or runner.is_covered_by_leader(incident)):
-                    is_muted = runner.mute_of(incident) is not None
+                if not (incident.group or reader.is_covered_by_leader(incident)):
+                    is_muted = reader.mute_of(incident) is not None
                     muted += is_muted
                     loud[incident.severity.value] += not is_muted
                 await work.rest()
@@ -93,8 +90,8 @@ class IncidentFeed:
             omitted = max(len(going_on) - MOST_OPEN, 0)
         return RulesNow(
             evaluated=True,
-            rules=len(runner.rules.rules),
-            problems=runner.problems,
+            rules=reader.rule_count,
+            problems=reader.problems,
             open=counts,
             muted=muted,
             omitted=omitted,
@@ -102,13 +99,13 @@ class IncidentFeed:
         )
 
     async def _choose(
-        self, runner: "RuleRunner", going_on: Sequence[Incident], sequence: int, work: LongWork
+        self, reader: IncidentReader, going_on: Sequence[Incident], sequence: int, work: LongWork
     ) -> None:
         """Choose what is told from now on."""
         before = self._notices
         notices: dict[str, _Notice] = {}
-        for incident in (*await _worst(going_on, before, work), *_over(runner)):
-            notice, mute = before.get(incident.id), runner.mute_of(incident)
+        for incident in (*await _worst(going_on, before, work), *_over(reader)):
+            notice, mute = before.get(incident.id), reader.mute_of(incident)
             if notice is None or notice.incident is not incident or notice.mute != mute:
                 notice = _Notice(sequence, incident, mute, _message(incident, mute))
                 await work.rest()
@@ -149,9 +146,9 @@ class IncidentFeed:
         return [rules, *messages]
 
 
-def _over(runner: "RuleRunner") -> Iterator[Incident]:
+def _over(reader: IncidentReader) -> Iterator[Incident]:
     """Those that are over, the latest last."""
-    return reversed(runner.closed[:MOST_CLOSED])
+    return reversed(reader.closed[:MOST_CLOSED])
 
 
 async def _worst(

@@ -3,11 +3,11 @@
 import asyncio
 import contextlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentsPage
+from accelwatch.alerting.evaluation.incident_reader import IncidentReader
 from accelwatch.alerting.evaluation.pages import incidents_page
 from accelwatch.alerting.incidents.journal.location import JournalLocation
 from accelwatch.alerting.incidents.model.incident import Incident
@@ -15,9 +15,6 @@ from accelwatch.base.clock import Clock
 from accelwatch.fleet.api.query.events import parse_start
 from accelwatch.web.pages.json_page import json_page
 from accelwatch.web.pages.page import Headers, Page, Query, check_parameters, limit_of, only, plain
-
-if TYPE_CHECKING:
-    from accelwatch.alerting.evaluation.runner import RuleRunner
 
 _NOT_KEPT = "no journal is kept here: incidents of before this hub's start are not in this list"
 
@@ -27,12 +24,12 @@ class PastIncidents:
 
     def __init__(
         self,
-        runner: "Callable[[], RuleRunner | None]",
+        reader: Callable[[], IncidentReader | None],
         journal: Callable[[], JournalLocation | None],
         clock: Clock,
     ) -> None:
         """`journal` is where it is written now; None where nothing is kept."""
-        self._runner = runner
+        self._reader = reader
         self._journal = journal
         self._clock = clock
         # A page reads the journal on a thread. One at a time bounds threads and memory, whatever
@@ -49,15 +46,15 @@ class PastIncidents:
         check_parameters(query, ("since", "node", "limit"))
         start = parse_start(only(query, "since") or "", self._clock.wall())
         node, limit = only(query, "node"), limit_of(query)
-        runner = self._runner()
-        if runner is None:
+        reader = self._reader()
+        if reader is None:
             return json_page(IncidentsPage(evaluated=False), headers)
         try:
             kept = await self._stored(start)
         except JournalError as error:
             return plain(503, str(error), {"Retry-After": "10"})
         # What this process knows is newer than what is written.
-        by_id = {incident.id: incident for incident in (*kept, *runner.closed, *runner.open)}
+        by_id = {incident.id: incident for incident in (*kept, *reader.closed, *reader.open)}
         chosen = [
             incident
             for incident in by_id.values()
@@ -65,7 +62,7 @@ class PastIncidents:
             and (node is None or node in incident.nodes)
         ]
         chosen.sort(key=lambda incident: incident.updated, reverse=True)
-        page = incidents_page(runner, chosen[:limit])
+        page = incidents_page(reader, chosen[:limit])
         if self._journal() is None:
             page = msgspec.structs.replace(page, problems=(*page.problems, _NOT_KEPT))
         return json_page(page, headers)

@@ -12,7 +12,7 @@ from accelwatch.alerting.evaluation.silences.requests import decode_request, rea
 from accelwatch.alerting.incidents.model.silence import named
 from accelwatch.base import durations
 from accelwatch.base.clock import Clock
-from accelwatch.base.errors import UnmetError, UsageError
+from accelwatch.base.errors import FollowsError, UnmetError, UsageError
 from accelwatch.fleet.documents.remedies import (
     Commanded,
     PlanPage,
@@ -26,6 +26,7 @@ from accelwatch.web.pages.routes import Parameter, Route
 from accelwatch.web.protection.roles import Role
 
 if TYPE_CHECKING:
+    from accelwatch.fleet.remedies.current import CurrentRemedies
     from accelwatch.fleet.remedies.runner import RemedyRunner
 
 REMEDIES = "/v1/remedies"
@@ -77,8 +78,16 @@ class RemedyPages:
         runner: "Callable[[], RemedyRunner | None]",
         clock: Clock,
         nodes: Callable[[], Collection[str]],
+        *,
+        followed: "Callable[[], CurrentRemedies | None]" = lambda: None,
+        refusal: Callable[[], str] = str,
     ) -> None:
-        """`runner` gives whoever acts now, `nodes` the names that are known."""
+        """`runner` gives whoever acts now, `nodes` the names that are known.
+
+        `followed`: what the hub does that leads; `refusal`: why that has to be asked for a change.
+        """
+        self._followed = followed
+        self._refusal = refusal
         self._runner = runner
         self._clock = clock
         self._nodes = nodes
@@ -126,14 +135,23 @@ class RemedyPages:
         return Route("POST", path, summary, handler, body=Wish, answer=Commanded, role=role)
 
     def _remedies(self, _query: Query, headers: Headers) -> Page:
-        runner = self._runner()
-        if runner is None:
+        current = self._current()
+        if current is None:
             return json_page(RemediesPage(acts=False), headers)
         from accelwatch.fleet.remedies.describing import remedies_page
 
-        engine = runner.engine
-        page = remedies_page(engine.state, runner.settings, engine.doing, runner.problems)
+        page = remedies_page(current.state, current.settings, current.doing, current.problems)
         return json_page(page, headers)
+
+    def _current(self) -> "CurrentRemedies | None":
+        """What is being done, here or by the hub that leads; None where nobody acts."""
+        runner = self._runner()
+        if runner is None:
+            return self._followed()
+        from accelwatch.fleet.remedies.current import CurrentRemedies
+
+        engine = runner.engine
+        return CurrentRemedies(engine.state, runner.settings, engine.doing, runner.problems)
 
     def _plan(self, query: Query, headers: Headers) -> Awaitable[Page]:
         node = only(query, "node")
@@ -146,20 +164,20 @@ class RemedyPages:
         return json_page(PlanPage(plan=await runner.previewed_plan(node)), headers)
 
     def _quarantines(self, _query: Query, headers: Headers) -> Page:
-        runner = self._runner()
-        if runner is None:
+        current = self._current()
+        if current is None:
             return json_page(QuarantinePage(acts=False), headers)
         from accelwatch.fleet.remedies.describing import quarantine_page
 
-        return json_page(quarantine_page(runner.engine.state, self._clock.wall()), headers)
+        return json_page(quarantine_page(current.state, self._clock.wall()), headers)
 
     def _spares(self, _query: Query, headers: Headers) -> Page:
-        runner = self._runner()
-        if runner is None:
+        current = self._current()
+        if current is None:
             return json_page(SparesPage(acts=False), headers)
         from accelwatch.fleet.remedies.describing import spares_page
 
-        page = spares_page(runner.engine.state, runner.settings, self._clock.wall())
+        page = spares_page(current.state, current.settings, self._clock.wall())
         return json_page(page, headers)
 
     async def _command_node(self, verb: str, node: str, change: Change) -> Page:
@@ -200,6 +218,8 @@ class RemedyPages:
     def _acting(self) -> "RemedyRunner":
         runner = self._runner()
         if runner is None:
+            if refusal := self._refusal():
+                raise FollowsError(refusal)
             raise UnmetError("nothing is done here: there are no remedy.actions in hub.yaml")
         return runner
 

@@ -5,12 +5,14 @@ import logging
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accelwatch.alerting.incidents.journal.lease import Lease
 from accelwatch.alerting.incidents.journal.shared import HubEntry, ListedHub
 from accelwatch.base.clock import Clock
 from accelwatch.base.version import __version__
 from accelwatch.config.forms import split_address
+from accelwatch.fleet.hub.leadership.followed_incidents import FollowedIncidents
 from accelwatch.fleet.hub.leadership.journal_watch import JournalWatch
 from accelwatch.fleet.hub.leadership.leader import Leader
 from accelwatch.fleet.hub.leadership.own_rules import OwnRules
@@ -20,6 +22,9 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.timestamps import timestamp_or_none
 from accelwatch.web.sockets.listeners import is_loopback
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.remedies.current import CurrentRemedies
 
 logger = logging.getLogger(__name__)
 
@@ -40,12 +45,14 @@ class HubStatus:
     ) -> None:
         self._leader = leader
         self._settings = settings
+        self._clock = clock
         self._own_rules = OwnRules()
         self._host = socket.gethostname()
         self.id = f"{self._host}:{'' if state_dir is None else state_dir.resolve()}"
         self.journal = settings().journal
         self.state_dir = state_dir
         self.watch = JournalWatch(self.journal, state_dir, clock, self.own_entry)
+        self._incidents = FollowedIncidents(self.watch, self._late)
         # Which hubs have other rule files than the leader, when that was logged last.
         self._logged: tuple[str, ...] = ()
 
@@ -173,6 +180,25 @@ class HubStatus:
         if self.leads or late_s is None or self.watch.is_current:
             return ()
         return (f"incidents here are as of {late_s:.0f} s ago: the journal cannot be read",)
+
+    @property
+    def incidents(self) -> FollowedIncidents | None:
+        """Those of the hub that leads, while this one waits; None before the journal was read."""
+        is_followed = bool(self.waiting) and self.watch.shared is not None
+        return self._incidents if is_followed else None
+
+    def remedies(self) -> "CurrentRemedies | None":
+        """What the hub that leads is doing about them; None where no actions are configured."""
+        settings = self._settings().remedy
+        if self.incidents is None or not settings.actions:
+            return None
+        # What acts is loaded by those only who act, or look at it.
+        from accelwatch.fleet.remedies.current import followed_remedies
+
+        leader = self.leading_hub
+        loss_risk = "" if leader is None else leader.entry.loss_risk
+        states = self.watch.copy.states(self._clock.wall())
+        return followed_remedies(states, settings, loss_risk)
 
     def _differing(self) -> tuple[str, ...]:
         """A sentence for each hub that is there and has other rule files than the one that leads."""

@@ -20,6 +20,7 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 
 if TYPE_CHECKING:
+    from accelwatch.alerting.evaluation.incident_reader import IncidentReader
     from accelwatch.alerting.evaluation.runner import RuleRunner
     from accelwatch.alerting.incidents.journal.patient import OpenJournal
     from accelwatch.detection.findings.finding import Finding
@@ -43,9 +44,16 @@ class Leader:
     """Rules, the detector, remedies and approvals of a hub; the loop's thread only."""
 
     def __init__(
-        self, fleet: Fleet, settings: Callable[[], HubSettings], state_dir: Path | None
+        self,
+        fleet: Fleet,
+        settings: Callable[[], HubSettings],
+        state_dir: Path | None,
+        incidents: "Callable[[], IncidentReader | None]",
     ) -> None:
-        """`settings` gives those in force, `state_dir` is the hub's folder of state."""
+        """`settings` gives those in force, `state_dir` is the hub's folder of state.
+
+        `incidents` are those of the rules here, or of another hub that leads.
+        """
         self._fleet = fleet
         self._settings = settings
         self._state_dir = state_dir
@@ -65,7 +73,7 @@ class Leader:
         # Takes yes and no from people with a browser, where somebody acts.
         self.approvals: Approvals | None = None
         # Which hardware has failed again and again, by what rules found.
-        self.faults = FaultHistory(fleet, lambda: self.rules, lambda: self.journal)
+        self.faults = FaultHistory(fleet, incidents, lambda: self.journal)
 
     async def reload(self, settings: HubSettings) -> None:
         """Other rules, alerts and remedies. Raises ConfigError, WindowsError, and nothing changes."""
@@ -106,9 +114,11 @@ class Leader:
 
     @property
     def journal(self) -> JournalLocation | None:
-        """Where incidents are written to; None where they are not."""
+        """Where incidents are written to, here or by the hub that leads; None where they are not."""
+        settings = self._settings().journal
+        follows = bool(self.lease.waiting) and settings.in_postgresql
         keeps = self.rules is not None and self.rules.incident_store.writer is not None
-        return location_of(self._settings().journal, self._state_dir) if keeps else None
+        return location_of(settings, self._state_dir) if keeps or follows else None
 
     def series(self) -> dict[Series, Number]:
         """How the rules and the remedies do."""
