@@ -75,7 +75,7 @@ def test_the_options_of_the_table_are_in_the_help_of_snapshot() -> None:
 
 def test_commands_that_are_not_listed_are_older_names_or_for_programs(root: Any) -> None:
     hidden = {name for name, command in root.commands.items() if command.hidden}
-    assert hidden == {*OLDER, "backends", "snapshot", "stream", "welcome"}
+    assert hidden == {*OLDER, "backends", "bandwidth", "snapshot", "stream", "welcome"}
 
 
 @pytest.mark.parametrize(("older", "name"), OLDER.items())

@@ -160,6 +160,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         ),
         "backends": Command("node.doctor", "backends_command"),
         "stream": Command("servers.stream_command", "stream_command"),
+        "bandwidth": Command("node.bandwidth_command", "bandwidth_command"),
         "welcome": Command("node.welcome", "welcome_command"),
         "remedies": Command("remedy.remedy_commands", "remedies_command"),
         "plan": Command("remedy.remedy_commands", "plan_command"),
