@@ -37,6 +37,7 @@ from accelwatch_slurm.proposals.rebooting import NO_PROGRAM, propose_reboot
 from accelwatch_slurm.proposals.recovering import recovered
 from accelwatch_slurm.proposals.restoring import propose_restore
 from accelwatch_slurm.proposals.signalling import propose_cancel, propose_signal
+from accelwatch_slurm.proposals.swapping import propose_swap
 from accelwatch_slurm.proposals.testing import propose_spare, propose_test
 from accelwatch_slurm.texts.observed_context import ObservedContext, observed_context_of
 from accelwatch_slurm.texts.steps import INTENTS, steps_of
@@ -62,8 +63,10 @@ class SlurmAction:
 
     @property
     def intents(self) -> frozenset[IntentKind]:
-        """What it can be asked for; probes only where the options say so."""
-        return INTENTS | {IntentKind.PROBE} if self._options.probe_silent else INTENTS
+        """What it can be asked for; probes and swaps only where the options say so."""
+        probes = {IntentKind.PROBE} if self._options.probe_silent else set()
+        swaps = {IntentKind.SWAP_IN_JOB} if self._options.cycle_info else set()
+        return INTENTS | probes | swaps
 
     @property
     def corrects(self) -> frozenset[IntentKind]:
@@ -130,6 +133,8 @@ class SlurmAction:
         match intent.kind:
             case IntentKind.PROBE:
                 return propose_probe(intent, context)
+            case IntentKind.SWAP_IN_JOB:
+                return propose_swap(intent, context)
             case IntentKind.REBOOT:
                 return propose_reboot(intent, context, has_field=options.mark != "none")
             case IntentKind.TEST:

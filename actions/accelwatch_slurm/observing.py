@@ -1,11 +1,13 @@
 """How things stand for an intent: what is read, remembered and proven."""
 
 import asyncio
+import sys
 from collections.abc import Sequence
 from typing import TypeVar
 
 import msgspec
 
+from accelwatch.action import cycle_files
 from accelwatch.action.intent import Intent, IntentKind, JobKey
 from accelwatch.action.observed import (
     HoldState,
@@ -30,6 +32,7 @@ from accelwatch_slurm.texts.observed_context import (
     BUSY,
     CHECKPOINT,
     COMPONENTS,
+    CYCLE,
     JOB,
     JOBS,
     LINGERING,
@@ -177,6 +180,8 @@ class Observer:
             case IntentKind.SIGNAL_JOB:
                 key = str(intent.job), repr(intent.asked)
                 return {SIGNALLED: self._signalled.get(key, "")}
+            case IntentKind.SWAP_IN_JOB if intent.job is not None:
+                return {CYCLE: await self._cycle(intent.job)}
             case IntentKind.PROBE:
                 sent = self._signalled.get((intent.node, repr(intent.asked)), "")
                 keys = () if sent else (await self._reader.jobs()).get(intent.node, ())
@@ -236,6 +241,15 @@ class Observer:
         if options is None:
             return ""
         result = await self._commands.program(options.search(str(key)), _SEARCH_S)
+        return result.output.decode("utf-8", "replace") if result.ok else ""
+
+    async def _cycle(self, key: JobKey) -> str:
+        """The text of a job's newest cycle file; empty where none is read in time."""
+        folder = self._options.cycle_info
+        if not folder:
+            return ""
+        argv = (sys.executable, "-IS", cycle_files.__file__, folder, key.id)
+        result = await self._commands.program(argv, _SEARCH_S)
         return result.output.decode("utf-8", "replace") if result.ok else ""
 
     async def _without_power(self, lines: str, *, lost: bool) -> list[str]:

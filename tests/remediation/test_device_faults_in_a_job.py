@@ -115,7 +115,7 @@ def test_a_rule_is_refused_where_no_hook_can_tell_the_launcher(
     if not refused:
         check_in_job(rules, actions)
         return
-    with pytest.raises(ConfigError, match=r"rules.yaml:3.*gpu.lost.*in_job needs a hook"):
+    with pytest.raises(ConfigError, match=r"rules.yaml:3.*gpu.lost.*in_job needs to see"):
         check_in_job(rules, actions)
 
 

@@ -54,6 +54,9 @@ class SlurmOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     test_timeout_s: Annotated[float, Meta(gt=0.0, le=86400.0)] = 600.0
     # Where the newest checkpoint of a job is looked for: by it two deaths are known to be the same.
     checkpoints: CheckpointOptions | None = None
+    # Folder of the cycle files of nvidia-resiliency-ext, as this machine sees it; `{job}` stands for
+    # the job's id. By them is seen that a job's own launcher has gone on without a node.
+    cycle_info: str = ""
     # Command that takes a node's power; `{node}` stands for its name.
     power_off: _Argv = []
     # Command that ends with 0 when a node has no power, and with 1 when it has.
@@ -75,7 +78,11 @@ class SlurmOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             if (argv or key.startswith("tests.")) and not is_absolute(argv):
                 raise ConfigError(f"{key}: expected a list that starts with an absolute path")
         check_power(self.power_off, self.power_state)
-        for key, path in (("commands", self.commands), ("slurm_conf", self.slurm_conf)):
+        for key, path in (
+            ("commands", self.commands),
+            ("slurm_conf", self.slurm_conf),
+            ("cycle_info", self.cycle_info),
+        ):
             if path and not PurePosixPath(path).is_absolute():
                 raise ConfigError(f"{key}: expected an absolute path")
 

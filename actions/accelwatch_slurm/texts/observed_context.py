@@ -23,8 +23,9 @@ COMPONENTS = "parts"
 SIGNALLED, PROOF, OFF, TRIAL, BUSY = "signalled", "proof", "off", "trial", "busy"
 # Keys of `own`: what was sent, why no old copy can run any more, the bad nodes without power, the job
 # that tests the node, those of the nodes which that needs idle that have a job, the newest two
-# checkpoints of the job, that it has been ending for long, that a RebootProgram is defined.
-CHECKPOINT, LINGERING, REBOOTS = "checkpoint", "lingering", "reboots"
+# checkpoints of the job, that it has been ending for long, that a RebootProgram is defined, the text
+# of the job's newest cycle file.
+CHECKPOINT, LINGERING, REBOOTS, CYCLE = "checkpoint", "lingering", "reboots", "cycle"
 
 # An observation is read several times: by who proposes, who judges, and who tells.
 _node_of = lru_cache(maxsize=1024)(node_of)

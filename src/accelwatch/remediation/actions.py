@@ -95,8 +95,9 @@ def check_in_job(rules: Iterable[Rule], actions: Iterable[Action]) -> None:
     for rule in rules:
         if rule.action is not None and rule.action.job is JobPolicy.IN_JOB:
             raise ConfigError(
-                f"{rule.origin}: {rule.id}: action.job.policy in_job needs a hook that notifies the "
-                "job's launcher; add an action of type script with hooks.swap_in_job to remedy.actions"
+                f"{rule.origin}: {rule.id}: action.job.policy in_job needs to see that the job's "
+                "launcher goes on without the node; add cycle_info to the options of an action of type "
+                "slurm, or an action of type script with hooks.swap_in_job to remedy.actions"
             )
 
 

@@ -1,6 +1,7 @@
 """The health check over gRPC on a real Unix socket."""
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -135,6 +136,30 @@ def test_beyond_so_many_at_once_requests_are_refused_and_nobody_waits(tmp_path: 
             released.set()
             answers = await asyncio.gather(*waiting, return_exceptions=True)
             assert any(isinstance(answer, bytes) for answer in answers)
+
+    asyncio.run(script())
+
+
+def test_clients_that_never_read_or_never_ask_keep_nobody_waiting(tmp_path: Path) -> None:
+    """The preface of HTTP/2 with empty settings (RFC 9113, 3.4) and many pings; and silence."""
+    preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0"
+    pings = (b"\0\0\x08\x06\0\0\0\0\0" + b"\0" * 8) * 2000
+
+    async def script() -> None:
+        deaf: list[socket.socket] = []
+        async with serving(tmp_path / "s", two_failed):
+            for number in range(200):
+                client = socket.socket(socket.AF_UNIX)
+                client.setblocking(False)
+                client.connect(str(tmp_path / "s"))
+                deaf.append(client)
+                if number % 2:
+                    with contextlib.suppress(OSError):
+                        client.send(preface + pings)
+            for _ in range(20):
+                assert (await answer_of(tmp_path / "s"))[1] == 0
+        for client in deaf:
+            client.close()
 
     asyncio.run(script())
 

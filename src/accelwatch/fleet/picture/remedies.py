@@ -65,6 +65,7 @@ _DESIRED: Mapping[str, str] = MappingProxyType(
         "quarantine": "is taken out of the pool",
         "signal_job": "its jobs get a checkpoint signal",
         "fence": "nothing may run there any more",
+        "swap_in_job": "its jobs continue without it",
         "move_job": "its jobs are moved",
         "draw_spare": "a spare is drawn",
         "reset_device": "a device is reset",
