@@ -127,3 +127,15 @@ def test_none_is_drawn_after_a_stop() -> None:
     ground.nodes[SPARE].healthy = True
     ground.wait(120, every=10)
     assert [one.kind for one in ground.begun].count(Kind.DRAW_SPARE) == 0
+
+
+def test_a_rule_that_draws_no_spare_gets_none_while_its_job_moves() -> None:
+    known = SpareSettings(nodes=(SPARE,), alike=())
+    ground = Ground(settings=msgspec.structs.replace(SETTINGS, spares=known))
+    ground.nodes[NODE].jobs = (JOB,)
+    ground.fault(NODE, policy=msgspec.structs.replace(DRAWS, draw_spare=False))
+    ground.end(NODE)
+    assert ground.kinds(NODE)[-1] is Kind.MOVE_JOB
+    ground.wait(300, every=10)
+    assert ground.cancelled == []
+    assert Kind.DRAW_SPARE not in ground.kinds(NODE)
