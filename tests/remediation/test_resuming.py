@@ -190,7 +190,17 @@ def test_nothing_is_begun_above_a_ceiling_or_without_a_scheduler(what: str) -> N
     ground.wait(300, every=10)
     assert revivals(ground) == []
     ground.wait(4000, every=60)
-    assert "is not restarted" in told(ground, Loudness.ALERT)[-1]
+    text = told(ground, Loudness.ALERT)[-1]
+    assert "is not restarted" in text
+    assert ("its scheduler does not answer now" in text) is (what == "scheduler")
+
+
+def test_a_watch_that_comes_to_nothing_ends() -> None:
+    ground = Ground()
+    moved(ground)
+    ground.end_chore(Kind.FOLLOW_JOB, PursuitResult.FAILED)
+    assert history(ground).run is None
+    assert ground.state.chores == {}
 
 
 def test_one_that_its_scheduler_has_begun_again_is_watched_further() -> None:
