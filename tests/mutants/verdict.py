@@ -79,6 +79,8 @@ class Judge:
         self._failed = False
         self._left_out: list[str] = []
         self._seconds: dict[int, float] = {}
+        # The longest set-up of a test: of what several share, which in a trial its first test pays.
+        self._set_up_s = 0.0
         self._running: dict[int, tuple[SourceFileMutationData, str, Deadline]] = {}
 
     def pytest_sessionstart(self) -> None:
@@ -95,6 +97,8 @@ class Judge:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._failed = self._failed or report.failed
+        if report.when == "setup":
+            self._set_up_s = max(self._set_up_s, report.duration)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         if session.testsfailed:
@@ -129,7 +133,7 @@ class Judge:
         set_mutant_under_test("")
         reached.end()
         try:
-            failed, self._seconds = here.recv()
+            failed, self._seconds, self._set_up_s = here.recv()
         except EOFError:
             pytest.exit("the run without a mutant ended early", 1)
         finally:
@@ -156,7 +160,7 @@ class Judge:
                 failed.append(index)
             else:
                 seconds[index] = time.monotonic() - started
-        answer.send((failed, seconds))
+        answer.send((failed, seconds, self._set_up_s))
 
     def _chosen(self) -> Iterator[tuple[SourceFileMutationData, str]]:
         for file in self._files:
@@ -181,13 +185,11 @@ class Judge:
             os.setsid()
             _silence()
             set_mutant_under_test(_as_imported(file, name))
-            # The first test sets up what it shares with others.
-            set_up = max(self._seconds.values(), default=0)
             for test in tests:
                 if test == reached.IMPORTING:
                     deadline.extend(60 + 5 * sum(self._seconds.values()))
                     os.execv(sys.executable, self._anew(session))
-                deadline.extend(10 + 5 * (self._seconds[test] + set_up))
+                deadline.extend(10 + 5 * (self._seconds[test] + self._set_up_s))
                 self._run([session.items[test]])
                 if self._failed:
                     os._exit(_KILLED)
