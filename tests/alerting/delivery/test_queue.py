@@ -258,6 +258,23 @@ def test_what_waits_is_not_told_when_it_is_muted_meanwhile() -> None:
     assert bench.tell(incident(), muted=True).send() == []
 
 
+def test_worse_news_wait_while_it_is_muted_and_are_told_afterwards() -> None:
+    low = incident(severity=Severity.WARNING)
+    bench = Bench().tell(low)
+    assert bench.send() == ["opened i1"]
+    worse = later(low, START + 1, severity=Severity.CRITICAL)
+    bench.after(1).tell(worse).tell(worse, muted=True)
+    assert bench.after(3600).send() == []
+    assert bench.tell(worse).send() == ["updated i1"]
+
+
+def test_what_was_told_is_not_told_again_because_it_was_muted_meanwhile() -> None:
+    bench = Bench().tell(incident())
+    assert bench.send() == ["opened i1"]
+    bench.tell(incident(), muted=True)
+    assert bench.tell(incident()).after(3600).send() == []
+
+
 def test_the_end_of_what_was_told_is_told_though_it_is_muted() -> None:
     bench = Bench().tell(incident())
     bench.send()
