@@ -364,7 +364,7 @@ def test_a_hub_or_an_agent_is_asked_but_not_both() -> None:
 
 def test_without_a_hub_on_this_machine_its_agent_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub_requests, "DEFAULT_AGENT", "127.0.0.1:2")
-    flags = hub_requests.HubFlags(hub="127.0.0.1:1")
+    flags = hub_requests.HubFlags()
     monkeypatch.setattr(hub_requests, "DEFAULT_HUB", "127.0.0.1:1")
     with pytest.raises(AccelwatchError, match="127.0.0.1:1 and 127.0.0.1:2: cannot connect"):
         hub_requests.fetch_page(flags, "/v1/incidents", {})

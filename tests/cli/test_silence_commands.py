@@ -162,7 +162,7 @@ def test_a_hub_that_is_not_there_is_told(words: tuple[str, ...]) -> None:
     ("hub", "hinted"),
     [
         (HubFlags(), True),
-        (HubFlags(hub="127.0.0.1:1"), False),
+        (HubFlags(hub=["127.0.0.1:1"]), False),
         (HubFlags(agent="127.0.0.1:1"), False),
     ],
 )

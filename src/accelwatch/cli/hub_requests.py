@@ -14,6 +14,11 @@ from accelwatch.cli.parameters import option
 if TYPE_CHECKING:
     from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
     from accelwatch.fleet.hub_client.connection.session import HubSession
+    from accelwatch.fleet.hub_client.several.session import SeveralSession
+
+    Session = HubSession | SeveralSession
+    # A hub or an agent, or several hubs that are asked as one.
+    Address = tuple[HubEndpoint, ...]
 
 DEFAULT_HUB = HUB_ADDRESS
 DEFAULT_AGENT = AGENT_ADDRESS
@@ -24,10 +29,21 @@ T = TypeVar("T")
 class HubOnlyFlags(msgspec.Struct, frozen=True, kw_only=True):
     """Which hub is asked, for what agents do not do."""
 
-    hub: Annotated[str, option("--hub", metavar="URL", help="The hub to ask.")] = DEFAULT_HUB
+    hub: Annotated[
+        list[str] | None,
+        option(
+            "--hub",
+            metavar="[NAME=]URL",
+            help=f"The hub to ask, {DEFAULT_HUB} unless given; repeated, several as one.",
+        ),
+    ] = None
     hub_config_file: Annotated[
-        Path | None,
-        option("--hub.config.file", metavar="FILE", help="Credentials and TLS for the connection."),
+        list[Path] | None,
+        option(
+            "--hub.config.file",
+            metavar="FILE",
+            help="Credentials and TLS for the connection; repeated, one for each hub.",
+        ),
     ] = None
 
 
@@ -48,7 +64,7 @@ def fetch_page(hub: HubOnlyFlags, path: str, query: Mapping[str, str]) -> bytes:
     return fetch(hub, lambda session: session.document(path, query))
 
 
-def fetch(hub: HubOnlyFlags, request: "Callable[[HubSession], Awaitable[T]]") -> "T":
+def fetch(hub: HubOnlyFlags, request: "Callable[[Session], Awaitable[T]]") -> "T":
     """Several pages of whoever judges, over one session. Raises AccelwatchError."""
     return _over(_resolve_addresses(hub), request)
 
@@ -79,7 +95,7 @@ def changed(
         raise NobodyAnswersError(text) from error
 
 
-def reached(hub: HubFlags, request: "Callable[[HubSession], Awaitable[T]]") -> "T | None":
+def reached(hub: HubFlags, request: "Callable[[Session], Awaitable[T]]") -> "T | None":
     """An answer of this machine's hub, else its agent; None where neither is named and neither is there.
 
     Raises AccelwatchError.
@@ -97,31 +113,30 @@ class NobodyAnswersError(AccelwatchError):
 
 
 def _over(
-    addresses: "Sequence[HubEndpoint]",
-    request: "Callable[[HubSession], Awaitable[T]]",
+    addresses: "Sequence[Address]",
+    request: "Callable[[Session], Awaitable[T]]",
     *,
     changes: bool = False,
 ) -> "T":
     import asyncio
 
     from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, leaves_doubt
-    from accelwatch.fleet.hub_client.connection.session import HubSession
     from accelwatch.fleet.hub_client.once import plainly
 
     async def main() -> T:
         for address in addresses:
-            session = HubSession(address)
+            session, name = _session(address), _name(address)
             try:
                 return await request(session)
             except TargetFault as fault:
                 if fault.reason is Reason.CONNECT and address is not addresses[-1]:
                     continue
                 if changes and leaves_doubt(fault):
-                    text = f"{address.name}: unknown whether it was done: {fault}"
+                    text = f"{name}: unknown whether it was done: {fault}"
                     raise UncertainError(f"{text}; check before you repeat it") from fault
                 if fault.code == _NOT_THERE and "no " in str(fault):
-                    raise UnmetError(f"{address.name}: {fault}") from fault
-                error = plainly(fault, " and ".join(candidate.name for candidate in addresses))
+                    raise UnmetError(f"{name}: {fault}") from fault
+                error = plainly(fault, " and ".join(map(_name, addresses)))
                 if fault.reason is Reason.CONNECT:
                     raise NobodyAnswersError(str(error)) from fault
                 raise error from fault
@@ -132,19 +147,38 @@ def _over(
     return asyncio.run(main())
 
 
-def _resolve_addresses(hub: HubOnlyFlags) -> "list[HubEndpoint]":
+def _resolve_addresses(hub: HubOnlyFlags) -> "list[Address]":
     """Where to ask, one after the other. Raises UsageError, ConfigError."""
     from accelwatch.fleet.hub_client.connection.endpoint import hub_endpoint
+    from accelwatch.fleet.hub_client.several.named_hubs import hub_endpoints
 
+    files = hub.hub_config_file or []
     if isinstance(hub, HubFlags) and hub.agent is not None:
-        if hub.hub != DEFAULT_HUB:
+        if hub.hub:
             raise UsageError("--hub and --agent: one of them")
-        return [hub_endpoint(hub.agent, hub.hub_config_file, flag="--agent", port=AGENT_PORT)]
-    addresses = [hub_endpoint(hub.hub, hub.hub_config_file)]
-    by_default = hub.hub == DEFAULT_HUB and hub.hub_config_file is None
-    if isinstance(hub, HubFlags) and by_default:
-        addresses.append(hub_endpoint(DEFAULT_AGENT))
+        if len(files) > 1:
+            raise UsageError("--hub.config.file: one file for --agent")
+        file = files[0] if files else None
+        return [(hub_endpoint(hub.agent, file, flag="--agent", port=AGENT_PORT),)]
+    addresses = [hub_endpoints(hub.hub or (DEFAULT_HUB,), files)]
+    if isinstance(hub, HubFlags) and not hub.hub and not files:
+        addresses.append((hub_endpoint(DEFAULT_AGENT),))
     return addresses
+
+
+def _name(address: "Address") -> str:
+    return ", ".join(endpoint.name for endpoint in address)
+
+
+def _session(address: "Address") -> "Session":
+    """Requests to one hub, or to several as one."""
+    if len(address) > 1:
+        from accelwatch.fleet.hub_client.several.session import SeveralSession
+
+        return SeveralSession(address)
+    from accelwatch.fleet.hub_client.connection.session import HubSession
+
+    return HubSession(address[0])
 
 
 def who(name: str | None) -> str:

@@ -21,7 +21,7 @@ from accelwatch.fleet.hub_client.documents import decoded
 
 if TYPE_CHECKING:
     from accelwatch.fleet.documents.graphs import IncidentGraphs
-    from accelwatch.fleet.hub_client.connection.session import HubSession
+    from accelwatch.fleet.hub_client.connection.session import Requests
 
 _USAGE = (
     "write: accelwatch incidents [ID], accelwatch incidents close ID,"
@@ -193,7 +193,7 @@ def _fetch(
     if flags.as_json:
         return fetch_page(hub, path, {}), None
 
-    async def request(session: "HubSession") -> "tuple[bytes, IncidentGraphs | None]":
+    async def request(session: "Requests") -> "tuple[bytes, IncidentGraphs | None]":
         from accelwatch.fleet.hub_client.graphs import graphs_of
 
         return await session.document(path, {}), await graphs_of(session, id_)

@@ -17,7 +17,7 @@ from accelwatch.cli.parameters import option
 from accelwatch.node.usage.queries import BY_DEFAULT, SINCE_DEFAULT, by_of, window_of
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.hub_client.connection.session import HubSession
+    from accelwatch.fleet.hub_client.connection.session import Requests
     from accelwatch.node.usage.ledger import By
     from accelwatch.node.usage.report import EnergyPrice, UsageReport
 
@@ -74,7 +74,7 @@ def usage_command(
     raise click.exceptions.Exit(OK)
 
 
-async def _fetch_report(session: "HubSession", query: dict[str, str]) -> "UsageReport":
+async def _fetch_report(session: "Requests", query: dict[str, str]) -> "UsageReport":
     from accelwatch.fleet.hub_client.usage import read_usage
 
     return await read_usage(session, query)

@@ -69,7 +69,8 @@ def of_hub(url: str, config_file: Path | None, days: int) -> Rates:
     from accelwatch.fleet.wire import FleetDocument
     from accelwatch.schema.timestamps import unix_seconds
 
-    hub = HubFlags(hub=url, hub_config_file=config_file)
+    files = None if config_file is None else [config_file]
+    hub = HubFlags(hub=[url], hub_config_file=files)
     fleet = decoded(fetch_page(hub, "/v1/fleet", {}), FleetDocument)
     query = {"since": f"{days}d", "limit": _MOST}
     page = decoded(fetch_page(hub, "/v1/incidents", query), IncidentsPage)

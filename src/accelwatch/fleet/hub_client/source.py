@@ -20,7 +20,7 @@ from accelwatch.fleet.documents.graphs import IncidentGraphs
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
 from accelwatch.fleet.hub_client.connection.messages import Received, tag
-from accelwatch.fleet.hub_client.connection.session import HubSession, node_path
+from accelwatch.fleet.hub_client.connection.session import HubSession, Requests, node_path
 from accelwatch.fleet.hub_client.connection.stream import follow
 from accelwatch.fleet.hub_client.explaining import explained
 from accelwatch.fleet.hub_client.graphs import graphs_of
@@ -44,7 +44,7 @@ _REFUSED = 400
 _EARLY = 0.9
 
 
-async def past_of(session: HubSession, node: str, device: str) -> Past | None:
+async def past_of(session: Requests, node: str, device: str) -> Past | None:
     """The history of a device by its id; None where there is none or the hub does not tell it."""
     with contextlib.suppress(TargetFault, msgspec.DecodeError, WireError):
         history = _decode(await session.document(node_path(node, "/history"), {"device": device}))

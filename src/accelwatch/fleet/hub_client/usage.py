@@ -6,14 +6,14 @@ import msgspec
 
 from accelwatch.base.errors import AccelwatchError, UnmetError
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
-from accelwatch.fleet.hub_client.connection.session import HubSession
+from accelwatch.fleet.hub_client.connection.session import Requests
 from accelwatch.node.usage.queries import NOT_COUNTED, PATH
 from accelwatch.node.usage.report import UsageReport
 
 _decode = msgspec.json.Decoder(UsageReport).decode
 
 
-async def usage_of(session: HubSession, by: str, since: str) -> UsageReport:
+async def usage_of(session: Requests, by: str, since: str) -> UsageReport:
     """The report, for a dashboard. Raises AccelwatchError when it cannot be had."""
     try:
         return await read_usage(session, {"by": by, "since": since})
@@ -22,7 +22,7 @@ async def usage_of(session: HubSession, by: str, since: str) -> UsageReport:
         raise AccelwatchError(f"no usage data: {text}") from fault
 
 
-async def read_usage(session: HubSession, parameters: Mapping[str, str]) -> UsageReport:
+async def read_usage(session: Requests, parameters: Mapping[str, str]) -> UsageReport:
     """The report; `parameters` has `by` and `since`. Raises TargetFault, UnmetError where none is
     kept.
     """

@@ -9,10 +9,12 @@ from accelwatch.alerting.evaluation.documents import IncidentDocument, Incidents
 from accelwatch.base.errors import WireError
 from accelwatch.fleet.documents.remedies import RemediesPage
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
-from accelwatch.fleet.hub_client.connection.session import HubSession, node_path
+from accelwatch.fleet.hub_client.connection.session import HubSession, Requests, node_path
 from accelwatch.fleet.hub_client.node import read_node
 from accelwatch.fleet.hub_client.once import first_view
+from accelwatch.fleet.hub_client.several.session import SeveralSession
 from accelwatch.fleet.hub_client.source import past_of
+from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.remedies import next_step
 from accelwatch.fleet.picture.why.answer import Answer, answer
 from accelwatch.fleet.picture.why.concerns import about
@@ -36,7 +38,7 @@ _MOST_PASTS = 3
 _decode_incidents = msgspec.json.Decoder(IncidentsPage).decode
 
 
-async def fetch_explanation(session: HubSession, what: str) -> Answer:
+async def fetch_explanation(session: HubSession | SeveralSession, what: str) -> Answer:
     """Why it is as it is, of a hub, or of the agent that listens there instead.
 
     Raises TargetFault; UnmetError for a name that means nothing there.
@@ -50,7 +52,7 @@ async def fetch_explanation(session: HubSession, what: str) -> Answer:
     return answer(msgspec.structs.replace(observed, idle_since=since), subject)
 
 
-async def _idle_since(session: HubSession, devices: Sequence[ObservedDevice]) -> float:
+async def _idle_since(session: Requests, devices: Sequence[ObservedDevice]) -> float:
     """When the last of a few of them stopped working, as their histories tell; 0 where none does."""
     pasts = [past_of(session, device.node, device.id) for device in devices[:_MOST_PASTS]]
     return max((idle_since(past) for past in await asyncio.gather(*pasts) if past), default=0.0)
@@ -65,7 +67,7 @@ def nodes_to_read(observed: ObservedState, subject: Subject) -> list[str]:
     return list(dict.fromkeys(nodes))[:_MOST_NODES]
 
 
-async def _observed_state(session: HubSession) -> ObservedState:
+async def _observed_state(session: HubSession | SeveralSession) -> ObservedState:
     try:
         await session.document("/v1/fleet")
     except TargetFault as fault:
@@ -73,13 +75,17 @@ async def _observed_state(session: HubSession) -> ObservedState:
             raise
         return await _of_agent(session)
     view, incidents, steps = await asyncio.gather(
-        first_view(session), _incidents(session), _steps(session)
+        _view_of(session), _incidents(session), _steps(session)
     )
     observed = observed_fleet(view, steps)
     return msgspec.structs.replace(observed, incidents=incidents)
 
 
-async def _of_agent(session: HubSession) -> ObservedState:
+async def _view_of(session: HubSession | SeveralSession) -> FleetView:
+    return await (first_view(session) if isinstance(session, HubSession) else session.view())
+
+
+async def _of_agent(session: Requests) -> ObservedState:
     body, incidents = await asyncio.gather(session.document("/v1/snapshot"), _incidents(session))
     try:
         snapshot = wire.decode(body)
@@ -88,7 +94,7 @@ async def _of_agent(session: HubSession) -> ObservedState:
     return observed_machine(snapshot, incidents)
 
 
-async def _incidents(session: HubSession) -> tuple[IncidentDocument, ...]:
+async def _incidents(session: Requests) -> tuple[IncidentDocument, ...]:
     """Those that are open; none of who does not judge, or is too old to tell."""
     try:
         body = await session.document("/v1/incidents", {"state": "open"})
@@ -101,7 +107,7 @@ async def _incidents(session: HubSession) -> tuple[IncidentDocument, ...]:
     return ()
 
 
-async def _steps(session: HubSession) -> dict[str, str]:
+async def _steps(session: Requests) -> dict[str, str]:
     """What the hub does about nodes, in words; nothing of one that does not act."""
     try:
         body = await session.document("/v1/remedies")
@@ -119,7 +125,7 @@ async def _steps(session: HubSession) -> dict[str, str]:
     }
 
 
-async def _read(session: HubSession, observed: ObservedState, node: str) -> ObservedState:
+async def _read(session: Requests, observed: ObservedState, node: str) -> ObservedState:
     """The observed state with the node's own document; as it was where the hub has none of it."""
     try:
         reply = read_node(node, await session.document(node_path(node)), 0.0)

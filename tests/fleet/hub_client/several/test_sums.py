@@ -7,10 +7,9 @@ import pytest
 
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.documents.fleet import GroupRow
-from accelwatch.fleet.hub_client.several.exposition import pages_merged
-from accelwatch.fleet.hub_client.several.past import pasts_added
-from accelwatch.fleet.hub_client.several.shared_nodes import ownership
-from accelwatch.fleet.hub_client.several.totals import (
+from accelwatch.fleet.hub_client.several.merging.exposition import pages_merged
+from accelwatch.fleet.hub_client.several.merging.past import pasts_added
+from accelwatch.fleet.hub_client.several.merging.totals import (
     added,
     groups_added,
     groups_without,
@@ -18,7 +17,8 @@ from accelwatch.fleet.hub_client.several.totals import (
     stale_group,
     without,
 )
-from accelwatch.fleet.hub_client.several.usage import usage_added
+from accelwatch.fleet.hub_client.several.merging.usage import usage_added
+from accelwatch.fleet.hub_client.several.shared_nodes import ownership
 from accelwatch.fleet.picture.model import Past
 from accelwatch.fleet.wire import DeviceTotals
 from accelwatch.node.usage.report import EnergyPrice, UsageReport, UsageRow

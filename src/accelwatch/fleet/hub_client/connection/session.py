@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
 from urllib.parse import quote, urlencode
 
 from accelwatch.base.errors import ConfigError
@@ -22,6 +23,23 @@ _MOST_IDLE = 4
 Prolong = Callable[[float], None]
 # What takes a stream, by its headers in lower case. Raises TargetFault for one that is none.
 OpenStream = Callable[[Mapping[str, str], Prolong], BodyReader]
+
+
+class Requests(Protocol):
+    """A hub, or several as one, as a command asks them."""
+
+    # By whose name people know it.
+    endpoint: HubEndpoint
+
+    async def document(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
+        """The body of a page. Raises TargetFault."""
+        ...
+
+    async def change(
+        self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None
+    ) -> bytes:
+        """The body of the answer to a POST or DELETE; `body` is JSON. Raises TargetFault."""
+        ...
 
 
 class HubSession:

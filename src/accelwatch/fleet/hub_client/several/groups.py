@@ -11,7 +11,7 @@ from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.connection.stream import NO_HUB
 from accelwatch.fleet.hub_client.once import all_rows
 from accelwatch.fleet.hub_client.several.locations import HUB_LABEL
-from accelwatch.fleet.hub_client.several.totals import (
+from accelwatch.fleet.hub_client.several.merging.totals import (
     added,
     groups_without,
     stale_group,

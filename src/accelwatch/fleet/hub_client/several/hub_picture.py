@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from accelwatch.fleet.hub_client.several.totals import (
+from accelwatch.fleet.hub_client.several.merging.totals import (
     stale,
     stale_device_state,
     stale_node_state,

@@ -1,8 +1,7 @@
 """Several hubs asked once, at the same time, as one answer; one that fails costs its own part only."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -11,19 +10,19 @@ from accelwatch.fleet.documents.fleet import DeviceRow, GroupRow, NodeSummary
 from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.once import Answer, fetch_fleet, first_view
-from accelwatch.fleet.hub_client.several.exposition import pages_merged
+from accelwatch.fleet.hub_client.several.fan_out import ask_all, text_of
 from accelwatch.fleet.hub_client.several.groups import HubGroups
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture
 from accelwatch.fleet.hub_client.several.locations import labelled
-from accelwatch.fleet.hub_client.several.picture import SeveralPicture
-from accelwatch.fleet.hub_client.several.totals import (
+from accelwatch.fleet.hub_client.several.merging.exposition import pages_merged
+from accelwatch.fleet.hub_client.several.merging.totals import (
     groups_added,
     stale_device_state,
     stale_node_state,
 )
+from accelwatch.fleet.hub_client.several.picture import SeveralPicture
 from accelwatch.fleet.picture.model import FleetView
 
-Result = TypeVar("Result")
 _Row = dict[str, Any]
 
 
@@ -60,7 +59,8 @@ class SeveralReader:
             matches = () if groups is None else await groups.fetch(session)
             return Fetched(answer=answer, view=view, groups=matches, at=self._clock.monotonic())
 
-        answered, faults = await self._at_each(ask)
+        answered, refusals = await ask_all(self._sessions, ask)
+        faults = {hub: text_of(fault) for hub, fault in refusals.items()}
         self._fetched |= answered
         pictures = {
             hub: HubPicture(
@@ -107,31 +107,11 @@ class SeveralReader:
 
     async def metrics(self) -> bytes:
         """The pages of all hubs with the label `hub`. Raises TargetFault when none answers."""
-        pages, _ = await self._at_each(lambda session: session.document("/metrics"))
+        pages, _ = await ask_all(self._sessions, lambda session: session.document("/metrics"))
         return pages_merged(
             {self.names[hub]: page.decode("utf-8", "replace") for hub, page in pages.items()},
             self.names,
         )
-
-    async def _at_each(
-        self, request: Callable[[HubSession], Awaitable[Result]]
-    ) -> tuple[dict[int, Result], dict[int, str]]:
-        """(answers, faults) by hub. Raises the first TargetFault when no hub answers."""
-        results = await asyncio.gather(
-            *(request(session) for session in self._sessions), return_exceptions=True
-        )
-        answers: dict[int, Result] = {}
-        faults: dict[int, TargetFault] = {}
-        for hub, result in enumerate(results):
-            if isinstance(result, TargetFault):
-                faults[hub] = result
-            elif isinstance(result, BaseException):
-                raise result
-            else:
-                answers[hub] = result
-        if faults and not answers:
-            raise _all_failed(self.names, faults)
-        return dict(sorted(answers.items())), {hub: _line(fault) for hub, fault in faults.items()}
 
     def _nodes(self, hub: int, picture: HubPicture) -> list[_Row]:
         owner, rows = self._picture.owner, []
@@ -184,17 +164,3 @@ class SeveralReader:
 
 def _raw(document: object) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(document))
-
-
-def _all_failed(names: Sequence[str], faults: Mapping[int, TargetFault]) -> TargetFault:
-    """The first hub's fault with the words of all; a filter that all refuse is refused alike."""
-    first = faults[min(faults)]
-    texts = dict.fromkeys(_line(fault) for fault in faults.values())
-    if len(texts) == 1:
-        return first
-    text = "; ".join(f"{names[hub]}: {_line(fault)}" for hub, fault in sorted(faults.items()))
-    return TargetFault(first.reason, text, code=first.code)
-
-
-def _line(fault: TargetFault) -> str:
-    return str(fault).partition("\n")[0]

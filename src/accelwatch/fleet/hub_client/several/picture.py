@@ -7,12 +7,12 @@ import msgspec
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture, hub_state, totals_of
 from accelwatch.fleet.hub_client.several.incident_ids import Reports, rules_of
 from accelwatch.fleet.hub_client.several.locations import Locations
+from accelwatch.fleet.hub_client.several.merging.totals import added, stale, with_totals, without
 from accelwatch.fleet.hub_client.several.shared_nodes import (
     Ownership,
     names_in_several,
     ownership,
 )
-from accelwatch.fleet.hub_client.several.totals import added, stale, with_totals, without
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import DeviceNow, DeviceTotals, FleetDocument, NodeNow
 

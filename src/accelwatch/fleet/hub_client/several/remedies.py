@@ -8,10 +8,10 @@ from accelwatch.fleet.documents.remedies import (
     Commanded,
     NoteDocument,
     RemediesPage,
-    RemedyDocument,
 )
 from accelwatch.fleet.hub_client.several.changes import at_each
 from accelwatch.fleet.hub_client.several.incident_ids import with_hub
+from accelwatch.fleet.hub_client.several.merging.pages import remedies_merged, remedy_in
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
 from accelwatch.fleet.hub_client.several.routes import Routes
 from accelwatch.fleet.picture.remedies import Command, RemedySource
@@ -38,7 +38,7 @@ class SeveralRemedies:
             page is not other for page, other in zip(key, before, strict=True)
         ):
             existing = {hub: page for hub, page in enumerate(pages) if page is not None}
-            shown = self._merged(existing) if existing else None
+            shown = remedies_merged(existing, self._picture.owner) if existing else None
             self._shown = key, shown
         return shown
 
@@ -104,54 +104,5 @@ class SeveralRemedies:
                 )
                 for note in answer.notes
             ),
-            remedy=None if answer.remedy is None else self._remedy(hub, answer.remedy),
-        )
-
-    def _remedy(self, hub: int, remedy: RemedyDocument) -> RemedyDocument:
-        owner, name = self._picture.owner, self._routes.hubs[hub]
-        return msgspec.structs.replace(
-            remedy,
-            node=owner.name_of(hub, remedy.node),
-            incident=with_hub(remedy.incident, name),
-            incidents=tuple(with_hub(incident, name) for incident in remedy.incidents),
-        )
-
-    def _merged(self, pages: Mapping[int, RemediesPage]) -> RemediesPage:
-        """Of hubs that act, each sentence with its hub."""
-        acting = {hub: page for hub, page in pages.items() if page.acts} or dict(pages)
-        names, owner = self._routes.hubs, self._picture.owner
-
-        def sentences(field: str) -> str:
-            texts = {hub: getattr(page, field) for hub, page in acting.items()}
-            return "; ".join(f"{names[hub]}: {text}" for hub, text in texts.items() if text)
-
-        remedies = [
-            self._remedy(hub, remedy) for hub, page in acting.items() for remedy in page.remedies
-        ]
-        first = next(iter(acting.values()))
-        tripped = next((page for page in acting.values() if page.breaker != "closed"), first)
-        return RemediesPage(
-            acts=any(page.acts for page in acting.values()),
-            ceiling="/".join(dict.fromkeys(page.ceiling for page in acting.values())),
-            actions=tuple(dict.fromkeys(name for page in acting.values() for name in page.actions)),
-            budgets=tuple(
-                msgspec.structs.replace(budget, group=with_hub(budget.group, names[hub]))
-                for hub, page in acting.items()
-                for budget in page.budgets
-            ),
-            stopped_by=sentences("stopped_by"),
-            stopped_why=sentences("stopped_why"),
-            breaker=tripped.breaker,
-            breaker_why=sentences("breaker_why"),
-            frozen=sentences("frozen"),
-            approval_needed=sentences("approval_needed"),
-            problems=tuple(
-                f"{names[hub]}: {text}" for hub, page in acting.items() for text in page.problems
-            ),
-            remedies=tuple(sorted(remedies, key=lambda remedy: remedy.since)),
-            vetoes=tuple(
-                msgspec.structs.replace(veto, node=owner.name_of(hub, veto.node))
-                for hub, page in acting.items()
-                for veto in page.vetoes
-            ),
+            remedy=None if answer.remedy is None else remedy_in(answer.remedy, hub, owner),
         )

@@ -14,11 +14,11 @@ from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.once import first_view
 from accelwatch.fleet.hub_client.several.changes import SeveralChanges
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture, hub_picture_of
-from accelwatch.fleet.hub_client.several.past import graphs_in, pasts_added
+from accelwatch.fleet.hub_client.several.merging.past import graphs_in, pasts_added
+from accelwatch.fleet.hub_client.several.merging.usage import usage_added
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
 from accelwatch.fleet.hub_client.several.remedies import SeveralRemedies
 from accelwatch.fleet.hub_client.several.routes import Routes
-from accelwatch.fleet.hub_client.several.usage import usage_added
 from accelwatch.fleet.hub_client.source import HubSource
 from accelwatch.fleet.picture.model import FleetView, Past, Problem
 from accelwatch.fleet.picture.source import SnapshotSource

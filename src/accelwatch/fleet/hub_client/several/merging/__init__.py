@@ -1,0 +1,1 @@
+"""What several hubs say, added up: totals, groups, pages, usage, histories, metrics. Pure."""

@@ -1,0 +1,213 @@
+"""Requests of commands to several hubs as to one: to the hub that a request is about, or to all of them.
+
+What is about a node, an incident or a silence goes to its hub; lists are those of all hubs. For anything
+else one hub has to be named.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+from urllib.parse import quote, unquote
+
+import msgspec
+
+from accelwatch.alerting.evaluation.documents import IncidentDocument, IncidentsPage
+from accelwatch.alerting.evaluation.paths import EXPLAIN, INCIDENTS, MAINTENANCE, SILENCES
+from accelwatch.alerting.evaluation.silences.documents import MaintenancePage, SilencesPage
+from accelwatch.base.errors import UsageError
+from accelwatch.fleet.documents.remedies import RemediesPage
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
+from accelwatch.fleet.hub_client.connection.session import HubSession
+from accelwatch.fleet.hub_client.once import first_view
+from accelwatch.fleet.hub_client.several.fan_out import ask_all, text_of
+from accelwatch.fleet.hub_client.several.hub_picture import hub_picture_of
+from accelwatch.fleet.hub_client.several.incident_ids import incident_in, with_hub
+from accelwatch.fleet.hub_client.several.merging.pages import (
+    incidents_merged,
+    maintenance_merged,
+    remedies_merged,
+    silences_merged,
+)
+from accelwatch.fleet.hub_client.several.merging.usage import usage_added
+from accelwatch.fleet.hub_client.several.picture import SeveralPicture
+from accelwatch.fleet.hub_client.several.routes import Routes
+from accelwatch.fleet.picture.model import FleetView
+from accelwatch.node.usage.queries import PATH as USAGE
+from accelwatch.node.usage.report import UsageReport
+
+Document = TypeVar("Document", bound=msgspec.Struct)
+_NODES, _REMEDIES, _PLAN = "/v1/nodes", "/v1/remedies", "/v1/plan"
+# Pages below which an id follows.
+_BY_ID = (INCIDENTS, SILENCES, MAINTENANCE)
+_NO_PAGE = 404
+
+
+class SeveralSession:
+    """Implements `Requests` over hubs; one that does not answer is named in what the others say."""
+
+    def __init__(self, endpoints: Sequence[HubEndpoint]) -> None:
+        """Names of endpoints differ. Raises ConfigError."""
+        self._sessions = [HubSession(endpoint) for endpoint in endpoints]
+        names = [endpoint.name for endpoint in endpoints]
+        self.endpoint = msgspec.structs.replace(endpoints[0], name=", ".join(names))
+        self._picture = SeveralPicture(names)
+        self._views: list[FleetView | None] = [None for _ in endpoints]
+        self._routes = Routes(self._picture, lambda: self._views)
+        self._view: FleetView | None = None
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for session in self._sessions:
+            await session.close()
+
+    async def view(self) -> FleetView:
+        """All nodes and devices of all hubs, asked for once. Raises TargetFault."""
+        if self._view is None:
+            views, faults = await ask_all(self._sessions, first_view)
+            for hub, view in views.items():
+                self._views[hub] = view
+            self._view = self._picture.view(
+                {hub: hub_picture_of(view, 0.0) for hub, view in views.items()},
+                "",
+                {hub: text_of(fault) for hub, fault in faults.items()},
+            )
+        return self._view
+
+    async def document(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
+        """The body of a page. Raises TargetFault, UnmetError, UsageError."""
+        parameters = dict(query or {})
+        if path == "/v1/fleet":
+            return msgspec.json.encode((await self.view()).sums)
+        if path == INCIDENTS:
+            return await self._incidents(parameters)
+        if path in (USAGE, SILENCES, MAINTENANCE, _REMEDIES):
+            return await self._list(path, parameters)
+        if path == EXPLAIN:
+            await self.view()
+            hub, own = self._routes.entity(parameters.get("entity", ""))[0]
+            return await self._sessions[hub].document(path, {**parameters, "entity": own})
+        if path == _PLAN:
+            hub, own = await self._acting(parameters.get("node", ""))
+            return await self._sessions[hub].document(path, {"node": own})
+        if path.startswith(f"{_NODES}/"):
+            await self.view()
+            node, _, page = path.removeprefix(f"{_NODES}/").partition("/")
+            hub, own = self._routes.node(unquote(node))
+            own_path = f"{_NODES}/{quote(own, safe='')}" + (f"/{page}" if page else "")
+            return await self._sessions[hub].document(own_path, parameters)
+        if target := self._by_id(path):
+            hub, own_path = target
+            body = await self._sessions[hub].document(own_path, parameters)
+            # Of pages by id only the incident itself has names in it.
+            is_incident = path.startswith(INCIDENTS) and path.count("/") == INCIDENTS.count("/") + 1
+            return await self._incident(hub, body) if is_incident else body
+        raise self._refusal()
+
+    async def change(
+        self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None
+    ) -> bytes:
+        """The body of the answer to a change at one hub. Raises TargetFault, UnmetError, UsageError."""
+        if target := self._by_id(path):
+            hub, own_path = target
+            answer = await self._sessions[hub].change(method, own_path, query, body)
+            return _with_ids(answer, self._routes.hubs[hub])
+        if path.startswith(f"{_REMEDIES}/"):
+            node, _, verb = path.removeprefix(f"{_REMEDIES}/").partition("/")
+            hub, own = await self._acting(unquote(node))
+            own_path = f"{_REMEDIES}/{quote(own, safe='')}/{verb}"
+            return await self._sessions[hub].change(method, own_path, query, body)
+        if path == SILENCES and body is not None:
+            await self.view()
+            document: dict[str, Any] = msgspec.json.decode(body)
+            targets = self._routes.matchers(document.get("matchers", ()))
+            if len(targets) == 1:
+                ((hub, matchers),) = targets
+                own_body = msgspec.json.encode({**document, "matchers": matchers})
+                answer = await self._sessions[hub].change(method, path, query, own_body)
+                return _with_ids(answer, self._routes.hubs[hub])
+        raise self._refusal()
+
+    def _refusal(self) -> UsageError:
+        names = ", ".join(self._routes.hubs)
+        return UsageError(
+            f"this is not asked of several hubs at once: name one with --hub ({names})"
+        )
+
+    def _by_id(self, path: str) -> tuple[int, str] | None:
+        """(hub, path there) of what names an incident, silence or window by its id."""
+        for base in _BY_ID:
+            if path.startswith(f"{base}/"):
+                id_, slash, page = path.removeprefix(f"{base}/").partition("/")
+                hub, own = self._routes.id(unquote(id_))
+                return hub, f"{base}/{quote(own, safe='')}{slash}{page}"
+        return None
+
+    async def _acting(self, node: str) -> tuple[int, str]:
+        """Of the hubs that follow a node the one that does something about it, else that acts."""
+        await self.view()
+        matches = self._routes.of_node(node) or [self._routes.node(node)]
+        if len(matches) == 1:
+            return matches[0]
+        pages, _ = await self._pages(_REMEDIES, {}, RemediesPage)
+        busy = [
+            (hub, own)
+            for hub, own in matches
+            if hub in pages and any(remedy.node == own for remedy in pages[hub].remedies)
+        ]
+        acting = [(hub, own) for hub, own in matches if hub in pages and pages[hub].acts]
+        return (busy or acting or matches)[0]
+
+    async def _pages(
+        self, path: str, query: Mapping[str, str], kind: type[Document]
+    ) -> tuple[dict[int, Document], dict[int, str]]:
+        """(pages, faults) by hub; a hub that has no such page is neither. Raises TargetFault."""
+
+        async def read(session: HubSession) -> Document:
+            body = await session.document(path, query)
+            try:
+                return msgspec.json.decode(body, type=kind)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise TargetFault(Reason.GARBAGE, f"its answer cannot be read: {error}") from error
+
+        pages, faults = await ask_all(self._sessions, read)
+        return pages, {
+            hub: text_of(fault) for hub, fault in faults.items() if fault.code != _NO_PAGE
+        }
+
+    async def _incidents(self, query: dict[str, str]) -> bytes:
+        _, (pages, faults) = await asyncio.gather(
+            self.view(), self._pages(INCIDENTS, query, IncidentsPage)
+        )
+        return msgspec.json.encode(incidents_merged(pages, faults, self._picture.owner))
+
+    async def _incident(self, hub: int, body: bytes) -> bytes:
+        await self.view()
+        document = msgspec.json.decode(body, type=IncidentDocument)
+        return msgspec.json.encode(incident_in(document, hub, self._picture.owner))
+
+    async def _list(self, path: str, query: dict[str, str]) -> bytes:
+        await self.view()
+        owner, names = self._picture.owner, self._routes.hubs
+        if path == USAGE:
+            reports, faults = await self._pages(path, query, UsageReport)
+            by_name = {names[hub]: report for hub, report in reports.items()}
+            texts = {names[hub]: text for hub, text in faults.items()}
+            return msgspec.json.encode(usage_added(by_name, texts, owner.sentence))
+        if path == SILENCES:
+            silences, faults = await self._pages(path, query, SilencesPage)
+            return msgspec.json.encode(silences_merged(silences, faults, names))
+        if path == MAINTENANCE:
+            windows, faults = await self._pages(path, query, MaintenancePage)
+            return msgspec.json.encode(maintenance_merged(windows, faults, names))
+        remedies, faults = await self._pages(path, query, RemediesPage)
+        return msgspec.json.encode(remedies_merged(remedies, owner, faults))
+
+
+def _with_ids(body: bytes, hub: str) -> bytes:
+    """An answer to a change with the hub's name in its id."""
+    answer: dict[str, Any] = msgspec.json.decode(body)
+    for document in (answer, answer.get("silence"), answer.get("maintenance")):
+        if isinstance(document, dict) and isinstance(document.get("id"), str):
+            document["id"] = with_hub(document["id"], hub)
+    return msgspec.json.encode(answer)

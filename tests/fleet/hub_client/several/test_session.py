@@ -1,0 +1,135 @@
+"""A command over several hubs tells the hub that acts on the node, and no other."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from accelwatch.base.errors import UnmetError, UsageError
+from accelwatch.fleet.documents.remedies import PlanPage, RemediesPage
+from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
+from accelwatch.fleet.hub_client.several.session import SeveralSession
+from accelwatch.fleet.picture.model import FIELDS
+from accelwatch.fleet.wire import DeviceSlot, FleetHello, FleetTick, NodeNow
+from accelwatch.web.http.stream import MSGPACK, framed
+from support.dashboards.fleets import fleet_document, slot_of
+from support.incidents.remedy_documents import answered, page, plan, remedy
+
+
+class CannedHub:
+    """One node `n1` or more with a device each; what is about remedies, and what is said to it."""
+
+    def __init__(self, remedies: RemediesPage, *nodes: str) -> None:
+        self.remedies = remedies
+        self.nodes = nodes or ("n1",)
+        self.said: list[str] = []
+
+    def stream(self) -> bytes:
+        """What it tells once."""
+        slots: list[DeviceSlot] = [
+            msgspec.structs.replace(slot_of(number, node, 0, "r1"), uuid=f"GPU-{node}")
+            for number, node in enumerate(self.nodes)
+        ]
+        tick = FleetTick(
+            sequence=1,
+            time=1.0,
+            fleet=fleet_document(nodes_total=len(self.nodes)),
+            nodes=tuple(NodeNow(node, "up", 0.1, 0) for node in self.nodes),
+            devices=(),
+        )
+        messages = (FleetHello(interval_s=1.0, fields=FIELDS), *slots, tick)
+        return b"".join(framed(message, MSGPACK) for message in messages)
+
+    async def answer(self, request: web.Request) -> web.Response:
+        path = request.path
+        if path == "/v1/stream":
+            return web.Response(body=self.stream(), content_type=MSGPACK)
+        if path == "/v1/remedies":
+            return web.Response(body=msgspec.json.encode(self.remedies))
+        self.said.append(f"{request.method} {request.raw_path}")
+        if path == "/v1/plan":
+            return web.Response(body=msgspec.json.encode(PlanPage(plan=plan())))
+        return web.Response(body=msgspec.json.encode(answered("done")))
+
+
+@contextlib.asynccontextmanager
+async def over(*hubs: CannedHub) -> AsyncIterator[SeveralSession]:
+    """A session over hubs `pod-1`, `pod-2` ..."""
+    async with contextlib.AsyncExitStack() as stack:
+        endpoints = []
+        for number, hub in enumerate(hubs, 1):
+            app = web.Application()
+            app.router.add_route("*", "/{path:.*}", hub.answer)
+            runner = web.AppRunner(app, shutdown_timeout=1.0)
+            await runner.setup()
+            stack.push_async_callback(runner.cleanup)
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            host, port = runner.addresses[0]
+            endpoints.append(HubEndpoint(name=f"pod-{number}", base=f"http://{host}:{port}"))
+        session = SeveralSession(endpoints)
+        stack.push_async_callback(session.close)
+        yield session
+
+
+def test_of_two_hubs_that_follow_a_node_the_one_that_does_something_is_told() -> None:
+    async def main() -> None:
+        first, second = CannedHub(page()), CannedHub(page(remedy("n1", "draining", "i1")))
+        async with over(first, second) as session:
+            await session.change("POST", "/v1/remedies/n1/hold", None, b"{}")
+            await session.document("/v1/plan", {"node": "n1"})
+        assert first.said == []
+        assert second.said == ["POST /v1/remedies/n1/hold", "GET /v1/plan?node=n1"]
+
+    asyncio.run(main())
+
+
+def test_else_the_one_that_acts_is_told() -> None:
+    async def main() -> None:
+        first, second = CannedHub(page(acts=False)), CannedHub(page())
+        async with over(first, second) as session:
+            await session.change("POST", "/v1/remedies/n1/hold", None, b"{}")
+        assert (first.said, second.said) == ([], ["POST /v1/remedies/n1/hold"])
+
+    asyncio.run(main())
+
+
+def test_a_node_of_one_hub_and_a_node_of_none() -> None:
+    async def main() -> None:
+        first, second = CannedHub(page(), "n 1/a"), CannedHub(page(), "n2")
+        async with over(first, second) as session:
+            await session.change("POST", "/v1/remedies/n%201%2Fa/hold", None, b"{}")
+            with pytest.raises(UnmetError, match="no hub has a node 'n9'"):
+                await session.change("POST", "/v1/remedies/n9/hold", None, b"{}")
+        assert (first.said, second.said) == (["POST /v1/remedies/n%201%2Fa/hold"], [])
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("path", ["/v1/stop", "/v1/maintenance", "/v1/evidence"])
+def test_what_is_about_no_hub_is_said_to_none(path: str) -> None:
+    async def main() -> None:
+        first, second = CannedHub(page()), CannedHub(page())
+        async with over(first, second) as session:
+            with pytest.raises(UsageError, match=r"name one with --hub \(pod-1, pod-2\)"):
+                await session.change("POST", path, None, b"{}")
+        assert (first.said, second.said) == ([], [])
+
+    asyncio.run(main())
+
+
+def test_remedies_of_both() -> None:
+    async def main() -> None:
+        first = CannedHub(page(remedy("n1", "failed", "i1")), "n1")
+        second = CannedHub(page(remedy("n2", "draining", "i1")), "n2")
+        async with over(first, second) as session:
+            body = await session.document("/v1/remedies")
+        shown = msgspec.json.decode(body, type=RemediesPage)
+        assert {(one.node, one.incident) for one in shown.remedies} == {
+            ("n1", "i1@pod-1"),
+            ("n2", "i1@pod-2"),
+        }
+
+    asyncio.run(main())
