@@ -347,7 +347,13 @@ def test_what_a_person_has_stopped_or_held_is_not_tested(verb: Verb) -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"jobs": (JOB,)}, {"standing": HoldState.FOREIGN}, {"healthy": False}, {"healthy": None}],
+    [
+        {"jobs": (JOB,)},
+        {"jobs_missing": "the second scheduler does not answer"},
+        {"standing": HoldState.FOREIGN},
+        {"healthy": False},
+        {"healthy": None},
+    ],
 )
 def test_a_node_that_is_not_idle_and_well_is_not_tested(changes: dict[str, object]) -> None:
     ground = _ready("n01")

@@ -37,5 +37,6 @@ def guards_of_idle(ctx: StepView, node: str, name: str) -> Iterator[Answer]:
     scheduler = ctx.world.schedulers.get(ctx.world.shown_by.get(name, ""))
     if scheduler is None or scheduler.unavailable or ctx.now - scheduler.time > FRESH_S:
         yield Denial(why=DenialKind.DATA, text="its scheduler does not answer now")
-    if observation is None or observation.jobs or not candidate(ctx, name).usable:
+    idle = observation is not None and not (observation.jobs or observation.jobs_missing)
+    if not idle or not candidate(ctx, name).usable:
         yield Denial(why=DenialKind.NO_SPARE, text=f"{name} is not idle, or does not look well")
