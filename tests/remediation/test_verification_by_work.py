@@ -126,6 +126,7 @@ def test_too_small_a_figure_or_none_keeps_the_node_out(
 ) -> None:
     ground = fleet(FLOOR)
     on_test(ground)
+    only(ground, "n00", "n03")
     ground.end("n03", measured=measured)
     remedy = ground.remedy("n03")
     assert remedy is not None
@@ -139,6 +140,7 @@ def test_too_small_a_figure_or_none_keeps_the_node_out(
 def test_the_evidence_of_a_failure_stays_beside_that_of_the_next_test() -> None:
     ground = fleet(FLOOR)
     on_test(ground)
+    only(ground, "n00", "n03")
     ground.end("n03", measured=gb(10))
     ground.end("n03")
     # What has failed twice has to look well for half an hour.
@@ -148,10 +150,53 @@ def test_the_evidence_of_a_failure_stays_beside_that_of_the_next_test() -> None:
     assert ground.flying["n03"].kind is Kind.RELEASE
 
 
+def test_with_whom_it_fails_may_be_to_blame_so_another_peer_takes_part() -> None:
+    ground = fleet(FLOOR)
+    assert on_test(ground).peer == "n00"
+    ground.end("n03", measured=gb(10))
+    assert ground.stage("n03") is Stage.VERIFYING
+    assert ground.flying["n03"].peer == "n01"
+    ground.killed()
+    ground.step()
+    ground.end("n03", measured=gb(45))
+    assert [(one.peer, one.passed) for one in results(ground)] == [("n00", False), ("n01", True)]
+    assert alerts(ground) == [
+        "n00 may be slow: n03 failed test pair with it, and passed with n01; n00 takes part in no test "
+        "of others until it passes pair itself"
+    ]
+    assert ground.state.tests["n00"].runs["pair"].failed
+
+
+@pytest.mark.parametrize("ending", [PursuitResult.ACHIEVED, PursuitResult.REFUSED])
+def test_who_fails_with_two_peers_stays_out_and_no_peer_is_blamed(ending: PursuitResult) -> None:
+    ground = fleet(FLOOR)
+    on_test(ground)
+    refusal = RefusalKind.UNFIT if ending is PursuitResult.REFUSED else None
+    for peer in ("n00", "n01"):
+        assert ground.flying["n03"].peer == peer
+        ground.end("n03", ending, refusal, measured=gb(10))
+    assert ground.flying["n03"].kind is Kind.REBOOT
+    assert [one.passed for one in results(ground)] == [False, False]
+    assert "n00" not in ground.state.tests
+    assert alerts(ground) == []
+
+
+def test_what_is_no_peers_fault_is_no_reason_for_another_one() -> None:
+    for ending, refusal in (
+        (PursuitResult.REFUSED, RefusalKind.NOT_ALLOWED),
+        (PursuitResult.ACHIEVED, None),
+    ):
+        ground = fleet(FLOOR)
+        on_test(ground)
+        ground.end("n03", ending, refusal)
+        assert ground.flying["n03"].kind is Kind.REBOOT
+
+
 def test_without_a_floor_of_its_own_the_median_of_its_peers_counts() -> None:
     ground = fleet(BY_PEERS)
     with_figures(ground, 50, 48, 10)
     on_test(ground)
+    only(ground, "n00", "n03")
     ground.end("n03", measured=gb(43))
     (result,) = results(ground)
     assert not result.passed

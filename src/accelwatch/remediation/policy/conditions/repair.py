@@ -1,6 +1,7 @@
 """Conditions: which step of the escalation is next, and whether the node has shown that it is well."""
 
 from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.step import RefusalKind
 from accelwatch.remediation.policy.conditions.transition import TransitionView
 from accelwatch.remediation.policy.context.cases import needs_repair
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
@@ -12,6 +13,7 @@ from accelwatch.remediation.policy.plan.escalation import (
     next_escalation_step,
 )
 from accelwatch.remediation.policy.plan.gates import first_denial
+from accelwatch.remediation.policy.plan.tests.peers import peer_of, refuted
 from accelwatch.remediation.policy.plan.tests.results import is_busy, result_of
 from accelwatch.remediation.policy.state.relapses import MOST
 from accelwatch.remediation.policy.state.score import Verdict, verdict
@@ -110,6 +112,26 @@ def fell_short(transition: TransitionView) -> bool:
         pursued is not None
         and not result_of(transition.ctx, transition.remedy.node, pursued).passed
     )
+
+
+def failed_test(transition: TransitionView) -> bool:
+    """The test was run, and has failed."""
+    pursued = transition.event.pursued
+    return pursued is not None and pursued.refusal is RefusalKind.UNFIT
+
+
+def other_peer(transition: TransitionView) -> bool:
+    """It has failed with one peer, which may be to blame, and another one can take part."""
+    ctx, remedy, pursued = transition.ctx, transition.remedy, transition.event.pursued
+    if pursued is None or not pursued.intent.peer:
+        return False
+    if pursued.refusal is None and pursued.measured is None:
+        return False  # that a test prints no figure is the fault of no node
+    test, target = pursued.intent.test, ctx.target(remedy)
+    if refuted(remedy, test):
+        return False
+    peer = peer_of(ctx, test, remedy.node, target, (pursued.intent.peer,))
+    return not isinstance(peer, Denial)
 
 
 def peer_is_busy(transition: TransitionView) -> bool:

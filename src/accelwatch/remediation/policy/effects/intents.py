@@ -14,7 +14,7 @@ from accelwatch.remediation.policy.effects.deadlines import notified_after_s
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.jobs.jobs import job_of
 from accelwatch.remediation.policy.plan.device_level import desired_devices
-from accelwatch.remediation.policy.plan.tests.peers import peer_of
+from accelwatch.remediation.policy.plan.tests.peers import peer_of, refuted
 from accelwatch.remediation.policy.plan.verify import next_test
 from accelwatch.remediation.policy.state import clocks
 from accelwatch.remediation.policy.state.model import Remedy
@@ -86,7 +86,7 @@ def _peer(ctx: StepContext, remedy: Remedy, test: str) -> str:
     """The scheduler's name of the node that takes part in a test; empty where it needs none."""
     if not ctx.settings.test_settings(test).pair:
         return ""
-    peer = peer_of(ctx, test, remedy.node, ctx.target(remedy))
+    peer = peer_of(ctx, test, remedy.node, ctx.target(remedy), refuted(remedy, test))
     return "" if isinstance(peer, Denial) else peer.name
 
 

@@ -34,7 +34,7 @@ from accelwatch.remediation.policy.plan.gate_answers import (
     room,
 )
 from accelwatch.remediation.policy.plan.tests.floors import floor_of
-from accelwatch.remediation.policy.plan.tests.peers import peer_of
+from accelwatch.remediation.policy.plan.tests.peers import peer_of, refuted
 from accelwatch.remediation.policy.plan.verify import next_test, verify_health
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.model import Remedy
@@ -232,7 +232,7 @@ def _of_test(ctx: StepView, remedy: Remedy) -> Iterator[Answer]:
         if isinstance(floor, Denial):
             yield floor
     if settings.pair:
-        peer = peer_of(ctx, test, remedy.node, target)
+        peer = peer_of(ctx, test, remedy.node, target, refuted(remedy, test))
         if isinstance(peer, Denial):
             yield peer
 

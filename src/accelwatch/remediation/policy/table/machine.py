@@ -93,6 +93,7 @@ from accelwatch.remediation.policy.conditions.progress import (
     tries_left,
 )
 from accelwatch.remediation.policy.conditions.repair import (
+    failed_test,
     fell_short,
     next_is_power_cycle,
     next_is_reboot,
@@ -100,6 +101,7 @@ from accelwatch.remediation.policy.conditions.repair import (
     next_is_service,
     observed_bad,
     other_generation,
+    other_peer,
     passive_checks_passed,
     past_repair,
     peer_is_busy,
@@ -318,9 +320,11 @@ _VERIFYING = (
     *row(S.VERIFYING, T.TICK, idle, passive_checks_passed, test_next, may_test, intent=Kind.TEST),
     *row(S.VERIFYING, T.TICK, idle, passive_checks_passed, tests_passed,
          to=S.RELEASING, does=(verification.notify_verified,)),
+    *row(S.VERIFYING, T.ACHIEVED, fell_short, other_peer, does=(verification.doubt_peer,)),
     *row(S.VERIFYING, T.ACHIEVED, fell_short, to=S.QUARANTINED, does=(verification.unfit,)),
     *row(S.VERIFYING, T.ACHIEVED, does=(verification.test_passed,)),
     *row(S.VERIFYING, T.REFUSED, peer_is_busy),
+    *row(S.VERIFYING, T.REFUSED, failed_test, other_peer, does=(verification.doubt_peer,)),
     *row(S.VERIFYING, T.REFUSED, to=S.QUARANTINED, does=(verification.unfit,)),
     *row(S.VERIFYING, T.GAVE_UP, to=S.QUARANTINED, does=(verification.unfit,)),
     *row(S.VERIFYING, T.CANCELLED),

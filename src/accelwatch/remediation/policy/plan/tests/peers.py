@@ -1,6 +1,6 @@
 """The idle node, known to be well, that takes part in the test of another one. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from accelwatch.action.intent import IntentKind as Kind
@@ -8,6 +8,7 @@ from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
 from accelwatch.remediation.policy.guards.identity import Proof
 from accelwatch.remediation.policy.plan.spares.stand_ins import why_unusable
+from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.spares.model import SpareStatus
 from accelwatch.remediation.policy.state.world import NodeStatus
 
@@ -23,8 +24,21 @@ class Peer(NamedTuple):
     name: str
 
 
-def peer_of(ctx: StepView, test: str, node: str, target: str) -> Peer | Denial:
-    """The best peer of a node; `target` is the scheduler's name of the node.
+def refuted(remedy: Remedy, test: str) -> tuple[str, ...]:
+    """The scheduler's names of the peers with which the node failed in this verification."""
+    verification = remedy.repair.verification
+    since = remedy.clocks.since if verification is None else verification.since
+    return tuple(
+        result.peer
+        for result in remedy.repair.results
+        if result.test == test and result.peer and not result.passed and result.time >= since
+    )
+
+
+def peer_of(
+    ctx: StepView, test: str, node: str, target: str, without: Collection[str] = ()
+) -> Peer | Denial:
+    """The best peer of a node; `target` and `without` are the scheduler's names.
 
     Of the same model; in the same rack before others, then whoever passed the test last.
     """
@@ -39,7 +53,9 @@ def peer_of(ctx: StepView, test: str, node: str, target: str) -> Peer | Denial:
         if status.node == node or status.model != own.model:
             continue
         proof = ctx.proof(status.node)
-        if not isinstance(proof, Proof) or ctx.world.shown_by.get(proof.name) != action:
+        if not isinstance(proof, Proof) or proof.name in without:
+            continue
+        if ctx.world.shown_by.get(proof.name) != action:
             continue
         why = _why_not(ctx, test, status, proof.name, in_tests)
         if why:

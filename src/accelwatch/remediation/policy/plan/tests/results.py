@@ -82,6 +82,13 @@ def record_try(ctx: StepContext, node: str, pursued: Pursued) -> None:
     ctx.set_row(NODE_TESTS, node, NodeTests(runs={**before.runs, intent.test: run}))
 
 
+def record_doubt(ctx: StepContext, node: str, test: str, text: str) -> None:
+    """Keep why a node is not known to be well by a test of another one; its own test ends that."""
+    before = ctx.state.tests.get(node, NodeTests())
+    run = replace(before.runs.get(test, LatestRun(tried=0.0)), failed=text)
+    ctx.set_row(NODE_TESTS, node, NodeTests(runs={**before.runs, test: run}))
+
+
 def record(ctx: StepContext, node: str, pursued: Pursued, result: VerificationResult) -> None:
     """Keep what a test has shown of a node, by the hub's name."""
     intent = pursued.intent
