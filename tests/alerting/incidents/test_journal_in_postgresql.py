@@ -352,3 +352,26 @@ def test_a_database_that_has_failed_over_is_loaded_again(
         with contextlib.closing(opens(settings, tmp_path)) as journal:
             write(journal, "after")
         assert int((tmp_path / TOKEN_FILE).read_text()) >> 32 == 2
+
+
+def test_a_hub_that_is_restarted_during_a_failover_waits_for_the_new_primary(
+    primary: Server, tmp_path: Path
+) -> None:
+    kept = InPostgreSQL(primary)
+    with primary.standby() as standby:
+        both = (f"{primary.folder}:{primary.port}", f"{standby.folder}:{standby.port}")
+        settings = msgspec.structs.replace(kept.settings, hosts=both)
+        with contextlib.closing(opens(settings, tmp_path)) as journal:
+            write(journal, "before")
+        standby.wait_for(primary)
+        primary.stop(signal.SIGKILL)
+        with pytest.raises(JournalError, match="the journal cannot be opened"):
+            opens(settings, tmp_path)
+        only = msgspec.structs.replace(settings, hosts=both[1:])
+        with pytest.raises(JournalError, match="it is read-only|recovery"):
+            opens(only, tmp_path)
+        standby.promote()
+        with eventually_open(settings) as journal:
+            write(journal, "after")
+            assert journal.lease.token >> 32 == 2
+        assert texts(settings) == ["before", "after"]

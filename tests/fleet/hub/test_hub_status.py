@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -150,15 +150,78 @@ def test_a_database_that_goes_away_is_told_and_the_copy_grows_old(
             await first.hub.leader.stop()
             kick = f"ALTER DATABASE {database.database} ALLOW_CONNECTIONS false"
             await asyncio.to_thread(database.server.sql, kick)
-            end = (
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                f" WHERE datname = '{database.database}'"
-            )
-            await asyncio.to_thread(database.server.sql, end)
+            await asyncio.to_thread(disconnect, database)
             await second.hub.status.watch.poll()
             page = await page_of(second)
             assert page.database_reachable is False
             assert any("the journal cannot be read" in text for text in page.problems)
+
+    asyncio.run(play())
+
+
+def read_only(database: InPostgreSQL) -> None:
+    database.server.sql(
+        f"ALTER DATABASE {database.database} SET default_transaction_read_only = on"
+    )
+    disconnect(database)
+
+
+def full(database: InPostgreSQL) -> None:
+    database.change(
+        "CREATE FUNCTION full_disk() RETURNS trigger AS $$ BEGIN"
+        " RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$ LANGUAGE plpgsql"
+    )
+    database.change("CREATE TRIGGER t BEFORE INSERT OR UPDATE ON hub EXECUTE FUNCTION full_disk()")
+
+
+def disconnect(database: InPostgreSQL) -> None:
+    database.server.sql(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        f" WHERE datname = '{database.database}'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("harm", "text"), [(read_only, "it is read-only"), (full, "its disk is full; free space there")]
+)
+def test_a_hub_that_cannot_write_its_row_still_follows_and_says_why(
+    database: InPostgreSQL, tmp_path: Path, harm: Callable[[InPostgreSQL], None], text: str
+) -> None:
+    async def play() -> None:
+        async with (
+            a_hub(database, tmp_path / "a") as first,
+            a_hub(database, tmp_path / "bb") as second,
+        ):
+            await polled(first, second)
+            await asyncio.to_thread(harm, database)
+            watch = second.hub.status.watch
+            async with asyncio.timeout(60):
+                while text not in watch.unannounced:
+                    await watch.poll()
+            page = await page_of(second)
+            assert page.database_reachable
+            assert any(text in problem for problem in page.problems)
+            assert watch.is_current
+
+    asyncio.run(play())
+
+
+def test_a_hub_of_before_the_table_of_hubs_leads_and_is_followed(
+    database: InPostgreSQL, tmp_path: Path
+) -> None:
+    """As during an update of the hubs, one after the other."""
+
+    async def play() -> None:
+        async with (
+            a_hub(database, tmp_path / "a") as first,
+            a_hub(database, tmp_path / "bb") as second,
+        ):
+            await asyncio.to_thread(database.change, "DROP TABLE hub")
+            for one in (first, second):
+                await one.hub.status.watch.poll()
+                page = await page_of(one)
+                assert (page.database_reachable, page.hubs) == (True, ())
+                assert any("is older and keeps no list of hubs" in why for why in page.problems)
 
     asyncio.run(play())
 
