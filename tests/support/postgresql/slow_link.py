@@ -38,12 +38,19 @@ class Link:
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
-                client, _ = self._listener.accept()
-                server = socket.socket(socket.AF_UNIX)
-                server.connect(self._target)
-                self._sockets += [client, server]
-                for ends in ((client, server), (server, client)):
-                    threading.Thread(target=self._carry, args=ends, daemon=True).start()
+                self._forward(self._listener.accept()[0])
+
+    def _forward(self, client: socket.socket) -> None:
+        server = socket.socket(socket.AF_UNIX)
+        try:
+            server.connect(self._target)
+        except OSError:  # a server that is away
+            for end in (client, server):
+                end.close()
+            return
+        self._sockets += [client, server]
+        for ends in ((client, server), (server, client)):
+            threading.Thread(target=self._carry, args=ends, daemon=True).start()
 
     def _carry(self, from_: socket.socket, to: socket.socket) -> None:
         with contextlib.suppress(OSError):
