@@ -148,7 +148,7 @@ def test_incidents_silences_holds_and_remedies_are_there_on_both(
             assert "this hub only follows" in refused
             assert "send it there (--hub http://127.0.0.1:9401)" in refused
         assert await first.get("/-/leader") == "leads\n"
-        assert "another hub writes there" in await second.get("/-/leader", 503)
+        assert await second.get("/-/leader", 503) == "does not lead\n"
 
     async def main() -> None:
         async with pair(database, tmp_path) as both:

@@ -9,14 +9,17 @@ from accelwatch.web.pages.routes import Route
 
 PATH = "/v1/hubs"
 LEADER_PATH = "/-/leader"
+# What it answers of a hub that leads: with its lease, or while the lease is not renewed.
+LEADS, UNPROVEN = "leads", "leads, and has not renewed its lease"
 
 
 class HubStatusPages:
     """For the hub's event loop."""
 
-    def __init__(self, status: Callable[[], HubsPage]) -> None:
-        """`status` gives it as it stands."""
+    def __init__(self, status: Callable[[], HubsPage], leads: Callable[[], str]) -> None:
+        """`status` gives it as it stands, `leads` LEADS, UNPROVEN, or nothing for a hub that waits."""
         self._status = status
+        self._leads = leads
 
     def routes(self) -> Iterator[Route]:
         """What is asked for where."""
@@ -36,10 +39,8 @@ class HubStatusPages:
         )
 
     def _leader(self, _query: Query, _headers: Headers) -> Page:
-        status = self._status()
-        if status.leads:
-            return plain(200, "leads")
-        return plain(503, status.waiting or "no rules are configured here")
+        leads = self._leads()
+        return plain(200, leads) if leads else plain(503, "does not lead")
 
     def _page(self, _query: Query, headers: Headers) -> Page:
         return json_page(self._status(), headers)

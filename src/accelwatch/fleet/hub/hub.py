@@ -111,6 +111,7 @@ class Hub:
             self._tasks += [
                 loop.create_task(self.status.watch.run(), name="shared journal"),
                 loop.create_task(self.status.run(), name="hubs"),
+                loop.create_task(self.status.cut_off.run(), name="lease"),
             ]
 
     async def reload(self, settings: HubSettings) -> None:

@@ -73,7 +73,7 @@ class HubServer:
                 refusal=lambda: hub.status.refusal,
             ),
             audit=AuditPages(lambda: hub.journal, clock),
-            hubs=HubStatusPages(lambda: hubs_page(hub.status)),
+            hubs=HubStatusPages(lambda: hubs_page(hub.status), lambda: hub.status.leader_status),
             avoid=AvoidPages(
                 hub.fleet, lambda: hub.incidents, lambda: hub.remedies, hub.status.remedies
             ),

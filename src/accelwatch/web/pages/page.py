@@ -19,7 +19,7 @@ LONGEST_LIST = 20_000
 Query = Mapping[str, Sequence[str]]
 Headers = Mapping[str, str]
 # Answered without credentials, for probes; they say one word and nothing about devices.
-OPEN_PATHS = frozenset({"/-/healthy", "/-/ready"})
+OPEN_PATHS = frozenset({"/-/healthy", "/-/ready", "/-/leader"})
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,8 @@ from accelwatch.alerting.incidents.journal.shared import HubEntry, ListedHub
 from accelwatch.base.clock import Clock
 from accelwatch.base.version import __version__
 from accelwatch.config.forms import split_address
+from accelwatch.fleet.api.hub_pages import LEADS, UNPROVEN
+from accelwatch.fleet.hub.leadership.cut_off import CutOffCheck
 from accelwatch.fleet.hub.leadership.followed_incidents import FollowedIncidents
 from accelwatch.fleet.hub.leadership.journal_watch import JournalWatch
 from accelwatch.fleet.hub.leadership.leader import Leader
@@ -52,6 +54,8 @@ class HubStatus:
         self.journal = settings().journal
         self.state_dir = state_dir
         self.watch = JournalWatch(self.journal, state_dir, clock, self.own_entry)
+        # Stops this hub while it leads and is cut off.
+        self.cut_off = CutOffCheck(lambda: self._lease, self._others)
         self._incidents = FollowedIncidents(self.watch, self._late)
         # Which hubs have other rule files than the leader, when that was logged last.
         self._logged: tuple[str, ...] = ()
@@ -109,6 +113,18 @@ class HubStatus:
         while True:
             await self.check_rules()
             await asyncio.sleep(_RULES_EVERY_S)
+
+    def _others(self) -> list[HubEntry]:
+        hubs = () if self.watch.shared is None else self.watch.shared.hubs
+        return [hub.entry for hub in hubs if hub.entry.id != self.id]
+
+    @property
+    def leader_status(self) -> str:
+        """As `/-/leader` answers it; empty for a hub that waits."""
+        if not self.leads:
+            return ""
+        lease = self._lease
+        return UNPROVEN if lease is not None and lease.problem else LEADS
 
     async def check_rules(self) -> None:
         """See which rule files this hub has, and log once which hubs have others than the leader."""
