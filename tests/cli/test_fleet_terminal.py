@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from support.fleet.hub_peers import agent
+from support.fleet.several_hubs import hub_of, other_machine
 
 # A guard against a test that never ends.
 LONG_S = 30.0
@@ -242,6 +243,33 @@ def test_a_fleet_of_real_agents_is_shown_with_the_one_that_is_down(window: Windo
             await asyncio.to_thread(
                 window.until, lambda text: "n007" in text and "never" in text and "8/8" in text
             )
+            window.press("q")
+            assert await asyncio.to_thread(window.code) == "0"
+
+    asyncio.run(main())
+
+
+def test_two_hubs_and_a_dead_one_are_one_fleet_on_the_screen(window: Window) -> None:
+    async def main() -> None:
+        async with (
+            agent() as one,
+            agent(other_machine()) as two,
+            hub_of(window.folder / "a", {"n007": one.address}) as first,
+            hub_of(window.folder / "b", {"n008": two.address}) as second,
+        ):
+            hubs = (f"pod-1={first.base}", f"pod-2={second.base}", "pod-3=127.0.0.1:1")
+            window.open("fleet", *(word for hub in hubs for word in ("--hub", hub)))
+            text = await asyncio.to_thread(
+                window.until, lambda text: "n007" in text and "n008" in text and "8/8" in text
+            )
+            assert "2/2" in text
+            assert " pod-1 " in text.splitlines()[1]
+            assert " pod-3 never " in text.splitlines()[1]
+            assert "1 problem: hub pod-3: " in text
+            window.press("!")
+            await asyncio.to_thread(window.until, lambda text: "hub pod-2: up " in text)
+            window.press("Escape")
+            await asyncio.to_thread(window.until, lambda text: "n008" in text)
             window.press("q")
             assert await asyncio.to_thread(window.code) == "0"
 

@@ -76,7 +76,7 @@ def test_a_table_names_the_hubs_and_the_hub_of_each_node(tmp_path: Path) -> None
     assert run.returncode == 0, run.stderr
     assert lines[0].startswith("pod-1, pod-2  ")
     assert "2 nodes (2 up)  10 devices (10 ok)" in lines[0]
-    assert lines[1] == "  pod-1  up  1 nodes  8 devices"
+    assert lines[1] == "  pod-1  up  1 node  8 devices"
     assert "HUB" in lines[3].split()
     assert {tuple(line.split()[:2]) for line in lines[4:]} == {("n1", "up"), ("n2", "up")}
 

@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 
 from accelwatch.alerting.incidents.model.incident import IncidentState
-from accelwatch.fleet.wire import MOST_CLOSED, IncidentNow, RulesNow
+from accelwatch.fleet.wire import MOST_CLOSED, MOST_OPEN, IncidentNow, RulesNow
+
+# Open incidents that are kept: a hub tells MOST_OPEN, and others instead when some get worse.
+_MOST_KEPT = 2 * MOST_OPEN
 
 
 class ReportedIncidents:
@@ -47,6 +50,9 @@ class ReportedIncidents:
         over.sort(key=lambda incident: incident.closed or "")
         for incident in over[: len(over) - MOST_CLOSED]:
             del self._by_id[incident.id]
+        is_open = [id_ for id_, entry in self._by_id.items() if not _over(entry)]
+        for id_ in is_open[: max(len(is_open) - _MOST_KEPT, 0)]:
+            del self._by_id[id_]
 
 
 def _over(entry: IncidentNow) -> bool:

@@ -24,13 +24,16 @@ def hub_lines(fleet: FleetBoard, glyphs: Glyphs) -> list[Line]:
     lines: list[Line] = []
     for hub in fleet.view.hubs if fleet.view is not None else ():
         late = f"  {fmt.age(hub.late_s).strip()} late" if hub.state != "up" and hub.late_s else ""
-        text = (
-            f" hub {hub.name}: {hub.state}  {_age(fleet, hub)}{late}  {hub.nodes_total} nodes"
-            f"  {hub.devices_total} devices" + (f"  {hub.fault}" if hub.fault else "")
-        )
+        nodes, devices = _counted(hub.nodes_total, "node"), _counted(hub.devices_total, "device")
+        text = f" hub {hub.name}: {hub.state}  {_age(fleet, hub)}{late}  {nodes}  {devices}"
+        text += f"  {hub.fault}" if hub.fault else ""
         role = _ROLES.get(hub.state, "warn")
         lines.append([(printable(text, ascii_only=glyphs.ascii_only), role)])
     return lines
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _age(fleet: FleetBoard, hub: HubState) -> str:

@@ -7,8 +7,12 @@ import pytest
 
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import UnmetError
-from accelwatch.fleet.picture.model import FleetView
-from support.fleet.hub_peers import Handler, agent, answer, hub, peer
+from accelwatch.fleet.api.live.streams import LiveStreams
+from accelwatch.fleet.picture.model import FIELDS, FleetView
+from accelwatch.fleet.wire import DeviceNow, FleetHello, FleetTick, NodeNow
+from accelwatch.web.http.stream import MSGPACK, OFFERED, framed
+from support.dashboards.fleets import fleet_document, slot_of, values
+from support.fleet.hub_peers import STREAM_HEAD, Handler, agent, answer, hub, peer
 from support.fleet.several_hubs import following, hub_of, other_machine, until
 from support.machines import composed as machines
 
@@ -206,6 +210,61 @@ def test_a_hub_that_was_never_a_hub_leaves_the_others(
             assert nodes_of(view) == {"n1": "up"}
             assert (view.hubs[1].state, view.hubs[1].age_s) == ("down", None)
             assert source.problem() is None
+
+    asyncio.run(main())
+
+
+def test_a_hub_that_sends_rubbish_later_keeps_its_last_figures(tmp_path: Path) -> None:
+    rubbish = asyncio.Event()
+
+    async def handle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        device = slot_of(0, "n2", 0, "r1")
+        tick = FleetTick(
+            sequence=1,
+            time=1.0,
+            fleet=fleet_document(nodes_total=1, nodes={"up": 1}, devices_total=1),
+            nodes=(NodeNow("n2", "up", 0.1, 0),),
+            devices=(DeviceNow(0, "ok", "ok", 0.1, values(0)),),
+        )
+        hello = FleetHello(interval_s=0.1, fields=FIELDS)
+        writer.write(STREAM_HEAD + b"".join(framed(one, MSGPACK) for one in (hello, device, tick)))
+        await writer.drain()
+        await rubbish.wait()
+        writer.write(b"\0\0\0\5noise")
+        await writer.drain()
+
+    async def main() -> None:
+        async with (
+            agent() as one,
+            hub_of(tmp_path / "a", {"n1": one.address}) as first,
+            peer(handle) as broken,
+            following(first.base, f"http://{broken}") as source,
+        ):
+            await until(source, lambda view: len(view.devices) == 9)
+            rubbish.set()
+            view = await until(source, lambda view: view.hubs[1].fault)
+            assert {node for node, _, _ in devices_of(view)} == {"n1", "n2"}
+            assert view.hubs[1].devices_total == 1
+            assert source.problem() is None
+
+    asyncio.run(main())
+
+
+def test_a_hub_that_is_older_and_knows_no_incidents_is_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LiveStreams, "offered", OFFERED)
+
+    async def main() -> None:
+        async with (
+            agent() as one,
+            hub_of(tmp_path / "a", {"n1": one.address}) as first,
+            hub() as second,
+            following(first.base, second.base) as source,
+        ):
+            view = await until(source, lambda view: len(view.devices) == 8)
+            assert view.rules is None
+            assert view.incidents == ()
 
     asyncio.run(main())
 

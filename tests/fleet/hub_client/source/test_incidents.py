@@ -13,7 +13,7 @@ from accelwatch.base.errors import AccelwatchError
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.api.live.streams import LiveStreams
 from accelwatch.fleet.hub_client.incidents import ReportedIncidents
-from accelwatch.fleet.wire import MOST_CLOSED, IncidentNow, RulesNow
+from accelwatch.fleet.wire import MOST_CLOSED, MOST_OPEN, IncidentNow, RulesNow
 from accelwatch.web.http.stream import OFFERED
 from support.fleet.hub_peers import agent, hub
 from support.fleet.hub_sources import follow, shown, ticked, until
@@ -129,3 +129,16 @@ def test_a_later_hub_may_say_more_of_an_incident() -> None:
     told = message(msgspec.msgpack.encode({**plain, "more": 1}))
     assert isinstance(told, IncidentNow)
     assert told.incident.id == "i1"
+
+
+def test_a_hub_that_opens_incidents_for_ever_does_not_fill_the_memory() -> None:
+    reported = ReportedIncidents()
+    reported.apply(
+        RulesNow(evaluated=True, rules=1, problems=(), open={}, muted=0, omitted=0, is_reset=True)
+    )
+    first = now(incident(1))
+    for number in range(2 * MOST_OPEN + 50):
+        document = msgspec.structs.replace(first.incident, id=f"i{number}")
+        reported.apply(msgspec.structs.replace(first, incident=document))
+    kept = [entry.incident.id for entry in reported.shown()]
+    assert (len(kept), kept[0], kept[-1]) == (2 * MOST_OPEN, "i50", f"i{2 * MOST_OPEN + 49}")

@@ -59,7 +59,8 @@ def hub_lines(answer: Answer) -> list[str]:
 def _hub_text(hub: HubState) -> str:
     if hub.age_s is None:
         return f"{hub.name}  {hub.state}: {hub.fault}"
-    size = f"{hub.nodes_total} nodes  {hub.devices_total} devices"
+    nodes, devices = counted(hub.nodes_total, "node", {}), counted(hub.devices_total, "device", {})
+    size = f"{nodes}  {devices}"
     if hub.state == "up":
         return f"{hub.name}  {hub.state}  {size}"
     return f"{hub.name}  {hub.state}  {size}, as of {hub.age_s:.0f} s ago: {hub.fault}"
