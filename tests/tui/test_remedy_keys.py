@@ -12,6 +12,7 @@ from accelwatch.remediation.policy.state.stage import Stage
 from support.dashboards.fleets import FedFleet, FedRemedies, FleetStage, on
 from support.incidents.incident_documents import job, lost, low_power, muted, over, storm
 from support.incidents.remedy_documents import (
+    TESTED,
     answered,
     awaiting_approval,
     draining,
@@ -296,6 +297,19 @@ def test_a_plan_says_how_often_the_hardware_has_failed_lately() -> None:
         assert record in stage.text()
         await stage.press("escape", "enter")
         await stage.until(f"record      {record}")
+
+    on(check, source=source, size=(200, 50))
+
+
+def test_a_plan_shows_what_tests_of_the_node_came_to() -> None:
+    source = acting()
+    assert source.remedies is not None
+    source.remedies.shown_plan = plan(results=(TESTED,))
+
+    async def check(stage: FleetStage) -> None:
+        await typed(stage, "5", "enter")
+        await stage.until("tested      failed test pair with n007: 312 GB/s")
+        assert "by /opt/all_reduce_perf, at 2026-11-28T" in stage.text()
 
     on(check, source=source, size=(200, 50))
 

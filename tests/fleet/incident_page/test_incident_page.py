@@ -19,6 +19,7 @@ from accelwatch.remediation.policy.state.orders import Stop
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.web.protection.roles import Role
 from fleet.incident_page.approval_hub import GUEST, NOW, AskedHub
+from support.incidents.remedy_documents import TESTED
 
 NASTY = "<script>alert(1)</script>\" onload='x' \u202egpj"
 
@@ -402,6 +403,15 @@ def test_it_says_how_often_the_hardware_has_failed_lately() -> None:
     record = "3 confirmed faults in 28 days, the last on 2026-11-20; 2 of them on serial 165"
     hub.runner.plan_of["n12"] = msgspec.structs.replace(hub.runner.plan_of["n12"], record=record)
     assert record in html(hub.show())
+
+
+def test_it_shows_what_tests_of_the_node_came_to() -> None:
+    hub = AskedHub()
+    assert "Tested" not in html(hub.show())
+    plan = msgspec.structs.replace(hub.runner.plan_of["n12"], results=(TESTED,))
+    hub.runner.plan_of["n12"] = plan
+    assert "Tested" in html(hub.show())
+    assert TESTED.text in html(hub.show())
 
 
 def test_an_expired_link_shows_nothing_of_the_incident() -> None:

@@ -14,6 +14,7 @@ from accelwatch.fleet.documents.remedies import (
 )
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
 from accelwatch.remediation.policy.plan.model import Plan, PlanStep, Price
+from accelwatch.remediation.policy.state.node_tests import VerificationResult
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.schema.timestamps import timestamp
 from support.machines.composed import NOW
@@ -117,6 +118,21 @@ def plan(**changes: Any) -> Plan:
         "price": Price(saved=24.0, lost=12.5),
     }
     return Plan(**{**usual, **changes})
+
+
+# What a test of n002 came to.
+TESTED = VerificationResult(
+    test="pair",
+    time=1_795_860_000.0,
+    passed=False,
+    text="failed test pair with n007: 312 GB/s, less than 350 GB/s (set for H100)",
+    peer="n007",
+    value=312e9,
+    unit="bytes_per_second",
+    floor=350e9,
+    floor_of="set for H100",
+    command="/opt/all_reduce_perf",
+)
 
 
 def answered(text: str, remedy: RemedyDocument | None = None) -> Commanded:
