@@ -114,3 +114,11 @@ def test_a_stop_that_one_hub_does_not_take_says_what_the_others_did(
     with pytest.raises(kind, match=f"pod-1: done; pod-2: {error}") as raised:
         asyncio.run(several((first, second)).send_command(Command(verb=STOP, reason="fire")))
     assert type(raised.value) is kind
+
+
+def test_a_stop_does_not_pass_over_a_hub_of_which_nothing_is_known() -> None:
+    first, second, third = FedRemedies(page()), FedRemedies(), FedRemedies()
+    second.trouble = "remedies: no answer"
+    stop = Command(verb=STOP, reason="fire")
+    asyncio.run(several((first, second, third)).send_command(stop))
+    assert [hub.said for hub in (first, second, third)] == [[stop], [stop], []]

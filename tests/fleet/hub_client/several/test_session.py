@@ -8,8 +8,9 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from accelwatch.base.errors import UnmetError, UsageError
-from accelwatch.fleet.documents.remedies import PlanPage, RemediesPage
+from accelwatch.base.errors import AccelwatchError, UncertainError, UnmetError, UsageError
+from accelwatch.fleet.avoid.documents import AvoidPage, AvoidReason, NodeToAvoid, ReasonKind
+from accelwatch.fleet.documents.remedies import Commanded, PlanPage, RemediesPage
 from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
 from accelwatch.fleet.hub_client.several.session import SeveralSession
 from accelwatch.fleet.picture.model import FIELDS
@@ -26,6 +27,9 @@ class CannedHub:
         self.remedies = remedies
         self.nodes = nodes or ("n1",)
         self.said: list[str] = []
+        # The code of its answer to a word; 0: it accepts it.
+        self.refuses = 0
+        self.avoided = AvoidPage(time="2030-01-31T12:00:00Z", rules=1, nodes_total=len(self.nodes))
 
     def stream(self) -> bytes:
         """What it tells once."""
@@ -50,6 +54,10 @@ class CannedHub:
         if path == "/v1/remedies":
             return web.Response(body=msgspec.json.encode(self.remedies))
         self.said.append(f"{request.method} {request.raw_path}")
+        if self.refuses:
+            return web.Response(status=self.refuses, text="no")
+        if path == "/v1/avoid":
+            return web.Response(body=msgspec.json.encode(self.avoided))
         if path == "/v1/plan":
             return web.Response(body=msgspec.json.encode(PlanPage(plan=plan())))
         return web.Response(body=msgspec.json.encode(answered("done")))
@@ -108,7 +116,7 @@ def test_a_node_of_one_hub_and_a_node_of_none() -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("path", ["/v1/stop", "/v1/maintenance", "/v1/evidence"])
+@pytest.mark.parametrize("path", ["/v1/maintenance", "/v1/evidence"])
 def test_what_is_about_no_hub_is_said_to_none(path: str) -> None:
     async def main() -> None:
         first, second = CannedHub(page()), CannedHub(page())
@@ -116,6 +124,73 @@ def test_what_is_about_no_hub_is_said_to_none(path: str) -> None:
             with pytest.raises(UsageError, match=r"name one with --hub \(pod-1, pod-2\)"):
                 await session.change("POST", path, None, b"{}")
         assert (first.said, second.said) == ([], [])
+
+    asyncio.run(main())
+
+
+def test_a_stop_is_said_to_every_hub_that_acts() -> None:
+    async def main() -> None:
+        hubs = CannedHub(page()), CannedHub(page(acts=False)), CannedHub(page())
+        async with over(*hubs) as session:
+            answer = await session.change("POST", "/v1/stop", None, b"{}")
+        assert [hub.said for hub in hubs] == [["POST /v1/stop"], [], ["POST /v1/stop"]]
+        notes = msgspec.json.decode(answer, type=Commanded).notes
+        assert [note.text for note in notes] == ["pod-1: done", "pod-3: done"]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"), [(403, AccelwatchError), (503, AccelwatchError), (500, UncertainError)]
+)
+def test_a_stop_that_one_hub_does_not_accept_says_what_each_did(
+    code: int, kind: type[AccelwatchError]
+) -> None:
+    async def main() -> None:
+        first, second = CannedHub(page()), CannedHub(page())
+        second.refuses = code
+        async with over(first, second) as session:
+            with pytest.raises(kind, match="pod-1: done; pod-2: not accepted: ") as raised:
+                await session.change("POST", "/v1/stop", None, b"{}")
+            assert type(raised.value) is kind
+
+    asyncio.run(main())
+
+
+def test_a_stop_does_not_pass_over_a_hub_that_does_not_answer() -> None:
+    async def main() -> None:
+        first = CannedHub(page())
+        async with over(first) as session:
+            endpoints = [session.endpoint, HubEndpoint(name="pod-2", base="http://127.0.0.1:1")]
+            both = SeveralSession(endpoints)
+            with pytest.raises(AccelwatchError, match="pod-1: done; pod-2: not accepted: cannot"):
+                await both.change("POST", "/v1/stop", None, b"{}")
+            await both.close()
+        assert first.said == ["POST /v1/stop"]
+
+    asyncio.run(main())
+
+
+def test_nodes_to_avoid_of_both_hubs() -> None:
+    def bad(node: str, incident: str) -> NodeToAvoid:
+        reason = AvoidReason(kind=ReasonKind.INCIDENT, text="lost", incident=incident)
+        return NodeToAvoid(node=node, host="", scheduler_name="", reasons=(reason,))
+
+    async def main() -> None:
+        first, second = CannedHub(page(), "n1", "n2"), CannedHub(page(), "n1", "n10")
+        first.avoided = msgspec.structs.replace(
+            first.avoided, nodes=(bad("n1", "i1"),), problems=("no journal",)
+        )
+        second.avoided = msgspec.structs.replace(
+            second.avoided, nodes=(bad("n10", "i2"), bad("n1", "i1")), rules=3
+        )
+        async with over(first, second) as session:
+            body = await session.document("/v1/avoid")
+        shown = msgspec.json.decode(body, type=AvoidPage)
+        assert [node.node for node in shown.nodes] == ["n1", "n10"]
+        assert [reason.incident for reason in shown.nodes[0].reasons] == ["i1@pod-1", "i1@pod-2"]
+        assert (shown.nodes_total, shown.rules) == (3, 3)
+        assert shown.problems == ("pod-1: no journal",)
 
     asyncio.run(main())
 

@@ -6,12 +6,14 @@ import msgspec
 
 from accelwatch.fleet.documents.remedies import (
     Commanded,
-    NoteDocument,
     RemediesPage,
 )
 from accelwatch.fleet.hub_client.several.changes import at_each
-from accelwatch.fleet.hub_client.several.incident_ids import with_hub
-from accelwatch.fleet.hub_client.several.merging.pages import remedies_merged, remedy_in
+from accelwatch.fleet.hub_client.several.merging.pages import (
+    commanded_in,
+    commanded_merged,
+    remedies_merged,
+)
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
 from accelwatch.fleet.hub_client.several.routes import Routes
 from accelwatch.fleet.picture.remedies import Command, RemedySource
@@ -64,9 +66,8 @@ class SeveralRemedies:
             answer = await self._sources[hub].send_command(
                 msgspec.structs.replace(command, node=own)
             )
-            return self._answer(hub, answer)
-        acting = [hub for hub, page in self._pages().items() if page.acts]
-        hubs = acting or list(range(len(self._sources)))
+            return commanded_in(answer, hub, self._picture.owner)
+        hubs = self._may_act()
         answers: dict[int, Commanded] = {}
 
         async def send(hub: int) -> str:
@@ -74,8 +75,15 @@ class SeveralRemedies:
             return "done"
 
         await at_each([self._routes.hubs[hub] for hub in hubs], [send(hub) for hub in hubs])
-        notes = [note for hub in hubs for note in self._answer(hub, answers[hub]).notes]
-        return Commanded(notes=tuple(notes), remedy=None)
+        return commanded_merged(answers, self._picture.owner)
+
+    def _may_act(self) -> list[int]:
+        """The hubs that act, and those that have said nothing yet; all where none does."""
+        pages = self._pages()
+        hubs = range(len(self._sources))
+        acting = [hub for hub in hubs if hub in pages and pages[hub].acts]
+        unknown = [hub for hub in hubs if hub not in pages and self._sources[hub].problem()]
+        return sorted((*acting, *unknown)) or list(hubs)
 
     def _pages(self) -> Mapping[int, RemediesPage]:
         pages = {hub: source.page() for hub, source in enumerate(self._sources)}
@@ -92,17 +100,3 @@ class SeveralRemedies:
         ]
         acting = [(hub, own) for hub, own in matches if hub in pages and pages[hub].acts]
         return (busy or acting or matches or [self._routes.node(node)])[0]
-
-    def _answer(self, hub: int, answer: Commanded) -> Commanded:
-        owner, name = self._picture.owner, self._routes.hubs[hub]
-        return Commanded(
-            notes=tuple(
-                NoteDocument(
-                    text=f"{name}: {note.text}",
-                    node=owner.name_of(hub, note.node),
-                    incident=with_hub(note.incident, name),
-                )
-                for note in answer.notes
-            ),
-            remedy=None if answer.remedy is None else remedy_in(answer.remedy, hub, owner),
-        )

@@ -14,16 +14,21 @@ import msgspec
 from accelwatch.alerting.evaluation.documents import IncidentDocument, IncidentsPage
 from accelwatch.alerting.evaluation.paths import EXPLAIN, INCIDENTS, MAINTENANCE, SILENCES
 from accelwatch.alerting.evaluation.silences.documents import MaintenancePage, SilencesPage
-from accelwatch.base.errors import UsageError
-from accelwatch.fleet.documents.remedies import RemediesPage
-from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.base.errors import AccelwatchError, UncertainError, UsageError
+from accelwatch.fleet.avoid.documents import AvoidPage
+from accelwatch.fleet.documents.remedies import Commanded, RemediesPage
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, leaves_doubt
 from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
 from accelwatch.fleet.hub_client.connection.session import HubSession
+from accelwatch.fleet.hub_client.documents import decoded
 from accelwatch.fleet.hub_client.once import first_view
+from accelwatch.fleet.hub_client.several.changes import at_each
 from accelwatch.fleet.hub_client.several.fan_out import ask_all, text_of
 from accelwatch.fleet.hub_client.several.hub_picture import hub_picture_of
 from accelwatch.fleet.hub_client.several.incident_ids import incident_in, with_hub
 from accelwatch.fleet.hub_client.several.merging.pages import (
+    avoid_merged,
+    commanded_merged,
     incidents_merged,
     maintenance_merged,
     remedies_merged,
@@ -37,7 +42,9 @@ from accelwatch.node.usage.queries import PATH as USAGE
 from accelwatch.node.usage.report import UsageReport
 
 Document = TypeVar("Document", bound=msgspec.Struct)
-_NODES, _REMEDIES, _PLAN = "/v1/nodes", "/v1/remedies", "/v1/plan"
+_NODES, _REMEDIES, _PLAN, _AVOID = "/v1/nodes", "/v1/remedies", "/v1/plan", "/v1/avoid"
+# Words about all nodes, for every hub that acts.
+_OF_ALL = ("/v1/stop", "/v1/start", "/v1/breaker/reset")
 # Pages below which an id follows.
 _BY_ID = (INCIDENTS, SILENCES, MAINTENANCE)
 _NO_PAGE = 404
@@ -81,7 +88,7 @@ class SeveralSession:
             return msgspec.json.encode((await self.view()).sums)
         if path == INCIDENTS:
             return await self._incidents(parameters)
-        if path in (USAGE, SILENCES, MAINTENANCE, _REMEDIES):
+        if path in (USAGE, SILENCES, MAINTENANCE, _REMEDIES, _AVOID):
             return await self._list(path, parameters)
         if path == EXPLAIN:
             await self.view()
@@ -126,7 +133,30 @@ class SeveralSession:
                 own_body = msgspec.json.encode({**document, "matchers": matchers})
                 answer = await self._sessions[hub].change(method, path, query, own_body)
                 return _with_ids(answer, self._routes.hubs[hub])
+        if path in _OF_ALL:
+            return await self._say_to_all(method, path, query, body)
         raise self._refusal()
+
+    async def _say_to_all(
+        self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None
+    ) -> bytes:
+        """A word about all nodes, at every hub that acts or may act. Raises AccelwatchError."""
+        pages, faults = await self._pages(_REMEDIES, {}, RemediesPage)
+        hubs = [hub for hub, page in pages.items() if page.acts] + list(faults)
+        hubs = sorted(hubs) or list(range(len(self._sessions)))
+        answers: dict[int, Commanded] = {}
+
+        async def send(hub: int) -> str:
+            try:
+                answer = await self._sessions[hub].change(method, path, query, body)
+            except TargetFault as fault:
+                kind = UncertainError if leaves_doubt(fault) else AccelwatchError
+                raise kind(f"not accepted: {text_of(fault)}") from fault
+            answers[hub] = decoded(answer, Commanded)
+            return "done"
+
+        await at_each([self._routes.hubs[hub] for hub in hubs], [send(hub) for hub in hubs])
+        return msgspec.json.encode(commanded_merged(answers, self._picture.owner))
 
     def _refusal(self) -> UsageError:
         names = ", ".join(self._routes.hubs)
@@ -200,6 +230,9 @@ class SeveralSession:
         if path == MAINTENANCE:
             windows, faults = await self._pages(path, query, MaintenancePage)
             return msgspec.json.encode(maintenance_merged(windows, faults, names))
+        if path == _AVOID:
+            avoided, faults = await self._pages(path, query, AvoidPage)
+            return msgspec.json.encode(avoid_merged(avoided, faults, owner))
         remedies, faults = await self._pages(path, query, RemediesPage)
         return msgspec.json.encode(remedies_merged(remedies, owner, faults))
 

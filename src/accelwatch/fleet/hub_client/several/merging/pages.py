@@ -13,12 +13,19 @@ from accelwatch.alerting.evaluation.silences.documents import (
     SilencesPage,
 )
 from accelwatch.alerting.incidents.model.incident import IncidentState
-from accelwatch.fleet.documents.remedies import RemediesPage, RemedyDocument
+from accelwatch.fleet.avoid.documents import AvoidPage, AvoidReason, NodeToAvoid
+from accelwatch.fleet.documents.remedies import (
+    Commanded,
+    NoteDocument,
+    RemediesPage,
+    RemedyDocument,
+)
 from accelwatch.fleet.hub_client.several.incident_ids import incident_in, with_hub
 from accelwatch.fleet.hub_client.several.shared_nodes import Ownership
+from accelwatch.schema.natural_order import natural
 
 Muting = TypeVar("Muting", bound=MutingDocument)
-Page = TypeVar("Page", IncidentsPage, SilencesPage, MaintenancePage, RemediesPage)
+Page = TypeVar("Page", AvoidPage, IncidentsPage, SilencesPage, MaintenancePage, RemediesPage)
 
 
 def problems_of(
@@ -92,6 +99,58 @@ def remedy_in(remedy: RemedyDocument, hub: int, owner: Ownership) -> RemedyDocum
         node=owner.name_of(hub, remedy.node),
         incident=with_hub(remedy.incident, name),
         incidents=tuple(with_hub(incident, name) for incident in remedy.incidents),
+    )
+
+
+def commanded_in(answer: Commanded, hub: int, owner: Ownership) -> Commanded:
+    """What has come of a person's word at a hub, by the names of the picture."""
+    name = owner.hubs[hub]
+    notes = tuple(
+        NoteDocument(
+            text=f"{name}: {note.text}",
+            node=owner.name_of(hub, note.node),
+            incident=with_hub(note.incident, name),
+        )
+        for note in answer.notes
+    )
+    remedy = None if answer.remedy is None else remedy_in(answer.remedy, hub, owner)
+    return Commanded(notes=notes, remedy=remedy)
+
+
+def commanded_merged(answers: Mapping[int, Commanded], owner: Ownership) -> Commanded:
+    """What has come of a word about all nodes."""
+    notes = [
+        note
+        for hub, answer in sorted(answers.items())
+        for note in commanded_in(answer, hub, owner).notes
+    ]
+    return Commanded(notes=tuple(notes), remedy=None)
+
+
+def avoid_merged(
+    pages: Mapping[int, AvoidPage], faults: Mapping[int, str], owner: Ownership
+) -> AvoidPage:
+    """The nodes that any hub would avoid, by name; the list lacks those of hubs that do not answer."""
+    reasons: dict[str, list[AvoidReason]] = {}
+    nodes: dict[str, NodeToAvoid] = {}
+    for hub, page in pages.items():
+        for node in page.nodes:
+            name = owner.name_of(hub, node.node)
+            nodes.setdefault(name, node)
+            reasons.setdefault(name, []).extend(
+                msgspec.structs.replace(reason, incident=with_hub(reason.incident, owner.hubs[hub]))
+                for reason in node.reasons
+            )
+    hidden = sum(len(owner.hidden[hub]) for hub in pages)
+    return AvoidPage(
+        time=max(page.time for page in pages.values()),
+        rules=max(page.rules for page in pages.values()),
+        nodes_total=sum(page.nodes_total for page in pages.values()) - hidden,
+        problems=problems_of(pages, faults, owner.hubs),
+        nodes=tuple(
+            msgspec.structs.replace(nodes[name], node=name, reasons=tuple(reasons[name]))
+            for name in sorted(nodes, key=natural)
+        ),
     )
 
 
