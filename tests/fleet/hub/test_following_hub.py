@@ -147,6 +147,12 @@ def test_incidents_silences_holds_and_remedies_are_there_on_both(
             refused = await second.post(path, 409, json=wish)
             assert "this hub only follows" in refused
             assert "send it there (--hub http://127.0.0.1:9401)" in refused
+        for path in (
+            "/v1/rules",
+            f"/v1/explain?rule=gpu.lost&entity={node}",
+            f"/v1/plan?node={node}",
+        ):
+            assert "this hub only follows" in await second.get(path, 409)
         assert await first.get("/-/leader") == "leads\n"
         assert await second.get("/-/leader", 503) == "does not lead\n"
 

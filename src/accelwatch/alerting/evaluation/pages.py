@@ -18,7 +18,7 @@ from accelwatch.alerting.evaluation.incident_reader import IncidentReader
 from accelwatch.alerting.evaluation.paths import EXPLAIN, INCIDENTS, RULES
 from accelwatch.alerting.incidents.model.incident import Incident, IncidentState
 from accelwatch.alerting.rules.document import Severity
-from accelwatch.base.errors import UnmetError, UsageError
+from accelwatch.base.errors import FollowsError, UnmetError, UsageError
 from accelwatch.web.pages.json_page import json_page
 from accelwatch.web.pages.page import Headers, Page, Query, limit_of, only
 from accelwatch.web.pages.routes import LIMIT, Parameter, Route, choice
@@ -54,9 +54,11 @@ class IncidentPages:
         runner: "Callable[[], RuleRunner | None]",
         node: Callable[[], NodeNote | None] = lambda: None,
         reader: Callable[[], IncidentReader | None] | None = None,
+        refusal: Callable[[], str] = str,
     ) -> None:
         """`node` tells of the node that an agent looks after; `reader` gives the incidents, those of
-        `runner` if None."""
+        `runner` if None; `refusal` says why another hub has to be asked about rules."""
+        self._refusal = refusal
         self._runner = runner
         self._reader: Callable[[], IncidentReader | None] = reader or runner
         self._node = node
@@ -132,22 +134,29 @@ class IncidentPages:
         return json_page(document_of(incident, runner.mute_of(incident)), headers)
 
     def explanation(self, query: Query, headers: Headers) -> Page:
-        """`Explanation`. Raises UsageError, UnmetError."""
+        """`Explanation`. Raises UsageError, UnmetError, FollowsError."""
         rule, entity = only(query, "rule"), only(query, "entity")
         if not rule or not entity:
             raise UsageError("rule and entity are needed: ?rule=nvidia.lost&entity=n12/nvidia3")
         runner = self._runner()
         if runner is None:
+            self._check_leads()
             raise UnmetError("there are no rules here")
         return json_page(runner.explain(rule, entity), headers)
 
     def rules(self, _query: Query, headers: Headers) -> Page:
-        """`RulesPage`."""
+        """`RulesPage`. Raises FollowsError."""
         runner = self._runner()
         if runner is None:
+            self._check_leads()
             return json_page(RulesPage(digest="", rules=()), headers)
         page = RulesPage(digest=runner.rules.digest, rules=tuple(_rule_rows(runner)))
         return json_page(page, headers)
+
+    def _check_leads(self) -> None:
+        """Raises FollowsError where another hub evaluates the rules."""
+        if refusal := self._refusal():
+            raise FollowsError(refusal)
 
 
 def incidents_page(reader: IncidentReader, incidents: Iterable[Incident]) -> IncidentsPage:

@@ -62,7 +62,11 @@ class HubServer:
             ready=lambda: hub.ready,
             may_act=self._may_act,
             peers=PeerPages(hub.fleet, hub.peers, lambda: hub.settings.federation),
-            incidents=IncidentPages(lambda: hub.rules, reader=lambda: hub.incidents),
+            incidents=IncidentPages(
+                lambda: hub.rules,
+                reader=lambda: hub.incidents,
+                refusal=lambda: hub.status.refusal,
+            ),
             past=PastIncidents(lambda: hub.incidents, lambda: hub.journal, clock),
             evidence=EvidencePages(hub.fleet, lambda: hub.settings.evidence, hub.evidence),
             remedies=RemedyPages(
