@@ -65,9 +65,11 @@ def eventually_open(settings: PostgreSQL) -> Iterator[Journal]:
 
 
 def test_only_one_writes_at_a_time(kept: InPostgreSQL) -> None:
-    leads = rf"another hub writes there: the one on \S+ since {re.escape(timestamp(START))}$"
     with contextlib.closing(opens(kept.settings)) as first:
         write(first, "first")
+        ((since,),) = kept.server.sql("SELECT since FROM writer", kept.database)
+        assert isinstance(since, float)
+        leads = rf"another hub writes there: the one on \S+ since {re.escape(timestamp(since))}$"
         with pytest.raises(JournalInUseError, match=leads):
             kept.open()
         write(first, "second")
