@@ -3,7 +3,7 @@
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -11,13 +11,14 @@ import pytest
 
 from accelwatch.alerting.incidents.journal.errors import JournalError
 from accelwatch.alerting.incidents.journal.journal import Journal
-from accelwatch.alerting.incidents.journal.lease import lease_clock
+from accelwatch.alerting.incidents.journal.lease import lease_clock, timeline_of
 from accelwatch.alerting.incidents.journal.postgresql.replication import Replication, loss_risk
 from accelwatch.alerting.incidents.journal.records import Batch, NoteRecord
 from alerting.incidents.incident_rules import START
 from alerting.incidents.opened_journals import opens
 from support.incidents.kept_journals import InPostgreSQL
 from support.postgresql.server import Server, running_or_skip
+from support.postgresql.slow_link import Link, link_to
 from support.processes.waiting import wait_until
 
 
@@ -150,3 +151,66 @@ def test_a_session_that_is_over_proves_no_lease(primary: Server) -> None:
                 journal.renew()
             assert "has written meanwhile" in journal.lease.lost
             assert journal.lease.problem == journal.lease.lost
+
+
+def hung(target: Path) -> contextlib.AbstractContextManager[Link]:
+    """A server that accepts and never answers."""
+    return _link(target, hangs=True)
+
+
+def closing(target: Path) -> contextlib.AbstractContextManager[Link]:
+    """A server that accepts and closes at once, as a proxy of one that is gone."""
+    return _link(target / "that_is_gone", hangs=False)
+
+
+@contextlib.contextmanager
+def _link(target: Path, *, hangs: bool) -> Iterator[Link]:
+    with link_to(target) as link:
+        if hangs:
+            link.hang()
+        yield link
+
+
+@pytest.mark.parametrize("harm", [hung, closing])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_host_that_accepts_and_is_no_use_keeps_nobody_from_the_primary(
+    primary: Server,
+    harm: Callable[[Path], contextlib.AbstractContextManager[Link]],
+    *,
+    is_first: bool,
+) -> None:
+    kept = InPostgreSQL(primary)
+    with harm(primary.folder / f".s.PGSQL.{primary.port}") as link:
+        hosts = (f"127.0.0.1:{link.port}", *kept.settings.hosts)
+        several = msgspec.structs.replace(
+            kept.settings, hosts=hosts if is_first else hosts[::-1], tls=False
+        )
+        with contextlib.closing(opens(several)) as journal:
+            journal.write([Batch(time=START, records=[NoteRecord("i1", "on the primary")])])
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_of_two_primaries_the_one_that_was_promoted_later_counts(*, is_first: bool) -> None:
+    """The other one was away, came back, and does not know that it is none any more."""
+    with running_or_skip("max_wal_senders=4") as former:
+        kept = InPostgreSQL(former)
+        kept.open().close()
+        with former.standby() as promoted:
+            promoted.wait_for(former)
+            promoted.promote()
+            hosts = [f"{server.folder}:{server.port}" for server in (former, promoted)]
+            ordered = tuple(hosts if is_first else hosts[::-1])
+            settings = msgspec.structs.replace(kept.settings, hosts=ordered)
+            with contextlib.closing(opens(settings)) as journal:
+                assert timeline_of(journal.lease.token) == 2
+
+
+def test_hosts_of_which_none_is_a_primary_are_told_one_by_one(primary: Server) -> None:
+    kept = InPostgreSQL(primary)
+    with primary.standby() as standby:
+        hosts = (f"{standby.folder}:{standby.port}", "127.0.0.1:9")
+        settings = msgspec.structs.replace(kept.settings, hosts=hosts, tls=False)
+        with pytest.raises(
+            JournalError, match=r"no host is a primary: .*is a standby; 127.0.0.1:9: "
+        ):
+            opens(settings)

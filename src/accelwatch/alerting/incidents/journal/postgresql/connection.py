@@ -2,19 +2,17 @@
 
 import asyncio
 import contextlib
-import ssl
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import cache
-from pathlib import Path
 from typing import TypeVar
 
 import asyncpg
 
 from accelwatch.alerting.incidents.journal.database import DuplicateClaimError, Row
 from accelwatch.alerting.incidents.journal.postgresql.failures import NotAnsweredError
+from accelwatch.alerting.incidents.journal.postgresql.hosts import connect
 from accelwatch.alerting.incidents.journal.postgresql.schema import SCHEMA
-from accelwatch.config.journal import PostgreSQL, host_and_port
-from accelwatch.system.files.secret_file import read_secret
+from accelwatch.config.journal import PostgreSQL
 
 # A database that takes longer is as good as away: what is written waits for it for 2 s.
 ANSWER_S = 2.0
@@ -136,7 +134,7 @@ class Connection:
         if self._session is None:
             if self._in_transaction:
                 raise NotAnsweredError("the connection was lost")
-            self._session = self._run(_connect(self._settings, self._session_settings))
+            self._session = self._run(connect(self._settings, self._session_settings, ANSWER_S))
             self._session.add_log_listener(self._record_warning)
             try:
                 if self._on_connected is not None:
@@ -163,35 +161,6 @@ class Connection:
         except (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, OSError):
             self.drop()
             raise
-
-
-async def _connect(settings: PostgreSQL, session_settings: Mapping[str, str]) -> asyncpg.Connection:
-    hosts, ports = zip(*map(host_and_port, settings.hosts), strict=True)
-    return await asyncpg.connect(
-        host=list(hosts),
-        port=list(ports),
-        database=settings.database,
-        user=settings.user,
-        password=_password(settings.password_file),
-        ssl=_tls(settings),
-        timeout=ANSWER_S,
-        command_timeout=ANSWER_S,
-        server_settings=dict(session_settings),
-        # Of several it is the one that can be written to.
-        target_session_attrs="primary" if len(hosts) > 1 else "any",
-    )
-
-
-def _password(file: str | None) -> str:
-    # Read each time: it may have been exchanged. Never None: asyncpg would look into the environment.
-    secret = b"" if file is None else read_secret(Path(file), "the password", follow_links=True)
-    return secret.decode("utf-8", "replace")
-
-
-def _tls(settings: PostgreSQL) -> ssl.SSLContext | bool:
-    if not settings.tls or any(host.startswith("/") for host in settings.hosts):
-        return False
-    return ssl.create_default_context(cafile=settings.ca_file)
 
 
 @cache

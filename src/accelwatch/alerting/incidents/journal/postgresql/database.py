@@ -35,6 +35,7 @@ from accelwatch.alerting.incidents.journal.postgresql.schema import (
     PUT_VERSION,
     SCHEMA,
     STATEMENTS,
+    TIMELINE,
     VERSION,
     WRITING,
     WRITTEN_VERSION,
@@ -42,8 +43,7 @@ from accelwatch.alerting.incidents.journal.postgresql.schema import (
 from accelwatch.config.journal import PostgreSQL
 from accelwatch.schema.timestamps import timestamp_or_none
 
-_TIMELINE = "('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint"
-_WRITER = f"SELECT token, holder, since, {_TIMELINE} FROM writer"  # noqa: S608
+_WRITER = f"SELECT token, holder, since, {TIMELINE} FROM writer"  # noqa: S608
 _TO_WRITE = f"{_WRITER} FOR UPDATE"
 _WRITER_COLUMNS = 4
 _RENEWAL = f"SELECT * FROM ({_WRITER}) AS of_writer, ({REPLICATION}) AS of_standbys"  # noqa: S608

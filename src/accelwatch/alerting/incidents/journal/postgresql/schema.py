@@ -48,6 +48,8 @@ STATEMENTS: Mapping[int, tuple[str, ...]] = MappingProxyType(
     }
 )
 EXISTS = "SELECT count(*) FROM pg_namespace WHERE nspname = ?"
+# Of the database, from the name of its WAL file: right after a promotion nothing else shows the new one.
+TIMELINE = "('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint"
 HAS_HUBS = "SELECT to_regclass(?) IS NOT NULL"
 # Unix seconds of the database's clock.
 NOW = "extract(epoch FROM clock_timestamp())::double precision"
