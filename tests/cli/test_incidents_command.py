@@ -340,7 +340,17 @@ def test_an_empty_argument_is_named(
     words: tuple[str, ...], name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert dispatch(["incidents", *words]) == 2
-    assert f"{name} is empty; write: accelwatch incidents [ID]" in capsys.readouterr().err
+    assert f"{name} is empty; write: accelwatch incidents [show ID]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("before", [[], ["show"], ["close", "i1"], ["note"]])
+def test_the_help_explains_each_word(before: list[str]) -> None:
+    result = CliRunner().invoke(build(), ["incidents", *before, "--help"])
+    text = " ".join(result.stdout.split())
+    assert "`accelwatch incidents` lists the open incidents" in text
+    assert "`accelwatch incidents show ID` shows one incident" in text
+    assert "`accelwatch incidents close ID --reason TEXT` closes one" in text
+    assert "`accelwatch incidents note ID TEXT` adds a line" in text
 
 
 def test_a_hub_without_rules_is_told() -> None:

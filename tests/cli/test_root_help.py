@@ -1,8 +1,10 @@
 """The help of `accelwatch` itself, older names, and options of the dashboard without its name."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
+import click
 import pytest
 
 from accelwatch.cli.node.snapshot_command import snapshot_command
@@ -181,3 +183,19 @@ def test_no_examples_name_a_command_that_is_not_there() -> None:
     text = warm_command.accelwatch("--help").stdout
     named = set(re.findall(r"^  accelwatch ([a-z]+)", text, re.MULTILINE))
     assert named <= {*NAMES, "snapshot"}
+
+
+def options_with_a_value(command: Any) -> Iterator[click.Option]:
+    """Those of a command and of all under it that take a value that is not chosen from a list."""
+    for option in command.params:
+        match option:
+            case click.Option(is_flag=False) if not isinstance(option.type, click.Choice):
+                yield option
+    for inner in getattr(command, "commands", {}).values():
+        yield from options_with_a_value(inner)
+
+
+def test_the_help_of_an_option_says_what_its_value_is(root: Any) -> None:
+    options = list(options_with_a_value(root))
+    assert len(options) > 100
+    assert [option.opts for option in options if option.metavar is None] == []

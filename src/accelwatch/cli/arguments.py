@@ -146,7 +146,7 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
             "--profile",
             metavar="NAME",
             completion="profiles",
-            help="Of --format prometheus: minimal or default.",
+            help="With --format prometheus: minimal or default.",
         ),
     ] = "default"
     once: Annotated[bool, option("-1", "--once", help="One table, also on a terminal.")] = False

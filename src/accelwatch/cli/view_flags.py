@@ -20,7 +20,10 @@ Color = Annotated[str, shared_option("color")]
 Theme = Annotated[
     str | None,
     option(
-        "--theme", help="Colours of the dashboard; the key T switches them.", completion="themes"
+        "--theme",
+        metavar="NAME",
+        help="Colours of the dashboard; the key T switches them.",
+        completion="themes",
     ),
 ]
 Ascii = Annotated[bool, option("--ascii", help="Draw with ASCII only.")]

@@ -13,7 +13,7 @@ from accelwatch.cli.parameters import argument, option
 if TYPE_CHECKING:
     from accelwatch.config.alerts import Alerts
 
-alerts = Group("alerts", help="Send a test alert.")
+alerts = Group("alerts", help="Send a test notification.")
 
 
 def alerts_test(file: Path, names: list[str]) -> int:
@@ -60,7 +60,8 @@ def _test(
         option("-c", "--config.file", metavar="FILE", help="A hub's or an agent's file."),
     ],
     sinks: Annotated[
-        list[str] | None, argument(metavar="[SINK]...", help="Names of receivers; default: all.")
+        list[str] | None,
+        argument(metavar="[RECEIVER]...", help="Names of receivers; default: all."),
     ] = None,
 ) -> None:
     """Send a test notification to each receiver of a configuration and report the result."""

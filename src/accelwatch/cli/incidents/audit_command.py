@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from accelwatch.alerting.incidents.journal.location import JournalLocation
     from accelwatch.alerting.incidents.journal.records import Entry
 
-audit = Group(
-    "audit", help="Who did what and when: the journal in the state_dir of a hub or agent."
-)
+audit = Group("audit", help="Show and verify the journal of a hub or agent: who did what and when.")
 
 _Folder = Annotated[
     Path,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from accelwatch.fleet.hub_client.connection.session import Requests
 
 _USAGE = (
-    "write: accelwatch incidents [ID], accelwatch incidents close ID,"
+    "write: accelwatch incidents [show ID], accelwatch incidents close ID,"
     " or accelwatch incidents note ID 'TEXT'"
 )
 # Where `note ID TEXT` has its text.
@@ -70,7 +70,7 @@ class ClosingFlags(msgspec.Struct, frozen=True, kw_only=True):
         option(
             "--by",
             metavar="NAME",
-            help="With close and note: your name, if the hub has no logins.",
+            help="With close and note: your name, if the hub has no logins; default: $USER.",
         ),
     ] = None
 
@@ -88,10 +88,16 @@ def incidents_command(
         ),
     ] = None,
 ) -> None:
-    """Show incidents of a hub or agent: all that are open, or one by its id.
+    """Show incidents of a hub or agent; close one, or add a note to it.
 
-    `accelwatch incidents close ID --reason TEXT` closes one by hand; `accelwatch incidents note ID TEXT`
-    adds a line to its history.
+    `accelwatch incidents` lists the open incidents; --state, --severity and --node choose others.
+
+    `accelwatch incidents show ID` shows one incident with its evidence and history; `show` may be left
+    out.
+
+    `accelwatch incidents close ID --reason TEXT` closes one by hand.
+
+    `accelwatch incidents note ID TEXT` adds a line to the history of one.
     """
     arguments = tokens or []
     _refuse_empty(arguments)

@@ -43,7 +43,7 @@ def why_command(
 ) -> None:
     """Say what is wrong with a device, node, job or user, the evidence, and what to do.
 
-    It asks the hub of this machine, else its agent; without either it reads the devices here.
+    Asks the hub of this machine, else its agent; without either, it reads the devices here.
     """
     from accelwatch.fleet.hub_client.why import fetch_explanation
     from accelwatch.fleet.picture.why.lines import lines_of

@@ -23,9 +23,9 @@ class BandwidthOptions(msgspec.Struct, frozen=True, kw_only=True):
         option(metavar="NODE", help="The node that serves; run the same command on both."),
     ] = ""
     port: Annotated[int, option(metavar="PORT", help="TCP port of the node that serves.")] = 29797
-    duration: Annotated[str, option(metavar="DURATION", help="How long data goes each way.")] = (
-        "10s"
-    )
+    duration: Annotated[
+        str, option(metavar="DURATION", help="How long to send in each direction.")
+    ] = "10s"
     streams: Annotated[int, option(metavar="N", help="Connections at once.")] = 8
     wait: Annotated[
         str, option(metavar="DURATION", help="How long to wait for the other node.")
@@ -34,14 +34,14 @@ class BandwidthOptions(msgspec.Struct, frozen=True, kw_only=True):
         str,
         option(
             metavar="TEXT",
-            help="Equal on both nodes, so that two tests do not meet; default: the Slurm job.",
+            help="The same on both nodes, and another for each test; default: the Slurm job.",
         ),
     ] = ""
 
 
 @command
 def bandwidth_command(options: BandwidthOptions) -> None:
-    """Measure TCP bandwidth between two nodes, both ways, and check every byte.
+    """Measure TCP bandwidth between two nodes in both directions, and check every byte.
 
     Run it on both nodes with the same --server. The node that connects prints the smaller rate as JSON.
     """

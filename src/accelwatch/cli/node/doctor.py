@@ -22,7 +22,7 @@ _ALL = Annotated[
     bool,
     option("-a", "--all", help="Also what backends without devices searched for."),
 ]
-_TIMEOUT = Annotated[str, option(metavar="DURATION", help="For the reading.")]
+_TIMEOUT = Annotated[str, option(metavar="DURATION", help="Deadline of the reading.")]
 
 _ABSENT = {True: "present, not read", False: "not present"}
 _VERDICTS = {

@@ -27,7 +27,7 @@ _FORMATS = ("env", "export", "value", "json")
 class PickOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the job needs, and in which form it is told."""
 
-    count: Annotated[int, option("-n", "--count", min=1, help="How many devices.")] = 1
+    count: Annotated[int, option("-n", "--count", metavar="N", min=1, help="How many devices.")] = 1
     free_memory: Annotated[
         str | None, option(metavar="SIZE", help="At least this much free on each (10GiB).")
     ] = None
@@ -36,16 +36,19 @@ class PickOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     unused: Annotated[bool, option("--unused", help="Only devices without a process.")] = False
     vendor: Annotated[
-        str | None, option(help="Devices of this vendor only: nvidia, amd, rebellions, ...")
+        str | None,
+        option(metavar="NAME", help="Devices of this vendor only: nvidia, amd, rebellions, ..."),
     ] = None
     condition: Annotated[str | None, shared_option("filter")] = None
-    format: Annotated[str, option(help="env, export (for eval), value or json.")] = "env"
+    format: Annotated[
+        str, option(metavar="FORMAT", help="env, export (for eval), value or json.")
+    ] = "env"
     replay: Annotated[
         str | None,
         shared_option("replay", "Choose from a recording or scenario, to try; runs no command."),
     ] = None
     machine: MachineOptions = MachineOptions()
-    timeout: Annotated[str, shared_option("timeout", "For the reading.")] = "2s"
+    timeout: Annotated[str, shared_option("timeout", "Deadline of the reading.")] = "2s"
 
     def criteria(self) -> Criteria:
         """What each device must be. Raises UsageError or ExpressionError."""

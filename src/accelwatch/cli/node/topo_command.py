@@ -27,7 +27,7 @@ _LINKS = "links"
 def topo_command(
     machine: MachineOptions,
     as_json: Annotated[bool, option("--json", help="As JSON.")] = False,
-    timeout: Annotated[str, shared_option("timeout", "For the reading.")] = "5s",
+    timeout: Annotated[str, shared_option("timeout", "Deadline of the reading.")] = "5s",
     color: Annotated[str, shared_option("color")] = "auto",
 ) -> None:
     """Show links, PCIe and NUMA distance between devices and network adapters of this machine."""

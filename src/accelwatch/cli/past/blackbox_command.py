@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 blackbox = Group(
     "blackbox",
-    help="The last 15 minutes of this machine, saved when a device fails: list, show, export.",
+    help="List, show and export the last 15 minutes before a device of this machine failed.",
 )
 
 _Which = Annotated[

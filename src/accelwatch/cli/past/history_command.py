@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from accelwatch.archive.history.summary import Summary
     from accelwatch.fleet.tsdb.settings import Store
 
-history = Group("history", help="A fleet's history as Parquet files: show, check, export.")
+history = Group("history", help="Show, check and export a fleet's history as Parquet files.")
 
 _Folder = Annotated[Path, argument(metavar="DIR", help="The archive.")]
 _Json = Annotated[bool, option("--json", help="As JSON.")]
@@ -261,11 +261,13 @@ def _export(
     ],
     end: Annotated[str, option("--to", metavar="TIME", help="As --from.")] = "now",
     interval: Annotated[
-        str, option("--interval", metavar="DURATION", help="Between two samples.")
+        str, option("--interval", metavar="DURATION", help="Time between two samples.")
     ] = "30s",
     node_label: Annotated[
         list[str] | None,
-        option("--node-label", metavar="NAME", help="A label that names the node."),
+        option(
+            "--node-label", metavar="NAME", help="The label that names the node; may be repeated."
+        ),
     ] = None,
     matchers: Annotated[
         str, option("--matchers", metavar="TEXT", help='Added to every query: cluster="a".')

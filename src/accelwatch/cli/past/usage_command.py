@@ -33,7 +33,7 @@ def usage_command(
         option(
             "--since",
             metavar="1h|job",
-            help="The last minutes, at most 1h; or since each job started.",
+            help="How far back, at most 1h; or `job`: since each job started.",
         ),
     ] = SINCE_DEFAULT,
     as_json: Annotated[bool, option("--json", help="As JSON.")] = False,
@@ -46,7 +46,7 @@ def usage_command(
 ) -> None:
     """Show time, load, memory, energy, cost and idle time by user or job.
 
-    It asks the hub of this machine, else its agent; without either it evaluates the black box.
+    Asks the hub of this machine, else its agent; without either it evaluates the black box.
     """
     if as_json and as_csv:
         raise UsageError("--json and --csv: one of them")

@@ -86,7 +86,7 @@ async def _refused(name: str, action: "Action") -> "dict[IntentKind, str]":
 @subcommand(actions, "try")
 def _try(
     name: Annotated[str, argument(metavar="ACTION", help="Its name in the configuration.")],
-    kind: Annotated[str, argument(metavar="WANTED", help="Such as quarantine.")],
+    kind: Annotated[str, argument(metavar="INTENT", help="Intent, such as quarantine.")],
     node: Annotated[str, argument(metavar="NODE", help="The scheduler's name of the node.")],
     file: _File,
     job: Annotated[str, option("--job", metavar="ID", help="The job, for move_job.")] = "",

@@ -164,7 +164,7 @@ def recovered_command(
 def retry_command(
     hub: HubOnlyFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False
 ) -> None:
-    """Retry a failed or unknown step after checking the node."""
+    """Retry a step that failed or whose result is unknown; check the node first."""
     raise click.exceptions.Exit(_send_command(hub, _of(node, "retry"), why, as_json))
 
 
@@ -172,7 +172,7 @@ def retry_command(
 def forget_command(
     hub: HubOnlyFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False
 ) -> None:
-    """Forget a node; leaves the state at the scheduler alone."""
+    """Forget a node here; the scheduler keeps its state of the node."""
     raise click.exceptions.Exit(_send_command(hub, _of(node, "forget"), why, as_json))
 
 
@@ -194,9 +194,7 @@ def breaker_command(
     why: WhyFlags,
     verb: Annotated[
         str | None,
-        argument(
-            metavar="[reset]", help="Close the breaker; without this word the state is shown."
-        ),
+        argument(metavar="[reset]", help="Close the breaker; without it, show the state."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

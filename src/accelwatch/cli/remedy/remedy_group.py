@@ -7,7 +7,7 @@ from accelwatch.cli.remedy.spares_command import spares_command
 
 remedy = Group(
     "remedy",
-    help="Show and steer what the hub does about incidents: drain, reset, reboot, return a node.",
+    help="Show and control what the hub does about incidents: drain, reset, reboot, return a node.",
 )
 remedy.add_command(commands.remedies_command, "list")
 remedy.add_command(commands.plan_command, "plan")

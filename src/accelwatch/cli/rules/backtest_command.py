@@ -186,7 +186,7 @@ def backtest_command(
     ] = None,
     files: Annotated[
         list[str] | None,
-        option("--rules", metavar="FILE", help="Rule file; the same as the argument."),
+        option("--rules", metavar="FILE", help="Rule file; the same as FILE."),
     ] = None,
     pack: Annotated[
         list[str] | None,
@@ -201,7 +201,7 @@ def backtest_command(
     ] = None,
     end: Annotated[str | None, option("--to", metavar="TIME", help="As --from.")] = None,
     interval: Annotated[
-        str, option("--interval", metavar="DURATION", help="Between two samples of a store.")
+        str, option("--interval", metavar="DURATION", help="Time between two samples of a store.")
     ] = "30s",
     form: Annotated[
         Form | None,
@@ -214,7 +214,7 @@ def backtest_command(
             metavar="N",
             min=1,
             max=8,
-            help="How many processes evaluate; two for a long archive. The result is the same.",
+            help="Processes that evaluate; default: 2 for a long archive. The result is the same.",
         ),
     ] = None,
     as_json: Annotated[bool, option("--json", help="The same as --format json.")] = False,

@@ -39,11 +39,17 @@ def _check(
     files: _Files = None,
     pack: _Packs = None,
     devices: Annotated[
-        int, option("--devices", min=1, help="Number of devices for the memory estimate.")
+        int,
+        option("--devices", metavar="N", min=1, help="Number of devices for the memory estimate."),
     ] = 8000,
     nodes: Annotated[
         int | None,
-        option("--nodes", min=1, help="Number of nodes; default: one for every eight devices."),
+        option(
+            "--nodes",
+            metavar="N",
+            min=1,
+            help="Number of nodes; default: one for every eight devices.",
+        ),
     ] = None,
     as_json: _Json = False,
 ) -> None:
@@ -59,7 +65,7 @@ def _test(files: _Files = None, pack: _Packs = None, as_json: _Json = False) -> 
 
 @subcommand(rules, "list")
 def _list(hub: HubFlags, files: _Files = None, pack: _Packs = None, as_json: _Json = False) -> None:
-    """List rules, one per line; a running hub or agent says which it has switched off."""
+    """List rules, one per line; those that a running hub or agent has switched off are marked."""
     raise click.exceptions.Exit(rules_list(files, pack, hub, as_json))
 
 
@@ -103,13 +109,22 @@ def _export(
         str, option("-o", "--output", metavar="FILE", help="Write to a file, in one step.")
     ] = "-",
     mode: Annotated[
-        str | None, option("--mode", help="Permissions of that file; default: 0600.")
+        str | None,
+        option("--mode", metavar="OCTAL", help="Permissions of that file; default: 0600."),
     ] = None,
     scrape_interval: Annotated[
-        str, option("--scrape-interval", help="How often Prometheus scrapes the agents.")
+        str,
+        option(
+            "--scrape-interval", metavar="DURATION", help="How often Prometheus scrapes the agents."
+        ),
     ] = "1m",
     node_label: Annotated[
-        str, option("--node-label", help="The label of its targets that names the node.")
+        str,
+        option(
+            "--node-label",
+            metavar="NAME",
+            help="The label of Prometheus' targets that names the node.",
+        ),
     ] = "instance",
     keep: Annotated[
         bool,
@@ -120,7 +135,7 @@ def _export(
     ] = True,
     as_json: _Json = False,
 ) -> None:
-    """Export rules as alerting rules of Prometheus; name those that cannot be on stderr."""
+    """Export rules as alerting rules of Prometheus; stderr names those that cannot be exported."""
     from accelwatch.cli.rules.rules_export import ExportPlan, rules_export
 
     plan = ExportPlan(

@@ -32,8 +32,10 @@ DEFAULT_VISITORS = 8
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Where it is served, to how many, and what they see."""
 
-    host: Annotated[str, option(help="Address to listen on.")] = "127.0.0.1"
-    port: Annotated[int, option(min=1, max=65535, help="Port to listen on.")] = DEFAULT_PORT
+    host: Annotated[str, option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1"
+    port: Annotated[int, option(metavar="PORT", min=1, max=65535, help="Port to listen on.")] = (
+        DEFAULT_PORT
+    )
     public_url: Annotated[
         str | None, option(metavar="URL", help="Where browsers reach it, behind a proxy.")
     ] = None

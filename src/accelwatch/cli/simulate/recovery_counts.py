@@ -40,7 +40,9 @@ class RateFlags(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     days: Annotated[
         int | None,
-        option(metavar="N", min=1, max=3650, help="With --hub: of the last N days; default: 30."),
+        option(
+            metavar="N", min=1, max=3650, help="With --hub: count the last N days; default: 30."
+        ),
     ] = None
     history: Annotated[
         Path | None,

@@ -23,17 +23,17 @@ class SiteFlags(msgspec.Struct, frozen=True, kw_only=True):
     ] = 60
     devices: Annotated[int, option(metavar="N", min=1, max=1024, help="Devices per node.")] = 8
     load: Annotated[
-        str, option(metavar="DURATION", help="From a start to the first productive step.")
+        str, option(metavar="DURATION", help="Time from a start to the first productive step.")
     ] = "33m"
     save: Annotated[str, option(metavar="DURATION", help="How long a save stops the job.")] = "4m"
     save_interval: Annotated[
-        str | None, option(metavar="DURATION", help="Between two saves now, to compare.")
+        str | None, option(metavar="DURATION", help="Time between two saves today, to compare.")
     ] = None
     repair: Annotated[
-        str, option(metavar="DURATION", help="How long a broken node is out of service, mean.")
+        str, option(metavar="DURATION", help="Mean time that a broken node is out of service.")
     ] = "6d"
     triage: Annotated[
-        str, option(metavar="DURATION", help="Until a person has a suspect, mean.")
+        str, option(metavar="DURATION", help="Mean time until a person has a suspect.")
     ] = "30m"
 
     def site(self) -> Site:
@@ -63,7 +63,10 @@ class OutageFlags(msgspec.Struct, frozen=True, kw_only=True):
     outage_servers: Annotated[
         int | None,
         option(
-            metavar="N", min=1, max=1_000_000, help="Servers of that fleet, also without outages."
+            metavar="N",
+            min=1,
+            max=1_000_000,
+            help="Servers of that fleet, with and without outages.",
         ),
     ] = None
 

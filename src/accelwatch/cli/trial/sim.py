@@ -29,6 +29,7 @@ Devices = Annotated[int, option(metavar="N", help="Accelerators per node.")]
 Vendor = Annotated[
     str,
     option(
+        metavar="NAME",
         help=f"{', '.join(MODELS)} or mixed.",
         completion="vendors",
     ),
@@ -42,7 +43,8 @@ class SimPlan(msgspec.Struct, frozen=True, kw_only=True):
     devices: Devices = 8
     vendor: Vendor = "mixed"
     dialect: Annotated[
-        str, option(help="Format of /metrics: own, dcgm, dcgm-4.9, all-smi or mixed.")
+        str,
+        option(metavar="NAME", help="Format of /metrics: own, dcgm, dcgm-4.9, all-smi or mixed."),
     ] = "own"
     scenario: Annotated[
         Path | None,
@@ -56,7 +58,10 @@ class SimPlan(msgspec.Struct, frozen=True, kw_only=True):
         bool, option("--listen-any", help="Allow an address that other machines can reach.")
     ] = False
     ports: Annotated[
-        str, option(help="many: a port for each node; one: a path /node/NAME for each.")
+        str,
+        option(
+            metavar="many|one", help="many: a port for each node; one: a path /node/NAME for each."
+        ),
     ] = "many"
     targets_file: Annotated[
         Path | None,
