@@ -427,6 +427,16 @@ def test_nothing_is_tested_where_no_action_can_test() -> None:
     assert idle(ground) == []
 
 
+def test_many_that_may_not_be_tested_keep_nobody_else_waiting() -> None:
+    names = [f"n{at:02d}" for at in range(12)]
+    ground = _ready(*names)
+    for name in names[:-1]:
+        ground.say(Verb.HOLD, name)
+    ground.settings = settings(EVERY_DAY)
+    ground.wait(5, every=1)
+    assert [one.node for one in idle(ground)] == ["n11"]
+
+
 def test_nothing_is_tested_while_too_few_nodes_are_left() -> None:
     ground = _ready("n01")
     for at in range(10, 22):

@@ -28,8 +28,9 @@ from accelwatch.remediation.policy.state.spares.spare_selection import RETRY_S
 CHORE = "idle-test "
 # What stands in the mark of such a test, in the location of an incident.
 INCIDENT = "idle-test"
-# Nodes that are looked at in one step: of many that may not be tested now not all are asked each time.
-_MOST_CHECKED = 32
+# Of many nodes that are due so many are checked each time, and as many of the others in turn: those that
+# may not be tested now keep nobody else waiting.
+_CHECKED = 4
 
 
 def start_due_test(ctx: StepContext) -> None:
@@ -37,7 +38,7 @@ def start_due_test(ctx: StepContext) -> None:
     if is_testing(ctx) or impossible(ctx, Kind.TEST):
         return
     for test in ctx.settings.tests:
-        for node in _due(ctx, test)[:_MOST_CHECKED]:
+        for node in _in_turn(_due(ctx, test), ctx.now):
             proof = ctx.proof(node)
             if isinstance(proof, Proof) and _start(ctx, test, node, proof.name):
                 return
@@ -67,10 +68,20 @@ def _due(ctx: StepView, test: ActiveTestSettings) -> list[str]:
     return [node for _, node in sorted(due)]
 
 
+def _in_turn(due: list[str], now: float) -> list[str]:
+    """The first of those that are due, and others by the second."""
+    first, others = due[:_CHECKED], due[_CHECKED:]
+    start = int(now) * _CHECKED % len(others) if others else 0
+    return first + others[start : start + _CHECKED]
+
+
 def _start(ctx: StepContext, test: ActiveTestSettings, node: str, name: str) -> bool:
     """Begin the test of a node, by the hub's name and the scheduler's; whether it was begun."""
+    if denial_in(guards_of_idle(ctx, node, name)) is not None:
+        return False
+    # It looks at all nodes, so it comes after what is asked of this one alone.
     peer = peer_of(ctx, test.name, node, name) if test.pair else None
-    if isinstance(peer, Denial) or denial_in(_guards(ctx, node, name, peer)) is not None:
+    if isinstance(peer, Denial) or denial_in(_guards_of_pair(ctx, node, peer)) is not None:
         return False
     intent = Intent(
         kind=Kind.TEST,
@@ -88,8 +99,7 @@ def _start(ctx: StepContext, test: ActiveTestSettings, node: str, name: str) -> 
     return True
 
 
-def _guards(ctx: StepView, node: str, name: str, peer: Peer | None) -> Iterator[Answer]:
-    yield from guards_of_idle(ctx, node, name)
+def _guards_of_pair(ctx: StepView, node: str, peer: Peer | None) -> Iterator[Answer]:
     state = ctx.state.budget
     if peer is not None:
         yield from guards_of_idle(ctx, peer.node, peer.name)
