@@ -30,11 +30,13 @@ class CannedHub:
         # The code of its answer to a word; 0: it accepts it.
         self.refuses = 0
         self.avoided = AvoidPage(time="2030-01-31T12:00:00Z", rules=1, nodes_total=len(self.nodes))
+        # Of its devices: hubs that have other serials follow other machines.
+        self.serial = "GPU"
 
     def stream(self) -> bytes:
         """What it tells once."""
         slots: list[DeviceSlot] = [
-            msgspec.structs.replace(slot_of(number, node, 0, "r1"), uuid=f"GPU-{node}")
+            msgspec.structs.replace(slot_of(number, node, 0, "r1"), uuid=f"{self.serial}-{node}")
             for number, node in enumerate(self.nodes)
         ]
         tick = FleetTick(
@@ -112,6 +114,22 @@ def test_a_node_of_one_hub_and_a_node_of_none() -> None:
             with pytest.raises(UnmetError, match="no hub has a node 'n9'"):
                 await session.change("POST", "/v1/remedies/n9/hold", None, b"{}")
         assert (first.said, second.said) == (["POST /v1/remedies/n%201%2Fa/hold"], [])
+
+    asyncio.run(main())
+
+
+def test_of_two_machines_of_one_name_none_is_chosen() -> None:
+    async def main() -> None:
+        first, second = CannedHub(page()), CannedHub(page(remedy("n1", "draining", "i1")))
+        second.serial = "other"
+        async with over(first, second) as session:
+            with pytest.raises(UnmetError, match="write n1@pod-1 or n1@pod-2"):
+                await session.change("POST", "/v1/remedies/n1/quarantine", None, b"{}")
+            with pytest.raises(UnmetError, match="write n1@pod-1 or n1@pod-2"):
+                await session.document("/v1/plan", {"node": "n1"})
+            assert (first.said, second.said) == ([], [])
+            await session.change("POST", "/v1/remedies/n1@pod-1/quarantine", None, b"{}")
+        assert (first.said, second.said) == (["POST /v1/remedies/n1/quarantine"], [])
 
     asyncio.run(main())
 

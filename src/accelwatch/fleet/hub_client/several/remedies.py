@@ -90,8 +90,11 @@ class SeveralRemedies:
         return {hub: page for hub, page in pages.items() if page is not None}
 
     def _hub_of(self, node: str) -> tuple[int, str]:
-        """Of the hubs that follow a node the one that does something about it, else that acts."""
-        matches = self._routes.of_node(node)
+        """Of the hubs that follow a node the one that does something about it, else that acts.
+
+        Raises UnmetError.
+        """
+        matches = self._routes.machine(node)
         pages = self._pages()
         busy = [
             (hub, own)
@@ -99,4 +102,4 @@ class SeveralRemedies:
             if hub in pages and any(remedy.node == own for remedy in pages[hub].remedies)
         ]
         acting = [(hub, own) for hub, own in matches if hub in pages and pages[hub].acts]
-        return (busy or acting or matches or [self._routes.node(node)])[0]
+        return (busy or acting or matches)[0]

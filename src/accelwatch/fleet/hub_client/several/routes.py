@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from accelwatch.base.errors import UnmetError
-from accelwatch.fleet.hub_client.several.incident_ids import split_id
+from accelwatch.fleet.hub_client.several.incident_ids import split_id, with_hub
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
 from accelwatch.fleet.picture.model import FleetView
 
@@ -39,19 +39,43 @@ class Routes:
             if view is not None and any(now.node == node for now in view.nodes)
         ]
 
-    def node(self, node: str) -> tuple[int, str]:
-        """(hub, own name) of who speaks for a node. Raises UnmetError."""
+    def machine(self, node: str) -> list[tuple[int, str]]:
+        """The same of exactly one machine. Raises UnmetError for none, and for several of that name."""
         matches = self.of_node(node)
         if not matches:
             raise UnmetError(f"no hub has a node {node[:100]!r}")
-        return matches[0]
+        self._check_one(node, matches)
+        return matches
+
+    def _check_one(self, node: str, matches: Sequence[tuple[int, str]]) -> None:
+        if len(matches) < 2 or node in self._picture.owner.shared:
+            return
+        names = [name for name, (_, own) in self._picture.owner.routes.items() if own == node]
+        names = names or [with_hub(own, self.hubs[hub]) for hub, own in matches]
+        raise UnmetError(
+            f"several machines are called {node[:100]!r}: write {' or '.join(sorted(names))}"
+        )
+
+    def node(self, node: str) -> tuple[int, str]:
+        """(hub, own name) of who speaks for a node. Raises UnmetError."""
+        return self.machine(node)[0]
+
+    def has_answered(self, hub: int) -> bool:
+        """Whether anything is known of a hub."""
+        views = self._views()
+        return hub < len(views) and views[hub] is not None
 
     def entity(self, entity: str) -> list[tuple[int, str]]:
-        """Whom to ask about `n12/nvidia3`, `n12`, `job:4711`, `rack:r7`: the node's hub, else all."""
+        """Whom to ask about `n12/nvidia3`, `n12`, `job:4711`, `rack:r7`: the node's hub, else all.
+
+        Raises UnmetError for a name of several machines.
+        """
         node, slash, device = entity.rpartition("/")
         matches = self.of_node(entity)
+        self._check_one(entity, matches)
         if not matches and slash:
             matches = [(hub, f"{own}/{device}") for hub, own in self.of_node(node)]
+            self._check_one(node, matches)
         return matches[:1] or [(hub, entity) for hub in range(len(self.hubs))]
 
     def id(self, id_: str) -> tuple[int, str]:
@@ -76,7 +100,7 @@ class Routes:
             if key == _ID:
                 matches = [self.id(value)]
             elif key == _NODE:
-                matches = self.of_node(value) or [self.node(value)]
+                matches = self.machine(value)
             if matches:
                 rest = [*matchers[:position], *matchers[position + 1 :]]
                 return [(hub, [f"{key}{own}", *rest]) for hub, own in matches]

@@ -174,9 +174,12 @@ class SeveralSession:
         return None
 
     async def _acting(self, node: str) -> tuple[int, str]:
-        """Of the hubs that follow a node the one that does something about it, else that acts."""
+        """Of the hubs that follow a node the one that does something about it, else that acts.
+
+        Raises TargetFault, UnmetError.
+        """
         await self.view()
-        matches = self._routes.of_node(node) or [self._routes.node(node)]
+        matches = self._routes.machine(node)
         if len(matches) == 1:
             return matches[0]
         pages, _ = await self._pages(_REMEDIES, {}, RemediesPage)
