@@ -99,6 +99,15 @@ def test_a_stop_goes_to_every_hub_that_acts() -> None:
     )
 
 
+def test_a_stop_goes_to_a_hub_that_was_never_seen() -> None:
+    first, second = FedRemedies(page()), FedRemedies()
+    second.answer = AccelwatchError("it does not count: no answer")
+    stop = Command(verb=STOP, reason="fire")
+    with pytest.raises(AccelwatchError, match="pod-1: done; pod-2: it does not count: no answer"):
+        asyncio.run(several((first, second), fleet_view(1)).send_command(stop))
+    assert (first.said, second.said) == ([stop], [stop])
+
+
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
@@ -120,5 +129,7 @@ def test_a_stop_does_not_pass_over_a_hub_of_which_nothing_is_known() -> None:
     first, second, third = FedRemedies(page()), FedRemedies(), FedRemedies()
     second.trouble = "remedies: no answer"
     stop = Command(verb=STOP, reason="fire")
-    asyncio.run(several((first, second, third)).send_command(stop))
+    view = fleet_view(1)
+    asyncio.run(several((first, second, third), view, view, view).send_command(stop))
+    # The third answers, and has no remedies.
     assert [hub.said for hub in (first, second, third)] == [[stop], [stop], []]

@@ -57,7 +57,7 @@ class SeveralRemedies:
         return await self._sources[hub].plan(own)
 
     async def send_command(self, command: Command) -> Commanded:
-        """To the node's hub; what is about all nodes, to every hub that acts.
+        """To the node's hub; what is about all nodes, to every hub that acts or may act.
 
         Raises AccelwatchError, UncertainError.
         """
@@ -82,8 +82,12 @@ class SeveralRemedies:
         pages = self._pages()
         hubs = range(len(self._sources))
         acting = [hub for hub in hubs if hub in pages and pages[hub].acts]
-        unknown = [hub for hub in hubs if hub not in pages and self._sources[hub].problem()]
+        unknown = [hub for hub in hubs if hub not in pages and self._is_silent(hub)]
         return sorted((*acting, *unknown)) or list(hubs)
+
+    def _is_silent(self, hub: int) -> bool:
+        """Whether a hub does not answer, or never has: it may act all the same."""
+        return bool(self._sources[hub].problem()) or not self._routes.has_answered(hub)
 
     def _pages(self) -> Mapping[int, RemediesPage]:
         pages = {hub: source.page() for hub, source in enumerate(self._sources)}
