@@ -8,11 +8,11 @@ from accelwatch.schema.reading import Collected
 from accelwatch_nvidia.mapping import record_first
 from accelwatch_nvidia.quantities import placement
 from accelwatch_nvidia.quantities.licensing import STATES
-from accelwatch_nvidia.smi import rows as xml_rows
 from accelwatch_nvidia.smi import text as smi_text
 from accelwatch_nvidia.smi.document import INFOROM
 from accelwatch_nvidia.smi.elements import meaningful_text, text_at
 from accelwatch_nvidia.smi.fabric import from_texts
+from accelwatch_nvidia.smi.memory_errors import REPAIR_PENDING
 
 # Of a guest; other modes list products that need no license there.
 _VIRTUAL = "VGPU"
@@ -25,7 +25,7 @@ def read_conditions(gpu: ET.Element, collected: Collected) -> None:
     inforom = text_at(gpu, INFOROM)
     corrupted = Absence.UNSUPPORTED if inforom is None else smi_text.flag(inforom)
     record_first(collected, ("inforom_corrupted",), corrupted)
-    for path in xml_rows.REPAIR_PENDING:
+    for path in REPAIR_PENDING:
         text = text_at(gpu, path)
         pending = Absence.UNSUPPORTED if text is None else smi_text.flag(text)
         if isinstance(pending, Absence):

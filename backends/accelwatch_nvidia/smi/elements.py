@@ -7,8 +7,8 @@ from accelwatch.base.absence import Absence
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch_nvidia import returns
 from accelwatch_nvidia.mapping import Outcome
-from accelwatch_nvidia.smi import rows as xml_rows
 from accelwatch_nvidia.smi import text as smi_text
+from accelwatch_nvidia.smi.text_row import TextRow
 
 _BUS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
 _NO_NAMES = ("unknown", "none", "not found")
@@ -39,7 +39,7 @@ def meaningful_text(gpu: ET.Element, path: str) -> str | None:
     return text
 
 
-def first_value(element: ET.Element, row: xml_rows.TextRow) -> Outcome | None:
+def first_value(element: ET.Element, row: TextRow) -> Outcome | None:
     """Value of a row, else its most telling absence; None where the document has no such tag."""
     outcome: Outcome | None = None
     for path in row.paths:

@@ -1,5 +1,6 @@
 """Who a GPU of nvidia-smi's XML is, and its MIG instances. Pure."""
 
+import re
 import xml.etree.ElementTree as ET  # only Element; parsing is in smi.document
 
 import msgspec
@@ -11,6 +12,7 @@ from accelwatch_nvidia.devices import mig
 from accelwatch_nvidia.smi import text as smi_text
 from accelwatch_nvidia.smi.elements import bus_of, check_usable, meaningful_text, text_at
 
+_LISTED = re.compile(r"MIG\s+(\S+)\s+Device\s+(\d+):\s+\(UUID:\s+(MIG-[^)\s]+)\)")
 _MIG_MODES = {"Enabled": "enabled", "Disabled": "disabled"}
 
 
@@ -41,6 +43,18 @@ def complete_device(device: Device, gpu: ET.Element, driver_version: str | None)
         memory_kind=MemoryKind.SHARED if shared else MemoryKind.DEDICATED,
         partition_mode=_MIG_MODES.get(meaningful_text(gpu, "mig_mode/current_mig") or ""),
     )
+
+
+def listed_instances(text: str) -> dict[str, dict[int, tuple[str, str]]]:
+    """(profile, uuid) of each MIG instance by place, by GPU uuid, from `nvidia-smi -L`."""
+    by_gpu: dict[str, dict[int, tuple[str, str]]] = {}
+    gpu = ""
+    for line in text.splitlines():
+        if match := smi_text.GPU_LINE.search(line):
+            gpu = match[1]
+        elif match := _LISTED.search(line):
+            by_gpu.setdefault(gpu, {})[int(match[2])] = (match[1], match[3])
+    return by_gpu
 
 
 def partitions(

@@ -12,6 +12,7 @@ from accelwatch.schema.reading import Collected, Process, Reading
 from accelwatch_nvidia import mapping
 from accelwatch_nvidia.mapping import Outcome, record_first, settle
 from accelwatch_nvidia.quantities import conditions
+from accelwatch_nvidia.smi import memory_errors
 from accelwatch_nvidia.smi import rows as xml_rows
 from accelwatch_nvidia.smi import text as smi_text
 from accelwatch_nvidia.smi.conditions import (
@@ -22,6 +23,7 @@ from accelwatch_nvidia.smi.conditions import (
 )
 from accelwatch_nvidia.smi.elements import check_usable, first_value, text_at
 from accelwatch_nvidia.smi.processes import processes
+from accelwatch_nvidia.smi.text_row import TextRow
 
 SOURCE = "nvidia-smi"
 
@@ -56,7 +58,7 @@ def read_partition(
 
 def _record_rows(
     element: ET.Element,
-    rows: Iterable[xml_rows.TextRow],
+    rows: Iterable[TextRow],
     groups: frozenset[str],
     collected: Collected,
 ) -> None:
@@ -117,10 +119,10 @@ def _sum(gpu: ET.Element, alternatives: tuple[tuple[str, ...], ...]) -> Outcome 
 
 
 def _read_ecc(gpu: ET.Element, collected: Collected, groups: frozenset[str]) -> None:
-    for series, alternatives in xml_rows.ECC_SUMS:
+    for series, alternatives in memory_errors.ECC_SUMS:
         if (outcome := _sum(gpu, alternatives)) is not None:
             record_first(collected, series, outcome)
-    if "ecc" in groups and (outcome := _sum(gpu, xml_rows.SRAM_UNCORRECTED)) is not None:
+    if "ecc" in groups and (outcome := _sum(gpu, memory_errors.SRAM_UNCORRECTED)) is not None:
         record_first(collected, ("ecc_location_errors_total", "uncorrected", "sram"), outcome)
 
 

@@ -13,7 +13,7 @@ from accelwatch.schema.reading import Number, Reading
 from accelwatch_nvidia.smi import identity as smi_identity
 from accelwatch_nvidia.smi import mapping as smi_mapping
 from accelwatch_nvidia.smi.document import Document, parse
-from accelwatch_nvidia.smi.source import listed_instances
+from accelwatch_nvidia.smi.identity import listed_instances
 from support.machines.polling import assert_all_believed
 from support.machines.samples import sample, samples_root
 
