@@ -28,7 +28,7 @@ from accelwatch_slurm.effects.job_steps import JobSteps
 from accelwatch_slurm.effects.node_steps import NodeSteps
 from accelwatch_slurm.effects.reservation_steps import ReservationSteps
 from accelwatch_slurm.effects.trial_steps import TrialSteps
-from accelwatch_slurm.observing import Observer
+from accelwatch_slurm.observing.observer import Observer
 from accelwatch_slurm.proposals.draining import propose_quarantine, propose_release
 from accelwatch_slurm.proposals.fencing import propose_fence
 from accelwatch_slurm.proposals.moving import propose_move, reserve_first

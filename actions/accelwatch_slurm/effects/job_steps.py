@@ -9,7 +9,7 @@ from accelwatch.base.clock import Clock
 from accelwatch_slurm.commands.changing import DONE, Handler, release_job, updated
 from accelwatch_slurm.commands.commands import Commands, report_of
 from accelwatch_slurm.commands.reading import Reader
-from accelwatch_slurm.observing import Observer
+from accelwatch_slurm.observing.observer import Observer
 from accelwatch_slurm.proposals.probing import IGNORED
 from accelwatch_slurm.texts import steps
 from accelwatch_slurm.texts.job_components import nodes_of

@@ -11,7 +11,7 @@ from accelwatch_slurm.commands.commands import Commands
 from accelwatch_slurm.commands.options import SlurmOptions
 from accelwatch_slurm.commands.reading import Cluster, Reader
 from accelwatch_slurm.commands.sharing import Rush, SharedRead
-from accelwatch_slurm.observing import Observer
+from accelwatch_slurm.observing.observer import Observer
 from accelwatch_slurm.texts.reservation_text import SlurmReservation
 
 

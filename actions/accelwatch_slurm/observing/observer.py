@@ -1,32 +1,27 @@
-"""How things stand for an intent: what is read, remembered and proven."""
+"""Reads what an intent is about, and the whole cluster for a poll."""
 
 import asyncio
-import sys
 from collections.abc import Sequence
-from typing import TypeVar
 
-import msgspec
-
-from accelwatch.action import cycle_files
 from accelwatch.action.intent import Intent, IntentKind, JobKey
 from accelwatch.action.observed import (
     HoldState,
-    JobObservation,
     JobState,
     NodeObservation,
     Observed,
     ReservationObservation,
 )
-from accelwatch.action.power_switch import PowerState
 from accelwatch.base.clock import Clock
 from accelwatch_slurm.commands.commands import Commands
 from accelwatch_slurm.commands.options import SlurmOptions
 from accelwatch_slurm.commands.reading import Controller, Reader
-from accelwatch_slurm.proposals.fencing import Answered, is_out, is_set_down, proof_of
+from accelwatch_slurm.observing.first_seen import MOST_REMEMBERED, FirstSeen
+from accelwatch_slurm.observing.job_files import JobFiles
+from accelwatch_slurm.observing.observed_job import job_in_context
+from accelwatch_slurm.observing.proofs import NodeProofs
 from accelwatch_slurm.texts.hold_state import observed_node
-from accelwatch_slurm.texts.job_components import nodes_of
 from accelwatch_slurm.texts.job_text import SlurmJob, job_of
-from accelwatch_slurm.texts.node_text import SlurmNode, node_of
+from accelwatch_slurm.texts.node_text import SlurmNode
 from accelwatch_slurm.texts.observed_context import (
     BAD,
     BUSY,
@@ -43,7 +38,6 @@ from accelwatch_slurm.texts.observed_context import (
     RESERVATIONS,
     SIGNALLED,
     TRIAL,
-    ObservedContext,
     observed_context_of,
     trial_name,
 )
@@ -52,40 +46,30 @@ from accelwatch_slurm.texts.reservation_text import OF_JOB, SlurmReservation
 _WITH_JOBS = (IntentKind.QUARANTINE, IntentKind.FENCE, IntentKind.REBOOT)
 _EMPTIED = (IntentKind.FENCE, IntentKind.REBOOT)
 _PROVEN = (IntentKind.FENCE, IntentKind.MOVE_JOB)
-# For the search of a checkpoint; what is not found in time is not known.
-_SEARCH_S = 5.0
-_MOST_REMEMBERED = 1024
 # After which a job that ends is taken for one that a hung node or a long epilog keeps.
 _LINGERS_S = 2.0
-_Key = TypeVar("_Key")
-# Of the controller's time-outs, which it takes a little longer to act on.
-_SLACK = 1.2
 
 
 class Observer:
-    """Reads for intents; remembers signals sent, and since when a slurmd answers."""
+    """Reads for intents; remembers signals sent, and since when jobs end."""
 
     def __init__(
         self, options: SlurmOptions, commands: Commands, reader: Reader, clock: Clock
     ) -> None:
         self._options = options
-        self._commands = commands
         self._reader = reader
         self._clock = clock
-        self._answering: dict[tuple[str, float | None], float] = {}
         self._signalled: dict[tuple[str, str], str] = {}
-        # By job: monotonic seconds at which it was first seen to end.
-        self._completing: dict[str, float] = {}
-        self._power = PowerState(
-            options.power_state, options.power_timeout_s, self._has_no_power, clock
-        )
-
+        # By job, since when it ends.
+        self._completing = FirstSeen[str](clock)
+        self._files = JobFiles(options, commands)
+        self._proofs = NodeProofs(options, commands, reader, clock)
         # As of the latest poll; None before the first.
         self.controller: Controller | None = None
 
     def remember_signal(self, whom: str, request: str, signal: str) -> None:
         """That a job, or the jobs of a node, were sent a signal for an intent; a restart forgets it."""
-        if len(self._signalled) > _MOST_REMEMBERED:
+        if len(self._signalled) > MOST_REMEMBERED:
             self._signalled.clear()
         self._signalled[whom, request] = signal
 
@@ -165,8 +149,8 @@ class Observer:
         if intent.kind in _PROVEN:
             own[BAD] = "\n".join(filter(None, nodes))
             lost = intent.kind is IntentKind.FENCE
-            own[OFF] = ",".join(await self._without_power(own[BAD], lost=lost))
-            proven, own[PROOF] = await self._proof(intent, own)
+            own[OFF] = ",".join(await self._proofs.nodes_without_power(own[BAD], lost=lost))
+            proven, own[PROOF] = await self._proofs.proof(intent, own)
         return self._observed(intent, own, keys, proven)
 
     async def _of_kind(self, intent: Intent, job: str) -> dict[str, str]:
@@ -181,14 +165,14 @@ class Observer:
                 key = str(intent.job), repr(intent.asked)
                 return {SIGNALLED: self._signalled.get(key, "")}
             case IntentKind.SWAP_IN_JOB if intent.job is not None:
-                return {CYCLE: await self._cycle(intent.job)}
+                return {CYCLE: await self._files.cycle(intent.job)}
             case IntentKind.PROBE:
                 sent = self._signalled.get((intent.node, repr(intent.asked)), "")
                 keys = () if sent else (await self._reader.jobs()).get(intent.node, ())
                 return {SIGNALLED: sent, JOBS: await self._reader.job_lines(keys)}
             case IntentKind.MOVE_JOB | IntentKind.FOLLOW_JOB if intent.job is not None:
                 lingering = self._lingering(str(intent.job), job_of(job))
-                return {CHECKPOINT: await self._checkpoint(intent.job), LINGERING: lingering}
+                return {CHECKPOINT: await self._files.checkpoint(intent.job), LINGERING: lingering}
         return {}
 
     async def _busy(self, intent: Intent) -> str:
@@ -208,21 +192,10 @@ class Observer:
         return Observed(
             time=observed.time,
             node=node,
-            job=None if intent.job is None else self._observed_job(intent.job, context),
+            job=None if intent.job is None else job_in_context(intent.job, context, self._options),
             proven_dead=proven,
             own=own,
         )
-
-    def _observed_job(self, key: JobKey, context: ObservedContext) -> JobObservation:
-        observed, checkpoints = observed_job(key, context.job), context.own.get(CHECKPOINT, "")
-        if context.components and observed.nodes:
-            observed = msgspec.structs.replace(observed, nodes=nodes_of(context.components))
-        options = self._options.checkpoints
-        if options is None or not checkpoints:
-            return observed
-        newest, earlier = options.read(checkpoints)
-        step = options.step_of(str(key), newest)
-        return msgspec.structs.replace(observed, checkpoint=newest, earlier=earlier, step=step)
 
     def _lingering(self, name: str, job: SlurmJob | None) -> str:
         """For how long a job has been seen to end, in words; empty while that is not long.
@@ -230,99 +203,11 @@ class Observer:
         Slurm tells of no moment at which it began to: SubmitTime is set anew when it has ended.
         """
         if job is None or job.state is not JobState.COMPLETING:
-            self._completing.pop(name, None)
+            self._completing.forget(name)
             return ""
-        for_s = self._observed_for_s(self._completing, name)
+        for_s = self._completing.elapsed_s(name)
         return f"job {job.id} has been ending for {for_s:.0f} s" if for_s >= _LINGERS_S else ""
-
-    async def _checkpoint(self, key: JobKey) -> str:
-        """The newest two checkpoints of a job, a line each; empty where none is found in time."""
-        options = self._options.checkpoints
-        if options is None:
-            return ""
-        result = await self._commands.program(options.search(str(key)), _SEARCH_S)
-        return result.output.decode("utf-8", "replace") if result.ok else ""
-
-    async def _cycle(self, key: JobKey) -> str:
-        """The text of a job's newest cycle file; empty where none is read in time."""
-        folder = self._options.cycle_info
-        if not folder:
-            return ""
-        argv = (sys.executable, "-IS", cycle_files.__file__, folder, key.id)
-        result = await self._commands.program(argv, _SEARCH_S)
-        return result.output.decode("utf-8", "replace") if result.ok else ""
-
-    async def _without_power(self, lines: str, *, lost: bool) -> list[str]:
-        """The nodes of some lines that have no power.
-
-        Only those that we set down are asked after, and with `lost` silent ones that we hold.
-        """
-        if not self._options.power_state:
-            return []
-        nodes = [node for node in map(node_of, lines.splitlines()) if node is not None]
-        is_eligible = is_out if lost else is_set_down
-        eligible = [node.name for node in nodes if is_eligible(node)]
-        off = await asyncio.gather(*map(self._power.is_off, eligible))
-        return [name for name, is_off in zip(eligible, off, strict=True) if is_off]
-
-    async def _has_no_power(self, argv: Sequence[str], timeout_s: float) -> bool:
-        """Whether the site's own command ends with 0."""
-        return (await self._commands.program(argv, timeout_s)).ok
-
-    async def _proof(self, intent: Intent, own: dict[str, str]) -> tuple[bool, str]:
-        """Whether nothing runs on any bad node that does not answer, and why."""
-        cluster = await self._reader.cluster()
-        now = self._clock.wall()
-        context = observed_context_of(Observed(time=now, own=own), self._options.mark)
-        proofs = []
-        for name in intent.may_run_on:
-            node = context.bad.get(name)
-            if node is None or (node.answering and not node.down and name != intent.node):
-                continue
-            answered = Answered(
-                for_s=self._answered_s(context, name),
-                silence_s=cluster.message_timeout_s * _SLACK,
-                kill_s=cluster.kill_wait_s * _SLACK,
-            )
-            proofs.append(proof_of(context, name, answered))
-        return bool(proofs) and all(proofs), "; ".join(filter(None, dict.fromkeys(proofs)))
-
-    def _answered_s(self, context: ObservedContext, name: str) -> float:
-        """Seconds for which a node has been seen to answer since its reason was set."""
-        node = context.bad[name]
-        key = name, node.set_at
-        if not node.answering:
-            self._answering.pop(key, None)
-            return 0.0
-        return self._observed_for_s(self._answering, key)
-
-    def _observed_for_s(self, since: dict[_Key, float], key: _Key) -> float:
-        """Seconds since it was first seen to be so; a table that has grown too large begins anew."""
-        if len(since) > _MOST_REMEMBERED:
-            since.clear()
-        now = self._clock.monotonic()
-        return now - since.setdefault(key, now)
 
 
 async def _nothing() -> str:
     return ""
-
-
-def observed_job(key: JobKey, job: SlurmJob | None) -> JobObservation:
-    """The job in the words of the contract, under the key it was asked for by."""
-    if job is None or not job.is_of(key):
-        return JobObservation(key=key, state=JobState.MISSING)
-    return JobObservation(
-        key=key,
-        state=job.state,
-        user=job.user,
-        submitted=job.submitted,
-        nodes=job.nodes,
-        restarts=job.restarts,
-        started=job.started,
-        may_start=job.may_start,
-        requeueable=job.requeueable,
-        interactive=not job.batch,
-        failed=job.died,
-        text=f"{job.slurm_state.lower()}, exit code {job.exit_code}" if job.died else job.reason,
-    )
