@@ -134,10 +134,10 @@ class SeveralSession:
                 answer = await self._sessions[hub].change(method, path, query, own_body)
                 return _with_ids(answer, self._routes.hubs[hub])
         if path in _OF_ALL:
-            return await self._say_to_all(method, path, query, body)
+            return await self._send_to_all(method, path, query, body)
         raise self._refusal()
 
-    async def _say_to_all(
+    async def _send_to_all(
         self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None
     ) -> bytes:
         """A word about all nodes, at every hub that acts or may act. Raises AccelwatchError."""
