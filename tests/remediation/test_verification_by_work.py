@@ -212,6 +212,21 @@ def test_what_was_measured_with_the_node_itself_or_its_peer_says_nothing_of_it()
     assert "0 other nodes of it have measured, 3 have to" in held_back(ground)
 
 
+def test_what_its_peer_has_measured_counts_for_nothing_before_the_test_either() -> None:
+    ground = fleet(BY_PEERS)
+    with_figures(ground, 50, 48, 47)
+    only(ground, "n20", "n03")
+    looks_well(ground)
+    # With n20 as its peer two figures are left: no test could be judged by them.
+    assert "n03" not in ground.flying
+    assert "2 other nodes of it have measured, 3 have to" in held_back(ground)
+    with_figures(ground, 50, 48, 47, 49)
+    ground.step()
+    assert ground.flying["n03"].peer == "n20"
+    ground.end("n03", measured=gb(49))
+    assert ground.flying["n03"].kind is Kind.RELEASE
+
+
 def test_nobody_knows_how_much_it_has_to_be_so_the_release_waits_and_says_so() -> None:
     ground = fleet(BY_PEERS)
     with_figures(ground, 50, 48)

@@ -226,15 +226,18 @@ def _of_test(ctx: StepView, remedy: Remedy) -> Iterator[Answer]:
     """What the next test of a node needs besides the node; its release waits for it."""
     test = next_test(remedy)
     settings = ctx.settings.test_settings(test)
-    target = ctx.target(remedy)
-    if settings.measures:
-        floor = floor_of(ctx, test, remedy.node, (target,))
-        if isinstance(floor, Denial):
-            yield floor
+    # Of whom figures do not count, when the test has ended as well.
+    apart = [ctx.target(remedy)]
     if settings.pair:
-        peer = peer_of(ctx, test, remedy.node, target, refuted(remedy, test))
+        peer = peer_of(ctx, test, remedy.node, ctx.target(remedy), refuted(remedy, test))
         if isinstance(peer, Denial):
             yield peer
+        else:
+            apart += peer
+    if settings.measures:
+        floor = floor_of(ctx, test, remedy.node, apart)
+        if isinstance(floor, Denial):
+            yield floor
 
 
 def _of_release(ctx: StepView, remedy: Remedy) -> Iterator[Answer]:
