@@ -81,6 +81,11 @@ def test_requests_go_to_the_hub_of_the_incident(tmp_path: Path) -> None:
             assert said.startswith("pod-1: silence s")
             assert "; pod-2: silence s" in said
             assert (mutes(first), mutes(second)) == (2, 1)
+            # A pattern may be of nodes of any hub; quotes are none of a name.
+            await source.changes.silence(("node=~n.*",), "2h", "known")
+            assert (mutes(first), mutes(second)) == (3, 2)
+            await source.changes.silence((' node = "n2" ',), "2h", "known")
+            assert (mutes(first), mutes(second)) == (3, 3)
 
             explanation = await source.explain("gpu.lost", "n2/nvidia0")
             assert "n2" in str(explanation)

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Sequence
 
+from accelwatch.alerting.incidents.model.silence import Matcher, Operator
+from accelwatch.alerting.incidents.model.silence import matchers as parse_matchers
 from accelwatch.base.errors import UnmetError
 from accelwatch.fleet.hub_client.several.incident_ids import split_id, with_hub
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
 from accelwatch.fleet.picture.model import FleetView
 
-# Matchers of a silence that name one thing exactly.
-_ID, _NODE = "id=", "node="
+# Names of a silence's matchers that, with `=`, are about one hub.
+_ID, _NODE = "id", "node"
 
 
 class Routes:
@@ -91,17 +93,16 @@ class Routes:
     def matchers(self, matchers: Sequence[str]) -> list[tuple[int, list[str]]]:
         """Which hubs a silence is for and by what matchers there: all, unless an id or a node is named.
 
-        Raises UnmetError.
+        Raises UnmetError, UsageError.
         """
-        for position, matcher in enumerate(matchers):
-            matches: list[tuple[int, str]] = []
-            key = next((key for key in (_ID, _NODE) if matcher.startswith(key)), "")
-            value = matcher.removeprefix(key)
-            if key == _ID:
-                matches = [self.id(value)]
-            elif key == _NODE:
-                matches = self.machine(value)
-            if matches:
-                rest = [*matchers[:position], *matchers[position + 1 :]]
-                return [(hub, [f"{key}{own}", *rest]) for hub, own in matches]
+        for position, text in enumerate(matchers):
+            match parse_matchers(text):
+                case (Matcher(name, Operator.IS, value),) if name == _ID:
+                    matches = [self.id(value)]
+                case (Matcher(name, Operator.IS, value),) if name == _NODE:
+                    matches = self.machine(value)
+                case _:
+                    continue
+            rest = [*matchers[:position], *matchers[position + 1 :]]
+            return [(hub, [str(Matcher(name, Operator.IS, own)), *rest]) for hub, own in matches]
         return [(hub, list(matchers)) for hub in range(len(self.hubs))]
