@@ -8,9 +8,11 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from accelwatch.alerting.evaluation.documents import IncidentsPage
 from accelwatch.base.errors import AccelwatchError, UncertainError, UnmetError, UsageError
 from accelwatch.fleet.avoid.documents import AvoidPage, AvoidReason, NodeToAvoid, ReasonKind
 from accelwatch.fleet.documents.remedies import Commanded, PlanPage, RemediesPage
+from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
 from accelwatch.fleet.hub_client.several.session import SeveralSession
 from accelwatch.fleet.picture.model import FIELDS
@@ -60,6 +62,8 @@ class CannedHub:
             return web.Response(status=self.refuses, text="no")
         if path == "/v1/avoid":
             return web.Response(body=msgspec.json.encode(self.avoided))
+        if path == "/v1/incidents":
+            return web.Response(body=msgspec.json.encode(IncidentsPage(evaluated=True)))
         if path == "/v1/plan":
             return web.Response(body=msgspec.json.encode(PlanPage(plan=plan())))
         return web.Response(body=msgspec.json.encode(answered("done")))
@@ -130,6 +134,38 @@ def test_of_two_machines_of_one_name_none_is_chosen() -> None:
             assert (first.said, second.said) == ([], [])
             await session.change("POST", "/v1/remedies/n1@pod-1/quarantine", None, b"{}")
         assert (first.said, second.said) == (["POST /v1/remedies/n1/quarantine"], [])
+
+    asyncio.run(main())
+
+
+def test_incidents_of_a_node_are_asked_for_by_the_name_that_its_hub_has() -> None:
+    async def main() -> None:
+        first, second = CannedHub(page()), CannedHub(page())
+        second.serial = "other"
+        async with over(first, second) as session:
+            await session.document("/v1/incidents", {"node": "n1@pod-2"})
+        # The first hub has no node of that name, and answers with none.
+        assert first.said == ["GET /v1/incidents?node=n1%40pod-2"]
+        assert second.said == ["GET /v1/incidents?node=n1"]
+
+    asyncio.run(main())
+
+
+def test_a_job_is_explained_by_the_hub_that_knows_it() -> None:
+    query = {"rule": "gpu.lost", "entity": "job:4711"}
+    said = "GET /v1/explain?rule=gpu.lost&entity=job%3A4711"
+
+    async def main() -> None:
+        first, second = CannedHub(page(), "n1"), CannedHub(page(), "n2")
+        first.refuses = 404
+        async with over(first, second) as session:
+            assert msgspec.json.decode(await session.document("/v1/explain", query))
+            assert (first.said, second.said) == ([said], [said])
+            # Where none knows it, the first answer stands.
+            second.refuses = 400
+            with pytest.raises(TargetFault) as raised:
+                await session.document("/v1/explain", query)
+        assert raised.value.code == 404
 
     asyncio.run(main())
 

@@ -4,7 +4,6 @@ What is about a node, an incident or a silence goes to its hub; lists are those 
 else one hub has to be named.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
@@ -91,9 +90,7 @@ class SeveralSession:
         if path in (USAGE, SILENCES, MAINTENANCE, _REMEDIES, _AVOID):
             return await self._list(path, parameters)
         if path == EXPLAIN:
-            await self.view()
-            hub, own = self._routes.entity(parameters.get("entity", ""))[0]
-            return await self._sessions[hub].document(path, {**parameters, "entity": own})
+            return await self._explanation(parameters)
         if path == _PLAN:
             hub, own = await self._acting(parameters.get("node", ""))
             return await self._sessions[hub].document(path, {"node": own})
@@ -110,6 +107,20 @@ class SeveralSession:
             is_incident = path.startswith(INCIDENTS) and path.count("/") == INCIDENTS.count("/") + 1
             return await self._incident(hub, body) if is_incident else body
         raise self._refusal()
+
+    async def _explanation(self, query: dict[str, str]) -> bytes:
+        """By the hub of the entity's node; a job or rack by the first that knows it.
+
+        Raises TargetFault, UnmetError.
+        """
+        await self.view()
+        faults: list[TargetFault] = []
+        for hub, own in self._routes.entity(query.get("entity", "")):
+            try:
+                return await self._sessions[hub].document(EXPLAIN, {**query, "entity": own})
+            except TargetFault as fault:
+                faults.append(fault)
+        raise faults[0]
 
     async def change(
         self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None
@@ -192,12 +203,21 @@ class SeveralSession:
         return (busy or acting or matches)[0]
 
     async def _pages(
-        self, path: str, query: Mapping[str, str], kind: type[Document]
+        self,
+        path: str,
+        query: Mapping[str, str],
+        kind: type[Document],
+        *,
+        nodes: Mapping[int, str] | None = None,
     ) -> tuple[dict[int, Document], dict[int, str]]:
-        """(pages, faults) by hub; a hub that has no such page is neither. Raises TargetFault."""
+        """(pages, faults) by hub; a hub that has no such page is neither. Raises TargetFault.
+
+        `nodes` is what some hubs call the node of the query.
+        """
+        own = {self._sessions[hub]: {**query, "node": node} for hub, node in (nodes or {}).items()}
 
         async def read(session: HubSession) -> Document:
-            body = await session.document(path, query)
+            body = await session.document(path, own.get(session, query))
             try:
                 return msgspec.json.decode(body, type=kind)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -209,9 +229,9 @@ class SeveralSession:
         }
 
     async def _incidents(self, query: dict[str, str]) -> bytes:
-        _, (pages, faults) = await asyncio.gather(
-            self.view(), self._pages(INCIDENTS, query, IncidentsPage)
-        )
+        await self.view()
+        nodes = dict(self._routes.of_node(query["node"])) if "node" in query else {}
+        pages, faults = await self._pages(INCIDENTS, query, IncidentsPage, nodes=nodes)
         return msgspec.json.encode(incidents_merged(pages, faults, self._picture.owner))
 
     async def _incident(self, hub: int, body: bytes) -> bytes:
