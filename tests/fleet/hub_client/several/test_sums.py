@@ -140,6 +140,27 @@ def test_histories_are_added_from_the_newest_step_back() -> None:
     assert pasts_added([first, Past(step_s=15, end=600.0, values={"power_watts": [1.0]})]) is None
 
 
+def test_a_hub_of_which_no_device_answers_hides_no_load_of_others() -> None:
+    busy = past(600.0, utilization_ratio=[0.5], devices=[4], devices_not_answering=[0])
+    down = past(600.0, utilization_ratio=[None], devices=[4], devices_not_answering=[4])
+    both = pasts_added([busy, down])
+    assert both is not None
+    assert both.values["utilization_ratio"] == [0.5]
+    none = pasts_added([down, down])
+    assert none is not None
+    assert none.values["utilization_ratio"] == [None]
+    # How many answer is not known: neither is what their load comes to.
+    unknown = pasts_added([busy, past(600.0, utilization_ratio=[0.8])])
+    assert unknown is not None
+    assert unknown.values["utilization_ratio"] == [None]
+
+
+def test_hubs_that_have_no_history_yet_come_to_none() -> None:
+    both = pasts_added([past(600.0), past(600.0)])
+    assert both is not None
+    assert both.values == {}
+
+
 def row(user: str, **changes: Any) -> UsageRow:
     usual: dict[str, Any] = {
         "kind": Kind.USER,

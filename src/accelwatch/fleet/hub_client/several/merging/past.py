@@ -23,7 +23,7 @@ def pasts_added(pasts: Sequence[Past]) -> Past | None:
     if any(past.step_s != first.step_s for past in pasts):
         return None
     names = {name for past in pasts for name in past.values}
-    count = max(len(steps) for past in pasts for steps in past.values.values())
+    count = max((len(steps) for past in pasts for steps in past.values.values()), default=0)
     lines = {name: [_line(past, name, count) for past in pasts] for name in names}
     weights = [_answering(past, count) for past in pasts]
     values = {
@@ -58,14 +58,14 @@ def _sums(lines: Sequence[Sequence[_Step]]) -> list[_Step]:
 def _means(lines: Sequence[Sequence[_Step]], weights: Sequence[Sequence[_Step]]) -> list[_Step]:
     means: list[_Step] = []
     for steps, counts in zip(zip(*lines, strict=True), zip(*weights, strict=True), strict=True):
-        numbers = [
-            (step, count)
-            for step, count in zip(steps, counts, strict=True)
-            if step is not None and count
+        # Who has no device that answers has no load, and takes nothing from that of others.
+        weighted = [(step, count) for step, count in zip(steps, counts, strict=True) if count != 0]
+        known = [
+            (step, count) for step, count in weighted if step is not None and count is not None
         ]
-        total = sum(count for _, count in numbers)
-        is_complete = len(numbers) == len(steps)
-        means.append(sum(step * count for step, count in numbers) / total if is_complete else None)
+        total = sum(count for _, count in known)
+        is_complete = len(known) == len(weighted) and total > 0
+        means.append(sum(step * count for step, count in known) / total if is_complete else None)
     return means
 
 
