@@ -8,11 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from accelwatch.alerting.incidents.journal.shared import HubEntry
 from accelwatch.base.clock import SystemClock
 from accelwatch.config.journal import JournalSettings, PostgreSQL
 from accelwatch.config.model import RuleSettings, Web
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
+from accelwatch.fleet.hub.leadership.cut_off import other_leader
 from accelwatch.fleet.hub.model import DetectorSettings, HubSettings
 from accelwatch.fleet.hub.server import HubServer
 from accelwatch.web.protection.web_config import Protection
@@ -116,3 +118,11 @@ def test_a_hub_goes_on_notifying_while_no_other_leads(
             link.go_on()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "address", ["host:99999", "host:x", "[::1:1", "::::", "a b", "127.0.0.1:1"]
+)
+def test_a_hub_with_an_address_that_is_none_says_nothing(address: str) -> None:
+    entry = HubEntry(id="b", name="b", address=address, version="9", rules_digest="", rules=0)
+    assert asyncio.run(other_leader([entry])) == ""

@@ -53,7 +53,7 @@ class CutOffCheck:
 async def other_leader(hubs: Iterable[HubEntry]) -> str:
     """The name of one that leads and has the lease; empty where none says so.
 
-    A hub that does not answer, or serves TLS, says nothing.
+    A hub that does not answer, has an address that is none, or serves TLS, says nothing.
     """
     candidates = [hub for hub in hubs if hub.address][:_MOST_REQUESTS]
     answers = await asyncio.gather(*(_leads(hub.address) for hub in candidates))
@@ -62,7 +62,10 @@ async def other_leader(hubs: Iterable[HubEntry]) -> str:
 
 async def _leads(address: str) -> bool:
     scrape, target = Scrape(), Target(node="", scheme="http", address=address)
-    client = target_client(Client(scrape, Access(scrape)), target)
+    try:
+        client = target_client(Client(scrape, Access(scrape)), target)
+    except ValueError:  # another version's, or written by hand
+        return False
     try:
         body = await client.get(
             f"http://{address}{LEADER_PATH}", {}, lambda _: Body(None, _MOST_BYTES), _ANSWER_S
