@@ -46,10 +46,10 @@ class Routes:
         matches = self.of_node(node)
         if not matches:
             raise UnmetError(f"no hub has a node {node[:100]!r}")
-        self._check_one(node, matches)
+        self._refuse_ambiguous(node, matches)
         return matches
 
-    def _check_one(self, node: str, matches: Sequence[tuple[int, str]]) -> None:
+    def _refuse_ambiguous(self, node: str, matches: Sequence[tuple[int, str]]) -> None:
         if len(matches) < 2 or node in self._picture.owner.shared:
             return
         names = [name for name, (_, own) in self._picture.owner.routes.items() if own == node]
@@ -74,10 +74,10 @@ class Routes:
         """
         node, slash, device = entity.rpartition("/")
         matches = self.of_node(entity)
-        self._check_one(entity, matches)
+        self._refuse_ambiguous(entity, matches)
         if not matches and slash:
             matches = [(hub, f"{own}/{device}") for hub, own in self.of_node(node)]
-            self._check_one(node, matches)
+            self._refuse_ambiguous(node, matches)
         return matches[:1] or [(hub, entity) for hub in range(len(self.hubs))]
 
     def id(self, id_: str) -> tuple[int, str]:
