@@ -452,6 +452,7 @@ def test_the_openapi_document_names_every_page() -> None:
                     "/v1/explain",
                     "/v1/evidence/alertmanager",
                     "/v1/plan",
+                    "/-/leader",
                     "/v1/audit",
                     "/v1/stop",
                     "/v1/start",

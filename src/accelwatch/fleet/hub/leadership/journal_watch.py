@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accelwatch.alerting.incidents.journal.copied import JournalCopy
 from accelwatch.alerting.incidents.journal.errors import JournalError
 from accelwatch.alerting.incidents.journal.lease import lease_clock
 from accelwatch.alerting.incidents.journal.shared import HubEntry, SharedJournal
@@ -14,6 +13,7 @@ from accelwatch.base.clock import Clock
 from accelwatch.config.journal import JournalSettings
 
 if TYPE_CHECKING:
+    from accelwatch.alerting.incidents.journal.copied import JournalCopy
     from accelwatch.alerting.incidents.journal.postgresql.shared_reader import Polled, SharedReader
 
 logger = logging.getLogger(__name__)
@@ -47,8 +47,17 @@ class JournalWatch:
         self.problem = ""
         # Why this hub could not say there that it is there.
         self.unannounced = ""
-        # What goes on, as the leader wrote it; empty while this hub leads.
-        self.copy = JournalCopy()
+        self._copy: JournalCopy | None = None
+
+    @property
+    def copy(self) -> "JournalCopy":
+        """What goes on, as the leader wrote it; empty while this hub leads."""
+        if self._copy is None:
+            # Loaded by those only who share a journal.
+            from accelwatch.alerting.incidents.journal.copied import JournalCopy
+
+            self._copy = JournalCopy()
+        return self._copy
 
     @property
     def late_s(self) -> float | None:
@@ -86,7 +95,7 @@ class JournalWatch:
         self.unannounced, self.shared = polled.unannounced, polled.shared
         now = self._clock.wall()
         if own.token:
-            self.copy = JournalCopy()
+            self._copy = None
         elif polled.loaded is not None:
             self.copy.replace(polled.loaded, now)
         else:
