@@ -60,12 +60,12 @@ def _means(lines: Sequence[Sequence[_Step]], weights: Sequence[Sequence[_Step]])
     for steps, counts in zip(zip(*lines, strict=True), zip(*weights, strict=True), strict=True):
         # Who has no device that answers has no load, and takes nothing from that of others.
         weighted = [(step, count) for step, count in zip(steps, counts, strict=True) if count != 0]
-        known = [
+        defined = [
             (step, count) for step, count in weighted if step is not None and count is not None
         ]
-        total = sum(count for _, count in known)
-        is_complete = len(known) == len(weighted) and total > 0
-        means.append(sum(step * count for step, count in known) / total if is_complete else None)
+        total = sum(count for _, count in defined)
+        is_complete = len(defined) == len(weighted) and total > 0
+        means.append(sum(step * count for step, count in defined) / total if is_complete else None)
     return means
 
 
