@@ -22,8 +22,10 @@ import msgspec
 from accelwatch.action.contract import ActionContext
 from accelwatch_backendai import BackendAiAction
 from accelwatch_lab.cluster.backendai import requests
-from faults_at_once import LIFTED, MANY, Hub, acting_by, told, without_storms
+from lifted_limits import LIFTED, MANY, without_storms
+from measured_hub import Hub, acting_by
 from real_servers import WAIT_S, Cluster, cluster
+from waits import percentiles
 
 EVERY_S = 2.0
 LOOK_S = 0.05
@@ -73,8 +75,12 @@ async def _faults(cluster: Cluster, count: int) -> dict[str, object]:
     finally:
         watching.cancel()
     return {
-        "fault -> unschedulable": told([watcher.seen[name] - faults[name] for name in faults]),
-        "detect -> unschedulable": told([watcher.seen[name] - opened[name] for name in faults]),
+        "fault -> unschedulable": percentiles(
+            [watcher.seen[name] - faults[name] for name in faults]
+        ),
+        "detect -> unschedulable": percentiles(
+            [watcher.seen[name] - opened[name] for name in faults]
+        ),
         "problems": problems,
     }
 

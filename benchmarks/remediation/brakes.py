@@ -22,9 +22,12 @@ from accelwatch.action.contract import ActionContext
 from accelwatch.remediation.policy.state.changes import Command, Verb
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch_slurm import SlurmAction
-from faults_at_once import LIFTED, MANY, RULES, Hub, Watcher, acting_by, until, without_storms
+from drain_watcher import DrainWatcher
+from lifted_limits import LIFTED, MANY, without_storms
+from measured_hub import RULES, Hub, acting_by
 from support.processes.shell_scripts import script
 from support.slurm.controller import Slurm, slurm_of_many
+from waits import until
 
 CALL_S = 0.3
 GOALS = {"STOP -> last effect": 1.0, "yes -> DRAIN": 1.0}
@@ -79,7 +82,7 @@ async def approved(folder: Path, slurm: Slurm) -> dict[str, object]:
     hub = Hub(folder, 4, MANY, LIFTED)
     hub.rules_file.write_text(RULES.replace("mode: auto", "mode: approve"), encoding="utf-8")
     name = hub.names[0]
-    watcher = Watcher(slurm)
+    watcher = DrainWatcher(slurm)
     try:
         async with hub.running() as (_, remedies):
 
