@@ -17,7 +17,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from node import Node, accelwatch
+from harness.node import Node, accelwatch
 
 SCRAPES = 2000
 SCRAPE_EVERY_S = 5

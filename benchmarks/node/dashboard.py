@@ -13,8 +13,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from node import Node, accelwatch, peer
-from terminal import Terminal
+from harness.node import Node, accelwatch, peer
+from harness.terminal import Terminal
 
 SECONDS = 20.0
 KEYS = 200

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from agent import Exporter
-from node import Node
+from harness.node import Node
 from rules_on_a_node import agent, used_by
 
 SECONDS = int(sys.argv[1]) if len(sys.argv) > 1 else 60

@@ -20,7 +20,7 @@ from typing import Any
 
 from agent import free_port, wait_ready
 from alerting import asked, begin_alerting, begun, figures, waited
-from node import Node, accelwatch
+from harness.node import Node, accelwatch
 
 FAULTS = int(sys.argv[1]) if len(sys.argv) > 1 else 24
 # Between the end of a fault and the next: whatever was told has ended by then.

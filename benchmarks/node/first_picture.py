@@ -20,7 +20,7 @@ from pathlib import Path
 import psutil
 
 from dashboard import spread
-from node import accelwatch
+from harness.node import accelwatch
 
 PORT = 28001
 LOOK_S = 0.02

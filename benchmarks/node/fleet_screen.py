@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dashboard import percentile, spread
-from terminal import ESCAPES, Terminal
+from harness.terminal import ESCAPES, Terminal
 
 NODES, DEVICES = 1000, 8
 SECONDS = 20.0

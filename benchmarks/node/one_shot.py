@@ -3,8 +3,8 @@
 import json
 import sys
 
-from node import Node, accelwatch, peer
-from timing import in_turn, once
+from harness.node import Node, accelwatch, peer
+from harness.timing import in_turn, once
 
 RUNS = int(sys.argv[1]) if len(sys.argv) > 1 else 11
 

@@ -15,8 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from node import Node, accelwatch
-from timing import in_turn
+from harness.node import Node, accelwatch
+from harness.timing import in_turn
 
 LIMIT_S = 0.015
 _PROBE = """

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from agent import Exporter, free_port
-from node import Node, accelwatch
+from harness.node import Node, accelwatch
 
 SECONDS = int(sys.argv[1]) if len(sys.argv) > 1 else 60
 PAIRS = int(sys.argv[2]) if len(sys.argv) > 2 else 3

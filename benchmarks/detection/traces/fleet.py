@@ -11,8 +11,8 @@ from healthy_fleets.nuisances import Event, Nuisances
 from traces.arrivals import Arrival, arrivals
 from traces.character import Array, Settings, drawn
 from traces.devices import Devices
-from traces.effects import EFFECTS
-from traces.group_effects import GROUP_EFFECTS, precede, steps
+from traces.effects.by_class import EFFECTS
+from traces.effects.groups import GROUP_EFFECTS, precede, steps
 from traces.hosts import Hosts
 from traces.placed import Placed
 from traces.placing import Placing

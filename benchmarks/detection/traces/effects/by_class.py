@@ -4,8 +4,8 @@ import numpy as np
 
 from traces.character import Array
 from traces.devices import LOST, NVLINK
+from traces.effects.parts import PART_EFFECTS, Effect
 from traces.hosts import NFS, RDMA
-from traces.part_effects import PART_EFFECTS, Effect
 from traces.placed import Placed
 from traces.sessions import TRAIN
 from traces.span import Span
