@@ -13,11 +13,25 @@ import pytest
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.system import pair_bandwidth
 from accelwatch.system.pair_bandwidth import CorruptedError, measure, serve
+from support.processes.waiting import wait_until
 
 
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
+
+
+def connected(port: int) -> socket.socket:
+    """As soon as somebody listens there."""
+    results: list[socket.socket] = []
+
+    def try_once() -> bool:
+        with contextlib.suppress(ConnectionRefusedError):
+            results.append(socket.create_connection(("127.0.0.1", port)))
+        return bool(results)
+
+    wait_until(try_once)
+    return results[0]
 
 
 class Served:
@@ -63,7 +77,7 @@ def test_the_client_waits_for_the_node_that_serves() -> None:
 def test_who_is_not_of_the_pair_is_turned_away() -> None:
     port = free_port()
     served = Served(port)
-    with socket.create_connection(("127.0.0.1", port)) as stranger:
+    with connected(port) as stranger:
         stranger.sendall(b"GET / HTTP/1.1\r\nHost: gpu7\r\nUser-Agent: curl\r\n\r\n")
         with contextlib.suppress(ConnectionResetError):
             assert stranger.recv(1) == b""
