@@ -84,8 +84,10 @@ def test_a_hub_that_is_cut_off_stops_when_another_leads(
             await until(lambda: second.rules is not None)
             await until(lambda: first.rules is None)
             assert "no rules are evaluated here" in " ".join(first.fleet.lacking())
+            # It has read nothing of what the other has written: no list is better than an empty one.
+            assert first.incidents is None
             link.go_on()
-            await until(lambda: first.status.follows)
+            await until(lambda: first.status.follows and first.incidents)
             assert second.rules is not None
 
     asyncio.run(main())

@@ -199,8 +199,8 @@ class HubStatus:
 
     @property
     def incidents(self) -> FollowedIncidents | None:
-        """Those of the hub that leads, while this one waits; None before the journal was read."""
-        is_followed = bool(self.waiting) and self.watch.shared is not None
+        """Those of the hub that leads, while this one waits; None before it has read the journal."""
+        is_followed = bool(self.waiting) and self.watch.is_copied
         return self._incidents if is_followed else None
 
     def remedies(self) -> "CurrentRemedies | None":

@@ -48,6 +48,8 @@ class JournalWatch:
         # Why this hub could not say there that it is there.
         self.unannounced = ""
         self._copy: JournalCopy | None = None
+        # Whether that was read: an empty copy of a hub that has just lost its lease says nothing.
+        self.is_copied = False
 
     @property
     def copy(self) -> "JournalCopy":
@@ -95,9 +97,10 @@ class JournalWatch:
         self.unannounced, self.shared = polled.unannounced, polled.shared
         now = self._clock.wall()
         if own.token:
-            self._copy = None
+            self._copy, self.is_copied = None, False
         elif polled.loaded is not None:
             self.copy.replace(polled.loaded, now)
+            self.is_copied = True
         else:
             self.copy.apply(polled.records, now)
 
