@@ -505,6 +505,20 @@ def test_a_test_that_runs_nowhere_is_told_once() -> None:
     assert len(idle(ground)) == 3
 
 
+def test_a_test_that_measures_nothing_says_so_once_and_nothing_of_the_nodes() -> None:
+    ground = _ready("n01", "n02")
+    ground.settings = settings(EVERY_DAY)
+    for _ in range(2):
+        ground.wait(10, every=1)
+        ground.end_chore(Kind.TEST)
+    assert [one.node for one in idle(ground)] == ["n01", "n02"]
+    assert alerts(ground) == [
+        "the idle node n01: test pair could not be measured: it ended well and printed no figure"
+    ]
+    runs = [ground.state.tests[node].runs["pair"] for node in ("n01", "n02")]
+    assert [(run.failed, run.ended) for run in runs] == [("", None), ("", None)]
+
+
 def test_a_node_that_gets_a_job_before_its_test_has_its_turn_again_in_an_hour() -> None:
     ground = _ready("n01")
     ground.settings = settings(EVERY_DAY)

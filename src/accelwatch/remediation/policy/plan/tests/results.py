@@ -95,9 +95,12 @@ def record(ctx: StepContext, node: str, pursued: Pursued, result: VerificationRe
     before = ctx.state.tests.get(node, NodeTests())
     run = before.runs.get(intent.test, LatestRun(tried=intent.asked))
     run = replace(run, tried=intent.asked)
-    decided = pursued.result is PursuitResult.ACHIEVED or pursued.refusal is RefusalKind.UNFIT
+    is_measured = result.passed or result.value is not None
+    has_ended = pursued.result is PursuitResult.ACHIEVED
+    # That a test prints no figure is the fault of no node.
+    decided = is_measured if has_ended else pursued.refusal is RefusalKind.UNFIT
     if not decided:
-        run = replace(run, not_run=pursued.text)
+        run = replace(run, not_run=result.text if has_ended else pursued.text)
     else:
         run = replace(
             run,
