@@ -98,6 +98,8 @@ def _with_cores(card: Card, listed: Listed | None) -> Card:
         }
         for core, state in sorted(listed.cores.items())
     ]
-    gone = tuple(core for core, state in sorted(listed.cores.items()) if state == "unavailable")
-    status = {**card.status, "unavailable_cores": gone}
+    unavailable = tuple(
+        core for core, state in sorted(listed.cores.items()) if state == "unavailable"
+    )
+    status = {**card.status, "unavailable_cores": unavailable}
     return msgspec.structs.replace(card, status=status, nodes=listed.nodes).with_cores(cores)

@@ -51,7 +51,7 @@ class HlmlCard:
         fields = {call.field: self._number(call) for call in CALLS if not call.slow}
         if slow or not self._slow:
             self._slow = {call.field: self._number(call) for call in CALLS if call.slow}
-            self._slow.update(self._rest())
+            self._slow.update(self._rows_and_ecc())
             self._up = self._ports()
         return self._card({**self._slow, **fields})
 
@@ -76,17 +76,17 @@ class HlmlCard:
         value = self._read_text(partial(read, wide=call.wide, at=call.at))
         return f"{value} {call.unit}" if value.isdecimal() and call.unit else value
 
-    def _rest(self) -> dict[str, str]:
+    def _rows_and_ecc(self) -> dict[str, str]:
         """Replaced rows, and whether ECC is on."""
-        rest = {}
+        counts = {}
         for field, cause in ROWS:
             count = partial(self._hlml.replaced_rows, self._handle, cause)
-            rest[field] = self._read_text(count)
+            counts[field] = self._read_text(count)
         modes = self._read_text(
             lambda: "{} {}".format(*self._hlml.pair("hlml_device_get_ecc_mode", self._handle))
         )
         current, _, pending = modes.partition(" ")
-        return {**rest, "ecc.mode.current": current, "ecc.mode.pending": pending}
+        return {**counts, "ecc.mode.current": current, "ecc.mode.pending": pending}
 
     def _ports(self) -> dict[int, bool | None]:
         try:

@@ -102,11 +102,11 @@ def mountstats(text: str) -> list[NfsMount]:
             if current is not None:
                 by_mountpoint[current.mountpoint] = current
             continue
-        name, colon, rest = line.strip().partition(":")
+        name, colon, fields = line.strip().partition(":")
         if current is None or not colon:
             continue
         if name == "xprt":
-            current.transport(rest.split())
+            current.transport(fields.split())
         elif name.isupper():
-            current.operation(name, rest.split())
+            current.operation(name, fields.split())
     return [lines.mount() for lines in by_mountpoint.values()]

@@ -110,12 +110,12 @@ def kernel_stat(text: str) -> KernelStat:
     cpus = 0
     counts: dict[str, int] = {}
     for line in text.splitlines():
-        name, _, rest = line.partition(" ")
+        name, _, value = line.partition(" ")
         if name.startswith("cpu"):
             cpus += _is_count(name[3:])
         elif name in _STAT_LINES:
             # `intr` goes on with thousands of numbers, one for each line of the machine.
-            first = rest.strip().partition(" ")[0]
+            first = value.strip().partition(" ")[0]
             if _is_count(first):
                 counts[_STAT_LINES[name]] = int(first)
     return KernelStat(cpus=cpus or None, **counts)

@@ -153,7 +153,7 @@ class KernelLogBackend:
         now = self._context.clock.wall()
         boot_time = self._boot_time(now)
         if not records:
-            events.extend(self._interpreter.rest(boot_time, now))
+            events.extend(self._interpreter.flush(boot_time, now))
         for record in records:
             events.extend(self._gap(record, now))
             events.extend(self._interpreter.events(record, boot_time, now))

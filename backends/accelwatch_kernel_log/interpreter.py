@@ -118,7 +118,7 @@ class Interpreter:
         ]
         return [event for event in candidates if event is not None]
 
-    def rest(self, boot_time: float, now: float) -> list[ErrorEvent]:
+    def flush(self, boot_time: float, now: float) -> list[ErrorEvent]:
         """What waited for a line that has not come."""
         event = self._of_firmware(self._firmware.flush(), boot_time, now)
         return [] if event is None else [event]

@@ -39,9 +39,9 @@ def listed_of(output: bytes) -> dict[int, Listed]:
 
 
 def _listed(match: "re.Match[str]") -> Listed:
-    rest = match[4] or ""
-    uuid = _UUID.search(rest)
-    state = _STATE.fullmatch(_UUID.sub("", rest).strip())
+    remaining = match[4] or ""
+    uuid = _UUID.search(remaining)
+    state = _STATE.fullmatch(_UUID.sub("", remaining).strip())
     return Listed(
         model=match[2],
         pci_bus_id=bus_of(match[3] or ""),

@@ -100,8 +100,8 @@ def _of_chip(rows: Mapping[int, T], number: int, count: int) -> list[T]:
     libtpu numbers devices over the whole slice: a host of four chips may have rows 8, 9, 12 and 13
     (README of tpu-info, google/cloud-accelerator-diagnostics).
     """
-    each, rest = divmod(len(rows), count)
-    if rest:
+    each, remainder = divmod(len(rows), count)
+    if remainder:
         return []
     return [rows[at] for at in sorted(rows)[number * each : (number + 1) * each]]
 

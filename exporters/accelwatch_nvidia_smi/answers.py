@@ -95,8 +95,8 @@ def _pci_component(position: int) -> Callable[[DeviceView, Machine], str | None]
     def component(view: DeviceView, _: Machine) -> str | None:
         if view.device.pci_bus_id is None:
             return None
-        domain, bus, rest = view.device.pci_bus_id.split(":")
-        return "0x" + (domain, bus, rest.partition(".")[0])[position].upper()
+        domain, bus, slot = view.device.pci_bus_id.split(":")
+        return "0x" + (domain, bus, slot.partition(".")[0])[position].upper()
 
     return component
 

@@ -271,8 +271,8 @@ def leaves() -> tuple[Leaf, ...]:
     fields = document_fields()
     rows: list[Leaf] = []
     for line in _TABLE.strip().splitlines():
-        path, *rest = line.split()
-        name, suffix = (*rest, "", "")[:2]
+        path, *remaining = line.split()
+        name, suffix = (*remaining, "", "")[:2]
         field = fields[name] if name else None
         rows.append(Leaf(tuple(path.split("/")), field, suffix.replace("_", " ")))
     return tuple(rows)

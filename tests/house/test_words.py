@@ -68,6 +68,17 @@ OF_DOCUMENTS = {"EvidenceTaken", "StandingEvidence", "Wish"}
 # The hook of users that is called so.
 SURVEY = re.compile(r"actions/accelwatch_script/|cluster/stand_in/")
 INFINIBAND = "backends/accelwatch_host/network.py"
+# Words that say too little as a whole name; within one, as in `is_gone`, they may stand.
+ALONE = {
+    "gone": "lost, missing, absent, removed, disconnected",
+    "rest": "remaining, remainder, others, suffix",
+}
+# `LongWork.rest`, and functions to which it is passed.
+LONG_WORK = re.compile(
+    r"base/slices|usage/ledger_file|pages/usage_page|fleet/state/(fleet_status|transitions)"
+)
+# Rooms in which a name may still be one of them.
+NOT_YET = re.compile(r"accelwatch/(agent|remediation|fleet/(api|hub|hub_client|targets))/")
 
 
 def definitions(tree: ast.AST) -> Iterator[tuple[str, int]]:
@@ -114,6 +125,23 @@ def complaints(path: Path, words: frozenset[str] = frozenset(INSTEAD)) -> Iterat
             ):
                 continue
             yield f"{where}:{line}: {name}: not {word!r} but {INSTEAD[word]}"
+
+
+def too_short(path: Path) -> Iterator[str]:
+    """Names of a module that are one of those words and no more."""
+    where = str(path.relative_to(ROOT))
+    for name, line in definitions(ast.parse(path.read_text())):
+        word = name.strip("_")
+        if word in ALONE and not (word == "rest" and LONG_WORK.search(where)):
+            yield f"{where}:{line}: {name}: not {word!r} alone but {ALONE[word]}"
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_names_say_what_is_gone_and_what_is_left(folder: str) -> None:
+    modules = sorted((ROOT / folder).rglob("*.py"))
+    assert modules
+    modules = [path for path in modules if not NOT_YET.search(str(path.relative_to(ROOT)))]
+    assert [complaint for path in modules for complaint in too_short(path)] == []
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -54,9 +54,9 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     def value(self, path: str) -> object:
         """What is at `spec.runPolicy.suspend`; None where nothing is."""
-        first, _, rest = path.partition(".")
+        first, _, remaining = path.partition(".")
         value: object = {"spec": self.spec, "status": self.status}.get(first)
-        for name in filter(None, rest.split(".")):
+        for name in filter(None, remaining.split(".")):
             value = value.get(name) if isinstance(value, dict) else None
         return value
 

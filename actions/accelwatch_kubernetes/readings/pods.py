@@ -27,7 +27,7 @@ _PAGE = "500"
 # What is refused so is not there for us: it is gone, its version is not served, or we may not read it.
 _UNREAD = frozenset({403, 404})
 # Of a job without pods only this says that it is gone: one that we have suspended has none.
-_GONE = frozenset({404})
+_NOT_FOUND = frozenset({404})
 # Label of Kueue's Workload of a job: the uid of that.
 _JOB_UID = "kueue.x-k8s.io/job-uid"
 
@@ -149,7 +149,7 @@ async def _chain(access: Access, name: JobName, pods: Sequence[Pod]) -> list[byt
         return []
     for version in kind.versions:
         path = kind.path(name.namespace, name.name, version)
-        body = await _read(access, path, absent=_GONE)
+        body = await _read(access, path, absent=_NOT_FOUND)
         if body is not None:
             return [body]
     return []

@@ -60,8 +60,8 @@ class SlurmNode(msgspec.Struct, frozen=True, kw_only=True):
 
 def node_of(line: str) -> SlurmNode | None:
     """The node of a line; None for a line that is none."""
-    reason, rest = without_reason(line)
-    pairs = pairs_of(rest)
+    reason, remaining = without_reason(line)
+    pairs = pairs_of(remaining)
     if not pairs.get("NodeName") or not pairs.get("State"):
         return None
     return SlurmNode(

@@ -29,8 +29,8 @@ def gfx_name(gfx_target_version: int) -> str | None:
     """KFD's number as the compiler's target: 90402 is gfx942, 90010 is gfx90a; None for 0."""
     if gfx_target_version <= 0:
         return None
-    major, rest = divmod(gfx_target_version, 10_000)
-    minor, step = divmod(rest, 100)
+    major, minor_and_stepping = divmod(gfx_target_version, 10_000)
+    minor, step = divmod(minor_and_stepping, 100)
     return f"gfx{major}{minor:x}{step:x}"
 
 

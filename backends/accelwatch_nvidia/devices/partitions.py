@@ -64,8 +64,8 @@ class Partitions:
                     processes=previous.processes if previous else ProcessReader(self._host),
                 )
             )
-        for gone in before.values():
-            gone.gpm.close(calls)
+        for removed in before.values():
+            removed.gpm.close(calls)
         self._partitions = partitions
 
     def renew(self, calls: DeviceCalls, device: Device, *, library_restarted: bool) -> None:

@@ -202,6 +202,6 @@ def _each_process_once(device_reading: Reading, partitions: list[Reading]) -> li
     """The readings, with no process in the whole GPU's that is in a partition's."""
     inside = {process.pid for partition in partitions for process in partition.processes or ()}
     if inside and device_reading.processes:
-        rest = tuple(process for process in device_reading.processes if process.pid not in inside)
-        device_reading = msgspec.structs.replace(device_reading, processes=rest)
+        others = tuple(process for process in device_reading.processes if process.pid not in inside)
+        device_reading = msgspec.structs.replace(device_reading, processes=others)
     return [device_reading, *partitions]

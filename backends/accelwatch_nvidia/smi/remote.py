@@ -39,8 +39,8 @@ class SmiReader:
         if not rows and not self._identified:
             raise _failure(answer)
         listed = {device.pci_bus_id for device, _ in rows}
-        gone = [device for bus, device in self._identified.items() if bus not in listed]
-        rows += [(device, _gone(device, answer, rows)) for device in gone]
+        unlisted = [device for bus, device in self._identified.items() if bus not in listed]
+        rows += [(device, _unlisted_error(device, answer, rows)) for device in unlisted]
         return [*rows, *self._named(answer, rows)]
 
     def _named(self, answer: CommandOutput, rows: Sequence[RemoteRow]) -> list[RemoteRow]:
@@ -115,7 +115,7 @@ def _alone(device: Device, answer: CommandOutput) -> ReadError:
     return ReadError(f"{device.name}: nvidia-smi: status {answer.status}", code="nvidia_smi")
 
 
-def _gone(device: Device, answer: CommandOutput, rows: Sequence[RemoteRow]) -> ReadError:
+def _unlisted_error(device: Device, answer: CommandOutput, rows: Sequence[RemoteRow]) -> ReadError:
     """Why a GPU that was seen before is in no answer."""
     if answer.late:
         return DeviceTimeout(f"{device.name}: nvidia-smi did not end in time", code="timeout")

@@ -72,7 +72,7 @@ def _remarked(line: str, remark: str, width: int | None) -> list[str]:
     joined = f"{line}{' ' * _GAP}{remark}"
     if width is None or len(joined) <= width:
         return [joined]
-    rest = textwrap.wrap(
+    wrapped = textwrap.wrap(
         remark, width, initial_indent=_INDENT, subsequent_indent=_INDENT, break_long_words=True
     )
-    return [line, *rest]
+    return [line, *wrapped]

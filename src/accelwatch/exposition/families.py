@@ -73,8 +73,8 @@ def _events(owner: str, view: DeviceView) -> Iterator[Sample]:
         labels = (count.code, count.category)
         yield owner, ("error_events_total", *labels), count.total
         yield owner, ("error_event_last_timestamp_seconds", *labels), count.last_time
-    if rest := counts[MAX_CODES:]:
-        yield owner, ("error_events_total", "other", "other"), sum(count.total for count in rest)
+    if others := counts[MAX_CODES:]:
+        yield owner, ("error_events_total", "other", "other"), sum(count.total for count in others)
 
 
 def _processes(owner: str, view: DeviceView) -> Iterator[Sample]:

@@ -100,7 +100,7 @@ def parse_line(line: str, max_labels: int) -> Sample:
         labels, at = _labels(line, at + 1)
     if len(labels) > max_labels:
         raise LineRejectedError("labels")
-    return Sample(_key(name[1], labels), *_rest(line, at))
+    return Sample(_key(name[1], labels), *_number_at(line, at))
 
 
 def _key(name: str, labels: list[tuple[str, str]]) -> Key:
@@ -110,7 +110,7 @@ def _key(name: str, labels: list[tuple[str, str]]) -> Key:
     return Key(same(name), names, tuple(same(_plain(value)) for _, value in labels))
 
 
-def _rest(line: str, at: int) -> tuple[Number, bool]:
+def _number_at(line: str, at: int) -> tuple[Number, bool]:
     """The number after the series, and whether that is all: no timestamp, exemplar or odd blanks."""
     tokens = line[at:].split(None, 2)
     if not tokens or _NUMBER.fullmatch(tokens[0]) is None:

@@ -58,11 +58,12 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
             return previous
         before = previous.holders if previous is not None else {}
         stayed = _all(before) & _all(self.holders)
-        gone = {*(were_missing if previous is None else previous.missing), *failed}
+        already_missing = {*(were_missing if previous is None else previous.missing), *failed}
         missing = [
             device.id
             for device in unlisted
-            if device.id in gone or _is_still_claimed(_holders_of(device, before), stayed)
+            if device.id in already_missing
+            or _is_still_claimed(_holders_of(device, before), stayed)
         ]
         return msgspec.structs.replace(self, missing=tuple(sorted(missing)))
 

@@ -103,13 +103,13 @@ def targets_of(
 
 def _bare(text: str) -> str:
     """A text without a user; what stands before the last `@` may be a password and is not repeated."""
-    _, password, rest = text.strip().rpartition("@")
+    _, password, address = text.strip().rpartition("@")
     if password:
         complaint = (
-            f"target {rest[:100]!r}: a target has no user or password; use scrape.basic_auth"
+            f"target {address[:100]!r}: a target has no user or password; use scrape.basic_auth"
         )
         raise UsageError(complaint)
-    return rest
+    return address
 
 
 def checked_labels(labels: Mapping[Any, object]) -> dict[str, str]:
@@ -138,7 +138,7 @@ def _target(
 ) -> Target:
     scheme = labels.get(SCHEME_LABEL, configured)
     base = ""
-    rest = text
+    address = text
     if "://" in text:
         try:
             url = urlsplit(text)
@@ -146,12 +146,12 @@ def _target(
             raise UsageError(f"target {text[:100]!r}: no URL: {error}") from error
         if url.query or url.fragment:
             raise UsageError(f"target {text[:100]!r}: a URL has no query or fragment here")
-        scheme, rest, base = url.scheme, url.netloc, url.path.rstrip("/")
+        scheme, address, base = url.scheme, url.netloc, url.path.rstrip("/")
     if scheme not in ("http", "https"):
         raise UsageError(f"target {text[:100]!r}: the scheme is http or https")
     if configured == "https" and scheme == "http":
         raise UsageError(f"target {text[:100]!r}: https is configured and http would downgrade it")
-    host, port = _split(rest, text)
+    host, port = _split(address, text)
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     return Target(
         node=labels.get(NODE_LABEL) or _node(host, address, base),
@@ -168,10 +168,10 @@ def _target(
     )
 
 
-def _split(rest: str, text: str) -> tuple[str, int]:
-    host, colon, port = rest.rpartition(":")
-    if rest.endswith("]") or not colon:
-        host, port = rest, str(AGENT_PORT)
+def _split(address: str, text: str) -> tuple[str, int]:
+    host, colon, port = address.rpartition(":")
+    if address.endswith("]") or not colon:
+        host, port = address, str(AGENT_PORT)
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     elif ":" in host:

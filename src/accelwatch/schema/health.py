@@ -137,9 +137,9 @@ def _error_codes(notes: Sequence[str]) -> str:
     codes = [code for note in notes if (code := note.partition(f"{_CODES} ")[2])]
     if len(codes) < len(notes) or len(codes) < 2:
         return "; ".join(notes)
-    rest = len(codes) - _SHOWN_CODES
-    if rest > 0:
-        return f"error codes {', '.join(codes[:_SHOWN_CODES])} and {rest} more"
+    remaining = len(codes) - _SHOWN_CODES
+    if remaining > 0:
+        return f"error codes {', '.join(codes[:_SHOWN_CODES])} and {remaining} more"
     return f"error codes {', '.join(codes[:-1])} and {codes[-1]}"
 
 

@@ -15,5 +15,5 @@ def current_vendor(vendor: str) -> str:
 
 def current_id(device_id: str) -> str:
     """The id of a device, which begins with its vendor, as it is now."""
-    vendor, colon, rest = device_id.partition(":")
-    return f"{RENAMED[vendor]}:{rest}" if colon and vendor in RENAMED else device_id
+    vendor, colon, suffix = device_id.partition(":")
+    return f"{RENAMED[vendor]}:{suffix}" if colon and vendor in RENAMED else device_id

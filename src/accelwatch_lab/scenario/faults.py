@@ -172,10 +172,13 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
         if self.every_s is None:
             return FaultState(since < lasts, self.at_s, 1, min(since, lasts))
         cycles = math.floor(since / self.every_s)
-        rest = since - cycles * self.every_s
+        elapsed_s = since - cycles * self.every_s
         lasts = min(lasts, self.every_s)
         return FaultState(
-            rest < lasts, time_s - rest, cycles + 1, cycles * lasts + min(rest, lasts)
+            elapsed_s < lasts,
+            time_s - elapsed_s,
+            cycles + 1,
+            cycles * lasts + min(elapsed_s, lasts),
         )
 
     def active(self, time_s: float) -> bool:

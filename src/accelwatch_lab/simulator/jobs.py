@@ -117,9 +117,9 @@ def _checkpointed(job: Job, running_s: float) -> tuple[float, int, bool]:
         return 0.0, 0, False
     cycle = job.checkpoint_every_s + job.checkpoint_lasts_s
     completed = math.floor(running_s / cycle)
-    rest = running_s - completed * cycle
-    writing = rest >= job.checkpoint_every_s
-    spent = completed * job.checkpoint_lasts_s + max(0.0, rest - job.checkpoint_every_s)
+    remaining_s = running_s - completed * cycle
+    writing = remaining_s >= job.checkpoint_every_s
+    spent = completed * job.checkpoint_lasts_s + max(0.0, remaining_s - job.checkpoint_every_s)
     return spent, completed, writing
 
 

@@ -23,7 +23,7 @@ def interpreted(log: bytes) -> list[ErrorEvent]:
     interpreter = Interpreter()
     records = list(Framer().feed(log))
     found = [event for record in records for event in interpreter.events(record, 0.0, 2e9)]
-    return [*found, *interpreter.rest(0.0, 2e9)]
+    return [*found, *interpreter.flush(0.0, 2e9)]
 
 
 def test_each_device_that_does_not_come_up_is_told_by_its_pci_id() -> None:

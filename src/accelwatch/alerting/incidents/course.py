@@ -115,10 +115,10 @@ def cleared(change: VerdictChange, incident: Incident) -> Incident | None:
     if change.rule not in incident.rules:
         return None
     # An incident has all rules of its family that fire; it is over with the last of them.
-    rest = tuple(rule for rule in incident.rules if rule != change.rule)
-    if rest:
-        text = f"{change.rule} no longer fires; {', '.join(rest)} still does"
-        left = msgspec.structs.replace(incident, rules=rest)
+    remaining = tuple(rule for rule in incident.rules if rule != change.rule)
+    if remaining:
+        text = f"{change.rule} no longer fires; {', '.join(remaining)} still does"
+        left = msgspec.structs.replace(incident, rules=remaining)
         return with_entry(left, TimelineEntry(change.time, TimelineKind.NOTE, text))
     lasted_s = round(change.time - incident.opened)
     text = f"cleared after {lasted_s} s" if lasted_s >= 0 else "cleared; the clock was set back"
@@ -132,17 +132,20 @@ def without_lost(incident: Incident, rules: Mapping[str, Rule], now: float) -> I
         return id_ in rules and rules[id_].family == incident.family
 
     left = tuple(filter(has, incident.rules))
-    gone = ", ".join(id_ for id_ in incident.rules if id_ not in left)
-    if not gone:
+    removed = ", ".join(id_ for id_ in incident.rules if id_ not in left)
+    if not removed:
         return incident
     if left:
-        text = f"rule {gone} is no longer evaluated; {', '.join(left)} still is"
+        text = f"rule {removed} is no longer evaluated; {', '.join(left)} still is"
         kept = msgspec.structs.replace(incident, rules=left)
         return with_entry(kept, TimelineEntry(now, TimelineKind.NOTE, text))
     # Each reload comes here again; one entry in the timeline is enough.
     if incident.timeline and incident.timeline[-1].kind is TimelineKind.ORPHANED:
         return incident
-    text = f"rule {gone} is gone from the rule files, or off; close it with: accelwatch incidents close"
+    text = (
+        f"rule {removed} is gone from the rule files, or off; "
+        "close it with: accelwatch incidents close"
+    )
     return with_entry(incident, TimelineEntry(now, TimelineKind.ORPHANED, text))
 
 

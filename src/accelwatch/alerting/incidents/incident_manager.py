@@ -69,7 +69,7 @@ class IncidentManager:
         # When incidents that may come back were closed by this process, in monotonic seconds.
         self._closed_at: dict[str, float] = {}
         # A heap: until when those that are over may come back, in monotonic seconds, and their ids.
-        self._resting: list[tuple[float, str]] = []
+        self._removals: list[tuple[float, str]] = []
         # How many members of a group have it in their history that they are.
         self._joined: dict[str, int] = {}
         self._restore(incidents)
@@ -82,7 +82,7 @@ class IncidentManager:
             else:
                 self._store((incident.family, incident.entity), incident)
                 if not incident.is_open:
-                    self._rest(incident.id, 0.0)
+                    self._schedule_removal(incident.id, 0.0)
         members = self.members()
         for group in groups:
             if not (group.group and group.is_open):
@@ -148,10 +148,10 @@ class IncidentManager:
         self._closed_at[incident.id] = at
         self._groups.leave(incident)
         rule = self._rules.get(incident.rule)
-        self._rest(incident.id, at + (0.0 if rule is None else rule.cooldown_s))
+        self._schedule_removal(incident.id, at + (0.0 if rule is None else rule.cooldown_s))
 
-    def _rest(self, id_: str, until: float) -> None:
-        heapq.heappush(self._resting, (until, id_))
+    def _schedule_removal(self, id_: str, until: float) -> None:
+        heapq.heappush(self._removals, (until, id_))
 
     def _new_members(self, group: Incident) -> Sequence[str]:
         """Those that it had not when it was looked at last; members are only ever added at the end."""
@@ -176,7 +176,7 @@ class IncidentManager:
                     incident, TimelineEntry(now, TimelineKind.CLOSED, note, actor)
                 )
                 self._groups.leave(self._kept[key])
-                self._rest(incident.id, 0.0)
+                self._schedule_removal(incident.id, 0.0)
                 return self._kept[key]
         return self._groups.close(id_, now, actor, note)
 
@@ -279,14 +279,14 @@ class IncidentManager:
     def _forget(self, now: float, at: float) -> None:
         """Let go of those that cannot come back any more, of many a part at each step."""
         for _ in range(_LET_GO_AT_ONCE):
-            if not self._resting or self._resting[0][0] > at:
+            if not self._removals or self._removals[0][0] > at:
                 return
-            _, id_ = heapq.heappop(self._resting)
+            _, id_ = heapq.heappop(self._removals)
             key = self._keys.get(id_)
             if key is None or self._kept[key].is_open:
                 continue
             if self._may_return(self._kept[key], now, at):
-                self._rest(id_, at + _AGAIN_S)
+                self._schedule_removal(id_, at + _AGAIN_S)
                 continue
             del self._kept[key], self._keys[id_]
             self._closed_at.pop(id_, None)

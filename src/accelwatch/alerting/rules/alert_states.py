@@ -13,7 +13,7 @@ Witness = Callable[[Entity], Justification]
 
 _UNSEEN = Truths(when=UNKNOWN)
 # So long is waited for somebody who has gone, unless `unknown_after` is longer.
-_GONE_S = 86_400.0
+_ABSENT_S = 86_400.0
 
 
 class AlertStates:
@@ -104,8 +104,8 @@ class AlertStates:
             visited.add(entity)
             had = states.get(entity)
             state, transition = advance(had, evaluated.get(entity, _UNSEEN), now, rule.timing)
-            gone = entity not in evaluated and state is not None and _is_over(state, rule)
-            if state is not None and not gone:
+            is_forgotten = entity not in evaluated and state is not None and _is_over(state, rule)
+            if state is not None and not is_forgotten:
                 states[entity] = state
             elif had is not None:
                 del states[entity]
@@ -127,5 +127,5 @@ class AlertStates:
 
 def _is_over(state: AlertState, rule: Rule) -> bool:
     """Whether what has only begun, on somebody who is not there, begins anew if he ever comes back."""
-    wait_s = max(_GONE_S, rule.timing.unknown_after_s)
+    wait_s = max(_ABSENT_S, rule.timing.unknown_after_s)
     return state.phase is Phase.PENDING and state.unknown_s > wait_s

@@ -17,11 +17,11 @@ class Lines:
     def feed(self, chunk: bytes) -> None:
         """Another piece. Raises KubernetesError for a line without an end, and what `handle` raises."""
         # Only the piece is searched: a line may come as a million of them.
-        finished, newline, rest = chunk.rpartition(b"\n")
+        finished, newline, partial = chunk.rpartition(b"\n")
         if newline:
             lines = (bytes(self._pending) + finished).split(b"\n")
             self._pending = bytearray()
             self._handle(lines)
-        self._pending += rest
+        self._pending += partial
         if len(self._pending) > _MAX_LINE_BYTES:
             raise ApiUnavailableError("an event without an end", sent=True)

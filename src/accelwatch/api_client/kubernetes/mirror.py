@@ -26,7 +26,7 @@ _PAGE = 500
 _WATCH_S = 240
 _MAX_OBJECTS = 200_000
 _MAX_BACKOFF_S = 30.0
-_GONE = 410
+_HTTP_GONE = 410
 # Objects that are changed in one turn of the loop: the dearest are nodes, of which 100 take about 5 ms.
 _SLICE = 100
 
@@ -153,7 +153,7 @@ class Mirror(Generic[T]):
             except KubernetesError as error:
                 if error.retry_after_s is not None:
                     retry_after_s = min(error.retry_after_s, MAX_PAUSE_S)
-                if error.status == _GONE:
+                if error.status == _HTTP_GONE:
                     self._version = ""
                 else:
                     self.failed = True
@@ -175,7 +175,7 @@ class Mirror(Generic[T]):
                 page = await self._next_page(query)
             except KubernetesError as error:
                 # A page came too late for the server's memory: the next time all of it at once.
-                self._paged = error.status != _GONE
+                self._paged = error.status != _HTTP_GONE
                 raise
             listed.update(await self._put_all(page.items or ()))
             if len(listed) > _MAX_OBJECTS:

@@ -31,9 +31,9 @@ def without_reason(line: str) -> tuple[Reason, str]:
     match = signed or _BARE_REASON.search(line)
     if match is None:
         return Reason(), line
-    rest = f"{line[: match.start()]}{line[match.end() :]}"
+    remaining = f"{line[: match.start()]}{line[match.end() :]}"
     text = _BLANK.sub("", match[1])
-    return (Reason(text, signed[2], signed[3]) if signed else Reason(text)), rest
+    return (Reason(text, signed[2], signed[3]) if signed else Reason(text)), remaining
 
 
 def pairs_of(line: str) -> dict[str, str]:

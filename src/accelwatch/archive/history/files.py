@@ -136,8 +136,8 @@ def extent(chunk: Segment) -> tuple[int, frozenset[str]]:
 def _column_order(schema: Any) -> Any:
     """The same columns: those of every table first, the quantities by name."""
     first = [name for name in _FIRST if name in schema.names]
-    rest = sorted(set(schema.names) - set(first))
-    return pa.schema([schema.field(name) for name in (*first, *rest)])
+    others = sorted(set(schema.names) - set(first))
+    return pa.schema([schema.field(name) for name in (*first, *others)])
 
 
 _FIRST = ("time", "node", "device", "model", "kind", "code", "text")

@@ -26,15 +26,15 @@ def series_of(column: str) -> Series | None:
     Where there are more parts than labels, the first label has the dots: interfaces and paths come
     first, directions and kinds last.
     """
-    key, _, rest = column.partition(".")
+    key, _, suffix = column.partition(".")
     row = by_key().get(key)
     if row is None or not (row.kind in KINDS or key in TEXT_FAMILIES):
         return None
     if row.labels in ((), _OF_ROW):
-        return None if rest else (key,)
-    label_values = rest.split(".")
+        return None if suffix else (key,)
+    label_values = suffix.split(".")
     last = len(row.labels) - 1
-    if not rest or len(label_values) <= last:
+    if not suffix or len(label_values) <= last:
         return None
     split = len(label_values) - last
     return (key, ".".join(label_values[:split]), *label_values[split:])

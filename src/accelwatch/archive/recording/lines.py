@@ -24,19 +24,19 @@ class LineCutter:
 
     def feed(self, chunk: bytes) -> Iterator[bytes | None]:
         """Lines without their break; None for one that is too long. Use all up before the next feed."""
-        *complete, rest = chunk.split(b"\n")
+        *complete, partial = chunk.split(b"\n")
         for segment in complete:
             fits = self.pending + len(segment) <= MAX_LINE
             line = b"".join((*self._chunks, segment)) if fits else None
             self.drop()
             yield line
-        self.pending += len(rest)
+        self.pending += len(partial)
         if self.pending > MAX_LINE:
             self._chunks = []
-        elif rest:
-            self._chunks.append(rest)
+        elif partial:
+            self._chunks.append(partial)
 
-    def rest(self) -> bytes | None:
+    def remainder(self) -> bytes | None:
         """The line that has not ended, which is dropped; None when it is too long."""
         line = b"".join(self._chunks) if self.pending <= MAX_LINE else None
         self.drop()
@@ -79,7 +79,7 @@ def documents(chunks: Iterator[bytes]) -> Iterator[bytes]:
     cutter = LineCutter()
     for chunk in chunks:
         yield from filter(is_document, cutter.feed(chunk))
-    last = cutter.rest()
+    last = cutter.remainder()
     if is_document(last):
         yield last
 

@@ -141,10 +141,10 @@ class Recorder:
             self._close_block()
 
     def _append(self, data: bytes, offset: int) -> None:
-        rest = memoryview(data)
-        while rest:
-            count = os.pwrite(self._descriptor, rest, offset)
-            rest, offset = rest[count:], offset + count
+        remaining = memoryview(data)
+        while remaining:
+            count = os.pwrite(self._descriptor, remaining, offset)
+            remaining, offset = remaining[count:], offset + count
 
     def _close_block(self) -> None:
         block = self._written

@@ -140,7 +140,7 @@ class Salvage:
             case Compression.NONE:
                 for offset in range(0, self.window.size, _CHUNK):
                     yield from self._fed(self.window.read(offset, _CHUNK))
-        yield from self._checked(self._lines.rest() if self._lines.pending else b"")
+        yield from self._checked(self._lines.remainder() if self._lines.pending else b"")
 
     def _zstd(self) -> Iterator[tuple[bytes, float]]:
         window, offset = self.window, 0
@@ -231,11 +231,11 @@ def in_order(salvages: Iterable[Salvage]) -> Iterator[bytes]:
     """Documents of several files, one after another by the time of their first."""
     begun: list[tuple[bytes, float, Iterator[tuple[bytes, float]]]] = []
     for salvage in salvages:
-        rest = salvage.documents()
-        begun.extend((*first, rest) for first in itertools.islice(rest, 1))
-    for document, _, rest in sorted(begun, key=lambda file: file[1]):
+        following = salvage.documents()
+        begun.extend((*first, following) for first in itertools.islice(following, 1))
+    for document, _, following in sorted(begun, key=lambda file: file[1]):
         yield document
-        yield from (document for document, _ in rest)
+        yield from (document for document, _ in following)
 
 
 def _end_of_frame(window: Window, offset: int) -> int:

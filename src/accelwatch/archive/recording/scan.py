@@ -134,7 +134,7 @@ class Scan:
         if self.is_closed:
             self._lines.drop()
         if self.pending:
-            line = self._lines.rest()
+            line = self._lines.remainder()
             time = None if line is None else self._timestamp(line)
             if time is None:
                 self.truncated = True

@@ -65,12 +65,12 @@ class ToolReader(Generic[D, E]):
             except ReadError as error:
                 rows.append((device, error))
         here = {device.id for device, _ in rows}
-        for gone, device in before.items():
+        for id_, device in before.items():
             if device.id in here:  # it has moved
-                del self._cached[gone]
+                del self._cached[id_]
                 continue
             text = f"{device.name}: it is not listed any more"
-            lost = self._unlisted.note(gone, document)
+            lost = self._unlisted.note(id_, document)
             rows.append((device, (DeviceLost if lost else ReadError)(text, code="not_listed")))
         return rows
 

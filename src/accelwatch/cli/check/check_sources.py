@@ -133,8 +133,8 @@ def of_snapshot(snapshot: Snapshot, files: RuleFiles, source: str, *, listened: 
         notes.append(f"holds now, counts only after its `for`: {', '.join(outcome.pending)}")
     if outcome.unknown:
         shown = ", ".join(outcome.unknown[:_SHOWN])
-        rest = len(outcome.unknown) - _SHOWN
-        more = f" and {rest} more (--json names them)" if rest > 0 else ""
+        remaining = len(outcome.unknown) - _SHOWN
+        more = f" and {remaining} more (--json names them)" if remaining > 0 else ""
         notes.append(f"not evaluated (needs history): {shown}{more}")
     report = Report(
         host=snapshot.host,

@@ -128,12 +128,14 @@ def _report(diagnosis: Diagnosis, *, everything: bool = False) -> str:
         lines += _check_lines(report.checks, advise=False) if everything else []
         lines += _misspelled(report)
     lines += ["", "surroundings", *_check_lines(diagnosis.surroundings)]
-    rest = [report for report in diagnosis.backends if report not in broken and report not in used]
+    unused = [
+        report for report in diagnosis.backends if report not in broken and report not in used
+    ]
     if everything:
-        for report in rest:
+        for report in unused:
             lines += ["", _line(report), *_check_lines(report.checks, advise=False)]
-    elif rest:
-        names = ", ".join(report.name for report in rest)
+    elif unused:
+        names = ", ".join(report.name for report in unused)
         lines += ["", f"not here: {names} (details: accelwatch doctor --all)"]
     return "".join(f"{printable(line)}\n" for line in lines)
 

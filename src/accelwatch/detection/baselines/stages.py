@@ -30,7 +30,7 @@ _CLEAR = 3.0
 # A value that is older than this many intervals is not known any more.
 _STALE = 3.0
 # Load above which a device works and below which it rests; between them it does what it did.
-_WORK, _REST = 0.5, 0.05
+_BUSY_LOAD, _IDLE_LOAD = 0.5, 0.05
 
 _SERIES = [DEVICE_SIGNALS[position].series[0] for position in DEVICE_LAYOUT.phases]
 _POWER = _SERIES.index("power_watts")
@@ -67,7 +67,7 @@ def _note_working(stages: StageState, load: Floats) -> None:
     before = np.zeros(len(load), dtype=np.bool_)
     common = min(len(load), len(stages.working))
     before[:common] = stages.working[:common]
-    stages.working = np.where(before, ~(load < _REST), load > _WORK)
+    stages.working = np.where(before, ~(load < _IDLE_LOAD), load > _BUSY_LOAD)
 
 
 def _forget_changed(stages: StageState, frame: Frame) -> None:

@@ -28,7 +28,7 @@ _TICKS = 2
 _HAD = 10
 # What has not been there for a day of samples of 30 s is not there any more, as after an update of the
 # exporter: what is said of it ends.
-_GONE = 2880
+_FORGET_TICKS = 2880
 # Alone after some minutes: above the level of 8 (4.3).
 _FAMILY_SCORE = 10.0
 # More than half of a node's devices at once is the collector, not a device: two devices do not fail
@@ -84,26 +84,28 @@ class Structural(ChannelState):
         results: list[Evidence] = []
         evaluated = evaluated_devices(tick)
         active = (
-            _gone(tick.frame),
+            _unlisted(tick.frame),
             tick.frame.device_state == DeviceState.UNREADABLE,
-            self._family_gone(tick.frame),
+            self._lost_families(tick.frame),
             frozen.is_frozen(self.devices, self._table.devices, tick),
         )
         for at, (condition, present) in enumerate(zip(_CONDITIONS, active, strict=True)):
             results += self._of_condition(at, condition, present & evaluated, tick)
         return results + scrape.evidence(self.nodes, self._table.nodes, tick)
 
-    def _family_gone(self, frame: Frame) -> Bools:
+    def _lost_families(self, frame: Frame) -> Bools:
         """bool[N]: a family that was there is not, while others of the device are."""
         finite = ~np.isnan(frame.devices)
         there = np.stack([finite[positions].any(axis=0) for positions in self._families])
         had = self.devices.codes["had"]
         lost = (had >= _HAD) & ~there
         fresh = _age(frame, frame.device_sampled) < frame.interval_s * 1.5
-        gone = np.where(lost & fresh, np.maximum(self.devices.codes["gone"], 0) + 1, 0)
-        self.devices.codes["gone"] = gone.astype(np.int16)
+        lost_ticks = np.where(lost & fresh, np.maximum(self.devices.codes["gone"], 0) + 1, 0)
+        self.devices.codes["gone"] = lost_ticks.astype(np.int16)
         # Of -1, nothing is known.
-        had = np.where(there, np.minimum(had + 1, _HAD), np.where(gone >= _GONE, -1, had))
+        had = np.where(
+            there, np.minimum(had + 1, _HAD), np.where(lost_ticks >= _FORGET_TICKS, -1, had)
+        )
         self.devices.codes["had"] = had.astype(np.int16)
         return np.asarray(lost.any(axis=0) & there.any(axis=0) & fresh)
 
@@ -117,8 +119,8 @@ class Structural(ChannelState):
         since = active_since(kept.floats["since"][at], present, now)
         if condition.cause == "signals_gone":
             # Of several families that are missing in turn none is missing for long.
-            gone = kept.codes["gone"].max(axis=0, initial=0)
-            since = np.fmax(since, now - (gone - 1) * tick.frame.interval_s)
+            lost_ticks = kept.codes["gone"].max(axis=0, initial=0)
+            since = np.fmax(since, now - (lost_ticks - 1) * tick.frame.interval_s)
         kept.floats["since"][at] = np.where(present, since, np.nan)
         present = ticks >= condition.needed
         listed = tick.frame.device_state != DeviceState.AWAY
@@ -154,7 +156,7 @@ def _age(frame: Frame, sampled: Floats) -> Floats:
     return np.where(np.isfinite(sampled), frame.now - sampled, np.inf)
 
 
-def _gone(frame: Frame) -> Bools:
+def _unlisted(frame: Frame) -> Bools:
     """bool[N]: its node answers and does not list it; never of one that was never seen."""
     node_fresh = _age(frame, frame.node_sampled) < frame.interval_s * 1.5
     # Its sample is older than its node's by two intervals.

@@ -120,5 +120,5 @@ def _fit_stages(stages: StageState, devices: int, nodes: int) -> None:
         np.concatenate((before, np.full(more, fill, dtype=np.intp)))
         for before, fill in ((stages.stage, -1), (stages.proposed, -1), (stages.times, 0))
     )
-    rest = np.zeros(devices - len(stages.working), dtype=np.bool_)
-    stages.working = np.concatenate((stages.working, rest))
+    added = np.zeros(devices - len(stages.working), dtype=np.bool_)
+    stages.working = np.concatenate((stages.working, added))

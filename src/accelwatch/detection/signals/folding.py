@@ -23,7 +23,7 @@ def _matches(pattern: Series, series: Series) -> bool:
 
 
 # Frames: a mount or a port that is away for this many is no gap of samples.
-_GONE_AFTER = 40
+_FORGET_AFTER = 40
 
 
 class FoldedSignal:
@@ -93,7 +93,7 @@ class FoldedSignal:
         missed[:, :width] = self._missed[:, :width]
         missed = np.where(there, 0, missed + there.any(axis=0))
         # What has been gone for long was taken out: the rest is the sum from then on.
-        self._observed, self._missed = (observed | there) & (missed < _GONE_AFTER), missed
+        self._observed, self._missed = (observed | there) & (missed < _FORGET_AFTER), missed
         more = max(0, stacked.shape[1] - len(self._before))
         self._before = np.concatenate((self._before, np.zeros(more)))
         if self._counts:

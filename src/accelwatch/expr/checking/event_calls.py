@@ -88,10 +88,10 @@ def _about(typing: Typing, call: ast.Call, row: EventRow) -> ast.Call:
         message = f"within stands outside of event in {row.use}"
         raise typing.refusal(first, message, f"write {row.usage}")
     _until_boot(typing, first, row)
-    rest = [argument for argument in call.args[1:] if literal(typing, argument) is None]
+    others = [argument for argument in call.args[1:] if literal(typing, argument) is None]
     fields = [keyword.value for keyword in call.keywords if keyword.arg not in _WHEN]
-    if rest or fields:
-        raise typing.refusal([*rest, *fields][0], "this belongs into event(...)")
+    if others or fields:
+        raise typing.refusal([*others, *fields][0], "this belongs into event(...)")
     return first
 
 
@@ -109,16 +109,16 @@ def _pattern(typing: Typing, call: ast.Call, row: EventRow) -> EventPattern:
     if not call.args:
         raise typing.refusal(call, f"{row.use} needs a kind of event", f"write {row.usage}")
     kind = EVENT_KINDS[_kind(typing, call.args[0])]
-    rest = [
+    others = [
         argument
         for argument in call.args[1:]
         if not (row.use is EventUse.COUNT and literal(typing, argument))
     ]
     equal = [keyword for keyword in call.keywords if keyword.arg not in _WHEN]
-    conditions = [*rest, *(_equality(keyword) for keyword in equal)]
+    conditions = [*others, *(_equality(keyword) for keyword in equal)]
     if not conditions:
         return EventPattern(kind.name, "")
-    texts = [f"({slice_of(typing, argument)})" for argument in rest]
+    texts = [f"({slice_of(typing, argument)})" for argument in others]
     texts += [f"({keyword.arg} == {slice_of(typing, keyword.value)})" for keyword in equal]
     predicate = typing.predicate(event_names(kind), conditions)
     named = {key for node in walk(predicate) if isinstance(node, Reading) for key in node.keys}

@@ -68,10 +68,10 @@ def condition(
     Raises PromqlError.
     """
     context = QueryContext(scope, assumed)
-    matchers, rest = _matchers(select, context)
+    matchers, remaining = _matchers(select, context)
     context = QueryContext(scope, assumed, matchers, context.remarks)
     queries: list[Query] = []
-    for text, clause in [*clauses, *(("", node) for node in rest)]:
+    for text, clause in [*clauses, *(("", node) for node in remaining)]:
         context.remarks.text = text
         true = truth(clause, context).true
         if true is None:
@@ -90,15 +90,15 @@ def _matchers(select: Node | None, context: QueryContext) -> tuple[tuple[str, ..
         select.operands if isinstance(select, Logic) and select.operator == "and" else (select,)
     )
     matchers: list[str] = []
-    rest: list[Node] = []
+    remaining: list[Node] = []
     for clause in clauses:
         matched = text_condition(clause)
         label = texts.direct_label(matched[0], context) if matched else ""
         if matched and matched[2] and label and context.scope in (DEVICE, NODE):
             matchers.append(matched[1].matcher(label, fits=True))
         else:
-            rest.append(clause)
-    return tuple(matchers), rest
+            remaining.append(clause)
+    return tuple(matchers), remaining
 
 
 def truth(node: Node, context: QueryContext) -> Truth:

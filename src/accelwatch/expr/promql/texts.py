@@ -58,8 +58,8 @@ def present(name: str, context: QueryContext) -> Truth:
         return Truth(context.everybody, None)
     label = direct_label(name, context)
     if label and context.scope != JOB:
-        there, gone = f'{label}!=""', f'{label}=""'
-        return Truth(_where(name, (there,), context), _where(name, (gone,), context))
+        has_label, lacks_label = f'{label}!=""', f'{label}=""'
+        return Truth(_where(name, (has_label,), context), _where(name, (lacks_label,), context))
     label = label or _FAMILIES.get(name, ("", name))[1]
     query = _where(name, (f'{label}!=""',), context)
     return Truth(query, without(context.everybody, query))

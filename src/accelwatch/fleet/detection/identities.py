@@ -21,8 +21,8 @@ class NodeRows:
 
     def assign(self, expected: Sequence[str]) -> Bools:
         """Have a row for each; bool[rows]: those that were given to another node."""
-        gone = self._rows.keys() - set(expected)
-        free = sorted((self._rows.pop(name) for name in gone), reverse=True)
+        removed = self._rows.keys() - set(expected)
+        free = sorted((self._rows.pop(name) for name in removed), reverse=True)
         for row in free:
             self.names[row] = ""
         free += [row for row, name in enumerate(self.names) if not name and row not in free]

@@ -97,8 +97,8 @@ class Plan:
         if special.get(("device_up",)) == 0:
             # What the page still tells of it is the last that was read, not what is.
             state = DeviceState.LOST
-            gone = wholly_absent(row.device.id, ABSENCE_WITHOUT_VALUES[state])
-            reading = msgspec.structs.replace(gone, notes=reading.notes)
+            absent = wholly_absent(row.device.id, ABSENCE_WITHOUT_VALUES[state])
+            reading = msgspec.structs.replace(absent, notes=reading.notes)
         counts = self._counts(row.device.id, special, now) if special else ()
         events = recent_events(counts, row.device.id, now) if counts else ()
         health, reasons = _health(special, state, reading, events, now)

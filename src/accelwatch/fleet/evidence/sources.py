@@ -113,9 +113,9 @@ class EvidenceSources:
         reconciler = Reconciler(self._intake, self._settings, SLURM, settings.name)
         return SlurmPolling(settings, reconciler)
 
-    async def _stop(self, gone: list[KubernetesEvidence | SlurmEvidence]) -> None:
-        tasks = [self._running.pop(settings) for settings in gone]
-        for settings in gone:
+    async def _stop(self, removed: list[KubernetesEvidence | SlurmEvidence]) -> None:
+        tasks = [self._running.pop(settings) for settings in removed]
+        for settings in removed:
             del self._sources[settings]
         for task in tasks:
             task.cancel()

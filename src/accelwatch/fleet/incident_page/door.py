@@ -11,8 +11,8 @@ PAGE = "/incidents/"
 
 def id_in(path: str) -> str:
     """The id in `/incidents/i3`; empty for other paths."""
-    rest = path.removeprefix(PAGE)
-    return unquote(rest) if rest != path and rest and "/" not in rest else ""
+    segment = path.removeprefix(PAGE)
+    return unquote(segment) if segment != path and segment and "/" not in segment else ""
 
 
 class IncidentDoor:

@@ -218,16 +218,16 @@ def _what_to_do(incident: Incident) -> Markup | None:
 
 def _timeline(incident: Incident) -> Markup:
     lines = [_entry(entry) for entry in reversed(incident.timeline)]
-    rest = None
+    details = None
     if len(lines) > _MOST_ENTRIES:
         older = element("ul", *lines[_MOST_ENTRIES:], class_="lines")
         summary = element("summary", f"{len(lines) - _MOST_ENTRIES} earlier")
-        rest = element("details", summary, older)
+        details = element("details", summary, older)
     return element(
         "section",
         element("h2", "What has happened, the latest first"),
         element("ul", *lines[:_MOST_ENTRIES], class_="lines"),
-        rest,
+        details,
     )
 
 

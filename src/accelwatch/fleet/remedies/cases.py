@@ -52,7 +52,7 @@ class Cases:
     def all_changed(self) -> list[CaseChanged]:
         """Cases that are not as they were told."""
         going = {incident.id: incident for incident in self._rules.open}
-        gone: list[CaseChanged] = []
+        closed: list[CaseChanged] = []
         for id_ in self._reported.keys() - going.keys():
             reported, incident = self._reported[id_], self._rules.incident(id_)
             if incident is not None:
@@ -60,11 +60,11 @@ class Cases:
             else:
                 # What is open is never forgotten: it ended while nobody was here.
                 over = msgspec.structs.replace(reported.case, open=False)
-                gone.append(msgspec.structs.replace(reported, case=over))
+                closed.append(msgspec.structs.replace(reported, case=over))
                 del self._reported[id_]
         for id_ in self._bases.keys() - going.keys():
             del self._bases[id_]
-        return [*gone, *self._changes_of(going.values(), going)]
+        return [*closed, *self._changes_of(going.values(), going)]
 
     def _changes_of(
         self, incidents: Iterable[Incident], by_id: Mapping[str, Incident]

@@ -132,8 +132,8 @@ def _in_full(incidents: Sequence[IncidentDocument]) -> Markup | None:
         return None
     shown = incidents[:_MOST_IN_FULL]
     left = len(incidents) - len(shown)
-    rest = f"{left} older incidents are in the table only." if left else None
-    return joined(element("h2", "Evidence"), *map(_incident_section, shown), rest)
+    note = f"{left} older incidents are in the table only." if left else None
+    return joined(element("h2", "Evidence"), *map(_incident_section, shown), note)
 
 
 def _incident_section(incident: IncidentDocument) -> Markup:

@@ -14,7 +14,7 @@ _UTIL, _PROCESSES = ("utilization_ratio",), ("processes", "compute")
 _WATTS = ("power_watts",)
 # What tells them apart, where it is told.
 COMPARED_SERIES = frozenset({_UTIL, _PROCESSES, _WATTS})
-_GONE = ("lost", "missing", "unresponsive")
+_LOST = ("lost", "missing", "unresponsive")
 
 
 def suspects(context: RuleContext, columns: Columns, incident: Incident) -> tuple[str, ...]:
@@ -31,7 +31,7 @@ def suspects(context: RuleContext, columns: Columns, incident: Incident) -> tupl
     watts = columns.number(_WATTS)[rows]
     draws = not np.isnan(watts).all()
     for differs in (
-        _is(columns, "state", rows, _GONE, True),
+        _is(columns, "state", rows, _LOST, True),
         _below(columns.number(_UTIL)[rows], 0.5, 0.9),
         _below(columns.number(_PROCESSES)[rows], 0.5, 1.0),
         _below(watts / np.nanmedian(watts) if draws else watts, 0.75, 0.99),

@@ -46,11 +46,11 @@ def parse_probe(body: bytes, marker: str) -> HostProbe:
     vendors: set[str] = set()
     ours = False
     for line in output.decode("utf-8", "replace").splitlines()[:_MAX_LINES]:
-        keyword, _, rest = line.partition(" ")
+        keyword, _, value = line.partition(" ")
         ours = ours or line == "ours"
         if keyword == "program":
-            programs.append(rest)
-        elif keyword == "pci" and (match := _PCI.fullmatch(rest)):
+            programs.append(value)
+        elif keyword == "pci" and (match := _PCI.fullmatch(value)):
             vendors.add(match[1])
     return HostProbe(programs=tuple(programs), ours=ours, pci_vendors=frozenset(vendors))
 

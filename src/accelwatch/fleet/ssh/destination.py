@@ -33,8 +33,8 @@ class Destination(msgspec.Struct, frozen=True, kw_only=True):
 
 def destination(text: str) -> Destination:
     """`[user@]host[:port]`, an IPv6 address with a port in brackets. Raises UsageError."""
-    user, at, rest = text.rpartition("@")
-    host, port = _split(rest)
+    user, at, address = text.rpartition("@")
+    host, port = _split(address)
     if at and not _USER.fullmatch(user):
         raise UsageError(f"ssh host {text[:100]!r}: the part before @ is not a valid user")
     if not _HOST.fullmatch(host):
@@ -46,13 +46,13 @@ def destination(text: str) -> Destination:
     return Destination(host=host, user=user if at else None, port=int(port))
 
 
-def _split(rest: str) -> tuple[str, str | None]:
-    if rest.startswith("["):
-        host, _, after = rest[1:].partition("]")
+def _split(address: str) -> tuple[str, str | None]:
+    if address.startswith("["):
+        host, _, after = address[1:].partition("]")
         return host, after[1:] if after.startswith(":") else (after or None)
-    host, colon, port = rest.rpartition(":")
+    host, colon, port = address.rpartition(":")
     if not colon or ":" in host:  # an IPv6 address without a port
-        return rest, None
+        return address, None
     return host, port
 
 

@@ -29,10 +29,10 @@ class Output(asyncio.Protocol):
 
     def divert(self, receive: Callable[[bytes], None]) -> "asyncio.Future[bytes]":
         """Hand over all that comes from now on; raises what `receive` does, and EOFError at the end."""
-        rest, self.data = bytes(self.data), bytearray()
+        remaining, self.data = bytes(self.data), bytearray()
         self._receive = receive
         self._waiting = asyncio.get_running_loop().create_future()
-        self._hand_over(rest)
+        self._hand_over(remaining)
         if self.closed and not self._waiting.done():
             self._waiting.set_exception(EOFError())
         return self._waiting

@@ -65,12 +65,12 @@ class ExpectedNodes:
 
     def acknowledge(self, node: Node, device_id: str | None) -> int:
         """Expect missing devices no longer, one or all; returns how many. Raises UnmetError."""
-        gone = (
+        missing = (
             missing_devices(node)
             if device_id is None
             else [*missing_devices(node), *not_listed(node)]
         )
-        acknowledged = [device for device in gone if device_id in (None, device.id)]
+        acknowledged = [device for device in missing if device_id in (None, device.id)]
         if device_id is not None and not acknowledged:
             raise UnmetError(f"no device {device_id[:100]!r} is missing on {node.name}")
         if node.expected is not None:

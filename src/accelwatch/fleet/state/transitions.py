@@ -140,8 +140,8 @@ class Transitions:
             return
         for device_id, device in list(node.devices.items()):
             self._device(node, watched, device_id, device.state, first=first)
-        for gone in watched.episodes.keys() - node.devices.keys():
-            del watched.episodes[gone]
+        for device_id in watched.episodes.keys() - node.devices.keys():
+            del watched.episodes[device_id]
         watched.restated, watched.shape = restated, node.shape
 
     def _device(

@@ -78,5 +78,5 @@ def grown(values: npt.NDArray[Scalar], size: int, fill: float) -> npt.NDArray[Sc
     more = size - values.shape[-1]
     if more <= 0:
         return values
-    rest = np.full((*values.shape[:-1], more), fill, dtype=values.dtype)
-    return np.concatenate([values, rest], axis=-1)
+    padding = np.full((*values.shape[:-1], more), fill, dtype=values.dtype)
+    return np.concatenate([values, padding], axis=-1)

@@ -131,8 +131,8 @@ class StoreReader:
                 scrapes += self._scrape_or_log(origin, its, ages[origin])
                 await work.rest()
         origins = {group.origin for group in self._assembly.groups.values()}
-        for gone in self._cache.keys() - origins - named.keys():
-            del self._cache[gone]
+        for origin in self._cache.keys() - origins - named.keys():
+            del self._cache[origin]
         return StoreRead(
             scrapes=tuple(scrapes),
             down=tuple(transport for transport, target in scraped.items() if not target.up),

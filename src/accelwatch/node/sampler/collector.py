@@ -29,7 +29,7 @@ _FLUSH_DELAY_S = 0.01
 # After the start, when those that are here have come up.
 _LATER_S = 2.0
 # So long what is no accelerator stands back at most.
-_REST_S = 0.25
+_HOST_BACKENDS_S = 0.25
 # How long backends are given to close before the process ends anyway.
 _CLOSE_S = 0.3
 
@@ -83,8 +83,8 @@ class Collector:
         self._later: list[str] = []
         self._later_at = start + _LATER_S
         # Backends without accelerators, until they are begun.
-        self._rest: list[str] = []
-        self._rest_at = start + _REST_S
+        self._host_backends: list[str] = []
+        self._host_backends_at = start + _HOST_BACKENDS_S
 
     def start(
         self,
@@ -104,10 +104,10 @@ class Collector:
                 if not self._settings.one_shot:
                     self._later.append(name)
             elif name in NO_ACCELERATORS and not self._settings.one_shot:
-                self._rest.append(name)
+                self._host_backends.append(name)
             elif Component(name) not in self._collector.quarantined:
                 self._start_backend(name)
-        self._start_rest(self._clock.monotonic())
+        self._start_host_backends(self._clock.monotonic())
 
     def run(self) -> None:
         """Loop until a Stop arrives or a single reading is complete."""
@@ -134,7 +134,7 @@ class Collector:
         else:  # before a deadline is held against what came in time
             self._collector.calls.collect_answers()
         now = self._clock.monotonic()
-        self._start_rest(now)
+        self._start_host_backends(now)
         if self._later and now >= self._later_at:
             self._start_deferred()
         for stack in self._stacks.values():
@@ -176,8 +176,8 @@ class Collector:
 
     def _wait(self) -> float:
         wake_times = [stack.next_wake for stack in self._stacks.values()]
-        if self._rest:
-            wake_times.append(self._rest_at)
+        if self._host_backends:
+            wake_times.append(self._host_backends_at)
         if self._later:
             wake_times.append(self._later_at)
         if not self._settings.one_shot:
@@ -205,13 +205,13 @@ class Collector:
         elif not component.slot:
             self._start_backend(component.backend)
 
-    def _start_rest(self, now: float) -> None:
+    def _start_host_backends(self, now: float) -> None:
         """Begin what is no accelerator once these have been told, or take long."""
-        if not self._rest:
+        if not self._host_backends:
             return
-        if now >= self._rest_at or all(stack.finished for stack in self._stacks.values()):
-            rest, self._rest = self._rest, []
-            self._start_unquarantined(rest)
+        if now >= self._host_backends_at or all(stack.finished for stack in self._stacks.values()):
+            names, self._host_backends = self._host_backends, []
+            self._start_unquarantined(names)
 
     def _start_deferred(self) -> None:
         later, self._later = self._later, []

@@ -204,18 +204,18 @@ class Ledger:
         """Let go of some who hold nothing any more, those gone longest; once a reading at most."""
         if self._full_at == time:
             return False
-        gone = [
+        inactive = [
             candidate
             for candidate in accounts.values()
             if candidate.last < time and candidate.holder not in _PERMANENT
         ]
-        gone.sort(key=lambda candidate: candidate.last)
-        for account in gone[: max(self._most // 8, 1)]:
+        inactive.sort(key=lambda candidate: candidate.last)
+        for account in inactive[: max(self._most // 8, 1)]:
             del accounts[account.holder]
             self.dropped += 1
-        if not gone:
+        if not inactive:
             self._full_at = time
-        return bool(gone)
+        return bool(inactive)
 
     def _forget(self, since: float) -> None:
         for accounts in self._accounts.values():

@@ -147,8 +147,8 @@ def _messages(
 
 
 def _batches(some: Iterable[T], most: int) -> Iterator[list[T]]:
-    rest = iter(some)
-    while batch := list(islice(rest, most)):
+    remaining = iter(some)
+    while batch := list(islice(remaining, most)):
         yield batch
 
 

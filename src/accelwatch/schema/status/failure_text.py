@@ -14,11 +14,11 @@ class Report(msgspec.Struct, frozen=True):
 
 def report(name: str, code: str, message: str) -> Report:
     """The parts of a message about the device of this name; any but the first may be empty."""
-    tried, *rest = message.removeprefix(f"{name}: ").split("; ")
+    tried, *details = message.removeprefix(f"{name}: ").split("; ")
     code = code if code.isupper() else ""
-    if code in tried and len(rest) > 1:
-        return Report(tried, rest[0], rest[-1], code)
-    return Report(tried, "", rest[-1] if rest else "", code)
+    if code in tried and len(details) > 1:
+        return Report(tried, details[0], details[-1], code)
+    return Report(tried, "", details[-1] if details else "", code)
 
 
 def reason(name: str, code: str, message: str) -> str:

@@ -68,13 +68,13 @@ class EventNumbers:
         self._events = events
         self._next = self._next or (int(time * 1000) if math.isfinite(time) else 1)
         named = _named(events)
-        gone = {n: self.numbered[n] for name, n in self._numbers.items() if name not in named}
+        removed = {n: self.numbered[n] for name, n in self._numbers.items() if name not in named}
         numbers: dict[_Name, int] = {}
         for name, event in named.items():
-            number = self._numbers.get(name) or _replaced(event, gone)
+            number = self._numbers.get(name) or _replaced(event, removed)
             if number is None:
                 number, self._next = self._next, self._next + 1
-            gone.pop(number, None)
+            removed.pop(number, None)
             numbers[name] = number
         self._numbers = numbers
         self.numbered = dict(sorted((numbers[name], event) for name, event in named.items()))
@@ -94,9 +94,9 @@ def _named(events: tuple[ErrorEvent, ...]) -> dict[_Name, ErrorEvent]:
     return by_name
 
 
-def _replaced(event: ErrorEvent, gone: Mapping[int, ErrorEvent]) -> int | None:
+def _replaced(event: ErrorEvent, removed: Mapping[int, ErrorEvent]) -> int | None:
     """The number of the event that this one stands for since more is known."""
-    for number, before in gone.items():
+    for number, before in removed.items():
         if (
             before.code == event.code
             and before.device_id in ("", event.device_id)

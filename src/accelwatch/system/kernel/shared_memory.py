@@ -12,8 +12,8 @@ def collect_shared_memory(root: Path, collected: Collected) -> None:
     content = sysfs.read_text(root / "proc/meminfo")
     rows: dict[str, int] = {}
     for line in "" if isinstance(content, Absence) else content.splitlines():
-        name, _, rest = line.partition(":")
-        fields = rest.split()
+        name, _, value = line.partition(":")
+        fields = value.split()
         if fields and fields[0].isdecimal():
             rows[name] = int(fields[0]) * 1024
     total, available = rows.get("MemTotal"), rows.get("MemAvailable")

@@ -140,8 +140,8 @@ def bar(ratio: Number | None, width: int, glyphs: Glyphs, role: str) -> Line:
     filled = round(share * width * steps)
     if ratio and not filled:
         filled = 1
-    full, rest = divmod(filled, steps)
-    shown = glyphs.bar[-1] * full + (glyphs.bar[rest - 1] if rest else "")
+    full, remainder = divmod(filled, steps)
+    shown = glyphs.bar[-1] * full + (glyphs.bar[remainder - 1] if remainder else "")
     return [(shown, role), (glyphs.track * (width - len(shown)), "track")]
 
 

@@ -9,7 +9,7 @@ from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.tui.drawing import format as fmt
 
 # States that stay what they are when the node falls silent.
-_GONE = (DeviceState.LOST, DeviceState.EXCLUDED)
+_LOST = (DeviceState.LOST, DeviceState.EXCLUDED)
 
 
 class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ def aged(snapshot: Snapshot, status: NodeStatus) -> Snapshot:
 
 
 def _stale(view: DeviceView, status: NodeStatus, now: float) -> DeviceView:
-    if view.state in _GONE or not fmt.readable(view):
+    if view.state in _LOST or not fmt.readable(view):
         return view
     return msgspec.structs.replace(
         view,

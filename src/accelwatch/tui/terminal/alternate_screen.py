@@ -19,7 +19,7 @@ def own_terminal() -> int | None:
 
 def write(descriptor: int, text: str) -> None:
     """Write; a terminal that has gone is the dashboard's affair."""
-    rest = text.encode("utf-8", "replace")
+    remaining = text.encode("utf-8", "replace")
     with contextlib.suppress(OSError):
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
+        while remaining:
+            remaining = remaining[os.write(descriptor, remaining) :]

@@ -52,7 +52,7 @@ class HttpProtocol(asyncio.Protocol):
         self._lingering = False
         # Whether the client sends no more; what it has asked for is answered all the same.
         self._has_eof = False
-        self._gone = False
+        self._disconnected = False
         # Whether the client reads slower than we write.
         self._full = False
         self._writer: asyncio.Future[None] | None = None
@@ -91,7 +91,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
         """The connection is over; an answer under way finds out when it writes."""
-        self._gone = True
+        self._disconnected = True
         self._stop_timer()
         self.resume_writing()
         if self._body is not None:
@@ -102,7 +102,7 @@ class HttpProtocol(asyncio.Protocol):
         if self._full:
             self._writer = asyncio.get_running_loop().create_future()
             await self._writer
-        if self._gone or self._transport.is_closing():
+        if self._disconnected or self._transport.is_closing():
             raise ConnectionResetError("the client disconnected")
 
     def _resume(self) -> None:
@@ -204,7 +204,7 @@ class HttpProtocol(asyncio.Protocol):
                 with contextlib.suppress(ConnectionError):
                     await reply.send(500, headers, page.body, close=True)
         self._answering = False
-        if not self._gone:
+        if not self._disconnected:
             self._see_to_connection()
 
     def _see_to_connection(self) -> None:

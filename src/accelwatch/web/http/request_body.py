@@ -12,7 +12,7 @@ class Body:
         # Whether all of it is here.
         self.is_complete = False
         self._pieces: list[bytes] = []
-        self._gone = False
+        self._disconnected = False
         self._reader: asyncio.Future[None] | None = None
 
     def add(self, piece: bytes) -> None:
@@ -26,12 +26,12 @@ class Body:
 
     def lose(self) -> None:
         """Nothing more will come."""
-        self._gone = True
+        self._disconnected = True
         self._wake()
 
     async def read(self) -> bytes:
         """All of it. Raises ConnectionError when the client goes before."""
-        if not self.is_complete and not self._gone:
+        if not self.is_complete and not self._disconnected:
             self._reader = asyncio.get_running_loop().create_future()
             await self._reader
         if not self.is_complete:

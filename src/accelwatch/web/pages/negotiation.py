@@ -14,12 +14,12 @@ def accepted(header: str) -> Accepted:
     """Media ranges or codings, lower case, with parameters and quality; damaged parts are left out."""
     ranges: Accepted = []
     for entry in header[:_MAX_HEADER].split(","):
-        name, *rest = (piece.strip() for piece in entry.split(";"))
+        name, *fields = (piece.strip() for piece in entry.split(";"))
         if not name:
             continue
         parameters = {
             key.strip().lower(): value.strip().strip('"')
-            for key, _, value in (piece.partition("=") for piece in rest)
+            for key, _, value in (piece.partition("=") for piece in fields)
         }
         quality = _quality(parameters.pop("q", "1"))
         if quality is not None:

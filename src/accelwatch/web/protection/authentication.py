@@ -47,12 +47,12 @@ async def authenticate(
         own = sorted(names & allowed or names)
         user = max(own, key=lambda name: protection.role_of(name).weight, default="")
         return AuthResult(Verdict.ADMIT, user, protection.role_of(user))
-    scheme, _, rest = authorization[:_MAX_HEADER].strip().partition(" ")
+    scheme, _, credentials = authorization[:_MAX_HEADER].strip().partition(" ")
     admitted, user, name = False, "", ""
     if scheme.lower() == "bearer" and protection.tokens:
-        admitted, name = _matching(protection, rest.strip())
+        admitted, name = _matching(protection, credentials.strip())
     elif scheme.lower() == "basic" and protection.users:
-        user, password = _credentials(rest.strip())
+        user, password = _credentials(credentials.strip())
         admitted, name = await checker.check(protection.users, user, password), user
     if not admitted:
         return AuthResult(Verdict.CHALLENGE)

@@ -54,7 +54,7 @@ class Connection(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
         self.opening: asyncio.Task[None] | None = None
         # Set once it is closed at our end.
-        self.gone = asyncio.Event()
+        self.disconnected = asyncio.Event()
         self._enter(Phase.ARRIVING, owner.limits.header_timeout_s)
 
     def _enter(self, phase: Phase, timeout_s: float | None) -> None:
@@ -133,7 +133,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is over."""
         self._owner.drop(self)
-        self.gone.set()
+        self.disconnected.set()
         if self._inner is not None:
             self._inner.connection_lost(exc)
 
@@ -184,7 +184,9 @@ class Connections:
         """Abort what is left and wait until it has gone."""
         await self.stop_accepting()
         opening = [accepted.opening for accepted in self.open if accepted.opening is not None]
-        going = [accepted.gone.wait() for accepted in self.open if accepted.transport is not None]
+        going = [
+            accepted.disconnected.wait() for accepted in self.open if accepted.transport is not None
+        ]
         for connection in tuple(self.open):
             connection.abort()
         await asyncio.gather(*opening, *going, return_exceptions=True)

@@ -15,7 +15,7 @@ from accelwatch_lab.cluster.scheduler import JobNow, NodeNow
 # An agent's row has no field for it, and nobody but the hub makes agents of a lab unschedulable.
 REASON = "accelwatch: schedulable is false, and Backend.AI has no field for the reason"
 _SILENT = "LOST"
-_GONE = "TERMINATED"
+_TERMINATED = "TERMINATED"
 
 
 def node_shown(agent: Object, *, busy: bool, off: bool = False) -> NodeNow:
@@ -23,7 +23,7 @@ def node_shown(agent: Object, *, busy: bool, off: bool = False) -> NodeNow:
     is_out = not agent["schedulable"]
     states = ["ALLOCATED" if busy else "IDLE"]
     states += ["DRAIN"] if is_out else []
-    states += ["DOWN"] if off or agent["status"] == _GONE else []
+    states += ["DOWN"] if off or agent["status"] == _TERMINATED else []
     states += ["NOT_RESPONDING"] if agent["status"] == _SILENT else []
     return NodeNow(tuple(states), REASON if is_out else "")
 

@@ -19,7 +19,7 @@ from accelwatch_lab.cluster.starts import count_start
 
 _BEAT_S = 0.1
 # Ten beats, for a machine that is busy.
-_GONE_S = 1.0
+_STALE_S = 1.0
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class Members:
                 member = msgspec.json.decode(self._file(index).read_bytes(), type=Member)
             except (OSError, msgspec.DecodeError):
                 return None
-            if now - member.time > _GONE_S:
+            if now - member.time > _STALE_S:
                 return None
             members.append(member)
         return members

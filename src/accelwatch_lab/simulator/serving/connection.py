@@ -74,12 +74,12 @@ class Connection(asyncio.Protocol):
             return
         self._received += data
         while self.transport is not None and not self.mute:
-            head, end, rest = self._received.partition(b"\r\n\r\n")
+            head, end, remaining = self._received.partition(b"\r\n\r\n")
             if not end:
                 if len(head) > _MAX_HEAD:
                     self.refuse(400, "the request is too long")
                 return
-            self._received = rest
+            self._received = remaining
             self._handle(head)
 
     def _handle(self, head: bytes) -> None:
@@ -153,12 +153,12 @@ def head_of(code: int, headers: Mapping[str, str]) -> bytes:
 
 
 def _parse(head: bytes) -> Request | None:
-    first, *rest = head.decode("latin-1").split("\r\n")
+    first, *header_lines = head.decode("latin-1").split("\r\n")
     tokens = first.split(" ")
     if len(tokens) != 3 or not tokens[2].startswith("HTTP/1."):
         return None
     headers = {}
-    for line in rest:
+    for line in header_lines:
         name, _, value = line.partition(":")
         headers[name.strip().lower()] = value.strip()
     return Request(tokens[0], urlsplit(tokens[1]).path, headers)

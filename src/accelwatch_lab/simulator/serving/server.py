@@ -193,10 +193,10 @@ class SimulatorServer:
         """The node and its path: by the socket, or by `/node/NAME/...`."""
         if connection.node_name:
             return self._nodes[connection.node_name], path
-        _, lead, name, *rest = (*path.split("/", 3), "", "", "")[:5]
+        _, lead, name, *remaining = (*path.split("/", 3), "", "", "")[:5]
         if lead != "node" or name not in self._nodes:
             return None, path
-        return self._nodes[name], f"/{rest[0]}"
+        return self._nodes[name], f"/{remaining[0]}"
 
     def _send(self, connection: Connection, request: Request, page: Page | None) -> None:
         if page is None:

@@ -83,18 +83,20 @@ def title_of(rule: Rule, nodes: tuple[str, ...], members: int, common: str) -> s
 
 def _shared(members: list[Incident]) -> Facts:
     """What all members have in common, and all their jobs and users."""
-    first, rest = members[0].facts, members[1:]
+    first, others = members[0].facts, members[1:]
     driver = first.driver_version
     return Facts(
-        model=first.model if all(member.facts.model == first.model for member in rest) else "",
-        vendor=first.vendor if all(member.facts.vendor == first.vendor for member in rest) else "",
+        model=first.model if all(member.facts.model == first.model for member in others) else "",
+        vendor=first.vendor
+        if all(member.facts.vendor == first.vendor for member in others)
+        else "",
         driver_version=driver
-        if all(member.facts.driver_version == driver for member in rest)
+        if all(member.facts.driver_version == driver for member in others)
         else "",
         labels={
             name: value
             for name, value in first.labels.items()
-            if all(member.facts.labels.get(name) == value for member in rest)
+            if all(member.facts.labels.get(name) == value for member in others)
         },
         jobs=tuple(dict.fromkeys(job for member in members for job in member.facts.jobs)),
         users=tuple(dict.fromkeys(user for member in members for user in member.facts.users)),

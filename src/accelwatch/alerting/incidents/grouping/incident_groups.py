@@ -55,8 +55,8 @@ class IncidentGroups:
         reported = [group for group in yielded if group.id in before]
         for group in reported:
             self._storms.add_group(group)
-        gone = {group.id for group in yielded}
-        return [*(group for group in groups if group.id not in gone), *reported, *storms]
+        yielded_ids = {group.id for group in yielded}
+        return [*(group for group in groups if group.id not in yielded_ids), *reported, *storms]
 
     def _candidates(
         self, changed: Iterable[Incident], rules: Mapping[str, Rule]

@@ -224,6 +224,6 @@ class _Growing:
 
 def batched(names: Iterable[str], size: int) -> Iterator[tuple[str, ...]]:
     """The names, so many at a time."""
-    rest = iter(names)
-    while chunk := tuple(islice(rest, size)):
+    remaining = iter(names)
+    while chunk := tuple(islice(remaining, size)):
         yield chunk

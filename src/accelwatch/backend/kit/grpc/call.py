@@ -100,17 +100,17 @@ def _messages(answer: "Answer") -> list[bytes]:
         reason = answer.headers.get("grpc-message", "")[:200]
         raise SourceError(f"grpc: {name}{': ' + reason if reason else ''}", reason="refused")
     messages: list[bytes] = []
-    rest = answer.body
-    while rest:
-        if len(rest) < _PREFIX_BYTES or len(messages) == _MOST_MESSAGES:
+    remaining = answer.body
+    while remaining:
+        if len(remaining) < _PREFIX_BYTES or len(messages) == _MOST_MESSAGES:
             raise protocol("grpc: a message is cut off, or there are too many")
-        if rest[0]:
+        if remaining[0]:
             raise protocol("grpc: the message is compressed, which was not offered")
-        end = _PREFIX_BYTES + int.from_bytes(rest[1:_PREFIX_BYTES], "big")
-        if len(rest) < end:
+        end = _PREFIX_BYTES + int.from_bytes(remaining[1:_PREFIX_BYTES], "big")
+        if len(remaining) < end:
             raise protocol("grpc: the message is cut off")
-        messages.append(rest[_PREFIX_BYTES:end])
-        rest = rest[end:]
+        messages.append(remaining[_PREFIX_BYTES:end])
+        remaining = remaining[end:]
     return messages
 
 

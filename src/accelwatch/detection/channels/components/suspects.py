@@ -100,8 +100,8 @@ def differing(tick: Tick, rows: Indices, load: Floats) -> Indices:
 
     `load` is float64[N].
     """
-    gone = np.isin(tick.frame.device_state[rows], (DeviceState.LOST, DeviceState.UNREADABLE))
-    differs: Indices = rows[gone | (load[rows] < _IDLE)]
+    lost = np.isin(tick.frame.device_state[rows], (DeviceState.LOST, DeviceState.UNREADABLE))
+    differs: Indices = rows[lost | (load[rows] < _IDLE)]
     return differs if differs.size <= max(1.0, _FEW * rows.size) else differs[:0]
 
 

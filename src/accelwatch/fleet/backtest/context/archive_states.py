@@ -93,9 +93,9 @@ class ArchiveStates:
         samples = self._samples
         unread = samples.device_values(DEVICE_UP) == 0
         failing_s = self._device_index.reported_at - samples.unread_since
-        gone = unread & are_lost(failing_s, self._reported_lost_at, samples.read_at)
+        lost = unread & are_lost(failing_s, self._reported_lost_at, samples.read_at)
         state[unread] = STATE[DeviceState.DEGRADED]
-        state[gone] = STATE[DeviceState.LOST]
+        state[lost] = STATE[DeviceState.LOST]
         for series in samples.series:
             if series[0] == UNREADABLE and series[1] in STATE:
                 state[unread & (samples.device_values(series) == 1)] = STATE[series[1]]

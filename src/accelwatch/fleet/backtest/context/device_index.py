@@ -64,13 +64,13 @@ class DeviceIndex:
         self._rows[device.node, device.device] = row
         self.node_of[row], self.used[row], self.here[row] = number, True, True
         self.generation[row] = 1
-        gone = [
+        missed = [
             other
             for other in self.rows_of_node[number]
             if self.here[other] and self.is_missed(other)
         ]
-        if gone:  # it stands where that one stood
-            longest = min(gone, key=lambda other: float(self.reported_at[other]))
+        if missed:  # it stands where that one stood
+            longest = min(missed, key=lambda other: float(self.reported_at[other]))
             self.here[longest] = False
         self.rows_of_node[number].append(row)
         self.shape += 1

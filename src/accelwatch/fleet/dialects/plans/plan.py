@@ -200,8 +200,8 @@ def _fill(row: Row, key: Key) -> Series | None:
         if "{" not in segment:
             filled.append(segment)
             continue
-        before, _, rest = segment.partition("{")
-        label, _, after = rest.partition("}")
+        before, _, remaining = segment.partition("{")
+        label, _, after = remaining.partition("}")
         names = row.value_names.get(label, {})
         value = key.get(label)
         name = names.get(value, value if row.verbatim else value.lower())

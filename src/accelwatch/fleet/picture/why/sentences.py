@@ -85,8 +85,10 @@ def of_job(observed: ObservedState, subject: Subject, chief: Trouble | None) -> 
     if chief.weight >= RUINS_JOBS and waits:
         cause = _trouble_text(observed, chief, which=", which")
         cause = f": {cause}" if chief.sentence else f" for {cause}"
-        rest = f"{len(waits)} of its {counted(len(own), 'device')} are idle{idle_text(observed)}"
-        return f"{name} waits{cause}; {rest}"
+        idle_share = (
+            f"{len(waits)} of its {counted(len(own), 'device')} are idle{idle_text(observed)}"
+        )
+        return f"{name} waits{cause}; {idle_share}"
     return f"{runs}, but {_trouble_text(observed, chief)}"
 
 

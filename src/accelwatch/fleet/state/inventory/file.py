@@ -71,8 +71,8 @@ class Changes(msgspec.Struct, kw_only=True):
 
     def drop_removed(self) -> None:
         """Do not add what is to be removed."""
-        gone = set(self.removed)
-        self.added = [added for added in self.added if (added[0], added[1].id) not in gone]
+        removed = set(self.removed)
+        self.added = [added for added in self.added if (added[0], added[1].id) not in removed]
 
     def before(self, later: "Changes") -> "Changes":
         """These, which could not be written, with those that came after them."""
@@ -167,10 +167,10 @@ class InventoryFile:
     def _apply(self, changes: Changes) -> None:
         many = self._database.executemany
         many("DELETE FROM devices WHERE node = ? AND id = ?", changes.removed)
-        gone = [(name,) for name in changes.forgotten]
-        many("DELETE FROM devices WHERE node = ?", gone)
-        many("DELETE FROM nodes WHERE name = ?", gone)
-        many("DELETE FROM listings WHERE node = ?", gone)
+        forgotten = [(name,) for name in changes.forgotten]
+        many("DELETE FROM devices WHERE node = ?", forgotten)
+        many("DELETE FROM nodes WHERE name = ?", forgotten)
+        many("DELETE FROM listings WHERE node = ?", forgotten)
         many(
             "INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?)", _node_rows(changes.updated.items())
         )

@@ -90,10 +90,10 @@ class InventoryWriter:
 
 def _without_gone(opened: Opened, changes: Changes) -> dict[str, Expected]:
     """What a file holds, but for what was acknowledged while it could not be written."""
-    gone = set(changes.removed)
+    removed = set(changes.removed)
     for name, expected in opened.expected.items():
         expected.devices = {
-            id_: device for id_, device in expected.devices.items() if (name, id_) not in gone
+            id_: device for id_, device in expected.devices.items() if (name, id_) not in removed
         }
     forgotten = set(changes.forgotten)
     return {name: entry for name, entry in opened.expected.items() if name not in forgotten}

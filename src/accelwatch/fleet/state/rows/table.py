@@ -140,7 +140,7 @@ class Table:
         self.shape += 1
         self.changes += 1
         here = dict(slots.present)
-        gone = [row for row in slots.rows if row not in here]
+        removed = [row for row in slots.rows if row not in here]
         for row, device in zip(slots.rows, slots.devices, strict=True):
             left = row not in here and self.occupancy[row] is not NOBODY
             if slots.relabelled or left or self.devices[row] != device:
@@ -151,7 +151,7 @@ class Table:
             self.kind[row] = self.kinds.setdefault(kind, len(self.kinds))
         self.node[slots.rows] = slots.number
         self.provenance[slots.rows] = _ranks(node, slots.rows, here)
-        self._free(gone)
+        self._free(removed)
         return slots
 
     def _new_slots(self, node: str) -> NodeSlots:

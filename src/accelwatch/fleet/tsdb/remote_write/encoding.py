@@ -47,16 +47,16 @@ class Encoder:
         """The series of a node at a time, which must be later than the time before."""
         out: list[bytes] = []
         around = sample_bytes(milliseconds)
-        gone = dict(sent.owners)
+        absent = dict(sent.owners)
         for owned in owners:
-            before = gone.pop(owned.text, None)
+            before = absent.pop(owned.text, None)
             merged = {**labels, **owned.labels}
             if before is None or before.owner.labels != merged:
                 if before is not None:
                     self._expire_series(before, before.series, around, out)
                 before = sent.owners[owned.text] = _Sent(OwnerBytes(merged))
             self._owner(before, owned, around, out)
-        for text, owner in gone.items():
+        for text, owner in absent.items():
             self._expire_series(owner, owner.series, around, out)
             del sent.owners[text]
         sent.milliseconds = milliseconds

@@ -144,6 +144,6 @@ class Stream:
 
 def write_all(descriptor: int, data: bytes | bytearray) -> None:
     """Write everything to a blocking descriptor; OSError passes (EPIPE: the reader has gone)."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
+    remaining = memoryview(data)
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining) :]

@@ -53,9 +53,9 @@ class Control:
         """How long the call has been out; 0 when none is."""
         return 0.0 if self._since is None else now - self._since
 
-    def rest(self) -> None:
+    def release_thread(self) -> None:
         """Let the thread go until the next call."""
-        self.worker.rest()
+        self.worker.release_thread()
 
     def stop(self) -> None:
         """Let the worker end when it is free."""

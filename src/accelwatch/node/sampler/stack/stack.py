@@ -153,7 +153,7 @@ class Stack:
         if opening.backend is not None:
             self._up(opening.backend, opening, self._collector.clock.monotonic())
         else:
-            self._control.rest()
+            self._control.release_thread()
 
     def _refused(self, error: Exception) -> None:
         """It did not come up; devices that are there all the same are rows that say why."""

@@ -25,8 +25,10 @@ class UnopenedDevices:
         """A refusal names these. One that names none says nothing of them: the rows of before stay."""
         named = frozenset(device.id for device in devices)
         if named:
-            gone = tuple(sorted(self._ids - named))
-            self._collector.emit(Slots(backend=self._name, devices=tuple(devices), superseded=gone))
+            superseded_ids = tuple(sorted(self._ids - named))
+            self._collector.emit(
+                Slots(backend=self._name, devices=tuple(devices), superseded=superseded_ids)
+            )
             self._ids = named
 
     def report(self, status: BackendStatus) -> None:

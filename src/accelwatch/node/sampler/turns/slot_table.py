@@ -26,11 +26,11 @@ class SlotTable:
         around.collector.emit(Slots(backend=self._name, devices=devices))
         before = self.slots
         self.slots = {device.id: self._slot(device) for device in devices}
-        gone = [slot for slot_id, slot in before.items() if slot_id not in self.slots]
-        for slot in gone:
+        removed = [slot for slot_id, slot in before.items() if slot_id not in self.slots]
+        for slot in removed:
             self._retire(slot)
         self._dismiss()
-        return gone
+        return removed
 
     def clear(self) -> None:
         """Retire every slot, for good."""

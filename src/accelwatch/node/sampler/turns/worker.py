@@ -38,7 +38,7 @@ class Worker:
         assert self.ident
         self._jobs.put((call, job))
 
-    def rest(self) -> None:
+    def release_thread(self) -> None:
         """No call will come for long: the thread ends, and the next call begins another."""
         self.stop()
         # A new queue: the old thread may still wait at the old one, and must not get the next call.

@@ -16,7 +16,7 @@ from accelwatch.schema.reading import Reading, foreign_note, wholly_absent
 from accelwatch.schema.series import path_of
 from accelwatch.schema.snapshot import ReadFailure, is_host
 
-_PARTLY_GONE = frozenset({Absence.LOST, Absence.TIMEOUT})
+_PARTLY_LOST = frozenset({Absence.LOST, Absence.TIMEOUT})
 # Quantities of which a device that works answers at least one.
 _CORE = ("utilization_ratio", "memory_used_bytes", "temperature_celsius", "power_watts")
 # Sensors that may answer although the chip does not.
@@ -171,7 +171,7 @@ def of_device(reading: Reading, device_id: str) -> Reading:
 def _state_of_reading(reading: Reading) -> DeviceState:
     if any(health is Health.FAILED for health, _ in signals(reading)):
         return DeviceState.DEGRADED
-    if any(reason in _PARTLY_GONE for reason in reading.absent.values()):
+    if any(reason in _PARTLY_LOST for reason in reading.absent.values()):
         return DeviceState.DEGRADED
     reported = {series[0] for series in reading.values if not _BESIDE.intersection(series[1:])}
     erring = {series[0] for series, why in reading.absent.items() if why is Absence.ERROR}

@@ -105,8 +105,8 @@ def _done(manager: Manager, request: Request, caller: Keypair, not_ok: bool) -> 
             return _OK, old.shown(manager, caller, key, query)
         case "DELETE", "session", key:
             return _OK, old.terminated(manager, caller, key, query)
-        case method, "v2", "sessions", *rest:
-            return _OK, v2.answer(manager, caller, method, rest, body)
+        case method, "v2", "sessions", *remaining:
+            return _OK, v2.answer(manager, caller, method, remaining, body)
         case "POST", "v2", "scheduling-history", "sessions", key, "search":
             return _OK, v2.scheduling_history(manager, caller, key, body)
         case _, "session":

@@ -83,7 +83,7 @@ def _file_system(folder: Path) -> str:
         device = os.stat(folder).st_dev  # noqa: PTH116
         device_number = f"{os.major(device)}:{os.minor(device)}"
         for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
-            fields, _, rest = line.partition(" - ")
-            if fields.split()[2] == device_number and rest:
-                return rest.split()[0]
+            fields, _, filesystem = line.partition(" - ")
+            if fields.split()[2] == device_number and filesystem:
+                return filesystem.split()[0]
     return ""

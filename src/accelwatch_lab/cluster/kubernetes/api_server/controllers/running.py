@@ -21,7 +21,7 @@ from accelwatch_lab.cluster.kubernetes.api_server.controllers.taint_eviction imp
 _ROUND_S = 0.1
 # Rest between rounds, in durations of the last: requests keep most of the server's time when there
 # are thousands of nodes, and with a few a round follows its change at once.
-_REST = 3.0
+_PAUSE_RATIO = 3.0
 
 
 class ControllerName(StrEnum):
@@ -83,7 +83,7 @@ async def _run(cluster: Cluster, controllers: Sequence[Controller]) -> None:
             controller.round()
             # Requests come in between.
             await asyncio.sleep(0)
-        await asyncio.sleep(_REST * (loop.time() - started))
+        await asyncio.sleep(_PAUSE_RATIO * (loop.time() - started))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_ROUND_S):
                 await cluster.store.changed.wait()

@@ -79,13 +79,13 @@ class Reader:
         """One page, or all. Raises RequestError: 410 for a page that has been forgotten."""
         version, entries, first = self._opened(call)
         limit = int(call.query.get("limit") or 0) or len(entries)
-        page, rest = entries[first : first + limit], len(entries) - first - limit
+        page, remaining = entries[first : first + limit], len(entries) - first - limit
         metadata: dict[str, Any] = {"resourceVersion": str(version)}
-        if rest > 0:
+        if remaining > 0:
             metadata["continue"] = self._token(call, version, entries, first + limit)
             # Counting what a selector leaves would need the rest read.
             if not self._selects(call):
-                metadata["remainingItemCount"] = rest
+                metadata["remainingItemCount"] = remaining
         shape = Shape(call)
         return shape.list_head(metadata) + b",".join(shape.item(entry) for entry in page) + b"]}"
 
