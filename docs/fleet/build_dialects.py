@@ -26,14 +26,17 @@ target's configured name: labels such as `instance`, `node` or `exported_instanc
 - Rows for one quantity are tried in the order of the table; the first with a value counts.
 - Of several series for one value (a fan-out by job or container, a partition that repeats its device)
   the first counts, or they are combined as the table says. A sum with a missing term is absent.
-- NaN, infinities, impossible numbers (a ratio above 1.01, 300 C, negative watts) and empty registers
-  are absent with the reason `error`; a note on the device names the rejected values. A number that
-  stands for "no value" is absent: DCGM's integers from 9.22e18 on as `unsupported`, Ascend's -1 as
+- NaN, infinities, impossible numbers (a ratio above 1.01, more than 200 °C, negative watts) and empty
+  registers are absent with the reason `error`; a note on the device names the rejected values. A number
+  that stands for "no value" is absent: DCGM's integers from 9.22e18 on as `unsupported`, Ascend's -1 as
   `error`.
 - If an exporter writes 0 for a failed read, a power, temperature or memory size of 0 is absent with the
   reason `error`; other zeros stay, and a note on the device says that they are not verified.
 - Temperature, power, clocks, energy, PCIe and throttling of a partition are those of its device.
 - `accel_fleet_series_rejected_total` counts the unused series by reason.
+- In the column "how", `raw 2..100` limits a row to exporter values in that range, `part of a sum` adds
+  the rows of one quantity, and `1 failed` gives the text that stands for the value 1; `(none)` is no
+  text.
 
 ## Duplicate uuids
 
@@ -49,8 +52,8 @@ nodes stays on both; the fleet's `conflicts` and `accel_fleet_identity_conflicts
   conflict. The same applies to Intel's uuids, which the driver derives from device id and PCI address.
 - A process belongs to a device that other families report; it creates none. all-smi names the device by
   `device_uuid`: rows without it belong to the host. Of a command line only the program's name is shown.
-- An error text in place of the model (nvitop-exporter: `ERROR: GPU is Lost`) is a lost device. It keeps
-  the identity that the device of its index had before, unless that device is present.
+- An error text in place of the model (nvitop-exporter: `ERROR: GPU is Lost`) marks a lost device.
+  It keeps the identity that the device of its index had before, unless that device is present.
 - Under Kubernetes DRA, dcgm-exporter 4.3.1-4.4.0 to 4.4.1-4.6.0 omits each GPU that no pod uses
   ([#569](https://github.com/NVIDIA/dcgm-exporter/issues/569)). On a page that has `dra_claim_name`, an
   omitted GPU that was listed before keeps its row: `excluded`, health unknown, with the reason; it is
@@ -61,30 +64,30 @@ nodes stays on both; the fleet's `conflicts` and `accel_fleet_identity_conflicts
   of its pod and claim is indistinguishable from a released GPU. A hub keeps this state over a restart.
   Acknowledge a removed GPU by its id.
 - An exporter that reports that it could read no device (nvidia_gpu_exporter: `last_collect_success 0`)
-  is up. The devices that it listed before do not respond; with the code for a lost GPU a single device
-  is lost, of several devices the code does not say which.
-- Xids have the category of NVIDIA's catalogue. A critical Xid degrades its device for ten minutes: from
-  the time that the exporter reports, else from the increase of its count.
+  is up. The devices that it listed before are unresponsive. If NVML's return code or
+  the exit code of nvidia-smi is that of a lost GPU, a single device is lost; of several devices, the
+  code does not say which one.
+- The category of an Xid is that of NVIDIA's catalogue. A critical Xid degrades its device for ten
+  minutes: from the time that the exporter reports, else from the increase of its count.
 
 ## Hosts
 
 These dialects also report host quantities: {hosts}.
-A node_exporter without any accelerator is a host; its CPU utilization is that since the
-previous page. Hosts are not read from a time-series store.
+A node_exporter page without accelerators is a host. CPU utilization is computed from the counters of two
+successive pages. Hosts are not read from a time-series store.
 
 ## Two exporters on one node
 
 Devices are joined by uuid (compared in lower case, without `GPU-`) or PCI id. State and values are
 those of the first dialect of this list that reports the device; the others only add quantities that it
-lacks, and nothing is added to a device that is not up. The order can be configured.
+lacks, and nothing is added to a device that is not up. Health is the worst that any of them reports.
+`merge.precedence` changes the order ([targets.md](targets.md#several-exporters-on-a-node)).
 
 A card has the same vendor, id, name and model in every dialect: a node can change from an exporter to
-the accelwatch agent. Exporters of Neuron and TPU report only the number of a device on its node, so
-their ids are made of it and differ from the agent's; the same number is the same device. So it is with
-Backend.AI's open CUDA plug-in, which names a device by NVML's index. Archives and
-journals with the old vendor names `huawei`, `aws` and `google` of Ascend, Neuron and TPU are read as if
-they had today's
-names.
+the accelwatch agent. Exporters of Neuron and TPU report only the number of a device on its node, and
+Backend.AI's open CUDA plug-in only NVML's index: their ids are made of that number and differ from the
+agent's, but the same number is the same device. Archives and journals with the old vendor names
+`huawei`, `aws` and `google` are read as `ascend`, `neuron` and `tpu`.
 
 {precedence}
 
@@ -92,14 +95,15 @@ names.
 
 Families whose unit no source documents are omitted: Gaudi's `energy`, AMD's `pcie_rx`/`pcie_tx` and
 `gpu_violation_*_accumulated`. `DCGM_FI_DEV_XID_ERRORS` never clears and has no time: it becomes a note
-on the device and no event. neuron-monitor names cores: they are counted into devices by
-`neuron_hardware_info`, and where a page lacks that, a row is a core. Its ECC counts are not read: it
-adds up numbers that may be totals already.
+on the device and no event. neuron-monitor reports cores: `neuron_hardware_info` says how many of them
+are one device, and on a page without it each row is a core. Its ECC counts are not read: it adds up
+numbers that may be totals already.
 
 Backend.AI's `backendai_container_utilization` and `backendai_process_utilization` name a session, but
-none of its devices, and stay for ten minutes after its end: sessions come from our own agent on the node
-([workloads](../workloads.md)). The capacity of a temperature or power is not read, as nothing says which
-limit it is. The page has no health (ECC, Xid, links, throttling), so it does not replace the agent."""
+none of its devices, and stay for ten minutes after its end: sessions come from the accelwatch agent on
+the node ([workloads](../workloads.md)). The capacity of a temperature or power is not read, because
+nothing says which limit it is. The page has no health (ECC, Xid, links, throttling), so it does not
+replace the agent."""
 
 
 def _how(row: Row) -> str:
@@ -135,12 +139,18 @@ def _scale(row: Row) -> str:
     return f"x {times}" if times != 1 else f"/ {per}" if per != 1 else "-"
 
 
+def _vendor(dialect: Dialect) -> str:
+    if dialect.host and not dialect.rows:
+        return "The node itself, without its devices."
+    return f"Vendor: {dialect.vendor or 'by model'}."
+
+
 def _dialect(dialect: Dialect) -> list[str]:
     known = ", ".join(f"`{one}`" for one in dialect.fingerprints)
     asked = "".join(f" with `{label}={value}`" for label, value in dialect.required.items())
     parts = [
         f"\n## {dialect.name}\n",
-        f"Vendor: {dialect.vendor or 'by model'}. Recognised by {known}{asked}.",
+        f"{_vendor(dialect)} Recognised by {known}{asked}.",
     ]
     ids = dialect.labels
     for title, labels in (
@@ -160,7 +170,7 @@ def _dialect(dialect: Dialect) -> list[str]:
     )
     if dialect.models:
         parts[-1] += " Model names are those of the accelwatch agent."
-    if not dialect.rows:
+    if not dialect.rows and not dialect.host:
         return [
             *parts,
             "\nThe families of [metrics.md](../metrics.md), unchanged.",
