@@ -491,6 +491,48 @@ def test_an_idle_node_that_fails_is_told_with_what_to_do_and_is_no_peer_any_more
     assert [one.node for one in idle(ground)] == ["n01"]
 
 
+def _failed_with_a_peer() -> Ground:
+    """The idle node n01 has failed with n02, and n03 is idle as well."""
+    ground = _ready("n01", "n02", "n03")
+    ground.settings = settings(msgspec.structs.replace(FLOOR, every_s=DAY))
+    ground.wait(10, every=1)
+    assert [(one.node, one.peer) for one in idle(ground)] == [("n01", "n02")]
+    only(ground, "n01", "n03")
+    ground.end_chore(Kind.TEST, measured=gb(12))
+    assert alerts(ground) == [
+        "the idle node n01 failed test pair with n02: 12 GB/s, less than 40 GB/s (set for H100); "
+        "another peer takes part next"
+    ]
+    assert ground.state.tests["n01"].runs["pair"].failed
+    ground.killed()
+    ground.wait(3500, every=60)
+    assert len(idle(ground)) == 1
+    ground.wait(300, every=60)
+    assert [(one.node, one.peer) for one in idle(ground)] == [("n01", "n02"), ("n01", "n03")]
+    return ground
+
+
+def test_an_idle_node_that_passes_with_another_peer_clears_itself_and_names_the_first() -> None:
+    ground = _failed_with_a_peer()
+    ground.end_chore(Kind.TEST, measured=gb(45))
+    assert alerts(ground)[1:] == [
+        "n02 may be slow: n01 failed test pair with it, and passed with n03; n02 takes part in no test "
+        "of others until it passes pair itself"
+    ]
+    assert not ground.state.tests["n01"].runs["pair"].failed
+    assert ground.state.tests["n02"].runs["pair"].failed
+
+
+def test_an_idle_node_that_fails_with_two_peers_is_reported() -> None:
+    ground = _failed_with_a_peer()
+    ground.end_chore(Kind.TEST, measured=gb(13))
+    assert alerts(ground)[1:] == [
+        "the idle node n01 failed test pair with n03: 13 GB/s, less than 40 GB/s (set for H100); to "
+        "take it out: accelwatch remedy quarantine n01 --reason 'pair failed'"
+    ]
+    assert not ground.state.tests["n01"].runs["pair"].failed_with
+
+
 def test_a_test_that_runs_nowhere_is_told_once() -> None:
     ground = _ready("n01", "n02")
     ground.settings = settings(EVERY_DAY)

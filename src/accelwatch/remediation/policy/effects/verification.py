@@ -4,9 +4,8 @@ import msgspec
 
 from accelwatch.remediation.policy.conditions.transition import Transition
 from accelwatch.remediation.policy.context.outcome import Loudness
-from accelwatch.remediation.policy.plan.spares.stand_ins import hub_name
 from accelwatch.remediation.policy.plan.tests.peers import refuted
-from accelwatch.remediation.policy.plan.tests.results import record, record_doubt, result_of
+from accelwatch.remediation.policy.plan.tests.results import record, record_blame, result_of
 from accelwatch.remediation.policy.plan.verify import well_for_s
 from accelwatch.remediation.policy.state.model import Remedy, Verification
 from accelwatch.remediation.policy.state.node_tests import MOST_RESULTS, VerificationResult
@@ -44,21 +43,13 @@ def test_passed(transition: Transition) -> Remedy:
     remedy, result = _with_result(transition, pursued)
     transition.ctx.note(remedy, f"{remedy.node} {result.text}", Loudness.NOTIFY)
     for peer in refuted(remedy, pursued.intent.test):
-        _blame(transition, remedy, peer, result)
+        text = record_blame(transition.ctx, remedy.node, peer, result)
+        transition.ctx.note(remedy, text, Loudness.ALERT)
     passed = (*verification.passed, pursued.intent.test)
     return replace(
         remedy,
         repair=replace(remedy.repair, verification=replace(verification, passed=passed)),
     )
-
-
-def _blame(transition: Transition, remedy: Remedy, peer: str, result: VerificationResult) -> None:
-    """With one peer it failed, with the next it passed: the first may be the slow one."""
-    ctx, test = transition.ctx, result.test
-    text = f"{remedy.node} failed test {test} with it, and passed with {result.peer}"
-    record_doubt(ctx, hub_name(ctx, peer), test, text)
-    again = f"{peer} takes part in no test of others until it passes {test} itself"
-    ctx.note(remedy, f"{peer} may be slow: {text}; {again}", Loudness.ALERT)
 
 
 def doubt_peer(transition: Transition) -> Remedy:

@@ -30,6 +30,8 @@ class LatestRun(msgspec.Struct, frozen=True, kw_only=True):
     passed: float | None = None
     # Why the latest did not pass; empty when it did.
     failed: str = ""
+    # The scheduler's name of the peer with which it has failed, until another one has taken part.
+    failed_with: str = ""
     # Why the latest could not be run; empty when it could.
     not_run: str = ""
     # The latest figure that was not too small.

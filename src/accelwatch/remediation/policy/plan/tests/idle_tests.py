@@ -18,9 +18,16 @@ from accelwatch.remediation.policy.guards.limits import budget
 from accelwatch.remediation.policy.plan.escalation import impossible
 from accelwatch.remediation.policy.plan.tests.idle_guards import guards_of_idle, is_testing
 from accelwatch.remediation.policy.plan.tests.peers import Peer, peer_of
-from accelwatch.remediation.policy.plan.tests.results import is_busy, record, record_try, result_of
+from accelwatch.remediation.policy.plan.tests.results import (
+    is_busy,
+    record,
+    record_blame,
+    record_other_peer,
+    record_try,
+    result_of,
+)
 from accelwatch.remediation.policy.state.clocks import FRESH_S, TEST_S
-from accelwatch.remediation.policy.state.node_tests import NodeTests
+from accelwatch.remediation.policy.state.node_tests import LatestRun, NodeTests
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.spares.spare_selection import RETRY_S
 
@@ -54,7 +61,7 @@ def _due(ctx: StepView, test: ActiveTestSettings) -> list[str]:
         node = status.node
         if status.healthy is not True or ctx.now - status.time > FRESH_S:
             continue
-        run = ctx.state.tests.get(node, NodeTests()).runs.get(test.name)
+        run = _run_of(ctx, node, test.name)
         finished = 0.0 if run is None or run.ended is None else run.ended
         tried = 0.0 if run is None else run.tried
         if ctx.now - finished < test.every_s or ctx.now - tried < min(test.every_s, RETRY_S):
@@ -80,7 +87,9 @@ def _start(ctx: StepContext, test: ActiveTestSettings, node: str, name: str) -> 
     if denial_in(guards_of_idle(ctx, node, name)) is not None:
         return False
     # It looks at all nodes, so it comes after what is asked of this one alone.
-    peer = peer_of(ctx, test.name, node, name) if test.pair else None
+    run = _run_of(ctx, node, test.name)
+    without = (run.failed_with,) if run is not None and run.failed_with else ()
+    peer = peer_of(ctx, test.name, node, name, without) if test.pair else None
     if isinstance(peer, Denial) or denial_in(_guards_of_pair(ctx, node, peer)) is not None:
         return False
     intent = Intent(
@@ -119,16 +128,35 @@ def idle_tested(ctx: StepContext, key: str, pursued: Pursued) -> None:
         # Its turn comes again in an hour; nobody has to do anything.
         record_try(ctx, node, pursued)
         return
-    is_new = not _never_runs(ctx, test)
+    is_new, before = not _never_runs(ctx, test), _run_of(ctx, node, test)
+    doubted = "" if before is None else before.failed_with
     result = result_of(ctx, node, pursued, may_lack_floor=True)
     record(ctx, node, pursued, result)
     if ctx.state.tests[node].runs[test].not_run:
         # Of a test that can be run nowhere a person is notified once, not once for each node.
         if is_new:
             ctx.call(f"the idle node {node}: {result.text}", node)
-    elif not result.passed:
+    elif result.passed:
+        if doubted and result.peer:
+            ctx.call(record_blame(ctx, node, doubted, result), node)
+    elif not doubted and _has_other_peer(ctx, node, pursued):
+        # Which of the two is to blame is not known before it was tested with another one.
+        record_other_peer(ctx, node, pursued, None if before is None else before.ended)
+        ctx.call(f"the idle node {node} {result.text}; another peer takes part next", node)
+    else:
         command = f"accelwatch remedy quarantine {node} --reason '{test} failed'"
         ctx.call(f"the idle node {node} {result.text}; to take it out: {command}", node)
+
+
+def _has_other_peer(ctx: StepView, node: str, pursued: Pursued) -> bool:
+    intent = pursued.intent
+    if not intent.peer:
+        return False
+    return isinstance(peer_of(ctx, intent.test, node, intent.node, (intent.peer,)), Peer)
+
+
+def _run_of(ctx: StepView, node: str, test: str) -> LatestRun | None:
+    return ctx.state.tests.get(node, NodeTests()).runs.get(test)
 
 
 def _never_runs(ctx: StepView, test: str) -> bool:

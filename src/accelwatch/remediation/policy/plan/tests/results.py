@@ -7,6 +7,7 @@ from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import NODE_TESTS
 from accelwatch.remediation.policy.context.views import CaseView, StepView
 from accelwatch.remediation.policy.guards.denial import Denial
+from accelwatch.remediation.policy.plan.spares.stand_ins import hub_name
 from accelwatch.remediation.policy.plan.tests.floors import Floor, figure_text, floor_of
 from accelwatch.remediation.policy.state.node_tests import (
     Figure,
@@ -89,6 +90,27 @@ def record_doubt(ctx: StepContext, node: str, test: str, text: str) -> None:
     ctx.set_row(NODE_TESTS, node, NodeTests(runs={**before.runs, test: run}))
 
 
+def record_blame(ctx: StepContext, node: str, peer: str, result: VerificationResult) -> str:
+    """A node failed with one peer, by the scheduler's name, and passed with the next; as a sentence."""
+    test = result.test
+    text = f"{node} failed test {test} with it, and passed with {result.peer}"
+    record_doubt(ctx, hub_name(ctx, peer), test, text)
+    again = f"{peer} takes part in no test of others until it passes {test} itself"
+    return f"{peer} may be slow: {text}; {again}"
+
+
+def record_other_peer(
+    ctx: StepContext, node: str, pursued: Pursued, finished: float | None
+) -> None:
+    """Keep that an idle node has failed with a peer, and is tested with another one in its next turn.
+
+    `finished` is when it came to a result before.
+    """
+    intent, tests = pursued.intent, ctx.state.tests[node]
+    run = replace(tests.runs[intent.test], failed_with=intent.peer, ended=finished)
+    ctx.set_row(NODE_TESTS, node, NodeTests(runs={**tests.runs, intent.test: run}))
+
+
 def record(ctx: StepContext, node: str, pursued: Pursued, result: VerificationResult) -> None:
     """Keep what a test has shown of a node, by the hub's name."""
     intent = pursued.intent
@@ -96,17 +118,18 @@ def record(ctx: StepContext, node: str, pursued: Pursued, result: VerificationRe
     run = before.runs.get(intent.test, LatestRun(tried=intent.asked))
     run = replace(run, tried=intent.asked)
     is_measured = result.passed or result.value is not None
-    has_ended = pursued.result is PursuitResult.ACHIEVED
+    has_finished = pursued.result is PursuitResult.ACHIEVED
     # That a test prints no figure is the fault of no node.
-    decided = is_measured if has_ended else pursued.refusal is RefusalKind.UNFIT
+    decided = is_measured if has_finished else pursued.refusal is RefusalKind.UNFIT
     if not decided:
-        run = replace(run, not_run=result.text if has_ended else pursued.text)
+        run = replace(run, not_run=result.text if has_finished else pursued.text)
     else:
         run = replace(
             run,
             ended=ctx.now,
             passed=ctx.now if result.passed else run.passed,
             failed="" if result.passed else result.text,
+            failed_with="",
             not_run="",
             figure=_figure(ctx, node, result) if result.passed else run.figure,
         )
