@@ -50,4 +50,4 @@ def propose_restore(intent: Intent, context: ObservedContext) -> Proposal:
     view = job_view(context)
     if is_suspended_for(intent, view) and is_suspended(view.lineage):
         return start_again(intent, view)
-    return Achieved(f"job {intent.job} is as its user set it")
+    return Achieved(f"job {intent.job} needs no change")

@@ -44,7 +44,7 @@ def propose_restore(intent: Intent, context: ObservedContext) -> Proposal:
             )
     if there:
         return release_reservation(intent, job.id)
-    return Achieved(f"job {job.id} is as its user set it")
+    return Achieved(f"job {job.id} needs no change")
 
 
 def _while_allocated(intent: Intent, context: ObservedContext, job: SlurmJob) -> Proposal:

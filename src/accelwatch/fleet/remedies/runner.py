@@ -15,12 +15,12 @@ from accelwatch.base.clock import Clock
 from accelwatch.exposition.histogram import Histogram
 from accelwatch.fleet.approval import used
 from accelwatch.fleet.remedies.cases import Cases
-from accelwatch.fleet.remedies.commands import Commands
 from accelwatch.fleet.remedies.former_pairs import former_pairs
 from accelwatch.fleet.remedies.job_owners import nodes_of_jobs, scheduled
 from accelwatch.fleet.remedies.measures import StageTimes, current_series
 from accelwatch.fleet.remedies.node_observations import NodeObservations
 from accelwatch.fleet.remedies.notes import NoteDelivery
+from accelwatch.fleet.remedies.operator_commands import OperatorCommands
 from accelwatch.fleet.remedies.previewing import drain_preview
 from accelwatch.fleet.remedies.turns import Turns
 from accelwatch.fleet.remedies.worth import with_nodes, worth_of
@@ -105,7 +105,7 @@ class RemedyRunner:
             self._observations.submit_turned,
             lambda: self.engine.probes,
         )
-        self._commands = Commands(
+        self._commands = OperatorCommands(
             fleet, self.engine, rules.incident_store, self._actions, lambda: self.settings
         )
         self._times = StageTimes()

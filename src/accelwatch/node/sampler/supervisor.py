@@ -12,7 +12,7 @@ import msgspec
 
 from accelwatch.base.backoff import Backoff
 from accelwatch.base.clock import Clock, SystemClock
-from accelwatch.node.sampler.exclusions import Exclusions
+from accelwatch.node.sampler.exclusion_reporter import ExclusionReporter
 from accelwatch.node.sampler.launch import Child, post_mortem, spawn
 from accelwatch.node.sampler.memory_limit import MemoryLimit
 from accelwatch.node.sampler.protocol.blame import Quarantine
@@ -92,7 +92,7 @@ class Supervisor:
         self._quarantine = Quarantine()
         self._waiting: set[Component] = set()
         self._careful = False
-        self._exclusions = Exclusions(sink, self._clock)
+        self._exclusions = ExclusionReporter(sink, self._clock)
         self._restart = Backoff(0.5, 30.0, free=2)
         self._started = 0.0
         self._received_at = 0.0

@@ -13,14 +13,14 @@ from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.model import Remedy
 
 
-def well(transition: TransitionView) -> bool:
+def is_releasable(transition: TransitionView) -> bool:
     """No rule and no person wants it out."""
-    return node_cases.well(transition.ctx, transition.remedy)
+    return node_cases.is_releasable(transition.ctx, transition.remedy)
 
 
-def wrong(transition: TransitionView) -> bool:
+def needs_quarantine(transition: TransitionView) -> bool:
     """A rule wants it taken out."""
-    return node_cases.wrong(transition.ctx, transition.remedy)
+    return node_cases.needs_quarantine(transition.ctx, transition.remedy)
 
 
 def suspicious(transition: TransitionView) -> bool:
@@ -30,7 +30,9 @@ def suspicious(transition: TransitionView) -> bool:
 
 def quiet(transition: TransitionView) -> bool:
     """Nothing at all is open on it, and no person keeps it out."""
-    return node_cases.well(transition.ctx, transition.remedy) and not suspicious(transition)
+    return node_cases.is_releasable(transition.ctx, transition.remedy) and not suspicious(
+        transition
+    )
 
 
 def nothing_open(transition: TransitionView) -> bool:

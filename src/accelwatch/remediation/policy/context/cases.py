@@ -73,19 +73,21 @@ def leading(ctx: CaseView, remedy: Remedy) -> list[Case]:
     return cases
 
 
-def wrong(ctx: CaseView, remedy: Remedy) -> bool:
+def needs_quarantine(ctx: CaseView, remedy: Remedy) -> bool:
     """A rule wants it taken out."""
     return bool(leading(ctx, remedy))
 
 
-def well(ctx: CaseView, remedy: Remedy) -> bool:
+def is_releasable(ctx: CaseView, remedy: Remedy) -> bool:
     """No rule and no person wants it out."""
-    return not (remedy.approval.manual or remedy.repair.unfit or wrong(ctx, remedy))
+    return not (remedy.approval.manual or remedy.repair.unfit or needs_quarantine(ctx, remedy))
 
 
 def needs_repair(ctx: CaseView, remedy: Remedy) -> bool:
     """Something is to be done about a node that is out: it is not, while a person has it in hand."""
-    return not remedy.approval.manual and (bool(remedy.repair.unfit) or wrong(ctx, remedy))
+    return not remedy.approval.manual and (
+        bool(remedy.repair.unfit) or needs_quarantine(ctx, remedy)
+    )
 
 
 def case_to_repair(remedy: Remedy, cases: Sequence[Case]) -> Case | None:

@@ -11,7 +11,7 @@ import msgspec
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.rules.rule import Deadlines
 from accelwatch.remediation.policy.conditions.transition import Transition
-from accelwatch.remediation.policy.context.cases import wrong
+from accelwatch.remediation.policy.context.cases import needs_quarantine
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.guards.denial import DenialKind
@@ -103,7 +103,7 @@ def _is_kept_in(ctx: StepContext, remedy: Remedy) -> bool:
     if denial is None or not denial.why.passes_by_itself or denial.why in _PERSONS:
         return False
     watched = remedy.clocks.due is not None  # of what nobody can tell a person is notified besides
-    return not watched and (remedy.approval.manual or wrong(ctx, remedy))
+    return not watched and (remedy.approval.manual or needs_quarantine(ctx, remedy))
 
 
 # Stages in which one thing after another is on its way, each with a deadline of its own.

@@ -16,11 +16,11 @@ from accelwatch.remediation.policy.jobs.jobs import jobs_of, next_job
 from accelwatch.remediation.policy.jobs.resuming import count_resume, revert_resume
 from accelwatch.remediation.policy.jobs.unfinished import finished
 from accelwatch.remediation.policy.plan.spares.stand_ins import (
+    activate_spare,
     drawn,
     not_drawn,
     reserve,
     without,
-    works,
 )
 from accelwatch.remediation.policy.state.model import (
     Remedy,
@@ -114,7 +114,7 @@ def record_job_result(transition: Transition) -> Remedy:
     """A job was asked for a checkpoint, or runs elsewhere."""
     pursued = transition.event.pursued
     if pursued is not None and pursued.intent.kind is Kind.DRAW_SPARE:
-        return works(transition.ctx, transition.remedy, pursued)
+        return activate_spare(transition.ctx, transition.remedy, pursued)
     if pursued is None or pursued.intent.job is None:
         return transition.remedy
     job = pursued.intent.job

@@ -27,7 +27,7 @@ replace = msgspec.structs.replace
 
 def _histories(ctx: StepView, job: JobKey) -> RetryState:
     """All histories, that of this very job under its name: an id may have been given again."""
-    return job_events.only_of(ctx.state.retries, name_of(job), job.submitted)
+    return job_events.without_reused_id(ctx.state.retries, name_of(job), job.submitted)
 
 
 def learn_submission(ctx: StepContext, pursued: Pursued) -> None:

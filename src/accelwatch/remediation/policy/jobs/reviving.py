@@ -53,7 +53,7 @@ def _revive(ctx: StepContext, name: str, run: Run) -> None:
     fault = not bad_now(ctx, run.seen.nodes).isdisjoint(run.seen.nodes)
     if not last.device_fault and fault:
         what = blame(ctx, run.seen.nodes)
-        ctx.set(RETRIES, job_events.blamed(ctx.state.retries, name, what))
+        ctx.set(RETRIES, job_events.fault_attributed(ctx.state.retries, name, what))
     other = another(ctx, ctx.state.retries.jobs[name], run)
     denial = denial_in(_evaluate_guards(ctx, name, run, other.tried))
     if denial is not None:
@@ -97,7 +97,7 @@ def _count_passed(ctx: StepContext, name: str, other: Another) -> None:
     """What has passed is forgiven once, and counts a little against the node and its board."""
     if not other.passed:
         return
-    ctx.set(RETRIES, job_events.passed(ctx.state.retries, name, other.passed))
+    ctx.set(RETRIES, job_events.fault_cleared(ctx.state.retries, name, other.passed))
     scores = ctx.state.scores
     for cause in other.passed:
         if cause.node:

@@ -16,12 +16,12 @@ from accelwatch.remediation.policy.effects.intents import intent_of
 from accelwatch.remediation.policy.jobs.chores import MOVED_ON
 from accelwatch.remediation.policy.plan.gates import first_denial
 from accelwatch.remediation.policy.plan.spares.stand_ins import (
-    adrift,
+    activate_spare,
     holder_of,
     may_request_spare,
     not_drawn,
+    recall_unwanted_spare,
     reserve,
-    works,
 )
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
@@ -72,11 +72,11 @@ def drawn_late(ctx: StepContext, key: str, pursued: Pursued) -> None:
     done = pursued.result is PursuitResult.ACHIEVED
     if remedy is None or remedy.jobs.spare != draw.spare:
         if done or pursued.original:
-            adrift(ctx, pursued)
+            recall_unwanted_spare(ctx, pursued)
     elif not done:
         store_remedy(ctx, remedy, not_drawn(ctx, remedy, pursued))
     else:
-        store_remedy(ctx, remedy, works(ctx, remedy, pursued))
+        store_remedy(ctx, remedy, activate_spare(ctx, remedy, pursued))
         move = ctx.state.chores.get(key.removeprefix(LATE))
         if move is not None:
             ctx.cancel(move)

@@ -27,7 +27,12 @@ from accelwatch.remediation.policy.jobs.resuming import learn_submission
 from accelwatch.remediation.policy.jobs.reviving import revived
 from accelwatch.remediation.policy.jobs.unfinished import changed_by, with_unfinished
 from accelwatch.remediation.policy.plan.spares.spare_tests import tested
-from accelwatch.remediation.policy.plan.spares.stand_ins import hub_name, is_back, not_drawn, works
+from accelwatch.remediation.policy.plan.spares.stand_ins import (
+    activate_spare,
+    hub_name,
+    is_back,
+    not_drawn,
+)
 from accelwatch.remediation.policy.plan.tests.idle_tests import CHORE, idle_tested
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
@@ -158,7 +163,7 @@ def _late(ctx: StepContext, remedy: Remedy, event: RemedyEvent) -> Remedy:
     if kind is Kind.FENCE and done:
         return fenced(Transition(ctx, remedy, event))
     if kind is Kind.DRAW_SPARE and done:
-        return works(ctx, remedy, pursued)
+        return activate_spare(ctx, remedy, pursued)
     if kind is Kind.DRAW_SPARE:
         return not_drawn(ctx, remedy, pursued)
     if kind in (Kind.MOVE_JOB, Kind.CANCEL_JOB, Kind.SWAP_IN_JOB) and done:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from accelwatch.remediation.policy.conditions.transition import RemedyEvent
-from accelwatch.remediation.policy.context.cases import wrong
+from accelwatch.remediation.policy.context.cases import needs_quarantine
 from accelwatch.remediation.policy.context.outcome import Outcome
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CANARY, SPARES
@@ -113,7 +113,7 @@ def _case(ctx: StepContext, change: CaseChanged) -> None:
         return
     after: Remedy = msgspec.structs.replace(before, cases=cases)
     if before.stage is not Stage.HEALTHY:
-        if not started and wrong(ctx, after) and not wrong(ctx, before):
+        if not started and needs_quarantine(ctx, after) and not needs_quarantine(ctx, before):
             # What was only told until now begins here: jobs that had left long before it and the
             # breaker's count of what it has seen since are no business of this one.
             after = msgspec.structs.replace(

@@ -4,7 +4,7 @@ import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.conditions.transition import RemedyEvent
-from accelwatch.remediation.policy.context.cases import wrong
+from accelwatch.remediation.policy.context.cases import needs_quarantine
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import BREAKER, DENIED, RELAPSES, VETOES
@@ -210,7 +210,7 @@ def _report_denial(ctx: StepContext, node: str) -> None:
     store_remedy(ctx, remedy, msgspec.structs.replace(remedy, denial=denial))
     # Of what is only told nothing is wanted that could be held back.
     desired = remedy.approval.manual or remedy.repair.unfit or kind is Kind.TEST
-    if denial is not None and (desired or wrong(ctx, remedy)):
+    if denial is not None and (desired or needs_quarantine(ctx, remedy)):
         ctx.note(remedy, f"{kind} is held back: {denial.text}", _loudness(denial, ctx.now))
 
 

@@ -39,6 +39,8 @@ from accelwatch.remediation.policy.conditions.node import (
     forced,
     is_not_quarantined,
     is_quarantined,
+    is_releasable,
+    needs_quarantine,
     not_answering,
     not_by_person,
     not_forced,
@@ -53,8 +55,6 @@ from accelwatch.remediation.policy.conditions.node import (
     state_lost,
     suppressed,
     suspicious,
-    well,
-    wrong,
 )
 from accelwatch.remediation.policy.conditions.permission import (
     askable,
@@ -240,7 +240,8 @@ _OVERRIDES = (
 _NEXT = (
     *row((S.QUARANTINED, S.DRAINING), T.TICK, idle, evaluated_otherwise,
          does=(reevaluation.reevaluate,)),
-    *row(S.QUARANTINED, T.TICK, idle, well, to=S.VERIFYING, does=(verification.start_verifying,)),
+    *row(S.QUARANTINED, T.TICK, idle, is_releasable, to=S.VERIFYING,
+         does=(verification.start_verifying,)),
     *row((S.QUARANTINED, S.DRAINING, S.SERVICE), T.TICK, idle, exceeds_quarantine, may_quarantine,
          to=S.QUARANTINING, intent=Kind.QUARANTINE),
     *row(S.QUARANTINED, T.TICK, idle, must_fence, may_fence,
@@ -266,8 +267,8 @@ _FENCING = (
 )
 # A job is looked for, then kept in place by its launcher, then warned, and only then moved or ended.
 _DRAINING = (
-    *row(S.DRAINING, T.TICK, idle, well, to=S.VERIFYING, does=(verification.start_verifying,)),
-    *row(S.DRAINING, T.TICK, busy, well, move_has_left,
+    *row(S.DRAINING, T.TICK, idle, is_releasable, to=S.VERIFYING, does=(verification.start_verifying,)),
+    *row(S.DRAINING, T.TICK, busy, is_releasable, move_has_left,
          to=S.VERIFYING, does=(handed_on.hand_on, verification.start_verifying)),
     *row(S.DRAINING, T.TICK, idle, drained, to=S.QUARANTINED),
     *row(S.DRAINING, T.TICK, idle, must_fence, to=S.QUARANTINED),
@@ -297,7 +298,7 @@ _DRAINING = (
     *row(S.DRAINING, T.CANCELLED),
 )
 _REMEDIATING = (
-    *row(S.REMEDIATING, T.TICK, busy, well, does=(node_quarantine.cancel,)),
+    *row(S.REMEDIATING, T.TICK, busy, is_releasable, does=(node_quarantine.cancel,)),
     *row(S.REMEDIATING, T.TICK, idle, to=S.QUARANTINED),
     *row(S.REMEDIATING, T.ACHIEVED,
          to=S.VERIFYING, does=(repairs.record_repair, verification.start_verifying)),
@@ -332,9 +333,9 @@ _VERIFYING = (
 # Until our mark is off, what is wrong takes the node back; only a person's force goes over that.
 _RELEASING = (
     *row(S.RELEASING, T.TICK, busy, by_person, does=(node_quarantine.cancel,)),
-    *row(S.RELEASING, T.TICK, busy, wrong, not_forced, does=(node_quarantine.cancel,)),
-    *row(S.RELEASING, T.TICK, idle, wrong, not_forced, is_quarantined, to=S.QUARANTINED),
-    *row(S.RELEASING, T.TICK, idle, wrong, not_forced, to=S.SUSPECT),
+    *row(S.RELEASING, T.TICK, busy, needs_quarantine, not_forced, does=(node_quarantine.cancel,)),
+    *row(S.RELEASING, T.TICK, idle, needs_quarantine, not_forced, is_quarantined, to=S.QUARANTINED),
+    *row(S.RELEASING, T.TICK, idle, needs_quarantine, not_forced, to=S.SUSPECT),
     *row(S.RELEASING, T.TICK, idle, other_generation, not_forced,
          to=S.VERIFYING, does=(verification.start_verifying,)),
     *row(S.RELEASING, T.TICK, idle, may_release,
@@ -353,7 +354,7 @@ _RELEASING = (
     *row(S.RELEASING, T.CANCELLED, forced),
     *row(S.RELEASING, T.CANCELLED, is_quarantined, to=S.QUARANTINED),
     *row(S.RELEASING, T.CANCELLED, to=S.SUSPECT),
-    *row(S.PROBATION, T.TICK, wrong, to=S.SUSPECT, does=(node_quarantine.relapse,)),
+    *row(S.PROBATION, T.TICK, needs_quarantine, to=S.SUSPECT, does=(node_quarantine.relapse,)),
     *row(S.PROBATION, T.DUE, suspicious, to=S.SUSPECT),
     *row(S.PROBATION, T.DUE, to=S.HEALTHY),
     *row(S.PROBATION, T.OBSERVED_OURS,
@@ -387,12 +388,12 @@ _FAILED = (
          to=S.FAILED, does=(repairs.count_failure, repairs.fail)),
     *row((S.QUARANTINING, S.FENCING, S.RELEASING, S.DRAINING), T.GAVE_UP,
          to=S.FAILED, does=(repairs.count_failure, repairs.fail)),
-    *row(S.FAILED, T.TICK, well, is_quarantined, goes_on_suspect,
+    *row(S.FAILED, T.TICK, is_releasable, is_quarantined, goes_on_suspect,
          to=S.VERIFYING, does=(verification.start_verifying,)),
-    *row(S.FAILED, T.TICK, well, is_quarantined, goes_on_quarantined,
+    *row(S.FAILED, T.TICK, is_releasable, is_quarantined, goes_on_quarantined,
          to=S.VERIFYING, does=(verification.start_verifying,)),
     *row(S.FAILED, T.TICK, quiet, is_not_quarantined, to=S.HEALTHY),
-    *row(S.FAILED, T.TICK, well, is_not_quarantined, to=S.SUSPECT),
+    *row(S.FAILED, T.TICK, is_releasable, is_not_quarantined, to=S.SUSPECT),
     *row(S.FAILED, T.DUE, tries_left, goes_on_suspect, to=S.SUSPECT),
     *row(S.FAILED, T.DUE, tries_left, goes_on_quarantined, to=S.QUARANTINED),
     *row(S.FAILED, T.DUE, tries_left, goes_on_releasing, to=S.RELEASING),

@@ -20,7 +20,7 @@ MOST_DEATHS = 8
 MOST_SUBMISSIONS = 16
 
 
-def only_of(state: RetryState, job: str, submitted: float) -> RetryState:
+def without_reused_id(state: RetryState, job: str, submitted: float) -> RetryState:
     """The histories, without that of an earlier job whose id was given again."""
     history = state.jobs.get(job)
     return state if history is None or is_of(history, submitted) else forgotten(state, job)
@@ -71,14 +71,14 @@ def not_resumed(state: RetryState, job: str) -> RetryState:
     return forgotten(state, job) if empty else _with(state, job, changed)
 
 
-def blamed(state: RetryState, job: str, what: tuple[Blame, ...]) -> RetryState:
+def fault_attributed(state: RetryState, job: str, what: tuple[Blame, ...]) -> RetryState:
     """Evidence has come that a device or node is what the job died of."""
     history = state.jobs[job]
     last = msgspec.structs.replace(history.deaths[-1], device_fault=True, blamed=what)
     return _with(state, job, msgspec.structs.replace(history, deaths=(*history.deaths[:-1], last)))
 
 
-def passed(state: RetryState, job: str, what: tuple[Blame, ...]) -> RetryState:
+def fault_cleared(state: RetryState, job: str, what: tuple[Blame, ...]) -> RetryState:
     """A job is restarted on the same nodes, because what spoke against them has passed."""
     history = state.jobs[job]
     every = tuple(dict.fromkeys((*history.passed, *what)))[-MOST_DEATHS:]

@@ -112,7 +112,7 @@ def reserve(ctx: StepContext, remedy: Remedy) -> Remedy:
     return replace(remedy, jobs=replace(remedy.jobs, spare=answer.name, spare_asked=ctx.now))
 
 
-def works(ctx: StepContext, remedy: Remedy, pursued: Pursued) -> Remedy:
+def activate_spare(ctx: StepContext, remedy: Remedy, pursued: Pursued) -> Remedy:
     """The spare that was reserved is in the pool now; a broken one is there as well."""
     name = pursued.intent.spare
     if _is(ctx, name, SpareStatus.FAILED):
@@ -179,7 +179,7 @@ def _recall_spare(ctx: StepContext, name: str, intent: Intent) -> None:
     start_return(ctx, name, intent)
 
 
-def adrift(ctx: StepContext, pursued: Pursued) -> None:
+def recall_unwanted_spare(ctx: StepContext, pursued: Pursued) -> None:
     """A spare was drawn that nobody wants any more: it comes back, or is known to be away."""
     draw = pursued.intent
     if _is(ctx, draw.spare, SpareStatus.FAILED):
@@ -187,7 +187,7 @@ def adrift(ctx: StepContext, pursued: Pursued) -> None:
             SPARES, spare_transitions.drawn_late(ctx.state.spares, draw.spare, pursued.original)
         )
     elif _is(ctx, draw.spare, SpareStatus.READY):
-        ctx.set(SPARES, spare_transitions.adrift(ctx.state.spares, draw.spare, pursued.original))
+        ctx.set(SPARES, spare_transitions.recalled(ctx.state.spares, draw.spare, pursued.original))
         start_return(ctx, draw.spare, draw)
 
 

@@ -66,7 +66,7 @@ def broken(state: SpareState, name: str, text: str) -> SpareState:
     return with_spare(state, name, spare)
 
 
-def adrift(state: SpareState, name: str, original: Mapping[str, str]) -> SpareState:
+def recalled(state: SpareState, name: str, original: Mapping[str, str]) -> SpareState:
     """A spare that was let go was drawn all the same, and comes back. Raises ValueError."""
     return _changed(
         state, name, SpareStatus.READY, standing=SpareStatus.RETURNING, original=dict(original)

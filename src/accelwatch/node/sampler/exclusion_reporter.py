@@ -16,7 +16,7 @@ from accelwatch.node.store.reports import (
 from accelwatch.schema.snapshot import BackendState, BackendStatus
 
 
-class Exclusions:
+class ExclusionReporter:
     """Reasons of exclusions, and their reports into `sink`; the collector goes on without them."""
 
     def __init__(self, sink: Callable[[Report], None], clock: Clock) -> None:

@@ -18,7 +18,7 @@ from accelwatch.remediation.policy.state.changes import Command, Verb
 from accelwatch.remediation.settings import RemedySettings
 
 
-class Commands:
+class OperatorCommands:
     """For the hub's event loop."""
 
     def __init__(
