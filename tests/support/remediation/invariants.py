@@ -557,7 +557,7 @@ def _read_lately(state: RemedyState, remedy: Remedy, intent: Intent, now: float)
 
 
 def _jobs_on(state: RemedyState, remedy: Remedy) -> tuple[JobKey, ...]:
-    seen = state.world.scheduler_nodes.get(remedy.target or remedy.node)
+    seen = state.world.scheduler_nodes.get(remedy.scheduler_name)
     return () if seen is None else tuple(sorted(seen.jobs))
 
 

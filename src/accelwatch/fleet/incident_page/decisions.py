@@ -62,7 +62,7 @@ def _decision(runner: RemedyRunner, node: str, now: float) -> Decision:
     plan = runner.plan(node)
     waits = remedy is not None and remedy.stage is Stage.AWAITING_APPROVAL and bool(plan.digest)
     veto = state.vetoes.get(node)
-    doing = "" if remedy is None else runner.engine.doing.get(remedy.target or node, "")
+    doing = "" if remedy is None else runner.engine.doing.get(remedy.scheduler_name, "")
     return Decision(
         node=node,
         plan=plan,

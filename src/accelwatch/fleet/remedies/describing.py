@@ -51,7 +51,7 @@ def remedy_document(remedy: Remedy, doing: Mapping[str, str]) -> RemedyDocument:
             set_at=None if quarantine.set_at is None else timestamp(quarantine.set_at),
         ),
         intent="" if remedy.pursued_kind is None else remedy.pursued_kind.value,
-        doing=doing.get(remedy.target or remedy.node, ""),
+        doing=doing.get(remedy.scheduler_name, ""),
         blocked_by="" if remedy.denial is None else remedy.denial.text,
         trouble=remedy.trouble,
         spare=remedy.jobs.spare,

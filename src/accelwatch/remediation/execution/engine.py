@@ -229,7 +229,7 @@ class Engine:
 
     async def _settle_unknown(self, command: Command, address: str) -> None:
         remedy = self.state.remedies.get(command.node)
-        target = command.node if remedy is None else remedy.target or command.node
+        target = command.node if remedy is None else remedy.scheduler_name
         for name in self._actions:
             async with self._lanes.node(name, target):
                 await settle_as_not_done(self._ledger, name, target, command, address)

@@ -40,7 +40,7 @@ class FreshPolls:
         """Look at the scheduler of a node, and wait until that is decided upon; else why not."""
         state = self._state()
         remedy = state.remedies.get(node)
-        target = node if remedy is None else remedy.target or node
+        target = node if remedy is None else remedy.scheduler_name
         shown_by = state.world.shown_by.get(target, "")
         for name in [shown_by] if shown_by in self._actions else list(self._actions):
             problem = await self._at(name)

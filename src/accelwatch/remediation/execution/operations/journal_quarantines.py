@@ -98,7 +98,7 @@ class JournalQuarantines(Mapping[str, OwnerAnnotation]):
             recorded: dict[str, NodeQuarantine] = {}
             pursued: dict[str, Intent] = {}
             for remedy in state.remedies.values():
-                node = remedy.target or remedy.node
+                node = remedy.scheduler_name
                 if remedy.hold is not None and remedy.hold.action in ("", self._action):
                     recorded[node] = remedy.hold
                 if remedy.pursuing is not None and remedy.pursuing.kind is IntentKind.QUARANTINE:

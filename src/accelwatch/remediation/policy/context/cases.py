@@ -52,9 +52,7 @@ def is_barred(ctx: CaseView, remedy: Remedy) -> bool:
 def bad_nodes(ctx: CaseView) -> set[str]:
     """Where no job may start, by the scheduler's names."""
     return {
-        remedy.target or remedy.node
-        for remedy in ctx.state.remedies.values()
-        if is_barred(ctx, remedy)
+        remedy.scheduler_name for remedy in ctx.state.remedies.values() if is_barred(ctx, remedy)
     }
 
 

@@ -59,7 +59,7 @@ def intent_of(ctx: StepContext, remedy: Remedy, kind: Kind) -> Intent:
     return Intent(
         kind=kind,
         mark=annotation_of(ctx, remedy),
-        node=remedy.target or remedy.node,
+        node=remedy.scheduler_name,
         reason=reason_of(remedy, "" if case is None else case.title),
         rule="" if policy is None else policy.rule,
         severity="" if case is None else case.severity.value,
@@ -153,7 +153,7 @@ def _as_we_left_it(remedy: Remedy) -> dict[str, str]:
 def _ran_on(ctx: StepContext, remedy: Remedy, job: JobKey) -> tuple[str, ...]:
     """Every node of which anything says that the job ran there: shown, left, or named by its remedy."""
     key = (job.cluster, job.id, job.part)
-    nodes = {remedy.target or remedy.node}
+    nodes = {remedy.scheduler_name}
     nodes.update(node for move in remedy.jobs.unfinished if move.job == job for node in move.ran_on)
     for node in ctx.world.scheduler_nodes.values():
         if any((other_job.cluster, other_job.id, other_job.part) == key for other_job in node.jobs):
@@ -169,11 +169,11 @@ def _ran_on(ctx: StepContext, remedy: Remedy, job: JobKey) -> tuple[str, ...]:
             *other.jobs.looked_for,
         )
         if any((other_job.cluster, other_job.id, other_job.part) == key for other_job in recorded):
-            nodes.add(other.target or other.node)
+            nodes.add(other.scheduler_name)
     return tuple(sorted(nodes))
 
 
 def _to_leave(ctx: StepContext, remedy: Remedy) -> tuple[str, ...]:
     """Where a job may not start: here, and on any other bad node."""
-    here = remedy.target or remedy.node
+    here = remedy.scheduler_name
     return (here, *sorted(bad_nodes(ctx) - {here}))

@@ -87,7 +87,7 @@ def _suspects(ctx: StepView, nodes: tuple[str, ...]) -> Iterator[tuple[str, str,
     elsewhere. What is only for information is none.
     """
     for remedy in ctx.state.remedies.values():
-        target = remedy.target or remedy.node
+        target = remedy.scheduler_name
         if target in nodes:
             reported = (
                 case for case in counting(ctx, remedy) if case.severity is not Severity.INFO
@@ -101,7 +101,7 @@ def group_of(ctx: StepView, nodes: tuple[str, ...]) -> str:
         (
             case.group
             for remedy in ctx.state.remedies.values()
-            if (remedy.target or remedy.node) in nodes
+            if remedy.scheduler_name in nodes
             for case in counting(ctx, remedy)
             if case.group
         ),

@@ -102,7 +102,7 @@ def revert_resume(ctx: StepContext, job: JobKey) -> None:
 
 def _without(ctx: StepView, remedy: Remedy, job: JobKey) -> Try:
     """With what a job would be begun again off a node: where it runs, but for the bad nodes."""
-    bad = {remedy.target or remedy.node, *bad_nodes(ctx)}
+    bad = {remedy.scheduler_name, *bad_nodes(ctx)}
     nodes = tuple(sorted(_nodes_of(ctx, job) - bad))
     # Where it was before is not always known; that it leaves this node is.
     return Try(nodes=nodes, cleared=f"{remedy.incident} {remedy.node}")

@@ -208,6 +208,11 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     denial: Denial | None = None
 
     @property
+    def scheduler_name(self) -> str:
+        """The scheduler's name of the machine; the hub's until it was proven to be the same."""
+        return self.target or self.node
+
+    @property
     def pursued_kind(self) -> IntentKind | None:
         """The kind of intent in flight."""
         return None if self.pursuing is None else self.pursuing.kind

@@ -30,9 +30,7 @@ def notify_hanging(ctx: StepContext) -> None:
     if not moving:
         return
     ours = {
-        remedy.target or remedy.node
-        for remedy in ctx.state.remedies.values()
-        if remedy.hold is not None
+        remedy.scheduler_name for remedy in ctx.state.remedies.values() if remedy.hold is not None
     }
     silent = [
         node

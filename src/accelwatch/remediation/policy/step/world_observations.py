@@ -193,9 +193,7 @@ def _who(observation: NodeObservation) -> tuple[str, str, str, float | None, boo
 
 def _update_remedies(ctx: StepContext, poll: Poll) -> None:
     """Tell the remedies how their nodes stand, and find marks of ours that nobody knows."""
-    nodes = {
-        remedy.target or ctx.target(remedy): remedy.node for remedy in ctx.state.remedies.values()
-    }
+    nodes = {ctx.target(remedy): remedy.node for remedy in ctx.state.remedies.values()}
     names = {theirs: ours for ours, theirs in ctx.settings.nodes.items()}
     forgotten = ctx.state.forgotten
     for observation in poll.nodes:
