@@ -139,8 +139,9 @@ def test_a_hub_loads_what_acts_and_signs_only_when_somebody_comes() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.removeprefix("accelwatch.") for name in run.stdout.split()}
-    # The structs of a plan, by which the API is described, and the folders that they are in.
+    # The settings, the structs of a plan and of what a node has measured, by which the API is described,
+    # and the folders that they are in.
     plan = ("policy", "policy.plan", "policy.plan.model", "policy.guards", "policy.guards.denial")
-    stage = ("policy.state", "policy.state.stage")
-    light = {f"remediation.{name}" for name in ("settings", *plan, *stage)}
+    state = ("policy.state", "policy.state.stage", "policy.state.node_tests")
+    light = {f"remediation.{name}" for name in ("settings", "active_tests", *plan, *state)}
     assert loaded - {"fleet.incident_page.door"} == light
