@@ -179,6 +179,33 @@ def test_a_node_that_answers_again_soon_had_a_gap_and_one_that_does_not_is_down(
     )
 
 
+def test_a_node_that_may_be_starting_is_not_to_be_rebooted_yet() -> None:
+    ticks = Ticks(count=40, per_node=4)
+    structural = started(ticks)
+    run(ticks, structural, 3)
+    ticks.silent, ticks.node_state = {1}, {1: NodeState.DOWN}
+    down = only(run(ticks, structural, 10))
+    assert (down.weight, down.advice) == (Weight.DECISIVE, "")
+    assert only(run(ticks, structural, 9)).advice == ""
+    stays_down = only(run(ticks, structural, 1))
+    assert (stays_down.cause, stays_down.weight, stays_down.advice) == (
+        "node_silent",
+        Weight.DECISIVE,
+        "reboot",
+    )
+
+
+def test_of_two_silent_nodes_only_the_one_that_stays_down_is_to_be_rebooted() -> None:
+    ticks = Ticks(count=40, per_node=4)
+    structural = started(ticks)
+    run(ticks, structural, 3)
+    ticks.silent, ticks.node_state = {1}, {1: NodeState.DOWN}
+    run(ticks, structural, 11)
+    ticks.silent, ticks.node_state = {1, 2}, {1: NodeState.DOWN, 2: NodeState.DOWN}
+    found = run(ticks, structural, 10)
+    assert {int(piece.rows[0]): piece.advice for piece in found} == {1: "reboot", 2: ""}
+
+
 def test_many_silent_nodes_are_nobodys_matter() -> None:
     ticks = Ticks(count=40, per_node=4, node_state=dict.fromkeys((1, 2, 3), NodeState.DOWN))
     found = only(run(ticks, started(ticks), 2))

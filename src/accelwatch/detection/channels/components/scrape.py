@@ -29,6 +29,9 @@ _MANY = 0.2
 # which one in twenty is at worst (5.1): who is silent for 5 min is down. Until then it is a gap, unless
 # its job stands still, which is the matter of the channel of hangs.
 _DOWN_S = 300.0
+# A node that starts by itself, or by somebody who told nobody, is silent for minutes as well: a server
+# tests its memory and devices first. To reboot it then may break a firmware update.
+_MAY_START_S = 2 * _DOWN_S
 # Confirms: between 5, which combines, and 8, which weighs alone (4.3).
 _SCORE = 6.0
 
@@ -54,24 +57,30 @@ def evidence(memory: Memory, level: Level, tick: Tick) -> list[Evidence]:
     many = _with_many(since[0]) & present[0]
     silent_s = frame.now - np.where(np.isfinite(frame.node_sampled), frame.node_sampled, since[0])
     down = present[0] & ~many & (silent_s >= _DOWN_S)
-    results = of_rows(
-        Channel.STRUCTURAL,
-        Weight.DECISIVE,
-        Subject.NODE,
-        "other",
-        down,
-        since=since[0],
-        now=frame.now,
-        score=12.0,
-        advice="reboot",
-        cause="node_silent",
-    )
+    starting = down & (silent_s < _MAY_START_S)
+    results = _down(starting, since[0], frame.now, "")
+    results += _down(down & ~starting, since[0], frame.now, "reboot")
     results += _confirming(present[0] & ~many & ~down, since[0], frame.now, "node_silent", "")
     # Many at once: a switch, power, or who reads them.
     results += _confirming(many, since[0], frame.now, "many_nodes_silent", "wait")
     for at in range(1, len(_CAUSES)):
         results += _confirming(present[at], since[at], frame.now, _CAUSES[at], "")
     return results
+
+
+def _down(present: Bools, since: Floats, now: float, advice: str) -> list[Evidence]:
+    return of_rows(
+        Channel.STRUCTURAL,
+        Weight.DECISIVE,
+        Subject.NODE,
+        "other",
+        present,
+        since=since,
+        now=now,
+        score=12.0,
+        advice=advice,
+        cause="node_silent",
+    )
 
 
 def _confirming(
