@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,20 @@ def test_a_command_is_broken_off_before_its_deadline(tmp_path: Path) -> None:
     body = f"open({str(began)!r}, 'w'); print('one', flush=True); time.sleep(600)"
     found = run([program(tmp_path, body)], timeout_s=GUARD_S, break_off=began.exists)
     assert (found.failure, found.status) == ("broken off", None)
+
+
+def test_what_a_command_printed_before_it_was_broken_off_is_read(tmp_path: Path) -> None:
+    """Who breaks it off has to know what it had done by then."""
+    printed = tmp_path / "printed"
+    body = f"print('one', flush=True); open({str(printed)!r}, 'w'); time.sleep(600)"
+
+    def has_printed() -> bool:
+        while not printed.exists():
+            time.sleep(0.01)
+        return True
+
+    found = run([program(tmp_path, body)], timeout_s=GUARD_S, break_off=has_printed)
+    assert (found.failure, found.output) == ("broken off", b"one\n")
 
 
 def test_output_status_and_environment(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO
 
 import msgspec
@@ -99,6 +99,7 @@ def _collect(
     chunks: dict[str, list[bytes]] = {"output": [], "errors": []}
     size = 0
     failure = ""
+    status: int | None = None
     with selectors.DefaultSelector() as selector:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -113,29 +114,42 @@ def _collect(
                 failure = "broken off"
                 break
             pause = remaining if break_off is None else min(remaining, _POLL_S)
-            for key, _ in selector.select(pause):
-                data = os.read(key.fd, 1 << 16)
-                if not data:
-                    selector.unregister(key.fileobj)
-                    continue
-                chunks[key.data].append(data)
-                size += len(data)
+            size += _read_ready(selector, selector.select(pause), chunks)
             if size > limit:
                 failure = "too much output"
-    status: int | None = None
-    if not failure:
-        try:
-            status = process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            failure = "timeout"
-    if failure:
-        _kill_group(process)
+        if not failure:
+            try:
+                status = process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                failure = "timeout"
+        if failure:
+            _kill_group(process)
+            # What it printed before it was killed says what it had done; it may still be in the pipe.
+            while size <= limit and (ready := selector.select(0)):
+                size += _read_ready(selector, ready, chunks)
     return CommandResult(
         output=b"".join(chunks["output"])[:limit],
         errors=b"".join(chunks["errors"])[:limit],
         status=status,
         failure=failure,
     )
+
+
+def _read_ready(
+    selector: selectors.BaseSelector,
+    ready: Iterable[tuple[selectors.SelectorKey, int]],
+    chunks: Mapping[str, list[bytes]],
+) -> int:
+    """How many bytes there were to read; streams that have ended are watched no more."""
+    size = 0
+    for key, _ in ready:
+        data = os.read(key.fd, 1 << 16)
+        if not data:
+            selector.unregister(key.fileobj)
+            continue
+        chunks[key.data].append(data)
+        size += len(data)
+    return size
 
 
 def _kill_group(process: "subprocess.Popen[bytes]") -> None:
