@@ -32,6 +32,8 @@ class CannedHub:
         # The code of its answer to a word; 0: it accepts it.
         self.refuses = 0
         self.avoided = AvoidPage(time="2030-01-31T12:00:00Z", rules=1, nodes_total=len(self.nodes))
+        # Its remedies are not answered before this.
+        self.hangs: asyncio.Event | None = None
         # Of its devices: hubs that have other serials follow other machines.
         self.serial = "GPU"
 
@@ -56,6 +58,8 @@ class CannedHub:
         if path == "/v1/stream":
             return web.Response(body=self.stream(), content_type=MSGPACK)
         if path == "/v1/remedies":
+            if self.hangs is not None:
+                await self.hangs.wait()
             return web.Response(body=msgspec.json.encode(self.remedies))
         self.said.append(f"{request.method} {request.raw_path}")
         if self.refuses:
@@ -221,6 +225,34 @@ def test_a_stop_does_not_pass_over_a_hub_that_does_not_answer() -> None:
                 await both.change("POST", "/v1/stop", None, b"{}")
             await both.close()
         assert first.said == ["POST /v1/stop"]
+
+    asyncio.run(main())
+
+
+def test_a_stop_waits_for_no_hub_that_hangs() -> None:
+    """Whether the others act is known before the one that hangs gives up."""
+
+    async def main() -> None:
+        first, second = CannedHub(page()), CannedHub(page())
+        async with over(first, second) as session:
+            second.hangs = asyncio.Event()
+            stop = asyncio.create_task(session.change("POST", "/v1/stop", None, b"{}"))
+            while not first.said:
+                await asyncio.sleep(0.01)
+            assert not stop.done()
+            second.hangs.set()
+            await stop
+        assert (first.said, second.said) == (["POST /v1/stop"], ["POST /v1/stop"])
+
+    asyncio.run(asyncio.wait_for(main(), 30))
+
+
+def test_a_stop_reaches_all_hubs_where_none_acts() -> None:
+    async def main() -> None:
+        hubs = CannedHub(page(acts=False)), CannedHub(page(acts=False))
+        async with over(*hubs) as session:
+            await session.change("POST", "/v1/stop", None, b"{}")
+        assert [hub.said for hub in hubs] == [["POST /v1/stop"], ["POST /v1/stop"]]
 
     asyncio.run(main())
 

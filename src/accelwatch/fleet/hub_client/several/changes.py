@@ -38,14 +38,18 @@ class SeveralChanges:
 
 
 async def at_each(hubs: Sequence[str], requests: Sequence[Awaitable[str]]) -> str:
-    """What each hub did, in words. Raises AccelwatchError when one did not, with what the others did;
-    UncertainError when that is unknown of one.
+    """What each hub did, in words; a hub with an empty result did nothing.
+
+    Raises AccelwatchError when one failed, with what the others did; UncertainError when that is unknown
+    of one.
     """
     results = await asyncio.gather(*requests, return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException) and not isinstance(result, AccelwatchError):
             raise result
-    text = "; ".join(f"{hub}: {result}" for hub, result in zip(hubs, results, strict=True))
+    text = "; ".join(
+        f"{hub}: {result}" for hub, result in zip(hubs, results, strict=True) if result != ""
+    )
     if any(isinstance(result, UncertainError) for result in results):
         raise UncertainError(text)
     if any(isinstance(result, BaseException) for result in results):

@@ -151,10 +151,10 @@ class SeveralSession:
     async def _send_to_all(
         self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None
     ) -> bytes:
-        """A word about all nodes, at every hub that acts or may act. Raises AccelwatchError."""
-        pages, faults = await self._pages(_REMEDIES, {}, RemediesPage)
-        hubs = [hub for hub, page in pages.items() if page.acts] + list(faults)
-        hubs = sorted(hubs) or list(range(len(self._sessions)))
+        """A word about all nodes, at every hub that acts or may act; at all where none does.
+
+        Raises AccelwatchError.
+        """
         answers: dict[int, Commanded] = {}
 
         async def send(hub: int) -> str:
@@ -166,7 +166,17 @@ class SeveralSession:
             answers[hub] = decoded(answer, Commanded)
             return "done"
 
-        await at_each([self._routes.hubs[hub] for hub in hubs], [send(hub) for hub in hubs])
+        # Each hub is asked and told by itself: a stop does not wait for one that hangs.
+        async def send_if_acting(hub: int) -> str:
+            try:
+                page = await _page(self._sessions[hub], _REMEDIES, {}, RemediesPage)
+            except TargetFault as fault:
+                return "" if fault.code == _NO_PAGE else await send(hub)
+            return await send(hub) if page.acts else ""
+
+        hubs = range(len(self._sessions))
+        if not await at_each(self._routes.hubs, [send_if_acting(hub) for hub in hubs]):
+            await at_each(self._routes.hubs, [send(hub) for hub in hubs])
         return msgspec.json.encode(commanded_merged(answers, self._picture.owner))
 
     def _refusal(self) -> UsageError:
@@ -217,11 +227,7 @@ class SeveralSession:
         own = {self._sessions[hub]: {**query, "node": node} for hub, node in (nodes or {}).items()}
 
         async def read(session: HubSession) -> Document:
-            body = await session.document(path, own.get(session, query))
-            try:
-                return msgspec.json.decode(body, type=kind)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise TargetFault(Reason.GARBAGE, f"its answer cannot be read: {error}") from error
+            return await _page(session, path, own.get(session, query), kind)
 
         pages, faults = await ask_all(self._sessions, read)
         return pages, {
@@ -258,6 +264,17 @@ class SeveralSession:
             return msgspec.json.encode(avoid_merged(avoided, faults, owner))
         remedies, faults = await self._pages(path, query, RemediesPage)
         return msgspec.json.encode(remedies_merged(remedies, owner, faults))
+
+
+async def _page(
+    session: HubSession, path: str, query: Mapping[str, str], kind: type[Document]
+) -> Document:
+    """A page of one hub. Raises TargetFault."""
+    body = await session.document(path, query)
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise TargetFault(Reason.GARBAGE, f"its answer cannot be read: {error}") from error
 
 
 def _with_ids(body: bytes, hub: str) -> bytes:
