@@ -8,9 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from accelwatch.base.clock import SystemClock
 from accelwatch.config.journal import JournalSettings
 from accelwatch.config.model import RuleSettings, Web
 from accelwatch.fleet.documents.hubs import HubsPage
+from accelwatch.fleet.hub.leadership.journal_watch import JournalWatch
 from accelwatch.fleet.hub.model import DetectorSettings, HubSettings
 from support.fleet.hub_peers import Running, served_hub
 from support.incidents.kept_journals import InPostgreSQL
@@ -235,6 +237,27 @@ def test_a_hub_with_a_file_of_its_own_leads_alone(tmp_path: Path) -> None:
             assert page.journal == f"a file in {tmp_path}"
             assert one.hub.fleet.leader_note() is None
             assert "fleet_hub_leads" not in await one.get("/metrics")
+
+    asyncio.run(play())
+
+
+def test_what_was_read_while_the_token_could_not_be_kept_is_read_again(
+    database: InPostgreSQL, tmp_path: Path
+) -> None:
+    """As with a full disk: the copy must not lack what came meanwhile."""
+
+    async def play() -> None:
+        async with a_hub(database, tmp_path / "a") as first:
+            journal, folder = JournalSettings(postgresql=database.settings), tmp_path / "later"
+            own = msgspec.structs.replace(first.hub.status.own_entry(), id="c", token=0)
+            folder.write_text("no folder")
+            watch = JournalWatch(journal, folder, SystemClock(), lambda: own)
+            await watch.poll()
+            assert ("journal.token cannot be" in watch.problem, watch.is_copied) == (True, False)
+            folder.unlink()
+            folder.mkdir()
+            await watch.poll()
+            assert (watch.problem, watch.is_copied) == ("", True)
 
     asyncio.run(play())
 

@@ -47,6 +47,8 @@ class JournalWatch:
         self.problem = ""
         # Why this hub could not say there that it is there.
         self.unannounced = ""
+        # One poll at a time: what a slow one has read must not come after what a later one has.
+        self._polling = asyncio.Lock()
         self._copy: JournalCopy | None = None
         # Whether that was read: an empty copy of a hub that has just lost its lease says nothing.
         self.is_copied = False
@@ -81,6 +83,10 @@ class JournalWatch:
 
     async def poll(self) -> None:
         """Look once; what is wrong is kept in `problem`."""
+        async with self._polling:
+            await self._poll()
+
+    async def _poll(self) -> None:
         own = self._own()
         try:
             polled = await self._polled(own)
@@ -113,7 +119,12 @@ class JournalWatch:
 
         def poll() -> "Polled":
             polled = reader.poll(own, now, copies=not own.token)
-            self._remember(polled.shared.token)
+            try:
+                self._remember(polled.shared.token)
+            except JournalError:
+                # What was read now is not shown: the copy must not lack it from then on.
+                reader.read_anew()
+                raise
             return polled
 
         return await asyncio.to_thread(poll)

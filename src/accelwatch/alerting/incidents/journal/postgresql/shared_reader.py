@@ -75,6 +75,11 @@ class SharedReader:
             late = msgspec.structs.replace(own, late_s=round(lease_clock() - started, 3))
             return polled._replace(unannounced=self._announce(database, late))
 
+    def read_anew(self) -> None:
+        """Have the next poll read the whole state."""
+        with self._turn:
+            self._read_to = None
+
     def _read(self, database: PostgreSQLDatabase, now: float, copies: bool) -> Polled:
         journal, before = Journal(database), self._read_to
         with database.reading():
