@@ -191,11 +191,10 @@ def test_what_is_asked_when_the_session_is_closed_ends(tmp_path: Path) -> None:
         asking = asyncio.ensure_future(session.document("/v1/nodes"))
         await until(lambda: len(server.heads) == 2)
         await session.close()
-        for _ in range(2):
+        for request in (asking, session.document("/v1/nodes")):
             with pytest.raises(TargetFault) as caught:
-                await asking
+                await request
             assert caught.value.reason is Reason.CLOSED
-            asking = asyncio.ensure_future(session.document("/v1/nodes"))
 
     played(server, tmp_path, ask)
 
