@@ -258,6 +258,7 @@ def test_what_was_read_while_the_token_could_not_be_kept_is_read_again(
             folder.mkdir()
             await watch.poll()
             assert (watch.problem, watch.is_copied) == ("", True)
+            await watch.stop()
 
     asyncio.run(play())
 

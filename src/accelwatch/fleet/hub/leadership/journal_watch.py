@@ -123,7 +123,7 @@ class JournalWatch:
                 self._remember(polled.shared.token)
             except JournalError:
                 # What was read now is not shown: the copy must not lack it from then on.
-                reader.read_anew()
+                reader.reset_position()
                 raise
             return polled
 

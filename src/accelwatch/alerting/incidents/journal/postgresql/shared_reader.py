@@ -75,7 +75,7 @@ class SharedReader:
             late = msgspec.structs.replace(own, late_s=round(lease_clock() - started, 3))
             return polled._replace(unannounced=self._announce(database, late))
 
-    def read_anew(self) -> None:
+    def reset_position(self) -> None:
         """Have the next poll read the whole state."""
         with self._turn:
             self._read_to = None
