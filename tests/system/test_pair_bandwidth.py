@@ -12,7 +12,7 @@ import pytest
 
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.system import pair_bandwidth
-from accelwatch.system.pair_bandwidth import CorruptedError, measure, serve
+from accelwatch.system.pair_bandwidth import CorruptedError, measure_bandwidth, serve
 from support.processes.waiting import wait_until
 
 
@@ -55,7 +55,7 @@ class Served:
 
 
 def rates(port: int, key: str = "k") -> pair_bandwidth.PairRate:
-    return measure("127.0.0.1", port, key, streams=2, seconds=0.2, wait_s=20.0)
+    return measure_bandwidth("127.0.0.1", port, key, streams=2, seconds=0.2, wait_s=20.0)
 
 
 def test_data_goes_both_ways_and_both_rates_are_told() -> None:
@@ -90,7 +90,7 @@ def test_who_is_not_of_the_pair_is_turned_away() -> None:
 def test_nobody_waits_for_ever() -> None:
     assert "did not connect within 0.2 s" in str(Served(free_port(), wait_s=0.2).end())
     with pytest.raises(AccelwatchError, match="cannot be reached"):
-        measure("127.0.0.1", free_port(), "k", streams=1, seconds=0.1, wait_s=0.3)
+        measure_bandwidth("127.0.0.1", free_port(), "k", streams=1, seconds=0.1, wait_s=0.3)
 
 
 def test_what_is_changed_on_its_way_fails_the_test() -> None:
@@ -100,7 +100,7 @@ def test_what_is_changed_on_its_way_fails_the_test() -> None:
     with socket.create_server(("127.0.0.1", relay_port)) as relay:
         threading.Thread(target=_relay, args=(relay, port), daemon=True).start()
         with pytest.raises(CorruptedError, match="changed on its way to the other node"):
-            measure("127.0.0.1", relay_port, "k", streams=2, seconds=0.2, wait_s=20.0)
+            measure_bandwidth("127.0.0.1", relay_port, "k", streams=2, seconds=0.2, wait_s=20.0)
     assert isinstance(served.end(), CorruptedError)
 
 

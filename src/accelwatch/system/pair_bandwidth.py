@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from enum import StrEnum
+from itertools import repeat
 from typing import NamedTuple
 
 from accelwatch.base.errors import AccelwatchError
@@ -122,25 +123,21 @@ def _answer(connection: socket.socket, direction: Direction, seconds: float) -> 
             raise CorruptedError("data was changed on its way from the other node")
 
 
-def measure(
+def measure_bandwidth(
     host: str, port: int, key: str, *, streams: int, seconds: float, wait_s: float
 ) -> PairRate:
     """The rates to and from the node that serves. Raises AccelwatchError, CorruptedError."""
     digest = hashlib.sha256(key.encode()).digest()
-    until = time.monotonic() + wait_s
     rates = []
     for direction in Direction:
         hello = _HELLO.pack(digest, direction.encode(), seconds)
-        count = 0
-        started = time.monotonic()
+        move = _sent if direction is Direction.SEND else _received
+        until = time.monotonic() + wait_s
         with _connected(host, port, hello, streams, until) as connections:
             started = time.monotonic()
             with ThreadPoolExecutor(streams) as pool:
-                move = _sent if direction is Direction.SEND else _received
-                for moved in pool.map(lambda each: move(each, seconds), connections):  # noqa: B023
-                    count += moved
+                count = sum(pool.map(move, connections, repeat(seconds)))
         rates.append(count / (time.monotonic() - started))
-        until = time.monotonic() + wait_s
     return PairRate(*rates)
 
 

@@ -52,7 +52,12 @@ def run(options: BandwidthOptions) -> int:
     """Serve or measure. Raises AccelwatchError."""
     import os
 
-    from accelwatch.system.pair_bandwidth import MOST_SECONDS, MOST_STREAMS, measure, serve
+    from accelwatch.system.pair_bandwidth import (
+        MOST_SECONDS,
+        MOST_STREAMS,
+        measure_bandwidth,
+        serve,
+    )
 
     if not options.server:
         raise UsageError("--server is missing: the name of the node that serves, the same on both")
@@ -67,7 +72,7 @@ def run(options: BandwidthOptions) -> int:
     if _short(options.server) == _own_name():
         serve(options.port, key, streams=options.streams, wait_s=wait_s + seconds)
         return OK
-    rate = measure(
+    rate = measure_bandwidth(
         options.server,
         options.port,
         key,
