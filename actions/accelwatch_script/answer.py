@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from accelwatch.action.measuring import measured_in, measured_of
+from accelwatch.action.measuring import measurement_in_output, valid_measurement
 from accelwatch.action.step import Report, ReportStatus
 from accelwatch.alerting.delivery.transport.post import Answer
 from accelwatch.base.untrusted_text import escaped
@@ -110,7 +110,7 @@ def _of_success(result: RunResult, document: bytes, *, idempotent: bool, hide: H
         return HookReply(report=unsettled(text, idempotent=idempotent))
     last = result.output.strip().rsplit(b"\n", 1)[-1].decode(errors="replace")
     report = _report(ReportStatus.DONE, last)
-    measured = measured_in(hide(result.output.decode(errors="replace")))
+    measured = measurement_in_output(hide(result.output.decode(errors="replace")))
     return HookReply(report=msgspec.structs.replace(report, measured=measured))
 
 
@@ -129,7 +129,7 @@ def of_document(document: bytes, *, idempotent: bool, hide: Hide = _as_it_is) ->
     }[parsed.status]
     report = _report(status, parsed.message, parsed.poll_after, shown(parsed.external_id))
     if parsed.value is not None:
-        measured = measured_of(parsed.value, parsed.unit)
+        measured = valid_measurement(parsed.value, parsed.unit)
         report = msgspec.structs.replace(report, measured=measured)
     return HookReply(report=report, document=document)
 

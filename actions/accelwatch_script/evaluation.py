@@ -42,7 +42,7 @@ def proposal(intent: Intent, observed: Observed, hook: HookOptions | None) -> Pr
     status = observed.own.get(observation.REPORT_STATUS, "")
     if hook.trusted and status == ReportStatus.DONE.value and is_so is None:
         text = observed.own.get(observation.REPORT_TEXT, "")
-        measured = observation.measured_by(observed, hook.argv)
+        measured = observation.reported_measurement(observed, hook.argv)
         return Achieved(
             f"reported by the hook, which is trusted: {text or 'ok'}", measured=measured
         )
@@ -120,7 +120,7 @@ def _achieved(intent: Intent, observed: Observed, hook: HookOptions) -> Achieved
     return Achieved(
         text,
         moved_to=observed.job.nodes if moved and observed.job else (),
-        measured=observation.measured_by(observed, hook.argv),
+        measured=observation.reported_measurement(observed, hook.argv),
     )
 
 

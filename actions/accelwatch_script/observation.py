@@ -8,7 +8,7 @@ import msgspec
 
 from accelwatch.action.contract import ActionUnavailableError
 from accelwatch.action.intent import Intent, JobKey, OwnerAnnotation
-from accelwatch.action.measuring import measured_of
+from accelwatch.action.measuring import valid_measurement
 from accelwatch.action.observed import (
     HoldState,
     JobObservation,
@@ -116,7 +116,7 @@ def observed(reply: HookReply, intent: Intent, now: float) -> Observed:
     if observation.achieved is not None:
         own[ACHIEVED] = "yes" if observation.achieved else "no"
     if observation.value is not None:
-        own |= _own_of(measured_of(observation.value, observation.unit))
+        own |= _own_of(valid_measurement(observation.value, observation.unit))
     return Observed(
         time=now,
         node=_node(observation.node) if observation.node is not None else None,
@@ -153,7 +153,7 @@ def _own_of(measured: Measured | None) -> dict[str, str]:
     return {} if measured is None else {MEASURED: f"{measured.value!r} {measured.unit}"}
 
 
-def measured_by(observed: Observed, argv: Sequence[str]) -> Measured | None:
+def reported_measurement(observed: Observed, argv: Sequence[str]) -> Measured | None:
     """What a test has measured; the observe hook's word counts before the hook's own."""
     value, _, unit = observed.own.get(MEASURED, "").partition(" ")
     return Measured(float(value), unit, shlex.join(argv)) if value else None

@@ -8,10 +8,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-import msgspec
-
 from accelwatch.action.intent import Intent
-from accelwatch.action.measuring import last_line, measured_in, measured_of
+from accelwatch.action.measuring import last_line, measurement_in_output, valid_measurement
 from accelwatch.action.observed import HoldState, JobState
 from accelwatch.action.step import Achieved, Measured, Proposal, Refusal, RefusalKind, Step, Wait
 from accelwatch_slurm.proposals.draining import missing, silent_text
@@ -48,8 +46,8 @@ def propose_test(
     if refusal := refuse_unless_ours(context, node):
         return refusal
     name = reservation_for_test(node.name)
-    if result := _result(intent, context):
-        return _closed(intent, context, node, result, command)
+    if result := _result(intent, context, command):
+        return _closed(intent, context, node, result)
     if name not in context.reservations:
         return _without_peer(intent, context) or _reserve(intent, node, users, minutes)
     if context.busy:
@@ -66,11 +64,11 @@ def _propose_idle_test(
     node = context.node
     assert node is not None
     name = reservation_for_test(node.name)
-    result, there = _of_trial(context), name in context.reservations
+    result, there = _of_trial(context, command), name in context.reservations
     if there and (result or context.busy):
         return _release(node)
     if result:
-        return _verdict(intent, node, result, command)
+        return _verdict(intent, node, result)
     if refusal := _without_peer(intent, context):
         return refusal
     if node.drained or node.down or context.hold_state is HoldState.FOREIGN:
@@ -131,22 +129,24 @@ class _Result(NamedTuple):
     measured: Measured | None = None
 
 
-def _result(intent: Intent, context: ObservedContext) -> _Result | None:
+def _result(intent: Intent, context: ObservedContext, command: str) -> _Result | None:
     """What the test came to, as the node's annotation or its job says; None while neither does."""
     annotation = context.annotation
     if annotation is None or annotation.asked != intent.asked or not annotation.result:
-        return _of_trial(context)
-    measured = None if annotation.value is None else measured_of(annotation.value, annotation.unit)
+        return _of_trial(context, command)
+    if annotation.value is None:
+        return _Result(annotation.result)
+    measured = valid_measurement(annotation.value, annotation.unit, command)
     return _Result(annotation.result, measured)
 
 
-def _of_trial(context: ObservedContext) -> _Result | None:
+def _of_trial(context: ObservedContext, command: str) -> _Result | None:
     trial = context.trial
     if trial is None or trial.state is not JobState.FINISHED:
         return None
     output = output_in(trial.comment)
     if trial.slurm_state == "COMPLETED":
-        return _Result(PASSED, measured_in(output))
+        return _Result(PASSED, measurement_in_output(output, command))
     line = last_line(output)
     text = f"{trial.slurm_state.lower()}, exit code {trial.exit_code}"
     return _Result(f"{text}: {line}" if line else text)
@@ -163,9 +163,7 @@ def _opened(intent: Intent, node: SlurmNode) -> Proposal:
     )
 
 
-def _closed(
-    intent: Intent, context: ObservedContext, node: SlurmNode, result: _Result, command: str
-) -> Proposal:
+def _closed(intent: Intent, context: ObservedContext, node: SlurmNode, result: _Result) -> Proposal:
     result_arguments = {
         "asked": repr(intent.asked),
         "result": result.text,
@@ -176,7 +174,7 @@ def _closed(
         return step
     if reservation_for_test(node.name) in context.reservations:
         return _release(node)
-    return _verdict(intent, node, result, command)
+    return _verdict(intent, node, result)
 
 
 def _closed_again(
@@ -209,12 +207,11 @@ def _release(node: SlurmNode) -> Step:
     )
 
 
-def _verdict(intent: Intent, node: SlurmNode, result: _Result, command: str) -> Achieved | Refusal:
+def _verdict(intent: Intent, node: SlurmNode, result: _Result) -> Achieved | Refusal:
     if result.text != PASSED:
         return Refusal(RefusalKind.UNFIT, f"{intent.test} on {_named(intent, node)}: {result.text}")
-    measured = result.measured and msgspec.structs.replace(result.measured, command=command)
     text = f"{intent.test} has passed on {_named(intent, node)}"
-    return Achieved(text, measured=measured)
+    return Achieved(text, measured=result.measured)
 
 
 def propose_spare(

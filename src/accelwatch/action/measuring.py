@@ -25,7 +25,7 @@ class _Figure(msgspec.Struct, frozen=True):
     unit: str = ""
 
 
-def measured_in(output: str, command: str = "") -> Measured | None:
+def measurement_in_output(output: str, command: str = "") -> Measured | None:
     """The figure in a test's output; None where it has none that can be one."""
     last = output.strip().rpartition("\n")[2].strip()
     if last.startswith("{"):
@@ -33,17 +33,17 @@ def measured_in(output: str, command: str = "") -> Measured | None:
             figure = msgspec.json.decode(last, type=_Figure)
         except (msgspec.DecodeError, RecursionError):
             return None
-        return measured_of(figure.value, figure.unit, command)
+        return valid_measurement(figure.value, figure.unit, command)
     matches = _BUS_BANDWIDTH.findall(output)
     if not matches:
         return None
     try:
-        return measured_of(float(matches[-1]) * 1e9, BYTES_PER_SECOND, command)
+        return valid_measurement(float(matches[-1]) * 1e9, BYTES_PER_SECOND, command)
     except ValueError:
         return None
 
 
-def measured_of(value: float, unit: str, command: str = "") -> Measured | None:
+def valid_measurement(value: float, unit: str, command: str = "") -> Measured | None:
     """A figure; None for one that nothing can be compared with, such as NaN or less than nothing."""
     if not math.isfinite(value) or value < 0:
         return None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accelwatch.action.measuring import last_line, measured_in
+from accelwatch.action.measuring import last_line, measurement_in_output
 
 NCCL = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {} \n#\n"
 
@@ -20,7 +20,7 @@ NCCL = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {} \n#\n"
     ],
 )
 def test_the_last_figure_counts(output: str, figure: tuple[float, str]) -> None:
-    measured = measured_in(output, "/bin/t")
+    measured = measurement_in_output(output, "/bin/t")
     assert measured is not None
     assert ((measured.value, measured.unit), measured.command) == (figure, "/bin/t")
 
@@ -44,11 +44,11 @@ def test_the_last_figure_counts(output: str, figure: tuple[float, str]) -> None:
     ],
 )
 def test_what_is_no_figure_is_none(output: str) -> None:
-    assert measured_in(output) is None
+    assert measurement_in_output(output) is None
 
 
 def test_a_unit_and_last_line_are_harmless_and_short() -> None:
-    measured = measured_in('{"value": 1, "unit": "\\u001b[31m' + "x" * 99 + '"}')
+    measured = measurement_in_output('{"value": 1, "unit": "\\u001b[31m' + "x" * 99 + '"}')
     assert measured is not None
     assert measured.unit == "\\x1b[31m" + "x" * 32
     assert last_line("a\nb \x1b[0m\n") == "b \\x1b[0m"
