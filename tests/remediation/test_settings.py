@@ -121,7 +121,7 @@ def test_a_mistake_is_named(tmp_path: Path, text: str, says: str) -> None:
 def test_a_floor_is_a_number_or_a_rate(tmp_path: Path, written: str, figure: float) -> None:
     text = f"remedy: {{tests: [{{name: pair, pair: true, floors: {{H100: {written}}}}}]}}"
     (test,) = load(tmp_path, text).tests
-    assert (test.pair, test.measures, test.floors) == (True, True, {"H100": figure})
+    assert (test.pair, test.has_floor, test.floors) == (True, True, {"H100": figure})
 
 
 def test_the_example_of_the_page_on_verification_is_right(tmp_path: Path) -> None:

@@ -34,8 +34,8 @@ class ActiveTestSettings(msgspec.Struct, frozen=True, kw_only=True):
     )
 
     @property
-    def measures(self) -> bool:
-        """Whether a figure decides."""
+    def has_floor(self) -> bool:
+        """Whether a figure decides: one is written down, or comes of other nodes."""
         return bool(self.floors) or self.share > 0
 
 

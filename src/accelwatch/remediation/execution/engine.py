@@ -26,9 +26,9 @@ from accelwatch.remediation.execution.journaling import restored
 from accelwatch.remediation.execution.operations.lanes import Lanes
 from accelwatch.remediation.execution.operations.ledger import Commit, Ledger
 from accelwatch.remediation.execution.operations.operation import Operation
-from accelwatch.remediation.execution.operations.unknown_ends import (
+from accelwatch.remediation.execution.operations.unknown_operations import (
     SETTLING_VERBS,
-    settle_as_not_done,
+    fail_unknown_operation,
 )
 from accelwatch.remediation.execution.polling import Poller
 from accelwatch.remediation.execution.pursuits.dispatch import Dispatch
@@ -232,7 +232,7 @@ class Engine:
         target = command.node if remedy is None else remedy.scheduler_name
         for name in self._actions:
             async with self._lanes.node(name, target):
-                await settle_as_not_done(self._ledger, name, target, command, address)
+                await fail_unknown_operation(self._ledger, name, target, command, address)
 
     def _gate(self, intent: Intent) -> str:
         """Why no effect may start now."""

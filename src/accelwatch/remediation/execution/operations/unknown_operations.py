@@ -8,7 +8,7 @@ from accelwatch.remediation.policy.state.changes import Command, Verb
 SETTLING_VERBS = frozenset({Verb.RETRY, Verb.FORCE_RELEASE, Verb.FORGET})
 
 
-async def settle_as_not_done(
+async def fail_unknown_operation(
     ledger: Ledger, action: str, target: str, command: Command, address: str
 ) -> None:
     """A person has looked at a node: what is unknown there counts as not done. Raises JournalError.

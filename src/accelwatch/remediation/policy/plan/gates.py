@@ -234,7 +234,7 @@ def _of_test(ctx: StepView, remedy: Remedy) -> Iterator[Answer]:
             yield peer
         else:
             apart += peer
-    if settings.measures:
+    if settings.has_floor:
         floor = floor_of(ctx, test, remedy.node, apart)
         if isinstance(floor, Denial):
             yield floor

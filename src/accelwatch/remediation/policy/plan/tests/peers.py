@@ -44,7 +44,7 @@ def peer_of(
     """
     own = ctx.node_status(node)
     if own is None:
-        return _none(test, "nothing is known of the node itself")
+        return _no_peer(test, "nothing is known of the node itself")
     action = ctx.world.shown_by.get(target)
     in_tests = set(_in_tests(ctx))
     best: tuple[tuple[bool, float, str], Peer] | None = None
@@ -68,10 +68,10 @@ def peer_of(
         return best[1]
     more = f" and {len(reasons) - _MOST_NAMED} more" if len(reasons) > _MOST_NAMED else ""
     named = "; ".join(reasons[:_MOST_NAMED])
-    return _none(test, f"{named}{more}" if reasons else "no other node is of its model")
+    return _no_peer(test, f"{named}{more}" if reasons else "no other node is of its model")
 
 
-def _none(test: str, why: str) -> Denial:
+def _no_peer(test: str, why: str) -> Denial:
     text = f"no idle node that is known to be well can take part in {test}: {why}"
     return Denial(why=DenialKind.NO_PEER, text=text)
 

@@ -49,7 +49,7 @@ def result_of(
         text = f"failed {name}" if unfit else f"{name} could not be run"
         return replace(base, text=f"{text}: {pursued.text}")
     name = f"{name} with {intent.peer}" if intent.peer else name
-    if not ctx.settings.test_settings(intent.test).measures:
+    if not ctx.settings.test_settings(intent.test).has_floor:
         return replace(base, passed=True, text=f"passed {name}")
     if base.value is None:
         text = f"{name} could not be measured: it ended well and printed no figure"
