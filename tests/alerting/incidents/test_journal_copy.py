@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.alerting.incidents.journal.copied import MOST_CLOSED, JournalCopy
+from accelwatch.alerting.incidents.closed_incidents import MOST_CLOSED
 from accelwatch.alerting.incidents.journal.records import (
     IncidentRecord,
     Loaded,
@@ -14,6 +14,7 @@ from accelwatch.alerting.incidents.journal.records import (
     SilenceRecord,
     StateRecord,
 )
+from accelwatch.alerting.incidents.journal_copy import JournalCopy
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import Maintenance, Silence, matchers
 from accelwatch.alerting.rules.document import Severity

@@ -29,7 +29,6 @@ from accelwatch.alerting.incidents.model.incident import (
 from accelwatch.alerting.incidents.model.muting import Mute, Muting
 from accelwatch.alerting.incidents.mute_register import MuteRegister
 from accelwatch.alerting.incidents.timeline_notes import Line, with_line
-from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.rule import Rule, RuleSet
 from accelwatch.alerting.rules.verdict import VerdictChange
 from accelwatch.base.errors import UnmetError, UsageError
@@ -258,14 +257,9 @@ class IncidentStore:
         return self._closed.get(id_) or self._manager.get(id_)
 
     def is_covered_by_leader(self, incident: Incident) -> bool:
-        """Whether what leads its cause is open and not muted, and it is not critical itself.
-
-        A muted one stands for nobody else.
-        """
-        if not incident.follows or incident.severity is Severity.CRITICAL:
-            return False
-        leader = self._manager.get(incident.follows)
-        return leader is not None and leader.is_open and self.mute_of(leader) is None
+        """Whether people are notified of what leads its cause instead."""
+        leader = self._manager.get(incident.follows) if incident.follows else None
+        return self.muting.is_covered(incident, leader)
 
 
 def _by_id(incidents: Iterable[Incident]) -> dict[str, Incident]:

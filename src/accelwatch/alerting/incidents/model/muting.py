@@ -10,6 +10,7 @@ import msgspec
 
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import Maintenance, Operator, Silence
+from accelwatch.alerting.rules.document import Severity
 from accelwatch.base.errors import UsageError
 
 MOST_SILENCES = 200
@@ -124,6 +125,15 @@ class Muting:
     def muted_now(self, incident: Incident) -> Mute | None:
         """What would mute an incident that nobody keeps."""
         return self._of_single(incident, incident.updated)
+
+    def is_covered(self, incident: Incident, leader: Incident | None) -> bool:
+        """Whether people are notified of `leader`, which leads its cause, instead.
+
+        One that is muted or over stands for nobody else, and nobody stands for a critical incident.
+        """
+        if leader is None or incident.severity is Severity.CRITICAL:
+            return False
+        return leader.is_open and self.mute_of(leader.id) is None
 
     def forget(self, id_: str) -> None:
         """An incident that nobody asks for any more."""

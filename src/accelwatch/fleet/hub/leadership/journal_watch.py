@@ -13,8 +13,8 @@ from accelwatch.base.clock import Clock
 from accelwatch.config.journal import JournalSettings
 
 if TYPE_CHECKING:
-    from accelwatch.alerting.incidents.journal.copied import JournalCopy
     from accelwatch.alerting.incidents.journal.postgresql.shared_reader import Polled, SharedReader
+    from accelwatch.alerting.incidents.journal_copy import JournalCopy
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class JournalWatch:
         """What goes on, as the leader wrote it; empty while this hub leads."""
         if self._copy is None:
             # Loaded by those only who share a journal.
-            from accelwatch.alerting.incidents.journal.copied import JournalCopy
+            from accelwatch.alerting.incidents.journal_copy import JournalCopy
 
             self._copy = JournalCopy()
         return self._copy

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from accelwatch.alerting.incidents.closed_incidents import ClosedIncidents
 from accelwatch.alerting.incidents.journal.records import (
     GONE,
     IncidentRecord,
@@ -13,10 +14,6 @@ from accelwatch.alerting.incidents.journal.records import (
 )
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.muting import Mute, Muting
-from accelwatch.alerting.rules.document import Severity
-
-# Incidents that are over, the latest.
-MOST_CLOSED = 1000
 
 
 class JournalCopy:
@@ -24,7 +21,7 @@ class JournalCopy:
 
     def __init__(self) -> None:
         self._open: dict[str, Incident] = {}
-        self._closed: dict[str, Incident] = {}
+        self._closed = ClosedIncidents()
         self._states: dict[tuple[str, str], StateRecord] = {}
         self.muting = Muting()
         # Grows whenever incidents or what mutes them have changed.
@@ -32,7 +29,7 @@ class JournalCopy:
 
     def replace(self, loaded: Loaded, now: float) -> None:
         """Everything as it was read anew; `now` in Unix seconds."""
-        self._open, self._closed = {}, {}
+        self._open, self._closed = {}, ClosedIncidents()
         self.muting = Muting(loaded.silences, loaded.windows)
         self._states = {(state.kind, state.key): state for state in loaded.states}
         for incident in sorted(loaded.incidents, key=lambda incident: incident.updated):
@@ -58,20 +55,15 @@ class JournalCopy:
 
     def _store(self, incident: Incident) -> None:
         self._open.pop(incident.id, None)
-        self._closed.pop(incident.id, None)
         if incident.is_open:
             self._open[incident.id] = incident
-            return
-        self._closed[incident.id] = incident
-        while len(self._closed) > MOST_CLOSED:
-            oldest = next(iter(self._closed))
-            del self._closed[oldest]
-            self.muting.forget(oldest)
+        for dropped in self._closed.update((incident,)):
+            self.muting.forget(dropped)
 
     def _evaluate_mutes(self, now: float) -> None:
         self.muting.advance(now)
         members: dict[str, list[Incident]] = {}
-        for incident in (*self._open.values(), *self._closed.values()):
+        for incident in self._open.values():
             if incident.group:
                 members.setdefault(incident.group, []).append(incident)
         # Members before their groups.
@@ -93,7 +85,7 @@ class JournalCopy:
     @property
     def closed(self) -> list[Incident]:
         """What is over, the latest first."""
-        return list(reversed(self._closed.values()))
+        return self._closed.latest_first
 
     def incident(self, id_: str) -> Incident | None:
         """One of them."""
@@ -105,7 +97,4 @@ class JournalCopy:
 
     def is_covered_by_leader(self, incident: Incident) -> bool:
         """Whether people are notified of what leads its cause instead."""
-        if not incident.follows or incident.severity is Severity.CRITICAL:
-            return False
-        leader = self._open.get(incident.follows)
-        return leader is not None and self.mute_of(leader) is None
+        return self.muting.is_covered(incident, self._open.get(incident.follows))
