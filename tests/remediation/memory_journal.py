@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 
 from accelwatch.alerting.incidents.journal.errors import JournalClaimedError, JournalError
-from accelwatch.alerting.incidents.journal.records import GONE, Batch, Record, StateRecord
+from accelwatch.alerting.incidents.journal.records import Batch, Record, StateRecord
 
 
 class MemoryJournal:
@@ -46,7 +46,7 @@ class MemoryJournal:
 
 def _put(states: dict[tuple[str, str], StateRecord], record: StateRecord) -> None:
     key = record.kind, record.key
-    if bytes(record.body) == bytes(GONE):
+    if record.is_gone:
         states.pop(key, None)
         return
     if record.claim and any(one.claim == record.claim for at, one in states.items() if at != key):

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 from accelwatch.alerting.incidents.closed_incidents import ClosedIncidents
 from accelwatch.alerting.incidents.journal.records import (
-    GONE,
     IncidentRecord,
     Loaded,
     MaintenanceRecord,
@@ -46,7 +45,7 @@ class JournalCopy:
                     self._store(incident)
                 case SilenceRecord(source) | MaintenanceRecord(source):
                     self.muting.set(source)
-                case StateRecord(kind, key) if bytes(record.body) == bytes(GONE):
+                case StateRecord(kind, key) if record.is_gone:
                     self._states.pop((kind, key), None)
                 case StateRecord(kind, key):
                     self._states[kind, key] = record

@@ -6,7 +6,6 @@ import msgspec
 
 from accelwatch.alerting.incidents.journal.listing import AuditPage, document_of
 from accelwatch.alerting.incidents.journal.records import (
-    GONE,
     Entry,
     IncidentRecord,
     MaintenanceRecord,
@@ -58,7 +57,7 @@ def _columns(record: Record) -> tuple[str, ...]:
 
 
 def _of_body(record: StateRecord) -> list[str]:
-    if bytes(record.body) == bytes(GONE):
+    if record.is_gone:
         return ["gone"]
     body = msgspec.json.decode(record.body)
     if not isinstance(body, dict):

@@ -60,6 +60,11 @@ class StateRecord(msgspec.Struct, frozen=True, tag="state"):
     incident: str = ""
     node: str = ""
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether it does not stand any more."""
+        return bytes(self.body) == bytes(GONE)
+
 
 Record = (
     IncidentRecord | SilenceRecord | MaintenanceRecord | NoteRecord | RuleSetRecord | StateRecord

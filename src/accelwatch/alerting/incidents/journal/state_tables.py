@@ -10,7 +10,6 @@ import msgspec
 from accelwatch.alerting.incidents.journal.database import Database, DuplicateClaimError, Row
 from accelwatch.alerting.incidents.journal.errors import JournalClaimedError, JournalRefusedError
 from accelwatch.alerting.incidents.journal.records import (
-    GONE,
     MOST_BODY,
     IncidentRecord,
     Loaded,
@@ -163,7 +162,7 @@ class StateTables:
         self._database.execute(_PUT_MUTE.format(table=table), row)
 
     def _put_state(self, record: StateRecord) -> None:
-        if bytes(record.body) == bytes(GONE):
+        if record.is_gone:
             self._database.execute(
                 "DELETE FROM state WHERE kind = ? AND key = ?", (record.kind, record.key)
             )
