@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,12 @@ def definitions(tree: ast.AST) -> Iterator[tuple[str, int]]:
                 yield from _stored(node.target)
 
 
+@cache
+def names_of(path: Path) -> tuple[tuple[str, int], ...]:
+    """Names that the module of a file defines, with their lines; it is parsed once for all tests."""
+    return tuple(definitions(ast.parse(path.read_text())))
+
+
 def _stored(target: ast.AST) -> Iterator[tuple[str, int]]:
     for node in ast.walk(target):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -114,7 +121,7 @@ def old_words(name: str) -> list[str]:
 def complaints(path: Path, words: frozenset[str] = frozenset(INSTEAD)) -> Iterator[str]:
     """What to rename in a module; `words` are those that it does without."""
     where = str(path.relative_to(ROOT))
-    for name, line in [*definitions(ast.parse(path.read_text())), (path.stem, 1)]:
+    for name, line in (*names_of(path), (path.stem, 1)):
         if name in OF_DOCUMENTS:
             continue
         for word in words.intersection(old_words(name)):
@@ -130,7 +137,7 @@ def complaints(path: Path, words: frozenset[str] = frozenset(INSTEAD)) -> Iterat
 def too_short(path: Path) -> Iterator[str]:
     """Names of a module that are one of those words and no more."""
     where = str(path.relative_to(ROOT))
-    for name, line in definitions(ast.parse(path.read_text())):
+    for name, line in names_of(path):
         word = name.strip("_")
         if word in ALONE and not (word == "rest" and LONG_WORK.search(where)):
             yield f"{where}:{line}: {name}: not {word!r} alone but {ALONE[word]}"
