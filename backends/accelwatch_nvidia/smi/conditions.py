@@ -1,23 +1,35 @@
 """What nvidia-smi's XML says of repairs, license, fabric and place of a GPU. Pure."""
 
 import xml.etree.ElementTree as ET  # only Element; parsing is in smi.document
+from collections.abc import Mapping
 
 from accelwatch.base.absence import Absence
 from accelwatch.schema import recovery_action
 from accelwatch.schema.reading import Collected
 from accelwatch_nvidia.mapping import record_first
 from accelwatch_nvidia.quantities import placement
+from accelwatch_nvidia.quantities.fabric import Registration, registration
 from accelwatch_nvidia.quantities.licensing import STATES
 from accelwatch_nvidia.smi import text as smi_text
 from accelwatch_nvidia.smi.document import INFOROM
 from accelwatch_nvidia.smi.elements import meaningful_text, text_at
-from accelwatch_nvidia.smi.fabric import from_texts
 from accelwatch_nvidia.smi.memory_errors import REPAIR_PENDING
 
 # Of a guest; other modes list products that need no license there.
 _VIRTUAL = "VGPU"
 # Drivers from R418 on, and before.
 _LICENSED_PRODUCTS = ("vgpu_software_licensed_product", "grid_licensed_product")
+# Per element of `fabric/health`: what it says of a healthy fabric; an absence is no fault either.
+_GOOD_TEXTS: Mapping[str, frozenset[str]] = {
+    "bandwidth": frozenset({"full"}),
+    "route_recovery_in_progress": frozenset({"false"}),
+    "route_unhealthy": frozenset({"false"}),
+    "access_timeout_recovery": frozenset({"false"}),
+    "incorrect_configuration": frozenset({"none", "false"}),
+    "summary": frozenset({"healthy", "limited capacity"}),
+}
+# Other words are NVML's sentence for the return code, `Unknown Error` among them.
+_NO_FAILURE = ("success", "n/a", "")
 
 
 def read_conditions(gpu: ET.Element, collected: Collected) -> None:
@@ -90,15 +102,29 @@ def read_fabric(gpu: ET.Element, collected: Collected) -> tuple[str, ...]:
         collected.miss("fabric_state_info", why)
         return ()
     health = gpu.find("fabric/health")
-    registration = from_texts(
+    registered = _registration(
         state,
         text_at(gpu, "fabric/status") or "N/A",
         {leaf.tag: (leaf.text or "").strip() for leaf in health} if health is not None else {},
     )
-    if registration.state is not None:
-        collected.put("fabric_state_info", 1, registration.state)
+    if registered.state is not None:
+        collected.put("fabric_state_info", 1, registered.state)
     clique, cluster = (
         meaningful_text(gpu, f"fabric/{tag}") or "" for tag in ("cliqueId", "clusterUuid")
     )
-    placement.record_fabric(collected, registration, clique, cluster)
-    return registration.notes
+    placement.record_fabric(collected, registered, clique, cluster)
+    return registered.notes
+
+
+def _registration(state: str, status: str, health: Mapping[str, str]) -> Registration:
+    """Registration of nvidia-smi's `fabric` element; `health` holds the text of each of its leaves."""
+    faults = [
+        f"{tag.replace('_', ' ')}: {text}"
+        for tag, good in _GOOD_TEXTS.items()
+        if (text := health.get(tag, "N/A"))
+        and smi_text.absence(text) is None
+        and text.lower() not in good
+    ]
+    failure = "" if status.lower() in _NO_FAILURE else status
+    limited = health.get("summary", "").lower() == "limited capacity"
+    return registration(smi_text.label_value(state), failure, faults, limited=limited)

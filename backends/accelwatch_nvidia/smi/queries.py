@@ -5,15 +5,21 @@ from xml.etree.ElementTree import Element  # only the type; parsing is in smi.do
 
 from accelwatch.backend import Context
 from accelwatch.backend.errors import BackendUnavailable
-from accelwatch.base.errors import DevicePermission, DeviceSuspended, ReadError
+from accelwatch.base.errors import (
+    DeviceLost,
+    DevicePermission,
+    DeviceSuspended,
+    DeviceTimeout,
+    ReadError,
+)
+from accelwatch.base.failure_line import failure_line
 from accelwatch.schema.device import Device
 from accelwatch.system.processes import command
 from accelwatch.system.processes.command import CommandResult
-from accelwatch_nvidia import presence
+from accelwatch_nvidia import presence, returns
 from accelwatch_nvidia.smi import elements
 from accelwatch_nvidia.smi import text as smi_text
 from accelwatch_nvidia.smi.document import Document, parse
-from accelwatch_nvidia.smi.failures import query_failure
 
 # A run takes 0.05-0.5 s, several seconds when the driver must first be initialised.
 TIMEOUT_S = 10.0
@@ -96,7 +102,7 @@ class SmiQueries:
         result = self.run("-q", "-x", "-i", bus)
         gpu = _in(parse(result.output, result.status), bus)
         if gpu is None:
-            failure = query_failure(device, result)
+            failure = _failure(device, result)
             if self._instead_of is not None and type(failure) is ReadError:
                 # Of two sources that failed, the library knows more than the command.
                 remedy = f"; {self._instead_of.remedy}" if self._instead_of.remedy else ""
@@ -134,3 +140,22 @@ def _seconds(option: object) -> float:
 
 def _in(document: Document, bus: str) -> Element | None:
     return next((gpu for gpu in document.gpus if elements.bus_of(gpu) == bus), None)
+
+
+def _failure(device: Device, result: CommandResult) -> ReadError:
+    """Why a run for one GPU brought no element."""
+    if result.failure == "timeout":
+        return DeviceTimeout(f"{device.name}: nvidia-smi did not end", code="timeout")
+    if result.failure == "permission":
+        return DevicePermission(f"{device.name}: nvidia-smi may not be run", code="permission")
+    text = (result.output + result.errors).decode("utf-8", "replace")
+    if failed := smi_text.gpu_failure(text):
+        return returns.failure(failed.code, device.name, "nvidia-smi")
+    if result.status == returns.GPU_IS_LOST:
+        return returns.failure(returns.GPU_IS_LOST, device.name, "nvidia-smi")
+    if result.status == returns.NOT_FOUND or "No devices were found" in text:
+        return DeviceLost(f"{device.name}: nvidia-smi does not list it", code="not_listed")
+    status = result.failure or f"status {result.status}"
+    line = failure_line(text)
+    what = f"{line} ({status})" if line and not line.startswith("<") else status
+    return ReadError(f"{device.name}: nvidia-smi: {what}", code="nvidia_smi")
