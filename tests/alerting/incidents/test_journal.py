@@ -32,7 +32,7 @@ from accelwatch.alerting.incidents.journal.records import (
 )
 from accelwatch.alerting.incidents.journal.sqlite.file import FILE, SQLiteFile, open_file
 from accelwatch.alerting.incidents.journal.sqlite.folder import MARKER_FILE
-from accelwatch.alerting.incidents.journal.state_tables import RECENT_S
+from accelwatch.alerting.incidents.journal.tables.state_tables import RECENT_S
 from accelwatch.alerting.incidents.journal.writer import JournalWriter
 from accelwatch.alerting.incidents.model.incident import (
     Facts,

@@ -6,7 +6,7 @@ import msgspec
 
 from accelwatch.alerting.incidents.journal.journal import Journal
 from accelwatch.alerting.incidents.journal.sqlite.file import in_memory
-from accelwatch.alerting.incidents.journal.state_tables import STATE_TABLES
+from accelwatch.alerting.incidents.journal.tables.state_tables import STATE_TABLES
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,7 +21,6 @@ from accelwatch.alerting.incidents.journal.database import Database, Row
 from accelwatch.alerting.incidents.journal.errors import (
     JournalDamagedError,
 )
-from accelwatch.alerting.incidents.journal.event_tables import EventTables
 from accelwatch.alerting.incidents.journal.lease import Lease
 from accelwatch.alerting.incidents.journal.records import (
     Batch,
@@ -31,7 +30,8 @@ from accelwatch.alerting.incidents.journal.records import (
     encoded,
     key_of,
 )
-from accelwatch.alerting.incidents.journal.state_tables import StateTables
+from accelwatch.alerting.incidents.journal.tables.event_tables import EventTables
+from accelwatch.alerting.incidents.journal.tables.state_tables import StateTables
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import Maintenance, Silence
 

@@ -21,7 +21,7 @@ from accelwatch.alerting.incidents.journal.records import (
     key_of,
     number_of,
 )
-from accelwatch.alerting.incidents.journal.renamed import incident_of, with_current_vendors
+from accelwatch.alerting.incidents.journal.tables.renamed import incident_of, with_current_vendors
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import Maintenance, Silence
 

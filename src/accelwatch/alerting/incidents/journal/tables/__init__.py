@@ -1,0 +1,1 @@
+"""Tables of a journal beside its entries: how things stand, events evaluated, messages that wait."""
