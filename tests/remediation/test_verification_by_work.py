@@ -20,8 +20,9 @@ from accelwatch.remediation.policy.state.node_tests import (
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.spares.model import SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage
+from accelwatch.remediation.policy.state.world import NodeStatus
 from accelwatch.remediation.settings import RemedySettings, SpareSettings
-from support.remediation.small_fleet import JOB, POLICY, SETTINGS, Ground
+from support.remediation.small_fleet import JOB, POLICY, SETTINGS, Ground, Node
 
 DAY = 86_400.0
 MODEL = "H100"
@@ -394,6 +395,23 @@ def _ready(*names: str) -> Ground:
         node.model = MODEL
     only(ground, *names)
     return ground
+
+
+class _OtherName(Node):
+    """The hub calls the node by its whole host name; that it is the same, its boot id proves."""
+
+    def status(self, now: float) -> NodeStatus:
+        return msgspec.structs.replace(super().status(now), node=f"{self.name}.site")
+
+
+def test_an_idle_node_is_tested_of_which_only_its_boot_id_proves_which_it_is() -> None:
+    ground = Ground(settings=SETTINGS, count=0)
+    ground.nodes["n01"] = _OtherName("n01", "r0", model=MODEL)
+    ground.start()
+    ground.settings = settings(EVERY_DAY)
+    ground.wait(60)
+    assert [one.node for one in idle(ground)] == ["n01"]
+    assert set(ground.state.chores) == {"idle-test n01.site"}
 
 
 @pytest.mark.parametrize("verb", [Verb.STOP, Verb.HOLD])

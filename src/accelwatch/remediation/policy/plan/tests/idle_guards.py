@@ -8,7 +8,7 @@ from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remediation.policy.guards.limits.ceiling import Bearing, Ceiling, answers
-from accelwatch.remediation.policy.plan.spares.stand_ins import candidate
+from accelwatch.remediation.policy.plan.spares.stand_ins import why_unusable
 from accelwatch.remediation.policy.state.clocks import FRESH_S
 
 
@@ -38,5 +38,5 @@ def guards_of_idle(ctx: StepView, node: str, name: str) -> Iterator[Answer]:
     if scheduler is None or scheduler.unavailable or ctx.now - scheduler.time > FRESH_S:
         yield Denial(why=DenialKind.DATA, text="its scheduler does not answer now")
     idle = observation is not None and not (observation.jobs or observation.jobs_missing)
-    if not idle or not candidate(ctx, name).usable:
+    if not idle or status is None or why_unusable(ctx, name, status):
         yield Denial(why=DenialKind.NO_SPARE, text=f"{name} is not idle, or does not look well")
