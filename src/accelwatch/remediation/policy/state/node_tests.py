@@ -44,6 +44,12 @@ class NodeTests(msgspec.Struct, frozen=True, kw_only=True):
     runs: Mapping[str, LatestRun] = {}
 
 
+def latest_run(tests: Mapping[str, NodeTests], node: str, test: str) -> LatestRun | None:
+    """How a test stands on a node, by the hub's name; None where it was never begun there."""
+    tests_of_node = tests.get(node)
+    return None if tests_of_node is None else tests_of_node.runs.get(test)
+
+
 class VerificationResult(msgspec.Struct, frozen=True, kw_only=True):
     """What one test of a node has come to: evidence for or against its return."""
 

@@ -27,7 +27,7 @@ from accelwatch.remediation.policy.plan.tests.results import (
     result_of,
 )
 from accelwatch.remediation.policy.state.clocks import FRESH_S, TEST_S
-from accelwatch.remediation.policy.state.node_tests import LatestRun, NodeTests
+from accelwatch.remediation.policy.state.node_tests import latest_run
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.spares.spare_selection import RETRY_S
 
@@ -61,7 +61,7 @@ def _due(ctx: StepView, test: ActiveTestSettings) -> list[str]:
         node = status.node
         if status.healthy is not True or ctx.now - status.time > FRESH_S:
             continue
-        run = _run_of(ctx, node, test.name)
+        run = latest_run(ctx.state.tests, node, test.name)
         finished = 0.0 if run is None or run.ended is None else run.ended
         tried = 0.0 if run is None else run.tried
         if ctx.now - finished < test.every_s or ctx.now - tried < min(test.every_s, RETRY_S):
@@ -87,7 +87,7 @@ def _start(ctx: StepContext, test: ActiveTestSettings, node: str, name: str) -> 
     if denial_in(guards_of_idle(ctx, node, name)) is not None:
         return False
     # It looks at all nodes, so it comes after what is asked of this one alone.
-    run = _run_of(ctx, node, test.name)
+    run = latest_run(ctx.state.tests, node, test.name)
     without = (run.failed_with,) if run is not None and run.failed_with else ()
     peer = peer_of(ctx, test.name, node, name, without) if test.pair else None
     if isinstance(peer, Denial) or denial_in(_guards_of_pair(ctx, node, peer)) is not None:
@@ -128,7 +128,7 @@ def idle_tested(ctx: StepContext, key: str, pursued: Pursued) -> None:
         # Its turn comes again in an hour; nobody has to do anything.
         record_try(ctx, node, pursued)
         return
-    is_new, before = not _never_runs(ctx, test), _run_of(ctx, node, test)
+    is_new, before = not _never_runs(ctx, test), latest_run(ctx.state.tests, node, test)
     doubted = "" if before is None else before.failed_with
     result = result_of(ctx, node, pursued, may_lack_floor=True)
     record(ctx, node, pursued, result)
@@ -153,10 +153,6 @@ def _has_other_peer(ctx: StepView, node: str, pursued: Pursued) -> bool:
     if not intent.peer:
         return False
     return isinstance(peer_of(ctx, intent.test, node, intent.node, (intent.peer,)), Peer)
-
-
-def _run_of(ctx: StepView, node: str, test: str) -> LatestRun | None:
-    return ctx.state.tests.get(node, NodeTests()).runs.get(test)
 
 
 def _never_runs(ctx: StepView, test: str) -> bool:

@@ -9,6 +9,7 @@ from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
 from accelwatch.remediation.policy.guards.identity import Proof
 from accelwatch.remediation.policy.plan.spares.stand_ins import why_unusable
 from accelwatch.remediation.policy.state.model import Remedy
+from accelwatch.remediation.policy.state.node_tests import latest_run
 from accelwatch.remediation.policy.state.spares.model import SpareStatus
 from accelwatch.remediation.policy.state.world import NodeStatus
 
@@ -88,8 +89,7 @@ def _why_not(ctx: StepView, test: str, status: NodeStatus, name: str, in_tests: 
         return f"is a spare that is {str(spare.standing).replace('_', ' ')}"
     if status.node in ctx.state.vetoes:
         return "is held by a person"
-    tests = ctx.state.tests.get(status.node)
-    run = None if tests is None else tests.runs.get(test)
+    run = latest_run(ctx.state.tests, status.node, test)
     if run is not None and run.failed:
         return f"failed {test} itself"
     return why_unusable(ctx, name, status)
@@ -97,8 +97,7 @@ def _why_not(ctx: StepView, test: str, status: NodeStatus, name: str, in_tests: 
 
 def _passed(ctx: StepView, test: str, node: str) -> float:
     """Unix seconds at which it passed the test last; 0 where it never did."""
-    tests = ctx.state.tests.get(node)
-    run = None if tests is None else tests.runs.get(test)
+    run = latest_run(ctx.state.tests, node, test)
     return 0.0 if run is None or run.passed is None else run.passed
 
 

@@ -14,6 +14,7 @@ from accelwatch.remediation.policy.state.node_tests import (
     LatestRun,
     NodeTests,
     VerificationResult,
+    latest_run,
 )
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 
@@ -78,23 +79,18 @@ def _hub_names(ctx: CaseView, name: str) -> tuple[str, ...]:
 
 def record_try(ctx: StepContext, node: str, pursued: Pursued) -> None:
     """Keep that a test was begun on a node and came to nothing."""
-    intent, before = pursued.intent, ctx.state.tests.get(node, NodeTests())
-    run = replace(before.runs.get(intent.test, LatestRun(tried=0.0)), tried=intent.asked)
-    ctx.set_row(NODE_TESTS, node, NodeTests(runs={**before.runs, intent.test: run}))
-
-
-def record_doubt(ctx: StepContext, node: str, test: str, text: str) -> None:
-    """Keep why a node is not known to be well by a test of another one; its own test ends that."""
-    before = ctx.state.tests.get(node, NodeTests())
-    run = replace(before.runs.get(test, LatestRun(tried=0.0)), failed=text)
-    ctx.set_row(NODE_TESTS, node, NodeTests(runs={**before.runs, test: run}))
+    intent = pursued.intent
+    _update_run(ctx, node, intent.test, tried=intent.asked)
 
 
 def record_blame(ctx: StepContext, node: str, peer: str, result: VerificationResult) -> str:
-    """A node failed with one peer, by the scheduler's name, and passed with the next; as a sentence."""
+    """A node failed with one peer, by the scheduler's name, and passed with the next; as a sentence.
+
+    The peer is not known to be well from then on; its own test ends that.
+    """
     test = result.test
     text = f"{node} failed test {test} with it, and passed with {result.peer}"
-    record_doubt(ctx, hub_name(ctx, peer), test, text)
+    _update_run(ctx, hub_name(ctx, peer), test, failed=text)
     again = f"{peer} takes part in no test of others until it passes {test} itself"
     return f"{peer} may be slow: {text}; {again}"
 
@@ -106,34 +102,33 @@ def record_other_peer(
 
     `finished` is when it came to a result before.
     """
-    intent, tests = pursued.intent, ctx.state.tests[node]
-    run = replace(tests.runs[intent.test], failed_with=intent.peer, ended=finished)
-    ctx.set_row(NODE_TESTS, node, NodeTests(runs={**tests.runs, intent.test: run}))
+    intent = pursued.intent
+    _update_run(ctx, node, intent.test, failed_with=intent.peer, ended=finished)
 
 
 def record(ctx: StepContext, node: str, pursued: Pursued, result: VerificationResult) -> None:
     """Keep what a test has shown of a node, by the hub's name."""
     intent = pursued.intent
-    before = ctx.state.tests.get(node, NodeTests())
-    run = before.runs.get(intent.test, LatestRun(tried=intent.asked))
-    run = replace(run, tried=intent.asked)
     is_measured = result.passed or result.value is not None
     has_finished = pursued.result is PursuitResult.ACHIEVED
     # That a test prints no figure is the fault of no node.
     decided = is_measured if has_finished else pursued.refusal is RefusalKind.UNFIT
-    if not decided:
-        run = replace(run, not_run=result.text if has_finished else pursued.text)
+    changes: dict[str, object] = {"tried": intent.asked}
+    if decided:
+        failed = "" if result.passed else result.text
+        changes |= {"ended": ctx.now, "failed": failed, "failed_with": "", "not_run": ""}
     else:
-        run = replace(
-            run,
-            ended=ctx.now,
-            passed=ctx.now if result.passed else run.passed,
-            failed="" if result.passed else result.text,
-            failed_with="",
-            not_run="",
-            figure=_figure(ctx, node, result) if result.passed else run.figure,
-        )
-    ctx.set_row(NODE_TESTS, node, NodeTests(runs={**before.runs, intent.test: run}))
+        changes["not_run"] = result.text if has_finished else pursued.text
+    if decided and result.passed:
+        changes |= {"passed": ctx.now, "figure": _figure(ctx, node, result)}
+    _update_run(ctx, node, intent.test, **changes)
+
+
+def _update_run(ctx: StepContext, node: str, test: str, **changes: object) -> None:
+    run = latest_run(ctx.state.tests, node, test) or LatestRun(tried=0.0)
+    tests = ctx.state.tests.get(node, NodeTests())
+    runs = {**tests.runs, test: replace(run, **changes)}
+    ctx.set_row(NODE_TESTS, node, NodeTests(runs=runs))
 
 
 def _figure(ctx: StepView, node: str, result: VerificationResult) -> Figure | None:
