@@ -10,10 +10,10 @@ With --shared every hub follows the nodes of the first: each node is one row all
 import argparse
 import asyncio
 import multiprocessing
+import os
 import resource
 import statistics
 import time
-from pathlib import Path
 from typing import NamedTuple
 
 from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
@@ -30,6 +30,7 @@ from accelwatch.fleet.wire import (
 )
 from accelwatch.schema.timestamps import timestamp
 from accelwatch.web.http.stream import MSGPACK, framed
+from hub_processes import use
 
 DEVICES = 8
 GIB = 1 << 30
@@ -194,14 +195,6 @@ async def follow(plan: Plan, endpoints: list[HubEndpoint]) -> Measured:
     return Measured(len(lateness), total, lateness, cpu_s, wall_s, making)
 
 
-def pss_mib() -> float:
-    """Of this process."""
-    for line in Path("/proc/self/smaps_rollup").read_text(encoding="ascii").splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1]) / 1024
-    return 0.0
-
-
 def main() -> None:
     plan = arguments()
     context = multiprocessing.get_context("spawn")
@@ -219,7 +212,7 @@ def main() -> None:
             for hub in range(plan.hubs)
         ]
         found = asyncio.run(follow(plan, endpoints))
-        memory = pss_mib()
+        memory = use(os.getpid()).pss_mib
     finally:
         for process in hubs:
             process.terminate()
