@@ -70,20 +70,23 @@ class SharedReader:
                 self._database = PostgreSQLDatabase(self._settings, read_only=True)
             database = self._database
             with database.errors(f"{database.name}: the journal cannot be read"):
-                polled = self._read(database, now, copies)
+                has_hubs = _has_hubs(database)
+                polled = self._read(database, now, copies=copies, has_hubs=has_hubs)
             self.current_at = started
             late = msgspec.structs.replace(own, late_s=round(lease_clock() - started, 3))
-            return polled._replace(unannounced=self._announce(database, late))
+            return polled._replace(unannounced=self._announce(database, late, has_hubs=has_hubs))
 
     def reset_position(self) -> None:
         """Have the next poll read the whole state."""
         with self._turn:
             self._read_to = None
 
-    def _read(self, database: PostgreSQLDatabase, now: float, copies: bool) -> Polled:
+    def _read(
+        self, database: PostgreSQLDatabase, now: float, *, copies: bool, has_hubs: bool
+    ) -> Polled:
         journal, before = Journal(database), self._read_to
         with database.reading():
-            shared = _shared(database)
+            shared = _shared(database, has_hubs=has_hubs)
             if not copies:
                 self._read_to = None
                 return Polled(shared, None, [], "")
@@ -98,12 +101,12 @@ class SharedReader:
         self._read_to = shared.token, last
         return polled
 
-    def _announce(self, database: PostgreSQLDatabase, own: HubEntry) -> str:
+    def _announce(self, database: PostgreSQLDatabase, own: HubEntry, *, has_hubs: bool) -> str:
         """Why it could not be said; empty when it was."""
+        if not has_hubs:
+            return f"{database.name}: the hub that leads is older and keeps no list of hubs"
         try:
             with database.errors(f"{database.name}: this hub cannot say that it is there"):
-                if not _has_hubs(database):
-                    return f"{database.name}: the hub that leads is older and keeps no list of hubs"
                 database.execute(_PUT_HUB, (own.id, msgspec.json.encode(own)))
                 if not self._has_forgotten:
                     database.execute(_FORGET_HUBS, (_LISTED_S,))
@@ -125,11 +128,11 @@ def _has_hubs(database: PostgreSQLDatabase) -> bool:
     return bool(there)
 
 
-def _shared(database: PostgreSQLDatabase) -> SharedJournal:
+def _shared(database: PostgreSQLDatabase, *, has_hubs: bool) -> SharedJournal:
     rows = database.execute(_WRITER)
     token, holder, since = rows[0] if rows else (0, "", 0.0)
     hubs: list[ListedHub] = []
-    for body, last_contact, age_s in database.execute(_HUBS) if _has_hubs(database) else []:
+    for body, last_contact, age_s in database.execute(_HUBS) if has_hubs else []:
         with contextlib.suppress(msgspec.MsgspecError):  # by another version, or by hand
             entry = msgspec.json.decode(body, type=HubEntry)
             hubs.append(ListedHub(entry=entry, last_contact=last_contact, age_s=max(age_s, 0.0)))
