@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from accelwatch.fleet.avoid.page import AvoidPages
+from accelwatch.fleet.remedies.current import CurrentRemedies
 from fleet.remedies.hub_site import HubSite, until
 from remediation.fake_scheduler import FakeScheduler
 
@@ -32,5 +33,29 @@ def test_a_node_that_we_hold_out_is_listed_by_its_scheduler_s_name(
             assert (row["node"], row["scheduler_name"], row["host"]) == ("a", "n1", "n1.example")
             assert [reason["kind"] for reason in row["reasons"]] == ["quarantined", "incident"]
             assert row["reasons"][0]["incident"] == row["reasons"][1]["incident"]
+
+    asyncio.run(scenario())
+
+
+def test_a_hub_that_follows_names_the_node_as_the_hub_does_that_leads(
+    tmp_path: Path, fake_plugin: list[FakeScheduler]
+) -> None:
+    site = HubSite(tmp_path)
+    fake_plugin.append(site.world)
+
+    async def scenario() -> None:
+        async with site.running() as (rules, remedies):
+            leads = AvoidPages(site.fleet, lambda: rules, lambda: remedies)
+            follows = AvoidPages(
+                site.fleet,
+                lambda: rules,
+                followed=lambda: CurrentRemedies(remedies.engine.state, remedies.settings, {}, ()),
+            )
+            site.watts = 100.0
+            await until(lambda: site.standing("n1"))
+            await until(lambda: b"quarantined" in follows.page({}, {}).body)
+            (row,) = json.loads(follows.page({}, {}).body)["nodes"]
+            assert row["scheduler_name"] == "n1"
+            assert [row] == json.loads(leads.page({}, {}).body)["nodes"]
 
     asyncio.run(scenario())

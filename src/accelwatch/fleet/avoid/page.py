@@ -81,7 +81,9 @@ class AvoidPages:
         within = only(query, "within")
         within_s = 0.0 if within is None else durations.seconds_with_unit(within)
         reasons: dict[str, list[AvoidReason]] = {}
-        for node, reason in self._reasons(severities, within_s):
+        runner = self._remedies()
+        remedies = self._followed() if runner is None else runner.current
+        for node, reason in self._reasons(severities, within_s, remedies):
             if reason.kind in kinds:
                 reasons.setdefault(node, []).append(reason)
         rules = self._rules()
@@ -95,32 +97,33 @@ class AvoidPages:
                 *((waiting,) if unasked else ()),
                 *(() if rules is None else rules.problems),
             ),
-            nodes=tuple(self._row(node, reasons[node]) for node in sorted(reasons)),
+            nodes=tuple(self._row(node, reasons[node], remedies) for node in sorted(reasons)),
         )
         return json_page(page, headers)
 
-    def _reasons(self, severities: frozenset[Severity], within_s: float) -> NodeReasons:
-        rules, remedies, now = self._rules(), self._remedies(), self._fleet.clock.wall()
+    def _reasons(
+        self, severities: frozenset[Severity], within_s: float, remedies: "CurrentRemedies | None"
+    ) -> NodeReasons:
+        rules, now = self._rules(), self._fleet.clock.wall()
         sources: list[Iterator[tuple[str, AvoidReason]]] = [of_silence(self._fleet)]
         if rules is not None:
             sources.append(of_incidents(rules.open, severities))
             windows = rules.muting.windows
             sources.append(of_windows(windows, self._fleet.nodes, now, within_s))
-        followed = self._followed() if remedies is None else None
         if remedies is not None:
-            sources.append(of_quarantines(remedies.engine.state))
-        elif followed is not None:
-            sources.append(of_quarantines(followed.state))
+            sources.append(of_quarantines(remedies.state))
         return itertools.chain.from_iterable(sources)
 
-    def _row(self, node: str, reasons: list[AvoidReason]) -> NodeToAvoid:
+    def _row(
+        self, node: str, reasons: list[AvoidReason], remedies: "CurrentRemedies | None"
+    ) -> NodeToAvoid:
         # It brings parts of what acts, which a hub without actions need not load.
         from accelwatch.fleet.state.nodes.machine import machine_of
 
-        registered, remedies = self._fleet.nodes.get(node), self._remedies()
+        registered = self._fleet.nodes.get(node)
         scheduler_name = ""
         if remedies is not None:
-            remedy = remedies.engine.state.remedies.get(node)
+            remedy = remedies.state.remedies.get(node)
             target = "" if remedy is None else remedy.target
             scheduler_name = target or remedies.settings.nodes.get(node, "")
         return NodeToAvoid(

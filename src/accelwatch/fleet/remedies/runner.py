@@ -15,6 +15,7 @@ from accelwatch.base.clock import Clock
 from accelwatch.exposition.histogram import Histogram
 from accelwatch.fleet.approval import used
 from accelwatch.fleet.remedies.cases import Cases
+from accelwatch.fleet.remedies.current import CurrentRemedies
 from accelwatch.fleet.remedies.former_pairs import former_pairs
 from accelwatch.fleet.remedies.job_owners import nodes_of_jobs, scheduled
 from accelwatch.fleet.remedies.measures import StageTimes, current_series
@@ -251,6 +252,11 @@ class RemedyRunner:
             return ""
         reasons = (*self._rules.incident_store.problems, *self.engine.stalls, self._broken)
         return next(filter(None, reasons), "")
+
+    @property
+    def current(self) -> CurrentRemedies:
+        """What is being done now."""
+        return CurrentRemedies(self.engine.state, self.settings, self.engine.doing, self.problems)
 
     @property
     def problems(self) -> tuple[str, ...]:

@@ -146,12 +146,7 @@ class RemedyPages:
     def _current(self) -> "CurrentRemedies | None":
         """What is being done, here or by the hub that leads; None where nobody acts."""
         runner = self._runner()
-        if runner is None:
-            return self._followed()
-        from accelwatch.fleet.remedies.current import CurrentRemedies
-
-        engine = runner.engine
-        return CurrentRemedies(engine.state, runner.settings, engine.doing, runner.problems)
+        return self._followed() if runner is None else runner.current
 
     def _plan(self, query: Query, headers: Headers) -> Awaitable[Page]:
         node = only(query, "node")
