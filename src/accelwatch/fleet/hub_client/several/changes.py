@@ -1,9 +1,8 @@
 """What people do about incidents, through the hub that it is about."""
 
-import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 
-from accelwatch.base.errors import AccelwatchError, UncertainError
+from accelwatch.fleet.hub_client.several.fan_out import at_each
 from accelwatch.fleet.hub_client.several.incident_ids import with_hub
 from accelwatch.fleet.hub_client.several.routes import Routes
 from accelwatch.fleet.picture.changing import IncidentChanges
@@ -35,23 +34,3 @@ class SeveralChanges:
         hub, own = self._routes.id(id_)
         await self._changes[hub].close(own, reason)
         return f"{with_hub(own, self._routes.hubs[hub])} closed"
-
-
-async def at_each(hubs: Sequence[str], requests: Sequence[Awaitable[str]]) -> str:
-    """What each hub did, in words; a hub with an empty result did nothing.
-
-    Raises AccelwatchError when one failed, with what the others did; UncertainError when that is unknown
-    of one.
-    """
-    results = await asyncio.gather(*requests, return_exceptions=True)
-    for result in results:
-        if isinstance(result, BaseException) and not isinstance(result, AccelwatchError):
-            raise result
-    text = "; ".join(
-        f"{hub}: {result}" for hub, result in zip(hubs, results, strict=True) if result != ""
-    )
-    if any(isinstance(result, UncertainError) for result in results):
-        raise UncertainError(text)
-    if any(isinstance(result, BaseException) for result in results):
-        raise AccelwatchError(text)
-    return text

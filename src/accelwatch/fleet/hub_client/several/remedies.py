@@ -8,7 +8,7 @@ from accelwatch.fleet.documents.remedies import (
     Commanded,
     RemediesPage,
 )
-from accelwatch.fleet.hub_client.several.changes import at_each
+from accelwatch.fleet.hub_client.several.fan_out import at_each
 from accelwatch.fleet.hub_client.several.merging.pages import (
     commanded_in,
     commanded_merged,

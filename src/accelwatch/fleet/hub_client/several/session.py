@@ -21,8 +21,7 @@ from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
 from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.documents import decoded
 from accelwatch.fleet.hub_client.once import first_view
-from accelwatch.fleet.hub_client.several.changes import at_each
-from accelwatch.fleet.hub_client.several.fan_out import ask_all, text_of
+from accelwatch.fleet.hub_client.several.fan_out import ask_all, at_each, text_of
 from accelwatch.fleet.hub_client.several.hub_picture import hub_picture_of
 from accelwatch.fleet.hub_client.several.incident_ids import incident_in, with_hub
 from accelwatch.fleet.hub_client.several.merging.pages import (

@@ -13,6 +13,7 @@ from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
 from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.once import first_view
 from accelwatch.fleet.hub_client.several.changes import SeveralChanges
+from accelwatch.fleet.hub_client.several.fan_out import gathered
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture, hub_picture_of
 from accelwatch.fleet.hub_client.several.merging.past import graphs_in, pasts_added
 from accelwatch.fleet.hub_client.several.merging.usage import usage_added
@@ -160,19 +161,12 @@ class SeveralHubs:
     async def usage(self, by: str, since: str) -> UsageReport:
         """Who uses the devices of all hubs. Raises AccelwatchError when no hub has counted."""
         hubs = [hub for hub in range(len(self._sources)) if not self._is_hidden(hub)]
-        results = await asyncio.gather(
-            *(self._sources[hub].usage(by, since) for hub in hubs), return_exceptions=True
+        answers, refusals = await gathered(
+            [self._sources[hub].usage(by, since) for hub in hubs], AccelwatchError
         )
-        reports: dict[str, UsageReport] = {}
-        faults: dict[str, str] = {}
-        for hub, result in zip(hubs, results, strict=True):
-            name = self._picture.hubs[hub]
-            if isinstance(result, UsageReport):
-                reports[name] = result
-            elif isinstance(result, AccelwatchError):
-                faults[name] = str(result)
-            else:
-                raise result
+        names = [self._picture.hubs[hub] for hub in hubs]
+        reports = {names[at]: report for at, report in answers.items()}
+        faults = {names[at]: str(refusal) for at, refusal in refusals.items()}
         if not reports:
             raise AccelwatchError("; ".join(f"{hub}: {text}" for hub, text in faults.items()))
         partly = any(self._picture.owner.hidden[hub] for hub in hubs)
