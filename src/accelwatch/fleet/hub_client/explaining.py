@@ -3,7 +3,7 @@
 from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.alerting.evaluation.paths import EXPLAIN
 from accelwatch.base.errors import AccelwatchError
-from accelwatch.fleet.follow.failures.faults import TargetFault
+from accelwatch.fleet.follow.failures.faults import TargetFault, first_line
 from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.documents import decoded
 
@@ -13,6 +13,5 @@ async def explained(session: HubSession, rule: str, entity: str) -> Explanation:
     try:
         body = await session.document(EXPLAIN, {"rule": rule, "entity": entity})
     except TargetFault as fault:
-        text = str(fault).partition("\n")[0]
-        raise AccelwatchError(f"it is not explained: {text}") from fault
+        raise AccelwatchError(f"it is not explained: {first_line(fault)}") from fault
     return decoded(body, Explanation)

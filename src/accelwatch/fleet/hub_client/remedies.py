@@ -10,7 +10,7 @@ import msgspec
 
 from accelwatch.base.errors import AccelwatchError, UncertainError
 from accelwatch.fleet.documents.remedies import Commanded, PlanPage, RemediesPage
-from accelwatch.fleet.follow.failures.faults import TargetFault, leaves_doubt
+from accelwatch.fleet.follow.failures.faults import TargetFault, first_line, leaves_doubt
 from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.documents import decoded
 from accelwatch.fleet.hub_client.incident_changes import user_name
@@ -75,7 +75,7 @@ class Remedies:
             if fault.code == _UNKNOWN_PAGE:
                 self._page, self._problem = None, ""
                 return SELDOM_S
-            self._problem = f"remedies: {_line(fault)}"
+            self._problem = f"remedies: {first_line(fault)}"
             return EVERY_S
         except AccelwatchError as error:
             self._problem = f"remedies: {error}"
@@ -88,7 +88,7 @@ class Remedies:
         try:
             body = await self.session.document("/v1/plan", {"node": node})
         except TargetFault as fault:
-            raise AccelwatchError(f"the hub shows no plan: {_line(fault)}") from fault
+            raise AccelwatchError(f"the hub shows no plan: {first_line(fault)}") from fault
         return decoded(body, PlanPage).plan
 
     async def send_command(self, command: Command) -> Commanded:
@@ -105,14 +105,10 @@ class Remedies:
         except TargetFault as fault:
             if leaves_doubt(fault):
                 raise UncertainError(
-                    f"unknown whether it was accepted: {_line(fault)}; check before you repeat it"
+                    f"unknown whether it was accepted: {first_line(fault)}; check before you repeat it"
                 ) from fault
-            text = _line(fault).removeprefix(_COUNTS_NOT)
+            text = first_line(fault).removeprefix(_COUNTS_NOT)
             raise AccelwatchError(f"{_COUNTS_NOT}{text}") from fault
         finally:
             self.poll_soon()
         return decoded(answer, Commanded)
-
-
-def _line(fault: TargetFault) -> str:
-    return str(fault).partition("\n")[0]

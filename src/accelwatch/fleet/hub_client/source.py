@@ -17,7 +17,7 @@ from accelwatch.fleet.documents.fleet import (
     HistoryDocument,
 )
 from accelwatch.fleet.documents.graphs import IncidentGraphs
-from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, first_line
 from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
 from accelwatch.fleet.hub_client.connection.messages import Received, tag
 from accelwatch.fleet.hub_client.connection.session import HubSession, Requests, node_path
@@ -220,10 +220,10 @@ class HubSource:
         now = self._clock.wall()
         refused = fault.code == _REFUSED or fault.reason is Reason.BUSY
         if refused and self._requested and self._requested != self._good:
-            self._refusal = Problem(text=_line(fault), since=now)
+            self._refusal = Problem(text=first_line(fault), since=now)
             self._changed()
             return
-        text = self._exit_reason() or f"{self.name}: {_line(fault)}"
+        text = self._exit_reason() or f"{self.name}: {first_line(fault)}"
         since = now if self._problem is None else self._problem.since
         self._problem = Problem(text=text, since=since)
         self._changed()
@@ -266,8 +266,3 @@ class HubSource:
         self._backoff.succeeded()
         self._labels.refresh(node.node for node in tick.nodes)
         self._changed()
-
-
-def _line(fault: TargetFault) -> str:
-    """What a person is told, on one line: a filter's mistake comes with a drawing below it."""
-    return str(fault).partition("\n")[0]

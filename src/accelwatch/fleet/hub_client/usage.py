@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from accelwatch.base.errors import AccelwatchError, UnmetError
-from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, first_line
 from accelwatch.fleet.hub_client.connection.session import Requests
 from accelwatch.node.usage.queries import NOT_COUNTED, PATH
 from accelwatch.node.usage.report import UsageReport
@@ -18,8 +18,7 @@ async def usage_of(session: Requests, by: str, since: str) -> UsageReport:
     try:
         return await read_usage(session, {"by": by, "since": since})
     except TargetFault as fault:
-        text = str(fault).partition("\n")[0]
-        raise AccelwatchError(f"no usage data: {text}") from fault
+        raise AccelwatchError(f"no usage data: {first_line(fault)}") from fault
 
 
 async def read_usage(session: Requests, parameters: Mapping[str, str]) -> UsageReport:

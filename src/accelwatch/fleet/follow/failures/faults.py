@@ -45,6 +45,11 @@ class TargetFault(AccelwatchError):  # noqa: N818 - a state of the target, not a
         self.retry_after_s = retry_after_s
 
 
+def first_line(fault: TargetFault) -> str:
+    """What a person is told, on one line: a filter's mistake comes with a drawing below it."""
+    return str(fault).partition("\n")[0]
+
+
 def leaves_doubt(fault: TargetFault) -> bool:
     """Whether a change that met this may have been made all the same.
 

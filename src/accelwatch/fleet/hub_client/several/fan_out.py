@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
 from accelwatch.base.errors import AccelwatchError, UncertainError
-from accelwatch.fleet.follow.failures.faults import TargetFault
+from accelwatch.fleet.follow.failures.faults import TargetFault, first_line
 from accelwatch.fleet.hub_client.connection.session import HubSession
 
 Result = TypeVar("Result")
@@ -54,15 +54,10 @@ async def at_each(hubs: Sequence[str], requests: Sequence[Awaitable[str]]) -> st
     return text
 
 
-def text_of(fault: TargetFault) -> str:
-    """A fault on one line."""
-    return str(fault).partition("\n")[0]
-
-
 def _all_failed(names: Sequence[str], faults: Mapping[int, TargetFault]) -> TargetFault:
     """The first hub's fault with the words of all; a filter that all refuse is refused alike."""
     first = faults[min(faults)]
-    if len({text_of(fault) for fault in faults.values()}) == 1:
+    if len({first_line(fault) for fault in faults.values()}) == 1:
         return first
-    text = "; ".join(f"{names[hub]}: {text_of(fault)}" for hub, fault in sorted(faults.items()))
+    text = "; ".join(f"{names[hub]}: {first_line(fault)}" for hub, fault in sorted(faults.items()))
     return TargetFault(first.reason, text, code=first.code)

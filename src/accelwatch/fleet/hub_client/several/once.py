@@ -7,10 +7,10 @@ import msgspec
 
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.fleet.documents.fleet import DeviceRow, GroupRow, NodeSummary
-from accelwatch.fleet.follow.failures.faults import TargetFault
+from accelwatch.fleet.follow.failures.faults import TargetFault, first_line
 from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.once import Answer, fetch_fleet, first_view
-from accelwatch.fleet.hub_client.several.fan_out import ask_all, text_of
+from accelwatch.fleet.hub_client.several.fan_out import ask_all
 from accelwatch.fleet.hub_client.several.groups import HubGroups
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture
 from accelwatch.fleet.hub_client.several.locations import labelled
@@ -60,7 +60,7 @@ class SeveralReader:
             return Fetched(answer=answer, view=view, groups=matches, at=self._clock.monotonic())
 
         answered, refusals = await ask_all(self._sessions, ask)
-        faults = {hub: text_of(fault) for hub, fault in refusals.items()}
+        faults = {hub: first_line(fault) for hub, fault in refusals.items()}
         self._fetched |= answered
         pictures = {
             hub: HubPicture(

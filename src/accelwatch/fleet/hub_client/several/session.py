@@ -16,12 +16,12 @@ from accelwatch.alerting.evaluation.silences.documents import MaintenancePage, S
 from accelwatch.base.errors import AccelwatchError, UncertainError, UsageError
 from accelwatch.fleet.avoid.documents import AvoidPage
 from accelwatch.fleet.documents.remedies import Commanded, RemediesPage
-from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, leaves_doubt
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, first_line, leaves_doubt
 from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
 from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.documents import decoded
 from accelwatch.fleet.hub_client.once import first_view
-from accelwatch.fleet.hub_client.several.fan_out import ask_all, at_each, text_of
+from accelwatch.fleet.hub_client.several.fan_out import ask_all, at_each
 from accelwatch.fleet.hub_client.several.hub_picture import hub_picture_of
 from accelwatch.fleet.hub_client.several.incident_ids import incident_in, with_hub
 from accelwatch.fleet.hub_client.several.merging.pages import (
@@ -75,7 +75,7 @@ class SeveralSession:
             self._view = self._picture.view(
                 {hub: hub_picture_of(view, 0.0) for hub, view in views.items()},
                 "",
-                {hub: text_of(fault) for hub, fault in faults.items()},
+                {hub: first_line(fault) for hub, fault in faults.items()},
             )
         return self._view
 
@@ -161,7 +161,7 @@ class SeveralSession:
                 answer = await self._sessions[hub].change(method, path, query, body)
             except TargetFault as fault:
                 kind = UncertainError if leaves_doubt(fault) else AccelwatchError
-                raise kind(f"not accepted: {text_of(fault)}") from fault
+                raise kind(f"not accepted: {first_line(fault)}") from fault
             answers[hub] = decoded(answer, Commanded)
             return "done"
 
@@ -230,7 +230,7 @@ class SeveralSession:
 
         pages, faults = await ask_all(self._sessions, read)
         return pages, {
-            hub: text_of(fault) for hub, fault in faults.items() if fault.code != _NO_PAGE
+            hub: first_line(fault) for hub, fault in faults.items() if fault.code != _NO_PAGE
         }
 
     async def _incidents(self, query: dict[str, str]) -> bytes:
