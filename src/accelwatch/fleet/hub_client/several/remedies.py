@@ -53,7 +53,7 @@ class SeveralRemedies:
 
     async def plan(self, node: str) -> Plan:
         """What the node's hub would do now. Raises AccelwatchError."""
-        hub, own = self._hub_of(node)
+        hub, own = self._routes.acting(node, self._pages())
         return await self._sources[hub].plan(own)
 
     async def send_command(self, command: Command) -> Commanded:
@@ -62,7 +62,7 @@ class SeveralRemedies:
         Raises AccelwatchError, UncertainError.
         """
         if command.node:
-            hub, own = self._hub_of(command.node)
+            hub, own = self._routes.acting(command.node, self._pages())
             answer = await self._sources[hub].send_command(
                 msgspec.structs.replace(command, node=own)
             )
@@ -92,18 +92,3 @@ class SeveralRemedies:
     def _pages(self) -> Mapping[int, RemediesPage]:
         pages = {hub: source.page() for hub, source in enumerate(self._sources)}
         return {hub: page for hub, page in pages.items() if page is not None}
-
-    def _hub_of(self, node: str) -> tuple[int, str]:
-        """Of the hubs that follow a node the one that does something about it, else that acts.
-
-        Raises UnmetError.
-        """
-        matches = self._routes.machine(node)
-        pages = self._pages()
-        busy = [
-            (hub, own)
-            for hub, own in matches
-            if hub in pages and any(remedy.node == own for remedy in pages[hub].remedies)
-        ]
-        acting = [(hub, own) for hub, own in matches if hub in pages and pages[hub].acts]
-        return (busy or acting or matches)[0]

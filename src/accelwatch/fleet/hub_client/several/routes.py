@@ -1,10 +1,11 @@
 """To which hub a request goes: by the node, incident or silence that it names. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from accelwatch.alerting.incidents.model.silence import Matcher, Operator
 from accelwatch.alerting.incidents.model.silence import matchers as parse_matchers
 from accelwatch.base.errors import UnmetError
+from accelwatch.fleet.documents.remedies import RemediesPage
 from accelwatch.fleet.hub_client.several.incident_ids import split_id, with_hub
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
 from accelwatch.fleet.picture.model import FleetView
@@ -61,6 +62,20 @@ class Routes:
     def node(self, node: str) -> tuple[int, str]:
         """(hub, own name) of who speaks for a node. Raises UnmetError."""
         return self.machine(node)[0]
+
+    def acting(self, node: str, pages: Mapping[int, RemediesPage]) -> tuple[int, str]:
+        """Of the hubs that follow a node the one that does something about it, else that acts.
+
+        Raises UnmetError.
+        """
+        matches = self.machine(node)
+        busy = [
+            (hub, own)
+            for hub, own in matches
+            if hub in pages and any(remedy.node == own for remedy in pages[hub].remedies)
+        ]
+        acting = [(hub, own) for hub, own in matches if hub in pages and pages[hub].acts]
+        return (busy or acting or matches)[0]
 
     def has_answered(self, hub: int) -> bool:
         """Whether anything is known of a hub."""

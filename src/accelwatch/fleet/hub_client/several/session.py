@@ -18,7 +18,7 @@ from accelwatch.fleet.avoid.documents import AvoidPage
 from accelwatch.fleet.documents.remedies import Commanded, RemediesPage
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, first_line, leaves_doubt
 from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
-from accelwatch.fleet.hub_client.connection.session import HubSession
+from accelwatch.fleet.hub_client.connection.session import HubSession, node_path
 from accelwatch.fleet.hub_client.documents import decoded
 from accelwatch.fleet.hub_client.once import first_view
 from accelwatch.fleet.hub_client.several.fan_out import ask_all, at_each
@@ -97,7 +97,7 @@ class SeveralSession:
             await self.view()
             node, _, page = path.removeprefix(f"{_NODES}/").partition("/")
             hub, own = self._routes.node(unquote(node))
-            own_path = f"{_NODES}/{quote(own, safe='')}" + (f"/{page}" if page else "")
+            own_path = node_path(own, f"/{page}" if page else "")
             return await self._sessions[hub].document(own_path, parameters)
         if target := self._by_id(path):
             hub, own_path = target
@@ -203,13 +203,7 @@ class SeveralSession:
         if len(matches) == 1:
             return matches[0]
         pages, _ = await self._pages(_REMEDIES, {}, RemediesPage)
-        busy = [
-            (hub, own)
-            for hub, own in matches
-            if hub in pages and any(remedy.node == own for remedy in pages[hub].remedies)
-        ]
-        acting = [(hub, own) for hub, own in matches if hub in pages and pages[hub].acts]
-        return (busy or acting or matches)[0]
+        return self._routes.acting(node, pages)
 
     async def _pages(
         self,
