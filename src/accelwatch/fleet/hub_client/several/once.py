@@ -1,6 +1,6 @@
 """Several hubs asked once, at the same time, as one answer; one that fails costs its own part only."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -78,12 +78,11 @@ class SeveralReader:
         more: tuple[msgspec.Raw, ...] = ()
         matches: tuple[GroupRow, ...] = ()
         if rows == "devices":
-            devices = [
-                row
+            more = tuple(
+                _raw(row)
                 for hub, picture in sorted(pictures.items())
                 for row in self._devices(hub, picture)
-            ]
-            more = tuple(_raw(row) for row in devices)
+            )
         elif groups is not None:
             matches = groups_added(await self._groups(groups, pictures))
             more = tuple(_raw(row) for row in matches)
@@ -113,37 +112,33 @@ class SeveralReader:
             self.names,
         )
 
-    def _nodes(self, hub: int, picture: HubPicture) -> list[_Row]:
-        owner, rows = self._picture.owner, []
-        for raw in self._fetched[hub].answer.nodes_json:
+    def _rows(self, hub: int, raws: Iterable[msgspec.Raw]) -> Iterator[_Row]:
+        """Rows of a hub's nodes or devices that it speaks for, by the names of the picture."""
+        owner = self._picture.owner
+        for raw in raws:
             row: _Row = msgspec.json.decode(raw)
             own = row["node"]
             if own in owner.hidden[hub]:
                 continue
             row["node"] = owner.name_of(hub, own)
             row["labels"] = labelled(row["labels"], owner.hub_label(hub, own))
+            yield row
+
+    def _nodes(self, hub: int, picture: HubPicture) -> Iterator[_Row]:
+        for row in self._rows(hub, self._fetched[hub].answer.nodes_json):
             if picture.silent:
                 row["state"] = stale_node_state(row["state"])
                 row["age_s"] = None if row["age_s"] is None else row["age_s"] + picture.age_s
-            rows.append(row)
-        return rows
+            yield row
 
-    def _devices(self, hub: int, picture: HubPicture) -> list[_Row]:
-        owner, rows = self._picture.owner, []
-        for raw in self._fetched[hub].answer.more_json:
-            row: _Row = msgspec.json.decode(raw)
-            own = row["node"]
-            if own in owner.hidden[hub]:
-                continue
-            row["node"] = owner.name_of(hub, own)
-            row["labels"] = labelled(row["labels"], owner.hub_label(hub, own))
+    def _devices(self, hub: int, picture: HubPicture) -> Iterator[_Row]:
+        for row in self._rows(hub, self._fetched[hub].answer.more_json):
             if picture.silent:
                 row["state"] = stale_device_state(row["state"])
                 row["node_state"] = stale_node_state(row["node_state"])
                 age = row["sample_age_s"]
                 row["sample_age_s"] = None if age is None else age + picture.age_s
-            rows.append(row)
-        return rows
+            yield row
 
     async def _groups(
         self, groups: HubGroups, pictures: Mapping[int, HubPicture]
