@@ -16,7 +16,7 @@ SCHEMA = "accelwatch.node.usage/1"
 SINCE_JOB = "job"
 _JOULES_PER_KWH = 3.6e6
 # Devices of a row that are named.
-_NAMED = 64
+MOST_NAMED = 64
 _ORDER = {Kind.JOB: 0, Kind.USER: 0, Kind.OTHERS: 1, Kind.UNKNOWN: 2, Kind.FREE: 3, Kind.TOTAL: 4}
 
 
@@ -157,7 +157,7 @@ class Reporting:
             whole=overall is not None and (requested is None or first <= requested),
             price=self._price,
             source=self._source,
-            rows=tuple(sorted(self._rows or (), key=_order)),
+            rows=tuple(sorted(self._rows or (), key=row_order)),
             total=total,
             notes=notes,
         )
@@ -191,7 +191,7 @@ class _Telling:
             user=holder.user or None,
             job=holder.job or None,
             devices=len(names),
-            device_names=tuple(sorted(names)[:_NAMED]),
+            device_names=tuple(sorted(names)[:MOST_NAMED]),
             device_seconds=sums.held_s,
             unseen_seconds=sums.unseen_s,
             shared_seconds=sums.shared_s,
@@ -230,7 +230,7 @@ def _absent(account: Account, sums: Sums) -> dict[str, Absence]:
     }
 
 
-def _order(row: UsageRow) -> tuple[int, float, float, str, str]:
+def row_order(row: UsageRow) -> tuple[int, float, float, str, str]:
     """Those with most energy first, then with most time; what belongs to nobody last."""
     return (
         _ORDER[row.kind],

@@ -1,5 +1,6 @@
 """What one of several hubs has said last, and whether it still counts. Pure."""
 
+from collections import Counter
 from collections.abc import Mapping
 
 import msgspec
@@ -45,15 +46,18 @@ class HubPicture(msgspec.Struct, frozen=True, kw_only=True):
         sums = self.view.sums
         return with_totals(sums, stale(sums)) if self.silent else sums
 
+    def node_state(self, node: NodeNow) -> str:
+        """The state of a node of it, as it counts now."""
+        return stale_node_state(node.state) if self.silent else node.state
+
     def node(self, node: NodeNow, name: str, hub: str) -> NodeNow:
         """A node of it, by its name in the picture, as it counts now."""
         silent = self.silent
         if not silent and name == node.node and self.age_s <= 0.0:
             return node
         age = None if node.age_s is None else node.age_s + self.age_s
-        state, why = node.state, node.why
-        if silent and state in SPEAKING:
-            state = stale_node_state(state)
+        state, why = self.node_state(node), node.why
+        if state != node.state:
             why = f"hub {hub} does not answer" + (f": {self.fault}" if self.fault else "")
         return NodeNow(
             name, state, age, node.devices_missing, why, node.odd, node.lemon, node.finding
@@ -104,11 +108,8 @@ def hub_state(name: str, picture: HubPicture | None, fault: str, newest_s: float
 
 def totals_of(view: FleetView, nodes: Mapping[str, NodeNow]) -> DeviceTotals:
     """Some nodes of an unfiltered view in numbers, as the hub counts them."""
-    by_node: dict[str, int] = {}
-    for node in nodes.values():
-        by_node[node.state] = by_node.get(node.state, 0) + 1
-    devices: dict[str, int] = {}
-    health: dict[str, int] = {}
+    devices: Counter[str] = Counter()
+    health: Counter[str] = Counter()
     sums: dict[int, list[float]] = {
         column: [] for column in (UTILIZATION, MEMORY_USED, MEMORY_SIZE, POWER)
     }
@@ -116,9 +117,9 @@ def totals_of(view: FleetView, nodes: Mapping[str, NodeNow]) -> DeviceTotals:
         slot = view.slots[device.slot]
         if slot is None or slot.parent_id is not None or slot.node not in nodes:
             continue
-        devices[device.state] = devices.get(device.state, 0) + 1
+        devices[device.state] += 1
         if nodes[slot.node].state in SPEAKING:
-            health[device.health] = health.get(device.health, 0) + 1
+            health[device.health] += 1
             for column, values in sums.items():
                 value = device.values[column]
                 if value is not None:
@@ -126,7 +127,7 @@ def totals_of(view: FleetView, nodes: Mapping[str, NodeNow]) -> DeviceTotals:
     loads = sums[UTILIZATION]
     return DeviceTotals(
         nodes_total=len(nodes),
-        nodes=by_node,
+        nodes=Counter(node.state for node in nodes.values()),
         devices_total=sum(devices.values()),
         devices=devices,
         health=health,

@@ -7,7 +7,12 @@ import msgspec
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture, hub_state, totals_of
 from accelwatch.fleet.hub_client.several.incident_ids import Reports, rules_of
 from accelwatch.fleet.hub_client.several.locations import Locations
-from accelwatch.fleet.hub_client.several.merging.totals import added, stale, with_totals, without
+from accelwatch.fleet.hub_client.several.merging.totals import (
+    added,
+    numbers_of,
+    stale,
+    without,
+)
 from accelwatch.fleet.hub_client.several.shared_nodes import (
     Ownership,
     names_in_several,
@@ -81,9 +86,7 @@ class SeveralPicture:
     def _owned(self, pictures: Mapping[int, HubPicture]) -> Ownership:
         states: list[dict[str, str]] = [{} for _ in self.hubs]
         for hub, picture in pictures.items():
-            states[hub] = {
-                node.node: picture.node(node, node.node, "").state for node in picture.view.nodes
-            }
+            states[hub] = {node.node: picture.node_state(node) for node in picture.view.nodes}
         several = names_in_several(states)
         for hub, picture in pictures.items():
             if several != self._several or self._uuid_sources[hub] is not picture.view.slots:
@@ -139,9 +142,7 @@ class SeveralPicture:
             without(document, self._hidden_totals(hub, pictures[hub]))
             for hub, document in documents.items()
         ]
-        return with_totals(
-            merged_document(newest, self.hubs, documents, faults, self.owner), added(totals)
-        )
+        return merged_document(newest, added(totals), documents, faults, self.owner)
 
     def _hidden_totals(self, hub: int, picture: HubPicture) -> list[DeviceTotals]:
         hidden = self.owner.hidden[hub]
@@ -154,19 +155,20 @@ class SeveralPicture:
 
 def merged_document(
     newest: FleetDocument,
-    hubs: Sequence[str],
+    totals: DeviceTotals,
     documents: Mapping[int, FleetDocument],
     faults: Mapping[int, str],
     owner: Ownership,
 ) -> FleetDocument:
-    """What is wrong with all hubs, each named; the numbers are those of `newest`."""
+    """The numbers, and what is wrong with all hubs, each named; as of the newest answer."""
+    hubs = owner.hubs
     problems = [f"hub {hubs[hub]}: {text}" for hub, text in sorted(faults.items()) if text]
     for hub, document in documents.items():
         own = document.troubles[len(document.outage_lines) :]
         problems += [f"{hubs[hub]}: {text}" for text in own]
     outages = [outage for document in documents.values() for outage in document.outages]
     return FleetDocument(
-        **{name: getattr(newest, name) for name in DeviceTotals.__struct_fields__},
+        **numbers_of(totals),
         schema=newest.schema,
         version=newest.version,
         time=newest.time,

@@ -2,16 +2,20 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any
 
 import msgspec
 
 from accelwatch.fleet.documents.fleet import GroupRow
+from accelwatch.fleet.hub_client.several.merging.amounts import (
+    Amount,
+    sum_of_present,
+    weighted_mean,
+)
 from accelwatch.fleet.names import GONE, SPEAKING, NodeState
 from accelwatch.fleet.wire import DeviceTotals, FleetDocument
 from accelwatch.schema.status.device_status import severity
 
-Amount = TypeVar("Amount", int, float)
 _STALE = NodeState.STALE
 # Devices that are so whether or not their node is heard.
 _KEPT = frozenset({"lost", "missing", "unreachable", "stale"})
@@ -25,10 +29,12 @@ def added(totals: Sequence[DeviceTotals]) -> DeviceTotals:
         devices_total=sum(piece.devices_total for piece in totals),
         devices=_added(piece.devices for piece in totals),
         health=_added(piece.health for piece in totals),
-        power_watts=_sum(piece.power_watts for piece in totals),
-        memory_used_bytes=_sum(piece.memory_used_bytes for piece in totals),
-        memory_size_bytes=_sum(piece.memory_size_bytes for piece in totals),
-        utilization_ratio=_mean([(piece.utilization_ratio, _answering(piece)) for piece in totals]),
+        power_watts=sum_of_present(piece.power_watts for piece in totals),
+        memory_used_bytes=sum_of_present(piece.memory_used_bytes for piece in totals),
+        memory_size_bytes=sum_of_present(piece.memory_size_bytes for piece in totals),
+        utilization_ratio=weighted_mean(
+            (piece.utilization_ratio, _answering(piece)) for piece in totals
+        ),
     )
 
 
@@ -40,7 +46,7 @@ def without(totals: DeviceTotals, pieces: Sequence[DeviceTotals]) -> DeviceTotal
     left = _answering(totals) - _answering(less)
     load = [(totals.utilization_ratio, _answering(totals))]
     load.append((less.utilization_ratio, -_answering(less)))
-    mean = _mean(load) if left > 0 else None
+    mean = weighted_mean(load) if left > 0 else None
     return DeviceTotals(
         nodes_total=max(totals.nodes_total - less.nodes_total, 0),
         nodes=_less(totals.nodes, less.nodes),
@@ -58,13 +64,14 @@ def stale(totals: DeviceTotals) -> DeviceTotals:
     """The same of a hub that is silent: sums are of nodes that answer, and none of these does."""
     nodes: Counter[str] = Counter()
     for state, count in totals.nodes.items():
-        nodes[_STALE if state in SPEAKING else state] += count
+        nodes[stale_node_state(state)] += count
     devices: Counter[str] = Counter()
     for state, count in totals.devices.items():
-        devices[state if state in _KEPT else GONE[_STALE]] += count
-    return msgspec.structs.replace(
-        DeviceTotals(**{name: getattr(totals, name) for name in DeviceTotals.__struct_fields__}),
+        devices[stale_device_state(state)] += count
+    return DeviceTotals(
+        nodes_total=totals.nodes_total,
         nodes=dict(nodes),
+        devices_total=totals.devices_total,
         devices=dict(devices),
         health={},
         power_watts=None,
@@ -86,9 +93,12 @@ def stale_node_state(state: str) -> str:
 
 def with_totals(document: FleetDocument, totals: DeviceTotals) -> FleetDocument:
     """The document with other numbers."""
-    return msgspec.structs.replace(
-        document, **{name: getattr(totals, name) for name in DeviceTotals.__struct_fields__}
-    )
+    return msgspec.structs.replace(document, **numbers_of(totals))
+
+
+def numbers_of(totals: DeviceTotals) -> dict[str, Any]:
+    """By name, for a document that has more besides them."""
+    return {name: getattr(totals, name) for name in DeviceTotals.__struct_fields__}
 
 
 def groups_added(groups: Iterable[GroupRow]) -> tuple[GroupRow, ...]:
@@ -126,8 +136,7 @@ def _group(name: str | None, rows: Sequence[GroupRow]) -> GroupRow:
 
 def with_name(name: str | None, worst: str, totals: DeviceTotals) -> GroupRow:
     """Totals as a group."""
-    fields = {field: getattr(totals, field) for field in DeviceTotals.__struct_fields__}
-    return GroupRow(group=name, worst=worst, **fields)
+    return GroupRow(group=name, worst=worst, **numbers_of(totals))
 
 
 def _answering(totals: DeviceTotals) -> int:
@@ -145,16 +154,5 @@ def _less(counts: Mapping[str, int], less: Mapping[str, int]) -> dict[str, int]:
     return {state: max(count - less.get(state, 0), 0) for state, count in counts.items()}
 
 
-def _sum(values: Iterable[Amount | None]) -> Amount | None:
-    existing = [value for value in values if value is not None]
-    return sum(existing) if existing else None
-
-
 def _difference(value: Amount | None, less: Amount | None) -> Amount | None:
     return value if value is None or less is None else max(value - less, 0)
-
-
-def _mean(weighted: Sequence[tuple[float | None, int]]) -> float | None:
-    existing = [(value, weight) for value, weight in weighted if value is not None and weight]
-    weights = sum(weight for _, weight in existing)
-    return sum(value * weight for value, weight in existing) / weights if weights else None

@@ -1,17 +1,14 @@
 """Who uses the devices of several hubs: the rows of a user or job added up. Pure."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
 
-from accelwatch.node.usage.report import UsageReport, UsageRow
-from accelwatch.node.usage.shares import Kind
+from accelwatch.fleet.hub_client.several.merging.amounts import sum_of_present, weighted_mean
+from accelwatch.node.usage.report import MOST_NAMED, UsageReport, UsageRow, row_order
 
-# As a report has them.
-_NAMED = 64
 Value = TypeVar("Value", str, float)
-_LAST = (Kind.OTHERS, Kind.UNKNOWN, Kind.FREE)
 
 
 def usage_added(
@@ -40,7 +37,7 @@ def usage_added(
         seconds=max(report.seconds for report in reports.values()),
         whole=not faults and all(report.whole for report in reports.values()),
         price=price,
-        rows=tuple(sorted((_row(same, price) for same in rows.values()), key=_order)),
+        rows=tuple(sorted((_row(same, price) for same in rows.values()), key=row_order)),
         total=_row(totals, price) if totals else None,
         notes=tuple(notes),
     )
@@ -55,19 +52,19 @@ def _row(rows: Sequence[UsageRow], price: object) -> UsageRow:
         user=rows[0].user,
         job=rows[0].job,
         devices=sum(row.devices for row in rows),
-        device_names=tuple(sorted(names)[:_NAMED]),
+        device_names=tuple(sorted(names)[:MOST_NAMED]),
         device_seconds=sum(row.device_seconds for row in rows),
         unseen_seconds=sum(row.unseen_seconds for row in rows),
         shared_seconds=sum(row.shared_seconds for row in rows),
-        load_ratio=_mean(rows, lambda row: row.load_ratio, lambda row: row.load_seconds),
+        load_ratio=weighted_mean((row.load_ratio, row.load_seconds) for row in rows),
         load_seconds=sum(row.load_seconds for row in rows),
-        idle_seconds=_sum(row.idle_seconds for row in rows),
-        memory_bytes=_mean(rows, lambda row: row.memory_bytes, lambda row: row.device_seconds),
+        idle_seconds=sum_of_present(row.idle_seconds for row in rows),
+        memory_bytes=weighted_mean((row.memory_bytes, row.device_seconds) for row in rows),
         memory_peak_bytes=_most(row.memory_peak_bytes for row in rows),
-        energy_kwh=_sum(row.energy_kwh for row in rows),
+        energy_kwh=sum_of_present(row.energy_kwh for row in rows),
         energy_seconds=sum(row.energy_seconds for row in rows),
         energy_divided_seconds=sum(row.energy_divided_seconds for row in rows),
-        cost=None if price is None else _sum(row.cost for row in rows),
+        cost=None if price is None else sum_of_present(row.cost for row in rows),
         counted_since=min(row.counted_since for row in rows),
         began=_least(row.began for row in rows),
         last_seen=max(row.last_seen for row in rows),
@@ -79,33 +76,9 @@ def _row(rows: Sequence[UsageRow], price: object) -> UsageRow:
     )
 
 
-def _order(row: UsageRow) -> tuple[int, float, float, str, str]:
-    """As a report has them: those with most energy first, what belongs to nobody last."""
-    last = _LAST.index(row.kind) + 1 if row.kind in _LAST else 0
-    energy = row.energy_kwh or 0.0
-    return last, -energy, -row.device_seconds, row.user or "", row.job or ""
-
-
-def _sum(values: Iterable[float | None]) -> float | None:
-    existing = [value for value in values if value is not None]
-    return sum(existing) if existing else None
-
-
 def _least(values: Iterable[Value | None]) -> Value | None:
     return min((value for value in values if value is not None), default=None)
 
 
 def _most(values: Iterable[Value | None]) -> Value | None:
     return max((value for value in values if value is not None), default=None)
-
-
-def _mean(
-    rows: Sequence[UsageRow],
-    value_of: Callable[[UsageRow], float | None],
-    weight_of: Callable[[UsageRow], float],
-) -> float | None:
-    existing = [
-        (value, weight_of(row)) for row in rows for value in (value_of(row),) if value is not None
-    ]
-    weights = sum(weight for _, weight in existing)
-    return sum(value * weight for value, weight in existing) / weights if weights else None
