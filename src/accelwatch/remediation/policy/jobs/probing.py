@@ -4,17 +4,19 @@ A scheduler believes that a daemon answers until a message to it has timed out. 
 begins only when something is done about the node, so it comes after the hub's own. Pure.
 """
 
+import msgspec
+
 from accelwatch.action.intent import Intent, OwnerAnnotation
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState, NodeObservation
-from accelwatch.alerting.rules.document import Mode
+from accelwatch.remediation.policy.context.bearings import bearing_of_node, label_veto
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CHORES
 from accelwatch.remediation.policy.context.world_tables import PROBED
 from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.denial import Answer, Denial, denial_in
 from accelwatch.remediation.policy.guards.identity import Proof
-from accelwatch.remediation.policy.guards.limits.ceiling import Bearing, Ceiling, answers
+from accelwatch.remediation.policy.guards.limits.ceiling import answers
 from accelwatch.remediation.policy.state.clocks import FRESH_S, PROBE_AGAIN_S, PROBE_S
 
 # What stands in the mark of a probe, in the place of an incident.
@@ -90,17 +92,6 @@ def _worth_it(ctx: StepContext, node: str, since: float) -> NodeObservation | No
 
 def _evaluate_guards(ctx: StepContext, node: str) -> tuple[Answer, ...]:
     """What everybody says who may keep jobs from being moved, for only that makes a probe worth it."""
-    stop, veto, status = ctx.state.stop, ctx.state.vetoes.get(node), ctx.node_status(node)
-    label = ctx.settings.no_auto_label
-    labelled = status is not None and bool(label) and label in status.labels
-    vetoed_by = f"it has the label {label}" if labelled else ""
-    bearing = Bearing(
-        node=node,
-        mode=Mode.AUTO,
-        site=Ceiling(ctx.settings.ceiling),
-        profile=None if status is None else Ceiling(status.ceiling),
-        loss_risk=ctx.world.journal.loss_risk,
-        stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",
-        vetoed_by=vetoed_by if veto is None else f"{veto.by}: {veto.reason}",
-    )
-    return answers(bearing, Kind.PROBE)
+    bearing = bearing_of_node(ctx, node, loss_risk=ctx.world.journal.loss_risk)
+    vetoed_by = bearing.vetoed_by or label_veto(ctx, node)
+    return answers(msgspec.structs.replace(bearing, vetoed_by=vetoed_by), Kind.PROBE)

@@ -10,14 +10,14 @@ import msgspec
 
 from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.alerting.rules.document import Mode
 from accelwatch.base.hardware_keys import keys_of
+from accelwatch.remediation.policy.context.bearings import bearing_of_node
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import RETRIES, SCORES
 from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.denial import Answer, Denial, DenialKind, denial_in
-from accelwatch.remediation.policy.guards.limits.ceiling import Bearing, Ceiling, answers
+from accelwatch.remediation.policy.guards.limits.ceiling import answers
 from accelwatch.remediation.policy.guards.retry import job_events, resume_guard
 from accelwatch.remediation.policy.guards.retry.job_history import JobHistory, Run, Try
 from accelwatch.remediation.policy.jobs.another_try import (
@@ -118,17 +118,8 @@ def _is_moved(ctx: StepContext, name: str) -> bool:
 
 
 def _evaluate_guards(ctx: StepContext, name: str, run: Run, tried: Try) -> Iterator[Answer]:
-    status = ctx.node_status(run.node)
-    stop, veto = ctx.state.stop, ctx.state.vetoes.get(run.node)
-    bearing = Bearing(
-        node=run.node,
-        mode=Mode.AUTO,  # the plan that it was moved by was allowed, and this goes on with it
-        site=Ceiling(ctx.settings.ceiling),
-        profile=None if status is None else Ceiling(status.ceiling),
-        stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",
-        vetoed_by="" if veto is None else f"{veto.by}: {veto.reason}",
-    )
-    yield from answers(bearing, Kind.MOVE_JOB)
+    # The plan that it was moved by was allowed, and this goes on with it.
+    yield from answers(bearing_of_node(ctx, run.node, loss_risk=""), Kind.MOVE_JOB)
     yield data_guard.may_start(ctx.world.guard)
     scheduler = ctx.world.schedulers.get(ctx.world.shown_by.get(run.moved.node, ""))
     if scheduler is None or scheduler.unavailable or ctx.now - scheduler.time > FRESH_S:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.rules.document import Mode, QuarantineLevel, Trust
+from accelwatch.remediation.policy.context.bearings import label_veto
 from accelwatch.remediation.policy.context.views import CaseView, StepView
 from accelwatch.remediation.policy.guards.denial import (
     PERMIT,
@@ -68,6 +69,8 @@ def bearing_of(
     stop, veto = ctx.state.stop, ctx.state.vetoes.get(remedy.node)
     no = ctx.state.denied.get(remedy.node)
     rule = "" if policy is None else policy.rule
+    # A person may act on a node that rules leave alone.
+    labelled = "" if remedy.approval.manual else label_veto(ctx, remedy.node)
     return Bearing(
         node=remedy.node,
         mode=Mode.AUTO if remedy.approval.manual else mode,
@@ -82,16 +85,9 @@ def bearing_of(
         trusted=True if case is None else case.trusted,
         trust=Trust.AUTHENTICATED if policy is None else policy.trust,
         silence="" if case is None or remedy.approval.manual else case.muted,
-        vetoed_by=_labelled(ctx, remedy) if veto is None else f"{veto.by}: {veto.reason}",
+        vetoed_by=labelled if veto is None else f"{veto.by}: {veto.reason}",
         denied_by="" if no is None or not no.bears(rule, ctx.now) else no.by,
     )
-
-
-def _labelled(ctx: StepView, remedy: Remedy) -> str:
-    """The label by which a node is left alone by rules; a person may still act on it."""
-    status, label = ctx.node_status(remedy.node), ctx.settings.no_auto_label
-    labelled = status is not None and bool(label) and label in status.labels
-    return f"it has the label {label}" if labelled and not remedy.approval.manual else ""
 
 
 def has_device(ctx: StepView, remedy: Remedy, case: Case) -> Answer:

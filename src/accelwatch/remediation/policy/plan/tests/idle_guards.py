@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.alerting.rules.document import Mode
+from accelwatch.remediation.policy.context.bearings import bearing_of_node
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
-from accelwatch.remediation.policy.guards.limits.ceiling import Bearing, Ceiling, answers
+from accelwatch.remediation.policy.guards.limits.ceiling import answers
 from accelwatch.remediation.policy.plan.spares.stand_ins import why_unusable
 from accelwatch.remediation.policy.state.clocks import FRESH_S
 
@@ -20,16 +20,7 @@ def is_testing(ctx: StepView) -> bool:
 def guards_of_idle(ctx: StepView, node: str, name: str) -> Iterator[Answer]:
     """What every guard says to a test; `node` is the hub's name, `name` the scheduler's."""
     status, observation = ctx.node_status(node), ctx.world.scheduler_nodes.get(name)
-    stop, veto = ctx.state.stop, ctx.state.vetoes.get(node)
-    bearing = Bearing(
-        node=node,
-        mode=Mode.AUTO,
-        site=Ceiling(ctx.settings.ceiling),
-        profile=None if status is None else Ceiling(status.ceiling),
-        loss_risk=ctx.world.journal.loss_risk,
-        stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",
-        vetoed_by="" if veto is None else f"{veto.by}: {veto.reason}",
-    )
+    bearing = bearing_of_node(ctx, node, loss_risk=ctx.world.journal.loss_risk)
     yield from answers(bearing, Kind.TEST)
     yield data_guard.may_start(ctx.world.guard)
     proof = ctx.proof(node)

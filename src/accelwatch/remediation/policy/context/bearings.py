@@ -1,0 +1,29 @@
+"""What bears on a node by itself, whatever rule or plan there is. Pure."""
+
+from accelwatch.alerting.rules.document import Mode
+from accelwatch.remediation.policy.context.views import CaseView
+from accelwatch.remediation.policy.guards.limits.ceiling import Bearing, Ceiling
+
+
+def bearing_of_node(ctx: CaseView, node: str, *, loss_risk: str) -> Bearing:
+    """The ceilings of the site and the profile, a stop and a person's hold; `node` is the hub's name.
+
+    `loss_risk` is that of the journal; empty for what goes on with a plan that was allowed.
+    """
+    status, stop, veto = ctx.node_status(node), ctx.state.stop, ctx.state.vetoes.get(node)
+    return Bearing(
+        node=node,
+        mode=Mode.AUTO,
+        loss_risk=loss_risk,
+        site=Ceiling(ctx.settings.ceiling),
+        profile=None if status is None else Ceiling(status.ceiling),
+        stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",
+        vetoed_by="" if veto is None else f"{veto.by}: {veto.reason}",
+    )
+
+
+def label_veto(ctx: CaseView, node: str) -> str:
+    """The label by which rules leave a node alone, as a reason; empty without it."""
+    status, label = ctx.node_status(node), ctx.settings.no_auto_label
+    labelled = status is not None and bool(label) and label in status.labels
+    return f"it has the label {label}" if labelled else ""
