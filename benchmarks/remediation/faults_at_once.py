@@ -28,9 +28,7 @@ from accelwatch.action.contract import ActionContext
 from accelwatch.base.clock import SystemClock
 from accelwatch.remediation.policy.guards.limits.breaker import BreakerStatus
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.settings import (
-    Breaker,
-)
+from accelwatch.remediation.settings import Breaker
 from accelwatch_slurm import SlurmAction
 from drain_watcher import DrainWatcher
 from lifted_limits import BOUNDED, LIFTED, MANY, without_storms
