@@ -33,6 +33,7 @@ class JournalCopy:
         self._states = {(state.kind, state.key): state for state in loaded.states}
         for incident in sorted(loaded.incidents, key=lambda incident: incident.updated):
             self._store(incident)
+        self.muting.advance(now)
         self._evaluate_mutes(now)
 
     def apply(self, records: Iterable[Record], now: float) -> None:
@@ -60,7 +61,6 @@ class JournalCopy:
             self.muting.forget(dropped)
 
     def _evaluate_mutes(self, now: float) -> None:
-        self.muting.advance(now)
         members: dict[str, list[Incident]] = {}
         for incident in self._open.values():
             if incident.group:
