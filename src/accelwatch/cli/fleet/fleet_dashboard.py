@@ -14,6 +14,7 @@ from accelwatch.cli.startup.dashboard import override, run_to_end
 from accelwatch.schema.display import utf8
 
 if TYPE_CHECKING:
+    from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
     from accelwatch.fleet.picture.model import FleetSource
     from accelwatch.tui.app import Dashboard
 
@@ -93,15 +94,15 @@ def _filter(app: "Dashboard", source: "FleetSource", hub: Hub, text: str) -> Non
 async def _checked(hub: Hub, text: str) -> None:
     from accelwatch.fleet.hub_client.connection.session import HubSession
     from accelwatch.fleet.hub_client.once import check_filter
+    from accelwatch.fleet.hub_client.several.fan_out import gathered
 
-    refusals: list[UsageError] = []
-    for address in hub.addresses:
+    async def check(address: "HubEndpoint") -> None:
         session = HubSession(address)
         try:
             await check_filter(session, text)
-        except UsageError as refusal:
-            refusals.append(refusal)
         finally:
             await session.close()
+
+    _, refusals = await gathered([check(address) for address in hub.addresses], UsageError)
     if len(refusals) == len(hub.addresses):
         raise refusals[0]
