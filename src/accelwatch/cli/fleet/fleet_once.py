@@ -26,12 +26,10 @@ from accelwatch.fleet.hub_client.once import (
     unread,
     wait_for_answers,
 )
-from accelwatch.fleet.picture.model import FleetView
+from accelwatch.fleet.picture.model import HUB_DOWN, FleetView
 from accelwatch.fleet.wire import StoreState
 from accelwatch.schema.display import colour, stdout_is_terminal, terminal_width, utf8
 
-# Of a hub that did not answer.
-DOWN = "down"
 _UNHEALTHY_DEVICES = ("lost", "unresponsive", "missing", "stale", "unreachable")
 _UNHEALTHY_NODES = ("down", "stale", "never")
 _MOST_NAMED = 8
@@ -85,7 +83,7 @@ async def _repeat(hub: Hub, printing: PrintOptions, reader: FleetReader) -> int:
         done += 1
         if printing.interval_s is None or done == printing.count:
             any_is_silent = hub.answers_for_all and bool(silent(answer.nodes_json))
-            is_partial = any_is_silent or any(hub.state == DOWN for hub in answer.hubs)
+            is_partial = any_is_silent or any(hub.state == HUB_DOWN for hub in answer.hubs)
             return FAILED if is_partial else status(answer, strict=printing.strict)
         due = max(due + printing.interval_s, time.monotonic())
         await asyncio.sleep(due - time.monotonic())

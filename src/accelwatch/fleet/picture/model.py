@@ -42,11 +42,15 @@ TEMPERATURE, TEMPERATURE_LIMIT, TEMPERATURE_HEADROOM = range(4, len(FIELDS))
 MOST_EVENTS = 1000
 
 
+# States of one of several hubs.
+HUB_UP, HUB_LATE, HUB_DOWN = "up", "late", "down"
+
+
 class HubState(msgspec.Struct, frozen=True, kw_only=True):
     """One of several hubs whose nodes are one picture."""
 
     name: str
-    # `up`; `late` when its last answer is overdue; `down` when what it said counts no more.
+    # HUB_UP; HUB_LATE when its last answer is overdue; HUB_DOWN when what it said counts no more.
     state: str
     # Seconds since its last answer; None when it never gave one.
     age_s: float | None

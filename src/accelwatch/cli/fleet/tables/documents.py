@@ -11,7 +11,7 @@ from accelwatch.base.untrusted_text import cell_text
 from accelwatch.base.version import __version__
 from accelwatch.cli.table_lines import Style
 from accelwatch.fleet.hub_client.once import Answer
-from accelwatch.fleet.picture.model import HubState
+from accelwatch.fleet.picture.model import HUB_UP, HubState
 from accelwatch.fleet.picture.state_counts import state_counts
 from accelwatch.fleet.wire import SCHEMA
 from accelwatch.schema.display import printable, quantity
@@ -61,7 +61,7 @@ def _hub_text(hub: HubState) -> str:
         return f"{hub.name}  {hub.state}: {hub.fault}"
     nodes, devices = counted(hub.nodes_total, "node", {}), counted(hub.devices_total, "device", {})
     size = f"{nodes}  {devices}"
-    if hub.state == "up":
+    if hub.state == HUB_UP:
         return f"{hub.name}  {hub.state}  {size}"
     return f"{hub.name}  {hub.state}  {size}, as of {hub.age_s:.0f} s ago: {hub.fault}"
 

@@ -13,6 +13,9 @@ from accelwatch.fleet.hub_client.several.merging.totals import (
 )
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.picture.model import (
+    HUB_DOWN,
+    HUB_LATE,
+    HUB_UP,
     MEMORY_SIZE,
     MEMORY_USED,
     POWER,
@@ -26,7 +29,6 @@ from accelwatch.fleet.wire import DeviceNow, DeviceTotals, FleetDocument, NodeNo
 SILENT_S, SILENT_INTERVALS = 10.0, 3.5
 # In intervals: an answer that is overdue by this much is late.
 _LATE_INTERVALS = 2.0
-UP, LATE, DOWN = "up", "late", "down"
 
 
 class HubPicture(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,11 +89,13 @@ def hub_state(name: str, picture: HubPicture | None, fault: str, newest_s: float
     Its age is told as of the newest answer of all hubs, `newest_s` seconds ago.
     """
     if picture is None:
-        return HubState(name=name, state=DOWN, age_s=None, fault=fault or "it has not answered yet")
+        return HubState(
+            name=name, state=HUB_DOWN, age_s=None, fault=fault or "it has not answered yet"
+        )
     late_s = max(picture.age_s - picture.view.interval_s, 0.0)
     overdue = picture.age_s > _LATE_INTERVALS * picture.view.interval_s and late_s > 1.0
-    state = DOWN if picture.silent else LATE if overdue or fault else UP
-    if state != UP and not fault:
+    state = HUB_DOWN if picture.silent else HUB_LATE if overdue or fault else HUB_UP
+    if state != HUB_UP and not fault:
         fault = "not responding"
     sums = picture.view.sums
     return HubState(
