@@ -7,6 +7,7 @@ import pytest
 
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.documents.fleet import GroupRow
+from accelwatch.fleet.hub_client.several.hub_picture import totals_of
 from accelwatch.fleet.hub_client.several.merging.exposition import pages_merged
 from accelwatch.fleet.hub_client.several.merging.past import pasts_added
 from accelwatch.fleet.hub_client.several.merging.totals import (
@@ -23,6 +24,7 @@ from accelwatch.fleet.picture.model import Past
 from accelwatch.fleet.wire import DeviceTotals
 from accelwatch.node.usage.report import EnergyPrice, UsageReport, UsageRow
 from accelwatch.node.usage.shares import Kind
+from support.dashboards.fleets import fleet_view
 
 
 def totals(**changes: Any) -> DeviceTotals:
@@ -52,6 +54,13 @@ def test_a_hub_that_knows_no_power_leaves_that_of_the_others() -> None:
     assert added([silent, totals()]).utilization_ratio == 0.5
     assert added([silent, silent]).power_watts is None
     assert added([silent, silent]).utilization_ratio is None
+
+
+def test_a_device_that_is_missing_is_counted_and_does_not_answer() -> None:
+    view = fleet_view(1, 2, faults={"n001/1": "missing"})
+    some = totals_of(view, {node.node: node for node in view.nodes})
+    assert (some.devices_total, some.devices) == (2, {"ok": 1, "missing": 1})
+    assert some.health == {"ok": 1}
 
 
 def test_parts_are_taken_out_of_totals_and_nothing_is_below_zero() -> None:

@@ -27,6 +27,8 @@ from accelwatch.fleet.wire import DeviceNow, DeviceTotals, FleetDocument, NodeNo
 
 # Without an answer for this long, or three and a half intervals, what a hub said is not of now.
 SILENT_S, SILENT_INTERVALS = 10.0, 3.5
+# Of a device that its node should have, and does not tell of.
+_MISSING = "missing"
 # In intervals: an answer that is overdue by this much is late.
 _LATE_INTERVALS = 2.0
 
@@ -122,7 +124,7 @@ def totals_of(view: FleetView, nodes: Mapping[str, NodeNow]) -> DeviceTotals:
         if slot is None or slot.parent_id is not None or slot.node not in nodes:
             continue
         devices[device.state] += 1
-        if nodes[slot.node].state in SPEAKING:
+        if nodes[slot.node].state in SPEAKING and device.state != _MISSING:
             health[device.health] += 1
             for column, values in sums.items():
                 value = device.values[column]
