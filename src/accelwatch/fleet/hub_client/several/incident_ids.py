@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
+from accelwatch.fleet.hub_client.several.same_objects import same_objects
 from accelwatch.fleet.hub_client.several.shared_nodes import AT, Ownership
 from accelwatch.fleet.picture.model import MOST_EVENTS, FleetView
 from accelwatch.fleet.wire import FleetEvent, IncidentNow, RulesNow
@@ -57,7 +58,7 @@ class Reports:
     def events(self, views: Mapping[int, FleetView], owner: Ownership) -> Sequence[FleetEvent]:
         """The newest of all, oldest first; of a shared node those of the hub that speaks for it."""
         sources = (owner, *(view.events for view in views.values()))
-        if not _same(sources, self._event_sources):
+        if not same_objects(sources, self._event_sources):
             events = [
                 msgspec.structs.replace(event, node=owner.name_of(hub, event.node))
                 if event.node in owner.renamed[hub]
@@ -73,7 +74,7 @@ class Reports:
     def incidents(self, views: Mapping[int, FleetView], owner: Ownership) -> Sequence[IncidentNow]:
         """Those of all hubs; of a shared node each hub has its own, and each is shown."""
         sources = (owner, *(view.incidents for view in views.values()))
-        if not _same(sources, self._incident_sources):
+        if not same_objects(sources, self._incident_sources):
             if owner is not self._owner:
                 self._cached = [{} for _ in self._cached]
             incidents: list[IncidentNow] = []
@@ -114,10 +115,4 @@ def rules_of(views: Mapping[int, FleetView], owner: Ownership) -> RulesNow | Non
         muted=sum(report.muted for report in reports.values()),
         omitted=sum(report.omitted for report in reports.values()),
         is_reset=False,
-    )
-
-
-def _same(new: Sequence[object], old: Sequence[object]) -> bool:
-    return len(new) == len(old) and all(
-        rules is other for rules, other in zip(new, old, strict=True)
     )

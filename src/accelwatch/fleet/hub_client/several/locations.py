@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from accelwatch.fleet.hub_client.several.same_objects import same_objects
 from accelwatch.fleet.hub_client.several.shared_nodes import Ownership
 from accelwatch.fleet.wire import DeviceSlot
 
@@ -35,9 +36,7 @@ class Locations:
 
     def slots(self, sources: Sequence[Slots | None], owner: Ownership) -> Slots:
         """All devices by their number in the picture."""
-        if owner is self._owner and all(
-            new is old for new, old in zip(sources, self._sources, strict=True)
-        ):
+        if owner is self._owner and same_objects(sources, self._sources):
             return self._slots
         if owner is not self._owner:
             self._cached = [{} for _ in sources]
@@ -66,9 +65,7 @@ class Locations:
 
     def labels(self, sources: Sequence[Labels | None], owner: Ownership) -> Labels:
         """The labels of all nodes by their name in the picture."""
-        if owner is self._label_owner and all(
-            new is old for new, old in zip(sources, self._label_sources, strict=True)
-        ):
+        if owner is self._label_owner and same_objects(sources, self._label_sources):
             return self._labels
         labels: dict[str, Mapping[str, str]] = {}
         for hub, source in enumerate(sources):

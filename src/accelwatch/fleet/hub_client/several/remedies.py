@@ -16,6 +16,7 @@ from accelwatch.fleet.hub_client.several.merging.pages import (
 )
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
 from accelwatch.fleet.hub_client.several.routes import Routes
+from accelwatch.fleet.hub_client.several.same_objects import same_objects
 from accelwatch.fleet.picture.remedies import Command, RemedySource
 from accelwatch.remediation.policy.plan.model import Plan
 
@@ -36,9 +37,7 @@ class SeveralRemedies:
         pages = [source.page() for source in self._sources]
         key = (*pages, self._picture.owner)
         before, shown = self._shown
-        if len(before) != len(key) or any(
-            page is not other for page, other in zip(key, before, strict=True)
-        ):
+        if not same_objects(key, before):
             existing = {hub: page for hub, page in enumerate(pages) if page is not None}
             shown = remedies_merged(existing, self._picture.owner) if existing else None
             self._shown = key, shown

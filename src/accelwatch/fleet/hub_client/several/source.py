@@ -133,17 +133,21 @@ class SeveralHubs:
     async def fleet_past(self) -> Past | None:
         """All hubs over the last hour; None where a hub keeps none, or a node would count twice."""
         owner = self._picture.owner
-        hubs = [hub for hub in range(len(self._sources)) if not self._is_hidden(hub)]
+        hubs = self._speaking()
         if any(owner.hidden[hub] for hub in hubs):
             return None
         pasts = await asyncio.gather(*(self._sources[hub].fleet_past() for hub in hubs))
         existing = [past for past in pasts if past is not None]
         return pasts_added(existing) if existing and len(existing) == len(pasts) else None
 
-    def _is_hidden(self, hub: int) -> bool:
-        """Whether other hubs speak for all of its nodes."""
-        view = self._sources[hub].fleet()
-        return view is not None and 0 < len(view.nodes) == len(self._picture.owner.hidden[hub])
+    def _speaking(self) -> list[int]:
+        """All hubs but those for all of whose nodes others speak."""
+        hidden = self._picture.owner.hidden
+        return [
+            hub
+            for hub, source in enumerate(self._sources)
+            if (view := source.fleet()) is None or not 0 < len(view.nodes) == len(hidden[hub])
+        ]
 
     async def explain(self, rule: str, entity: str) -> Explanation:
         """By the hub of the entity's node; a job or rack by the first that knows it.
@@ -160,7 +164,7 @@ class SeveralHubs:
 
     async def usage(self, by: str, since: str) -> UsageReport:
         """Who uses the devices of all hubs. Raises AccelwatchError when no hub has counted."""
-        hubs = [hub for hub in range(len(self._sources)) if not self._is_hidden(hub)]
+        hubs = self._speaking()
         answers, refusals = await gathered(
             [self._sources[hub].usage(by, since) for hub in hubs], AccelwatchError
         )
