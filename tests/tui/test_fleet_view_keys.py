@@ -5,6 +5,7 @@ import json
 import msgspec
 import pytest
 
+from accelwatch.tui.screens.fleet import FleetScreen
 from accelwatch.tui.widgets.row_list import RowList
 from support.dashboards.fleets import FedFleet, FleetStage, fleet_view, names, on
 
@@ -122,6 +123,20 @@ def test_up_and_down_in_the_map_keep_the_column() -> None:
         assert cell.cell[1] == 0
 
     on(check, source=FedFleet(fleet_view(40)), fleet_form="grid")
+
+
+def test_the_lights_have_the_focus_before_the_list_is_hidden() -> None:
+    async def check(stage: FleetStage) -> None:
+        screen = stage.app.screen
+        assert isinstance(screen, FleetScreen)
+        assert screen.nodes.has_focus
+        stage.app.board.preferences.fleet_form = "grid"
+        screen.arranged()
+        assert screen.focused is screen.lights
+        await stage.press("home")
+        assert screen.lights.has_focus
+
+    on(check)
 
 
 def test_lights_show_load_memory_or_temperature() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.tui.screens.local import LocalScreen
 from accelwatch.tui.state.actions import ACTIONS
 from support.dashboards.local import FedSource, Stage, node, on, running
 
@@ -118,6 +119,20 @@ def test_the_heat_grid_is_moved_in_by_cells_and_lines() -> None:
         assert stage.app.board.selected_id == "nvidia:0"
 
     on(check, count=64)
+
+
+def test_the_grid_has_the_focus_before_the_list_is_hidden() -> None:
+    async def check(stage: Stage) -> None:
+        screen = stage.app.screen
+        assert isinstance(screen, LocalScreen)
+        assert screen.focused is screen.query_one("#devices")
+        stage.app.source.shot = node(64)  # type: ignore[attr-defined]  # a FedSource
+        stage.app.pull()
+        assert screen.focused is screen.query_one("#grid")
+        await stage.press("home")
+        assert screen.query_one("#grid").has_focus
+
+    on(check)
 
 
 def test_filtering_devices_by_text_and_expression() -> None:

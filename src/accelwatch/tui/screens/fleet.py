@@ -73,7 +73,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
     def on_mount(self) -> None:
         """The list, or the lights, have the keys."""
         self._share_out()
-        (self.time_line or self.main_widget).focus()
+        self.set_focus(self.time_line or self.main_widget)
 
     @property
     def on_time(self) -> bool:
@@ -137,10 +137,10 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         lines = 4 if self.lit else 2
         self._detail.styles.height = lines if rows >= _ROOMY else lines - 1
         self._detail.display = self.lit or rows >= TALL
-        turned = self.lights.display != self.lit
+        if self.lights.display != self.lit or (self.on_events and not shown):
+            # Before the other is hidden: a widget that is hidden with the focus removes it.
+            self.set_focus(self.main_widget)
         self.lights.display, self.nodes.display = self.lit, not self.lit
-        if turned or (self.on_events and not shown):
-            self.main_widget.focus()
 
     def on_resize(self, _: events.Resize) -> None:
         """Share the lines out anew."""

@@ -48,7 +48,6 @@ class LocalScreen(Screen[None], inherit_bindings=False):
     def on_mount(self) -> None:
         """The devices have the keys."""
         self._share_out()
-        self._devices.focus()
 
     def _draw_strip(self, width: int, height: int) -> list[Line]:
         return strip_graphs.strip(self.board, width, height, hour=self.board.hour)
@@ -83,10 +82,11 @@ class LocalScreen(Screen[None], inherit_bindings=False):
         if shared.form != self._form:
             focused = not self.on_processes
             self._form = shared.form
+            if focused:
+                # Before the other is hidden: a widget that is hidden with the focus removes it.
+                self.set_focus(self.device_widget)
             self._grid.display = shared.form == "grid"
             self._devices.display = shared.form != "grid"
-            if focused:
-                self.device_widget.focus()
 
     def on_resize(self, _: events.Resize) -> None:
         """Share the lines out anew."""
