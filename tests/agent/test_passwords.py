@@ -86,20 +86,26 @@ def test_the_last_sixty_four_verified_are_remembered(checked: list[str]) -> None
     with_checker(scenario)
 
 
+def workers() -> set[threading.Thread]:
+    """The threads of all checkers of this process, also of those that other tests have not closed."""
+    return {thread for thread in threading.enumerate() if thread.name.startswith("password-")}
+
+
 def test_checks_run_on_two_threads_that_hold_no_exit(checked: list[str]) -> None:
-    def workers() -> list[threading.Thread]:
-        return [thread for thread in threading.enumerate() if thread.name.startswith("password-")]
+    others = workers()
+    started: set[threading.Thread] = set()
 
     async def scenario(checker: PasswordChecker) -> None:
         for _ in range(3):
             await checker.check({"a": HASH}, "a", "wrong")
-        assert sorted(thread.name for thread in workers()) == ["password-0", "password-1"]
-        assert all(thread.daemon for thread in workers())
+        started.update(workers() - others)
+        assert sorted(thread.name for thread in started) == ["password-0", "password-1"]
+        assert all(thread.daemon for thread in started)
 
     with_checker(scenario)
-    for thread in workers():
+    for thread in started:
         thread.join(10)
-    assert workers() == []
+    assert not any(thread.is_alive() for thread in started)
 
 
 def test_what_waits_when_it_closes_is_not_checked_any_more(
@@ -107,7 +113,7 @@ def test_what_waits_when_it_closes_is_not_checked_any_more(
 ) -> None:
     monkeypatch.setattr(passwords, "_THREADS", 1)
     begun, go_on = threading.Event(), threading.Event()
-    checked: list[bytes] = []
+    others, checked = workers(), list[bytes]()
 
     def checkpw(password: bytes, hashed: bytes) -> bool:
         checked.append(password)
@@ -124,7 +130,7 @@ def test_what_waits_when_it_closes_is_not_checked_any_more(
             for number in range(passwords._WAITING)
         ]
         await loop.run_in_executor(None, begun.wait, 10)
-        (worker,) = (thread for thread in threading.enumerate() if thread.name == "password-0")
+        (worker,) = workers() - others
         checker.close()
         go_on.set()
         await loop.run_in_executor(None, worker.join, 10)
