@@ -114,7 +114,7 @@ async def of_form(bench: Bench, rounds: int, form: str) -> dict[str, float]:
                 held.numbers(bench.wanted)
 
     async def into_columns() -> None:
-        await refresh_nodes(bench.fleet, bench.wanted, LongWork().rest)
+        await refresh_nodes(bench.fleet, bench.wanted, LongWork().yield_control)
 
     await into_columns()
     return {
@@ -129,7 +129,7 @@ async def figures(nodes: int, rounds: int) -> dict[str, float]:
     found |= await of_form(Bench(nodes, False), rounds, "listed")
     bench = Bench(nodes, False)
     fleet = bench.fleet
-    document = fleet_document(fleet, await counted(fleet, LongWork().rest))
+    document = fleet_document(fleet, await counted(fleet, LongWork().yield_control))
     feeds = [Feed(columns(("power_watts", "utilization_ratio")), None) for _ in range(8)]
 
     async def fed() -> None:
@@ -142,7 +142,7 @@ async def figures(nodes: int, rounds: int) -> dict[str, float]:
         "filtered page of 100": ("power_watts > 645", 100),
         "page that finds nothing": ("power_watts > 5000", 100),
     }
-    found["sums"] = await least(bench, rounds, lambda: counted(fleet, LongWork().rest))
+    found["sums"] = await least(bench, rounds, lambda: counted(fleet, LongWork().yield_control))
     found["eight feeds"] = await least(bench, rounds, fed)
     for name, (text, limit) in pages.items():
         ask = partial(page_of, fleet, text, limit)

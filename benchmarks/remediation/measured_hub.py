@@ -128,7 +128,7 @@ class Hub:
             work, began = LongWork(), time.monotonic()
             for at in range(len(self.names)):
                 self.report_node(at)
-                await work.rest(pause=2.0)
+                await work.yield_control(pause=2.0)
             await asyncio.sleep(max(0.0, REPORT_EVERY_S - (time.monotonic() - began)))
 
     def break_at_once(self, nodes: Sequence[str]) -> float:

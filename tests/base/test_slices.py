@@ -17,7 +17,7 @@ def _no_time(monkeypatch: pytest.MonkeyPatch) -> None:
 async def _walk(held: Turns, name: str, steps: int, seen: list[str]) -> None:
     async with held.walk() as walk:
         for _ in range(steps):
-            await walk.rest()
+            await walk.yield_control()
             seen.append(name)
 
 
@@ -93,7 +93,7 @@ def test_work_rests_when_its_slice_is_spent_and_tells_its_time_without_rests(
         work = LongWork()
         for spent in (0.75 * SLICE_S, 0.25 * SLICE_S, 0.5 * SLICE_S, 2 * SLICE_S):
             watch.now += spent
-            await work.rest()
+            await work.yield_control()
         watch.now += 0.5 * SLICE_S
         return work.busy_seconds()
 
@@ -110,7 +110,7 @@ def test_work_may_rest_for_a_multiple_of_what_its_slice_took(
         work = LongWork()
         for _ in range(2):
             watch.now += 2 * SLICE_S
-            await work.rest(3.0)
+            await work.yield_control(3.0)
 
     asyncio.run(run())
     assert watch.rests == pytest.approx([6 * SLICE_S, 6 * SLICE_S])

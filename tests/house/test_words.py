@@ -74,12 +74,6 @@ ALONE = {
     "gone": "lost, missing, absent, removed, disconnected",
     "rest": "remaining, remainder, others, suffix",
 }
-# `LongWork.rest`, and functions to which it is passed.
-LONG_WORK = re.compile(
-    r"base/slices|usage/ledger_file|pages/usage_page|fleet/state/(fleet_status|transitions)"
-)
-# Rooms in which a name may still be one of them.
-NOT_YET = re.compile(r"accelwatch/(agent|remediation|fleet/(api|hub|hub_client|targets))/")
 
 
 def definitions(tree: ast.AST) -> Iterator[tuple[str, int]]:
@@ -139,7 +133,7 @@ def too_short(path: Path) -> Iterator[str]:
     where = str(path.relative_to(ROOT))
     for name, line in names_of(path):
         word = name.strip("_")
-        if word in ALONE and not (word == "rest" and LONG_WORK.search(where)):
+        if word in ALONE:
             yield f"{where}:{line}: {name}: not {word!r} alone but {ALONE[word]}"
 
 
@@ -147,7 +141,6 @@ def too_short(path: Path) -> Iterator[str]:
 def test_names_say_what_is_gone_and_what_is_left(folder: str) -> None:
     modules = sorted((ROOT / folder).rglob("*.py"))
     assert modules
-    modules = [path for path in modules if not NOT_YET.search(str(path.relative_to(ROOT)))]
     assert [complaint for path in modules for complaint in too_short(path)] == []
 
 

@@ -45,7 +45,7 @@ class Using:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
-            await self._file.save(self._ledger, LongWork().rest)
+            await self._file.save(self._ledger, LongWork().yield_control)
 
     def record_usage(self) -> None:
         """Count what is known now, where that is wanted."""
@@ -65,5 +65,5 @@ class Using:
         for turn in itertools.count(1):
             self.record_usage()
             if turn % (KEEP_EVERY_S // STEP_S) == 0:
-                await self._file.save(self._ledger, LongWork().rest)
+                await self._file.save(self._ledger, LongWork().yield_control)
             await asyncio.sleep(STEP_S)

@@ -1,18 +1,21 @@
 """Long work on the loop in slices of milliseconds, so that streams and pages need not wait for it."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from time import monotonic
 from types import TracebackType
 from typing import Self
 
 # With the step that ends a slice, and what else comes in the same turn, less than five milliseconds.
 SLICE_S = 0.003
+# What a function awaits now and then while it works long.
+YieldControl = Callable[[], Awaitable[None]]
 
 
 class LongWork:
-    """One piece of long work; it asks for a rest after every small step.
+    """One piece of long work; it yields control after every small step, when its slice is spent.
 
-    With a lock it is a context: of all work with that lock only one goes on at a time, and each rest
+    With a lock it is a context: of all work with that lock only one goes on at a time, and each yield
     lets the next one have its slice.
     """
 
@@ -37,10 +40,10 @@ class LongWork:
     ) -> None:
         self._release_lock()
 
-    async def rest(self, pause: float = 0.0) -> None:
+    async def yield_control(self, pause: float = 0.0) -> None:
         """Let others go on when the slice is spent, for `pause` times as long as it took.
 
-        Whatever was looked at may be another then.
+        What was read before may have changed by then.
         """
         spent = monotonic() - self._started
         if spent < SLICE_S:
@@ -51,7 +54,7 @@ class LongWork:
         await self._resume()
 
     def busy_seconds(self) -> float:
-        """Seconds that the work took in all, without the rests."""
+        """Seconds that the work took in all, without its pauses."""
         return self.busy_s + monotonic() - self._started
 
     async def _resume(self) -> None:

@@ -118,15 +118,15 @@ def test_nodes_in_maintenance_are_no_outage() -> None:
 class Slices(LongWork):
     """Work that counts how often it lets others have their turn."""
 
-    __slots__ = ("rests",)
+    __slots__ = ("yields",)
 
     def __init__(self) -> None:
         super().__init__()
-        self.rests = 0
+        self.yields = 0
 
-    async def rest(self, pause: float = 0.0) -> None:
-        self.rests += 1
-        await super().rest(pause)
+    async def yield_control(self, pause: float = 0.0) -> None:
+        self.yields += 1
+        await super().yield_control(pause)
 
 
 def test_many_targets_and_silences_do_not_hold_the_loop() -> None:
@@ -134,4 +134,4 @@ def test_many_targets_and_silences_do_not_hold_the_loop() -> None:
     site.silence("node=n2")
     work = Slices()
     assert asyncio.run(site.muted.names(work)) == {"n2"}
-    assert work.rests == len(site.bench.targets)
+    assert work.yields == len(site.bench.targets)

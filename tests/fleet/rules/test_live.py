@@ -524,7 +524,7 @@ def test_devices_that_come_while_rules_are_judged_wait_for_the_next_tick(text: s
         views = [view(at, device=machines.device(at, uuid=uuid)) for at, uuid in enumerate(uuids)]
         views.append(host(host_blocked_processes=1))
         hub.fleet.read(one.key, views, hub.clock.wall(), 1.0)
-    asyncio.run(refresh_nodes(hub.fleet, {POWER, ENERGY}, LongWork().rest))
+    asyncio.run(refresh_nodes(hub.fleet, {POWER, ENERGY}, LongWork().yield_control))
     assert hub.fleet.table.rows.size > size
     assert hub.columns.size == size
     still = Hub(text, firing=lambda _: np.ones(64, dtype=np.bool_))

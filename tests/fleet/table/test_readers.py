@@ -96,7 +96,7 @@ def by_hand(bench: Bench, wanted: Expression) -> list[str]:
     """The devices that a filter lets through, looked at one by one."""
 
     async def made() -> list[str]:
-        nodes = await refresh_nodes(bench.fleet, series_of(wanted), LongWork().rest)
+        nodes = await refresh_nodes(bench.fleet, series_of(wanted), LongWork().yield_control)
         now = status_of(bench.fleet, nodes)
         subjects = [subject_at(bench.fleet, now, at) for at in range(len(now.rows))]
         return [
@@ -115,7 +115,8 @@ def test_a_filter_over_columns_is_the_filter_device_by_device(text: str) -> None
 
     async def main() -> list[str]:
         now = status_of(
-            bench.fleet, await refresh_nodes(bench.fleet, series_of(wanted), LongWork().rest)
+            bench.fleet,
+            await refresh_nodes(bench.fleet, series_of(wanted), LongWork().yield_control),
         )
         fits = chosen(bench.fleet, now, wanted).tolist()
         subjects = [subject_at(bench.fleet, now, at) for at in range(len(now.rows))]
@@ -127,7 +128,7 @@ def test_a_filter_over_columns_is_the_filter_device_by_device(text: str) -> None
 
 
 def totals(bench: Bench) -> Totals:
-    return asyncio.run(counted(bench.fleet, LongWork().rest))
+    return asyncio.run(counted(bench.fleet, LongWork().yield_control))
 
 
 def test_sums_are_those_of_the_devices_that_speak() -> None:
@@ -237,7 +238,8 @@ def test_a_place_is_told_again_only_when_it_changes() -> None:
 
     async def tick() -> None:
         await feed.make(
-            bench.fleet, fleet_document(bench.fleet, await counted(bench.fleet, LongWork().rest))
+            bench.fleet,
+            fleet_document(bench.fleet, await counted(bench.fleet, LongWork().yield_control)),
         )
 
     asyncio.run(tick())

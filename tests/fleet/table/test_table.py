@@ -168,7 +168,9 @@ def test_states_follow_the_node_and_what_is_missing() -> None:
         bench.tell("b", machines.view(3))
         bench.clock.advance(12)
         bench.tell("a", machines.view(0), lost)
-        found = status_of(bench.fleet, await refresh_nodes(bench.fleet, [POWER], LongWork().rest))
+        found = status_of(
+            bench.fleet, await refresh_nodes(bench.fleet, [POWER], LongWork().yield_control)
+        )
         called = [STATES[code] for code in found.state]
         assert called == ["ok", "lost", "missing", "stale"]
         assert found.speaks.tolist() == [True, True, True, False]

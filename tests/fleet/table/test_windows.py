@@ -513,14 +513,14 @@ def test_a_fleet_fills_its_windows_tick_by_tick() -> None:
     async def main() -> None:
         bench = Bench("a", "b")
         windows = bench.fleet.table.windows
-        await sampled(bench.fleet, LongWork().rest)  # nobody asks for anything
+        await sampled(bench.fleet, LongWork().yield_control)  # nobody asks for anything
         power = windows.request(POWER, 20, "avg")
         for second in range(60):
             bench.clock.advance(1)
             bench.tell("a", machines.view(0), machines.view(1))
             if second < 30:
                 bench.tell("b", machines.view(2))
-            await sampled(bench.fleet, LongWork().rest)
+            await sampled(bench.fleet, LongWork().yield_control)
         rows = bench.fleet.table.rows
         a = [rows.get(("a", machines.device(index).id)) or 0 for index in (0, 1)]
         b = rows.get(("b", machines.device(2).id)) or 0
@@ -530,7 +530,7 @@ def test_a_fleet_fills_its_windows_tick_by_tick() -> None:
         other = machines.device(1, serial="another")
         bench.clock.advance(1)
         bench.tell("a", machines.view(0), machines.view(1, device=other))
-        await sampled(bench.fleet, LongWork().rest)
+        await sampled(bench.fleet, LongWork().yield_control)
         assert power.value()[a[0]] == pytest.approx(642.125)
         assert math.isnan(power.value()[a[1]])
         assert power.samples()[a[1]] == 1.0

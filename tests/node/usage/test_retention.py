@@ -57,7 +57,7 @@ def told(ledger: Ledger) -> list[UsageReport]:
 
 
 def kept(path: Path, ledger: Ledger) -> None:
-    asyncio.run(LedgerFile(path).save(ledger, LongWork().rest))
+    asyncio.run(LedgerFile(path).save(ledger, LongWork().yield_control))
 
 
 def loaded(path: Path, now: float) -> Ledger:
@@ -201,9 +201,9 @@ def test_what_cannot_be_written_is_said_once(
 
     async def main() -> None:
         for _ in range(2):
-            await file.save(ledger, LongWork().rest)
+            await file.save(ledger, LongWork().yield_control)
         (tmp_path / "folder").unlink()
-        await file.save(ledger, LongWork().rest)
+        await file.save(ledger, LongWork().yield_control)
 
     with caplog.at_level(logging.WARNING):
         asyncio.run(main())

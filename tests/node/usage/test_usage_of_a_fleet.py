@@ -120,7 +120,7 @@ async def heard(running: Running, one: Agent, snapshot: Snapshot) -> None:
 
 
 async def look(running: Running) -> None:
-    await running.hub.usage.record_usage(LongWork().rest)
+    await running.hub.usage.record_usage(LongWork().yield_control)
 
 
 async def told(running: Running, by: str) -> dict[str, Any]:

@@ -153,7 +153,7 @@ class ProvingGround:
         for teller in self._tellers:
             teller.tell(moment)
         self.fleet.sweep()
-        await self._transitions.poll(LongWork().rest)
+        await self._transitions.poll(LongWork().yield_control)
         await self.runner.tick()
 
     async def play(self, seconds: float) -> None:

@@ -145,7 +145,7 @@ class NodeEvaluator:
         """
         if self._unsubscribe is None:
             self._unsubscribe = self._feed.subscribe(self._on_change)
-        elif await self._rest(self._interval_s - self.collect_s * (1 - _REST)):
+        elif await self._wait_until(self._interval_s - self.collect_s * (1 - _REST)):
             return
         loop = asyncio.get_running_loop()
         # A change that comes late must not be missed by a tick just before it, time after time.
@@ -154,7 +154,7 @@ class NodeEvaluator:
         self._change_callback = lambda: wake.wake_at(min(loop.time() + gather_s, end))
         await wake.over()
 
-    async def _rest(self, rest_s: float) -> bool:
+    async def _wait_until(self, rest_s: float) -> bool:
         """Rest for so long, or until something has changed that does not wait; whether it has."""
         loop = asyncio.get_running_loop()
         started, gather_s = loop.time(), self.collect_s * _GATHER

@@ -91,9 +91,9 @@ class NodeRuleEvaluator:
         if snapshot.host != self._host:
             self._host, self._entities = snapshot.host, {}
         lookups = lookups_of(snapshot)
-        for gone in self._entities.keys() - lookups.keys():
-            self.history.forget(gone)
-            del self._entities[gone]
+        for removed in self._entities.keys() - lookups.keys():
+            self.history.forget(removed)
+            del self._entities[removed]
         if self._findings is not None:
             answers = self._findings.lookup
             lookups = {device: answers(device, lookup) for device, lookup in lookups.items()}

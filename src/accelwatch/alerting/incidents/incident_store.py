@@ -125,12 +125,12 @@ class IncidentStore:
         """See which incidents have one cause; those that follow another than before are changed too."""
         work = LongWork()
         for _ in self._causes.steps(list(changed.values()), now):
-            await work.rest()
+            await work.yield_control()
         for id_, leader in self._causes.drain_moves().items():
             after = self._manager.follow(id_, leader, now)
             if after is not None:
                 changed[id_] = after
-            await work.rest()
+            await work.yield_control()
 
     async def check_journal(self, now: float) -> None:
         """See whether the journal can be written, also when nothing is to be."""

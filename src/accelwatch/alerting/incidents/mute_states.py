@@ -30,7 +30,7 @@ class MuteStates:
         work = LongWork()
         for incident in singles:
             changed += self.muting.evaluate_mutes((incident,), members, now)
-            await work.rest()
+            await work.yield_control()
         changed += self.muting.evaluate_mutes(groups, members, now)
         return self._with_followers(changed)
 

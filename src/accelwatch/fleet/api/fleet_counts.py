@@ -52,7 +52,7 @@ class FleetCounts:
     async def count(self) -> Totals:
         """Sums over the fleet as it stands."""
         async with self.turns.walk() as walk:
-            return await counted(self._fleet, walk.rest)
+            return await counted(self._fleet, walk.yield_control)
 
     async def groups(self, by: str, text: str) -> list[GroupRow]:
         """The groups, half a second old or as much older as counting them takes long."""

@@ -72,7 +72,7 @@ class MetricsPages:
         async with self._counts.turns.walk() as walk:
             for line in self._render(series, chosen == OPENMETRICS):
                 lines.append(line)
-                await walk.rest()
+                await walk.yield_control()
         return packed("".join(lines).encode(), chosen, headers.get("Accept-Encoding", ""))
 
     def _federate(self, query: Query, headers: Headers) -> Page | Awaitable[Page]:

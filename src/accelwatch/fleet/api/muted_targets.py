@@ -27,7 +27,7 @@ class MutedTargets:
         for node in list(fleet.nodes.values()):
             if node.sources and self._is_muted(node, muting):
                 muted.add(node.name)
-            await work.rest()
+            await work.yield_control()
         return frozenset(muted)
 
     def _is_muted(self, node: Node, muting: Muting | None) -> bool:

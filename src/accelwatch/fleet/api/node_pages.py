@@ -111,7 +111,7 @@ class NodePages:
         async with self._turns.walk() as walk:
             await self._fleet.odd.refresh(walk)
             for name in self._names():
-                await walk.rest()
+                await walk.yield_control()
                 node = self._fleet.nodes.get(name)
                 if node is None or (after and name <= start):
                     continue

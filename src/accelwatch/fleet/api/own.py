@@ -54,7 +54,7 @@ async def own_series(fleet: Fleet, sums: Totals, walk: LongWork) -> dict[Series,
     own[("fleet_identity_conflicts",)] = len(fleet.conflicts())
     own[("fleet_inventory_kept",)] = int(not fleet.forgetful)
     for name in sorted(fleet.nodes):
-        await walk.rest()
+        await walk.yield_control()
         for series, value in _targets(fleet, name).items():
             summed = series[0] == _REJECTED and series in own
             own[series] = own[series] + value if summed else value

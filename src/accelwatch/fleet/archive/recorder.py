@@ -93,7 +93,7 @@ class Recorder:
             node = self._fleet.nodes.get(name)
             if node is not None:
                 self._node(node)
-            await work.rest(_MAX_PAUSE)
+            await work.yield_control(_MAX_PAUSE)
         self._warn_of_refused()
         self._events()
         windows = self._windows()

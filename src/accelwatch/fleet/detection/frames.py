@@ -237,7 +237,7 @@ async def _table(
     for position, signal in enumerate(signals):
         values = [_picked(columns.number(series), rows) for series in signal.sources]
         table[position] = signal.folded(values, len(rows))
-        await work.rest()
+        await work.yield_control()
     return table
 
 

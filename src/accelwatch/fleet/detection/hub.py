@@ -77,7 +77,7 @@ async def existing_series(fleet: Fleet, work: LongWork) -> frozenset[Series]:
         for source in node.sources.values():
             existing |= {key for key in source.own if key[0] in _NAMES}
         if count % _AT_ONCE == _AT_ONCE - 1:
-            await work.rest()
+            await work.yield_control()
     return frozenset(existing)
 
 
@@ -110,7 +110,7 @@ class HubPast:
             present = [each.device for each in node.devices.values()]
             devices += [(node.name, device) for device in present if device.parent_id is None]
             if count % _AT_ONCE == _AT_ONCE - 1:
-                await work.rest()
+                await work.yield_control()
         return await asyncio.to_thread(identities_of, devices)
 
 

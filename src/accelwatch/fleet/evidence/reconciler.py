@@ -116,7 +116,7 @@ class Reconciler:
         # Of thousands of problems each takes a tenth of a millisecond; streams and pages go on between.
         work = LongWork()
         for key, (report, problem) in problems.items():
-            await work.rest()
+            await work.yield_control()
             keep_s = self._settings().keep_s
             before = active.get(key)
             if before is not None and before.until - wall > keep_s * _RENEWED_AT:

@@ -34,7 +34,7 @@ from accelwatch.schema.timestamps import timestamp
 
 async def graphs_of(fleet: Fleet, incident: Incident, work: LongWork) -> IncidentGraphs:
     """At most MOST_GRAPHS; none, and the reason, where nothing is kept."""
-    await refresh_nodes(fleet, (), work.rest)
+    await refresh_nodes(fleet, (), work.yield_control)
     document = IncidentGraphs(
         id=incident.id,
         line="",
@@ -47,7 +47,7 @@ async def graphs_of(fleet: Fleet, incident: Incident, work: LongWork) -> Inciden
     subject = subject_of(fleet, incident.entity)
     if subject is None:
         return msgspec.structs.replace(document, notes=(_no_subject(incident),))
-    await work.rest()
+    await work.yield_control()
     recent = Recent(fleet, incident, subject)
     document = msgspec.structs.replace(
         document,
@@ -84,7 +84,7 @@ async def _of_evidence(
     for named in numeric_series(incident.evidence):
         series = kept_as(named, kept)
         values = None if series is None else recent.values(series)
-        await work.rest()
+        await work.yield_control()
         if series is None:
             notes.append(unkept(named))
         elif values is None:
@@ -102,7 +102,7 @@ async def _beside(evidence: Sequence[Values], recent: Recent, work: LongWork) ->
     beside = []
     for series in BESIDE:
         values = None if series in drawn else recent.values(series)
-        await work.rest()
+        await work.yield_control()
         if values is not None:
             beside.append(values)
     return beside
@@ -122,7 +122,7 @@ async def _graph(
     chunks: list[Quartiles] = []
     for chunk in quartiles(values.peers):
         chunks.append(chunk)
-        await work.rest()
+        await work.yield_control()
     lower, middle, upper = (_line(np.concatenate(arrays)) for arrays in zip(*chunks, strict=True))
     name, line = path_of(values.series), _line(values.line)
     row = by_key().get(values.series[0])

@@ -205,7 +205,7 @@ class Hub:
                 self.fleet.sweep()
             if turn % _OPEN_AGAIN_EVERY == 0:
                 await self.fleet.reopen_inventory()
-            await self._transitions.poll(LongWork().rest)
+            await self._transitions.poll(LongWork().yield_control)
             try:
                 await self.fleet.flush()
             except AccelwatchError as error:

@@ -205,7 +205,7 @@ class IncidentVisits:
     ) -> Page:
         async with self._turns.walk() as walk:
             graphs = await graphs_of(self._fleet, self._incident(visit.path), walk)
-        # What is decided by is looked at after the last rest: it is as of one moment.
+        # What is decided by is read after the last yield of control: all of it is as of one time.
         incident, rules = self._incident(visit.path), self._rules()
         presented = self._presented(incident.id, visit.query)
         runner, approvals, now = self._remedies(), self._approvals(), self._clock.wall()

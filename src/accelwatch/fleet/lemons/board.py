@@ -58,7 +58,7 @@ class LemonBoard:
             record = record_of(fault for key in names for fault in of_key.get(key, ()))
             if record:
                 records[node.name] = record
-            await work.rest()
+            await work.yield_control()
         self._notes, self._records = notes, records
 
 

@@ -54,7 +54,7 @@ class OddBoard:
         before, snapshots = self._snapshots, {}
         for node in list(self._nodes.values()):
             snapshots[node.name] = _snapshot(node, before.get(node.name))
-            await work.rest()
+            await work.yield_control()
         # Nobody else may come between from here on: several may be looking at the same time.
         before, self._snapshots = self._snapshots, snapshots
         if before.keys() == snapshots.keys() and all(

@@ -43,7 +43,7 @@ class OddPages:
         async with self._counting:
             work, observations, nodes = LongWork(), [], 0
             for node in list(self._fleet.nodes.values()):
-                await work.rest()
+                await work.yield_control()
                 of_node = observations_of(node, label)
                 nodes += bool(of_node)
                 observations.append(of_node)

@@ -51,7 +51,7 @@ class NodeObservations:
         everybody = self._polls % OTHERS_EVERY == 1
         agents = silent = 0
         for node in list(self._fleet.nodes.values()):
-            await work.rest()
+            await work.yield_control()
             remedy = remedies.get(node.name)
             if remedy is None or remedy.hold is None:
                 agents += 1

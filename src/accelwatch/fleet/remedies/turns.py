@@ -56,7 +56,7 @@ class Turns:
         """Look once; seconds that it took."""
         work, turned = LongWork(), []
         for node in list(self._fleet.nodes.values()):
-            await work.rest()
+            await work.yield_control()
             if self._node_status.has_turned(node):
                 turned.append(node)
         if turned:

@@ -41,7 +41,7 @@ from accelwatch.fleet.table.windows import WindowsError
 from accelwatch.schema.metrics import Series
 
 _SHOWN = 3
-# Entities of a rule that are judged without a rest.
+# Entities of a rule that are evaluated before control is yielded.
 _AT_ONCE = 8
 
 
@@ -152,7 +152,7 @@ class FleetRuleEvaluator:
             if np.count_nonzero(truths.true) or self.alert_states.of(condition.rule):
                 changes += await self._evaluate(self.rules[condition.rule], selected, truths, work)
             selected = None
-            await work.rest()
+            await work.yield_control()
             spent_ns, started_ns = 0, self._clock_ns()
         return changes
 
@@ -205,7 +205,7 @@ class FleetRuleEvaluator:
     @staticmethod
     async def _pause(count: int, work: LongWork) -> None:
         if count % _AT_ONCE == _AT_ONCE - 1:
-            await work.rest()
+            await work.yield_control()
 
     def _truths(self, rule: Rule, selected: Columns | None, when: Columns, row: int) -> Truths:
         meant = True if selected is None else _at(selected, row)

@@ -4,13 +4,14 @@ A silent node's devices are called stale or unreachable, one that has gone missi
 said of themselves.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from accelwatch.alerting.rules.timing import LEAST_SILENCE_S
+from accelwatch.base.slices import YieldControl
 from accelwatch.fleet.names import GONE, NodeState
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.node import Node
@@ -29,7 +30,7 @@ _CALLED: Codes = np.array(
 )
 _UP = [STATE[state] for state in UP]
 _UNKNOWN = HEALTH[Health.UNKNOWN]
-# Nodes that are brought up to date without a rest: a millisecond or two, and passes over arrays pay.
+# Nodes that are refreshed before control is yielded: a millisecond or two, and passes over arrays pay.
 AT_ONCE = 96
 
 
@@ -66,31 +67,31 @@ def status_number(
 
 
 async def refresh_nodes(
-    fleet: Fleet, series: Iterable[Series], rest: Callable[[], Awaitable[None]]
+    fleet: Fleet, series: Iterable[Series], yield_control: YieldControl
 ) -> list[Node]:
     """Bring all nodes up to date, a few at a time; those that there were when it began."""
     nodes, requested = list(fleet.nodes.values()), tuple(series)
     for at in range(0, len(nodes), AT_ONCE):
-        await rest()
+        await yield_control()
         chunk = nodes[at : at + AT_ONCE]
         fleet.table.refresh(chunk, requested, fleet.clock.monotonic())
     return nodes
 
 
-async def sampled(fleet: Fleet, rest: Callable[[], Awaitable[None]]) -> None:
+async def sampled(fleet: Fleet, yield_control: YieldControl) -> None:
     """Take samples of all nodes into the windows that are asked for; once a second or so."""
     if fleet.table.windows.series:
-        await refresh_nodes(fleet, fleet.table.windows.series, rest)
+        await refresh_nodes(fleet, fleet.table.windows.series, yield_control)
         fleet.table.sample(fleet.clock.monotonic(), fleet.groups.jobs())
 
 
 async def full_status(
-    fleet: Fleet, nodes: Sequence[Node], rest: Callable[[], Awaitable[None]]
+    fleet: Fleet, nodes: Sequence[Node], yield_control: YieldControl
 ) -> FleetStatus:
     """`status_of` many nodes, a few at a time."""
     chunks = [status_of(fleet, ())]
     for at in range(0, len(nodes), AT_ONCE):
-        await rest()
+        await yield_control()
         chunks.append(status_of(fleet, nodes[at : at + AT_ONCE]))
     return FleetStatus(*[np.concatenate(arrays) for arrays in zip(*chunks, strict=True)])
 

@@ -91,7 +91,7 @@ class Samples:
                 values = self._growth(series, values, arrived)
             if not np.isnan(values).all():
                 columns[series] = values.astype(np.float32)
-            await work.rest()
+            await work.yield_control()
         self._samples.append(_Sample(step, columns))
         while self._samples[0].step <= step - HISTORY_STEPS or self.bytes > MOST_BYTES:
             self._samples.popleft()

@@ -5,10 +5,9 @@ messages know nothing of it. What stands when a node is heard for the first time
 node is silent nothing is said of its devices: that the node is says it.
 """
 
-from collections.abc import Awaitable, Callable
-
 import msgspec
 
+from accelwatch.base.slices import YieldControl
 from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.state.events import OWN
 from accelwatch.fleet.state.fleet import Fleet
@@ -21,7 +20,7 @@ from accelwatch.schema.event import Category, ErrorEvent
 LATE_S = 5.0
 # How long a device must not be there: an agent that starts again finds its devices one by one.
 MISSING_AFTER_S = 5.0
-# Nodes that are looked at without a rest.
+# Nodes that are checked before control is yielded.
 _AT_ONCE = 48
 # Code, category and text of an event.
 _Notice = tuple[str, Category, str]
@@ -41,8 +40,6 @@ OWN_CATEGORIES: dict[str, Category] = {
     **dict(_NODE.values()),
     **dict.fromkeys(("device_recovered", "node_recovered"), Category.OTHER),
 }
-
-Rest = Callable[[], Awaitable[None]]
 
 
 class _Episode(msgspec.Struct, kw_only=True):
@@ -83,8 +80,8 @@ class Transitions:
         self._nodes: dict[str, _Watched] = {}
         self._last_poll: float | None = None
 
-    async def poll(self, rest: Rest) -> None:
-        """Tell what has changed since the look before; `rest` is awaited between some nodes."""
+    async def poll(self, yield_control: YieldControl) -> None:
+        """Record what has changed since the last poll; `yield_control` is awaited between some nodes."""
         now, before = self._fleet.clock.monotonic(), self._last_poll
         self._last_poll = now
         if before is None or now - before > LATE_S:
@@ -93,7 +90,7 @@ class Transitions:
             del self._nodes[name]
         nodes = list(self._fleet.nodes.values())
         for at in range(0, len(nodes), _AT_ONCE):
-            await rest()
+            await yield_control()
             now = self._fleet.clock.monotonic()
             for node in nodes[at : at + _AT_ONCE]:
                 self._poll_node(node, now)

@@ -44,9 +44,9 @@ class TargetCache:
 
     def retain(self, locations: set[str]) -> None:
         """Forget all places but these."""
-        for gone in (self._targets.keys() | self.complaints.keys()) - locations:
-            self._targets.pop(gone, None)
-            self.complaints.pop(gone, None)
+        for unlisted in (self._targets.keys() | self.complaints.keys()) - locations:
+            self._targets.pop(unlisted, None)
+            self.complaints.pop(unlisted, None)
 
     def targets(self) -> list[Target]:
         """Everything known now."""

@@ -135,12 +135,12 @@ class TargetWatch:
         """From now on these; a way that was there under the same name goes on with what it knows."""
         loop = asyncio.get_running_loop()
         self._static, self._order = static, tuple(discoverers)
-        for gone in self._tasks.keys() - discoverers.keys():
-            self._stop(self._tasks.pop(gone))
-            self._by_discovery.pop(gone, None)
-            self._discoverers.pop(gone, None)
-            self._unbegun.pop(gone, None)
-            self._broken.pop(gone, None)
+        for removed in self._tasks.keys() - discoverers.keys():
+            self._stop(self._tasks.pop(removed))
+            self._by_discovery.pop(removed, None)
+            self._discoverers.pop(removed, None)
+            self._unbegun.pop(removed, None)
+            self._broken.pop(removed, None)
         for name in discoverers.keys() - self._tasks.keys():
             task = loop.create_task(
                 self._run_discoverer(name, discoverers[name]), name=f"way {_kind(name)}"

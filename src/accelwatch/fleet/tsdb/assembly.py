@@ -121,7 +121,7 @@ class Assembly:
         work = LongWork()
         for start in range(0, len(samples), _SLICE):
             self._set_values(samples[start : start + _SLICE])
-            await work.rest()
+            await work.yield_control()
 
     def _set_values(self, samples: Sequence[Instant]) -> None:
         index, groups = self._index, self.groups
@@ -163,7 +163,7 @@ class Assembly:
         complete = []
         work = LongWork()
         for at, group in list(self.groups.items()):
-            await work.rest()
+            await work.yield_control()
             if None in group.values:
                 if not answered or not (is_complete or group.lacks_for_long(now)):
                     continue
@@ -199,7 +199,7 @@ class Assembly:
         newest: dict[int, Age] = {}
         work = LongWork()
         for sample in samples:
-            await work.rest()
+            await work.yield_control()
             raw = bytes(sample.metric)
             at = self._ages.get(hash(raw))
             if at is None:

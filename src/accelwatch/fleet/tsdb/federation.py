@@ -79,7 +79,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
             first = _deflated(header(row, openmetrics).encode())
             for piece in (first, *pieces):
                 yield stream.add(piece) if packed else _inflated(piece)
-                await work.rest()
+                await work.yield_control()
         last = _deflated(b"# EOF\n") if openmetrics else b""
         if packed:
             yield stream.add(last) + stream.finish()
@@ -149,10 +149,10 @@ class Federating:
                 labels = node_labels(node, {})
                 for owned in outgoing.of(self._fleet, node):
                     self._add(owned, labels, outgoing.rows, families)
-            await work.rest()
+            await work.yield_control()
         for family in families.values():
             family.close()
-            await work.rest()
+            await work.yield_control()
         return Made(
             at=self._fleet.clock.monotonic(),
             families=tuple(

@@ -183,7 +183,7 @@ class StoreFollower:
         for scrape in read.scrapes:
             if scrape.origin in self._followed:
                 self._report_scrape(scrape)
-            await work.rest()
+            await work.yield_control()
 
     def _report_scrape(self, scrape: OriginScrape) -> None:
         fleet, key = self._sink.fleet, self._followed[scrape.origin].target.key

@@ -68,7 +68,7 @@ async def _of_origin(
             views = reader.read_keys(keys, values, start + step * step_s).devices
             for name, value in _numbers(views, device).items():
                 rows[name][step] = value
-        await work.rest()
+        await work.yield_control()
     return rows
 
 
@@ -110,7 +110,7 @@ async def _table(
     columns: list[list[float]] = []
     work = LongWork()
     for row in ranges:
-        await work.rest()
+        await work.yield_control()
         keys.append(store.reader.resolver.resolve(labels_of(bytes(row.metric))).key)
         column = [math.nan] * steps
         for timestamp, text in row.values:

@@ -77,7 +77,7 @@ class OtlpWriter:
                 self._odd.add(name)
             else:
                 self._odd.discard(name)
-            await work.rest()
+            await work.yield_control()
         await self._hub()
         await self._outbox.cut()
 

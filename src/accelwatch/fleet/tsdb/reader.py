@@ -129,7 +129,7 @@ class StoreReader:
         for origin, its in named.items():
             if origin in ages and origin.transport not in discovered:
                 scrapes += self._scrape_or_log(origin, its, ages[origin])
-                await work.rest()
+                await work.yield_control()
         origins = {group.origin for group in self._assembly.groups.values()}
         for origin in self._cache.keys() - origins - named.keys():
             del self._cache[origin]
@@ -179,7 +179,7 @@ class StoreReader:
             labels.pop("__name__", None)
             up = sample.value[1] == "1"
             by_transport[self.resolver.transport(labels)] = Scraped(labels=labels, up=up)
-            await work.rest()
+            await work.yield_control()
         return by_transport
 
     async def _samples(self) -> TargetFault | None:

@@ -6,7 +6,7 @@ of devices stops nobody. It names users and jobs, so it is its owner's alone.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from accelwatch.base.absence import Absence
+from accelwatch.base.slices import YieldControl
 from accelwatch.node.usage.account import Account
 from accelwatch.node.usage.ledger import WINDOW_S, By, Ledger
 from accelwatch.node.usage.observation import Observation
@@ -117,14 +118,14 @@ class LedgerFile:
             return
         ledger.resume(*stored)
 
-    async def save(self, ledger: Ledger, rest: Callable[[], Awaitable[None]]) -> None:
+    async def save(self, ledger: Ledger, yield_control: YieldControl) -> None:
         """Write it down; nobody may count meanwhile. What goes wrong is logged, once."""
         if self._file is None or ledger.total is None:
             return
         chunks: list[bytes] = []
         for message in _messages(ledger, ledger.total):
             chunks.append(frame(_encode(message)))
-            await rest()
+            await yield_control()
         await asyncio.to_thread(_save, self._file, chunks)
 
 

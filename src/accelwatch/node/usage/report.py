@@ -100,7 +100,7 @@ def report(
 
 
 class Reporting:
-    """A report in the making, for who has to rest between its rows."""
+    """A report in the making, for a caller that yields control between its rows."""
 
     def __init__(
         self,

@@ -74,7 +74,7 @@ def merged(first: NodeObservation, second: NodeObservation, second_name: str) ->
     state = _merged_state(first.hold_state, second.hold_state)
     shown = first if first.hold_state is state or second.hold_state is not state else second
     is_half = {first.hold_state, second.hold_state} == {HoldState.OURS, HoldState.OPEN}
-    gone = second_name if second.hold_state is HoldState.OPEN else "the other scheduler"
+    lost_in = second_name if second.hold_state is HoldState.OPEN else "the other scheduler"
     is_there = second.hold_state is not HoldState.MISSING
     incarnation = f"{second_name}/{second.incarnation}" if is_there else ""
     return msgspec.structs.replace(
@@ -84,7 +84,7 @@ def merged(first: NodeObservation, second: NodeObservation, second_name: str) ->
         reason=shown.reason,
         set_by=shown.set_by,
         set_at=shown.set_at,
-        undone=f"{gone} shows no hold of ours any more" if is_half else shown.undone,
+        undone=f"{lost_in} shows no hold of ours any more" if is_half else shown.undone,
         incarnation=f"{first.incarnation} {incarnation}".strip(),
         boot_id=first.boot_id or second.boot_id,
         system_uuid=first.system_uuid or second.system_uuid,

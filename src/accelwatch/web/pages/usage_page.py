@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from accelwatch.base.errors import UnmetError
+from accelwatch.base.slices import YieldControl
 from accelwatch.config.usage import UsageSettings
 from accelwatch.node.usage.ledger import By, Ledger
 from accelwatch.node.usage.price import price_of
@@ -49,10 +50,10 @@ def usage_page(
     return json_page(reporting(ledger, query, settings, source).report(), headers)
 
 
-async def rested_usage_page(
-    builder: Reporting, headers: Headers, rest: Callable[[], Awaitable[None]]
+async def usage_page_in_slices(
+    builder: Reporting, headers: Headers, yield_control: YieldControl
 ) -> Page:
-    """The same, with a rest after every row."""
+    """The same; control is yielded after every row."""
     for _ in builder.steps():
-        await rest()
+        await yield_control()
     return json_page(builder.report(), headers)

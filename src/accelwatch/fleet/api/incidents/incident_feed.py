@@ -85,7 +85,7 @@ class IncidentFeed:
                     is_muted = reader.mute_of(incident) is not None
                     muted += is_muted
                     loud[incident.severity.value] += not is_muted
-                await work.rest()
+                await work.yield_control()
             counts = {severity: count for severity, count in loud.items() if count}
             omitted = max(len(going_on) - MOST_OPEN, 0)
         return RulesNow(
@@ -108,12 +108,12 @@ class IncidentFeed:
             notice, mute = before.get(incident.id), reader.mute_of(incident)
             if notice is None or notice.incident is not incident or notice.mute != mute:
                 notice = _Notice(sequence, incident, mute, _message(incident, mute))
-                await work.rest()
+                await work.yield_control()
             notices[incident.id] = notice
         for id_ in before.keys() - notices.keys():
-            gone = before[id_]
+            finished = before[id_]
             # Everybody keeps the latest of those that are over; who was not told the end begins anew.
-            missed = sequence if gone.incident.is_open else gone.sequence
+            missed = sequence if finished.incident.is_open else finished.sequence
             self._restart_sequence = max(self._restart_sequence, missed)
         self._notices = notices
 
@@ -131,7 +131,7 @@ class IncidentFeed:
             frames, work, made = self._frames, LongWork(), []
             for message in self._after(after):
                 made.append(framed(message, form))
-                await work.rest()
+                await work.yield_control()
             frames[key] = made
         return made, sequence
 
@@ -165,7 +165,7 @@ async def _worst(
             incident.id not in reported,
         )
         ranks.setdefault(rank, []).append(incident)
-        await work.rest()
+        await work.yield_control()
     return [incident for rank in sorted(ranks) for incident in ranks[rank]][:MOST_OPEN]
 
 

@@ -77,13 +77,13 @@ class Feed:
         devices: list[DeviceNow] = []
         nodes: list[NodeNow] = []
         work = LongWork()
-        ready = await refresh_nodes(fleet, self._series, work.rest)
+        ready = await refresh_nodes(fleet, self._series, work.yield_control)
         await fleet.odd.refresh(work)
         for at in range(0, len(ready), AT_ONCE):
             batch = ready[at : at + AT_ONCE]
             nodes += [_node_now(fleet, node) for node in batch]
             devices += self._now(fleet, status_of(fleet, batch), sequence)
-            await work.rest()
+            await work.yield_control()
         self.tick = FleetTick(
             sequence=sequence,
             time=fleet.clock.wall(),
@@ -159,14 +159,14 @@ class Feed:
 
 def _node_now(fleet: Fleet, node: Node) -> NodeNow:
     slots = fleet.table.slots_of(node.name)
-    gone = slots.missing if slots is not None and node.best is not None else 0
+    missing = slots.missing if slots is not None and node.best is not None else 0
     state = fleet.state_of(node)
     why = _what_is_unread(node) if state in SPEAKING else node.why_silent[:_MAX_WHY]
     return NodeNow(
         node.name,
         state.value,
         fleet.age_of(node),
-        gone,
+        missing,
         why,
         fleet.odd.of(node.name),
         fleet.lemons.of(node.name),

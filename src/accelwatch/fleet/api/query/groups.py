@@ -58,10 +58,10 @@ async def groups(
 
     A device that several own is counted in the group of each.
     """
-    nodes = await refresh_nodes(fleet, [*SUMMED, *series_of(expression)], walk.rest)
+    nodes = await refresh_nodes(fleet, [*SUMMED, *series_of(expression)], walk.yield_control)
     grouping = await _grouping(fleet, by, nodes, walk)
     kept = await _filter_mask(fleet, nodes, expression, walk)
-    now, table = await full_status(fleet, nodes, walk.rest), fleet.table
+    now, table = await full_status(fleet, nodes, walk.yield_control), fleet.table
     positions: Indices = np.full(table.rows.size, -1, dtype=np.intp)
     positions[now.rows] = np.arange(len(now.rows))
     at = positions[grouping.rows]
@@ -125,7 +125,7 @@ async def _grouping(fleet: Fleet, by: str, nodes: Sequence[Node], walk: LongWork
     rows: list[int] = []
     groups: list[int] = []
     for node in nodes:
-        await walk.rest()
+        await walk.yield_control()
         for row, names in _counted(fleet, node, by):
             for name in names or (None,):
                 rows.append(row)
@@ -147,7 +147,7 @@ async def _filter_mask(
         return np.ones(size, dtype=np.bool_)
     mask = np.zeros(size, dtype=np.bool_)
     for at in range(0, len(nodes), AT_ONCE):
-        await walk.rest()
+        await walk.yield_control()
         now = status_of(fleet, nodes[at : at + AT_ONCE])
         mask = grown(mask, fleet.table.rows.size, 0)
         mask[now.rows] = chosen(fleet, now, expression)

@@ -63,7 +63,7 @@ async def page(
     last: PagePosition | None = None
     scanned, at = 0, bisect_left(names, after[0]) if after else 0
     while at < len(names):
-        await walk.rest()
+        await walk.yield_control()
         most = limit - len(rows)
         if (
             expression is not None

@@ -1,12 +1,13 @@
 """Sums over devices by row: of the whole fleet, or of many groups at once."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from accelwatch.base.slices import YieldControl
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.fleet_status import AT_ONCE, FleetStatus, full_status, refresh_nodes
@@ -63,12 +64,12 @@ def rounded(number: float | None, digits: int) -> float | None:
     return None if number is None else round(number, digits)
 
 
-async def counted(fleet: Fleet, rest: Callable[[], Awaitable[None]]) -> Totals:
+async def counted(fleet: Fleet, yield_control: YieldControl) -> Totals:
     """The sums over the whole devices now, and the nodes by their state."""
-    nodes = await refresh_nodes(fleet, SUMMED, rest)
-    totals = fleet_totals(fleet.table, await full_status(fleet, nodes, rest))
+    nodes = await refresh_nodes(fleet, SUMMED, yield_control)
+    totals = fleet_totals(fleet.table, await full_status(fleet, nodes, yield_control))
     for at in range(0, len(nodes), AT_ONCE):
-        await rest()
+        await yield_control()
         totals.nodes.update([fleet.state_of(node) for node in nodes[at : at + AT_ONCE]])
     return totals
 

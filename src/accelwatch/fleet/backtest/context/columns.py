@@ -74,7 +74,7 @@ class ArchiveColumns:
         self._belonging.refresh(self._now)
         self._windows.sample(self._now)
         self._states.refresh(self._now)
-        await work.rest()
+        await work.yield_control()
         self._events.refresh()
 
     @property

@@ -2,22 +2,22 @@
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 
-from accelwatch.base.slices import LongWork
+from accelwatch.base.slices import LongWork, YieldControl
 from accelwatch.config.usage import UsageSettings
 from accelwatch.fleet.hub.usage.observations import NodeObservations
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.node.usage.ledger import Ledger
 from accelwatch.node.usage.ledger_file import FILE, KEEP_EVERY_S, LedgerFile
 from accelwatch.web.pages.page import Headers, Page, Query
-from accelwatch.web.pages.usage_page import reporting, rested_usage_page
+from accelwatch.web.pages.usage_page import reporting, usage_page_in_slices
 
 # Counters of load and energy tell what was in between.
 STEP_S = 60.0
 _GAP_LIMIT_S = 200.0
-# Nodes whose devices are looked at without a rest.
+# Nodes whose devices are checked before control is yielded.
 _AT_ONCE = 16
 
 
@@ -44,7 +44,7 @@ class FleetUsage:
     async def run(self) -> None:
         """Count until cancelled."""
         for turn in itertools.count(1):
-            await self.record_usage(LongWork().rest)
+            await self.record_usage(LongWork().yield_control)
             if turn % (KEEP_EVERY_S // STEP_S) == 0:
                 await self.save()
             await asyncio.sleep(STEP_S)
@@ -53,9 +53,9 @@ class FleetUsage:
         """Write down what was counted, if anything was since this hub was begun."""
         async with self._counting:
             if self._loaded and self._fleet.owns_folder:
-                await self._file.save(self._ledger, LongWork().rest)
+                await self._file.save(self._ledger, LongWork().yield_control)
 
-    async def record_usage(self, rest: Callable[[], Awaitable[None]]) -> None:
+    async def record_usage(self, yield_control: YieldControl) -> None:
         """Count what is known of all nodes now, where that is wanted; who asks waits for it."""
         if not self._settings().count:
             return
@@ -66,7 +66,7 @@ class FleetUsage:
             time, now = self._fleet.clock.wall(), self._fleet.clock.monotonic()
             nodes = list(self._fleet.nodes.values())
             for at in range(0, len(nodes), _AT_ONCE):
-                await rest()
+                await yield_control()
                 observations = self._observations.of(nodes[at : at + _AT_ONCE])
                 if observations:
                     self._ledger.add(time, observations, monotonic=now)
@@ -76,4 +76,4 @@ class FleetUsage:
         """The report. Raises UsageError for parameters that make no sense, UnmetError uncounted."""
         async with self._counting:
             request = reporting(self._ledger, query, self._settings(), "hub")
-            return await rested_usage_page(request, headers, LongWork().rest)
+            return await usage_page_in_slices(request, headers, LongWork().yield_control)

@@ -118,6 +118,6 @@ class Routes:
                     matches = self.machine(value)
                 case _:
                     continue
-            rest = [*matchers[:position], *matchers[position + 1 :]]
-            return [(hub, [str(Matcher(name, Operator.IS, own)), *rest]) for hub, own in matches]
+            others = [*matchers[:position], *matchers[position + 1 :]]
+            return [(hub, [str(Matcher(name, Operator.IS, own)), *others]) for hub, own in matches]
         return [(hub, list(matchers)) for hub in range(len(self.hubs))]

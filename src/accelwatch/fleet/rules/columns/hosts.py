@@ -21,7 +21,7 @@ from accelwatch.fleet.table.windows import Arrivals, Windows
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 
-# Nodes that are asked without a rest.
+# Nodes that are asked before control is yielded.
 _AT_ONCE = 48
 _LEAST = 64
 
@@ -61,7 +61,7 @@ class Hosts:
                 host_values, arrived[number], interval_s[number] = self._read_host(node)
                 values[:, number] = host_values
             if number % _AT_ONCE == _AT_ONCE - 1:
-                await work.rest()
+                await work.yield_control()
         self._values = values
         now = self._fleet.clock.monotonic()
         self._current = now - arrived <= np.maximum(LEAST_SILENCE_S, 2 * interval_s)

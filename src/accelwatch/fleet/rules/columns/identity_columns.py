@@ -16,7 +16,7 @@ from accelwatch.fleet.table.rows import grown
 
 # Fields that change by themselves.
 _ELSEWHERE = frozenset({"state", "health", "node_state", "sample_age_s", *DETECTOR_FIELDS})
-# Rows that are looked up without a rest.
+# Rows that are looked up before control is yielded.
 _AT_ONCE = 512
 
 
@@ -45,7 +45,7 @@ class IdentityColumns:
                 column.update(size, chunk, [self._text(key, row) for row in chunk])
             for key, numbers in self._numbers.items():
                 numbers[chunk] = [self._number(key, row) for row in chunk]
-            await work.rest()
+            await work.yield_control()
 
     def text(self, key: str, size: int) -> Texts:
         """A column of text."""

@@ -99,19 +99,19 @@ class FleetColumns:
         """Bring everything to this moment; samples are taken for the windows."""
         fleet = self._fleet
         needed = self._series | set(fleet.table.windows.series)
-        nodes = await refresh_nodes(fleet, needed, work.rest)
+        nodes = await refresh_nodes(fleet, needed, work.yield_control)
         if self._adds_samples:
             fleet.table.sample(fleet.clock.monotonic(), fleet.groups.jobs())
         # Before anything is read of the rows: who comes meanwhile is unknown, and no other.
         self.generations = fleet.table.rows.generation.copy()
         self.detector_facts.refresh(self.generations)
-        status = await full_status(fleet, nodes, work.rest)
+        status = await full_status(fleet, nodes, work.yield_control)
         self._now = self._wall_offset + fleet.clock.monotonic()
         self._numbers = {}
         self._status = row_status(status, fleet.table.rows.size)
         await self._hosts.refresh(work)
         for _ in self._past.prepare():
-            await work.rest()
+            await work.yield_control()
         await self._identity.refresh(np.flatnonzero(self.here), work)
         self._events.refresh(self._now)
         if self._needs_odd:

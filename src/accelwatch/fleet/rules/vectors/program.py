@@ -90,7 +90,7 @@ class Program(Generic[Name]):
         verdicts: list[Verdicts[Name]] = []
         for verdict in self.run(columns):
             verdicts.append(verdict)
-            await work.rest()
+            await work.yield_control()
         return verdicts
 
 

@@ -62,8 +62,8 @@ def nodes_of_text(text: str) -> list[SlurmNode]:
     for line in text.splitlines():
         if not line.strip():
             continue
-        reason, rest = without_reason(line)
-        pairs = pairs_of(rest)
+        reason, fields = without_reason(line)
+        pairs = pairs_of(fields)
         if not pairs.get("NodeName"):
             raise UsageError(f"a line of scontrol that is not a node: {line[:80]!r}")
         nodes.append(

@@ -120,11 +120,11 @@ class Writer:
         pause, work = self._pause(), LongWork()
         for name in [*self._fleet.nodes, *(self._sent.keys() - self._fleet.nodes.keys())]:
             self._node_or_log(name)
-            await work.rest(pause)
+            await work.yield_control(pause)
         await self._fleet_metrics()
         for at in range(len(self._batches)):
             self._cut(at)
-            await work.rest()
+            await work.yield_control()
         self._busy_s = work.busy_seconds()
 
     def _pause(self) -> float:
@@ -176,7 +176,7 @@ class Writer:
                 labels = hub_labels(self._settings.labels)
                 blocks = self._encoder.node(sent, [owned], labels, now)
                 self._add(_OURSELVES, blocks, now)
-            await work.rest()
+            await work.yield_control()
 
     def _add(self, name: str, series: list[bytes], milliseconds: int) -> None:
         at = zlib.crc32(name.encode()) % len(self._shards)

@@ -41,10 +41,10 @@ def pages_merged(pages: Mapping[str, str], hubs: Sequence[str]) -> bytes:
 
 def _labelled(line: str, label: str) -> str:
     """A sample with one more label; its own of the same name becomes `exported_hub`."""
-    name, brace, rest = line.partition("{")
+    name, brace, remaining = line.partition("{")
     if brace and " " not in name:
-        return f"{name}{{{label}{'' if rest.startswith('}') else ','}" + _OWN.sub(
-            'exported_hub="', "{" + rest
+        return f"{name}{{{label}{'' if remaining.startswith('}') else ','}" + _OWN.sub(
+            'exported_hub="', "{" + remaining
         ).removeprefix("{")
     name, _, value = line.partition(" ")
     return f"{name}{{{label}}} {value}"
