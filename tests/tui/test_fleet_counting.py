@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from accelwatch.base.errors import ExpressionError
 from accelwatch.fleet.picture import grouping
-from accelwatch.fleet.picture.model import FIELDS, FleetView, Past
+from accelwatch.fleet.picture.model import FIELDS, FleetView, RecentHistory
 from accelwatch.fleet.picture.ordering import SORTS, ordered
 from accelwatch.fleet.picture.state_counts import state_counts
 from accelwatch.fleet.wire import DeviceNow
@@ -281,7 +281,7 @@ def test_a_silent_nodes_devices_have_no_values_and_lost_ones_stay_lost() -> None
 
 
 def test_history_of_the_hub_becomes_readings() -> None:
-    past = Past(
+    past = RecentHistory(
         step_s=10,
         end=100.0,
         values={"power_watts": [None, 5.0], "temperature_celsius.gpu": [None, None]},

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from accelwatch.fleet.picture.model import Past
+from accelwatch.fleet.picture.model import RecentHistory
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.tui.drawing.lines import plain
 from accelwatch.tui.views.graphs import fleet_graphs
@@ -25,9 +25,9 @@ from support.dashboards.local import board_of, texts
 from support.machines.composed import NOW
 
 
-def fed(past: Past | None) -> FedFleet:
+def fed(past: RecentHistory | None) -> FedFleet:
     source = FedFleet(fleet_view(40, faults=FAULTS))
-    source.fleet_past_of = past
+    source.fleet_history_answer = past
     return source
 
 
@@ -48,8 +48,10 @@ def test_they_are_there_where_there_is_room(size: tuple[int, int], shown: int) -
     on(check, size=size, source=fed(hour()))
 
 
-@pytest.mark.parametrize("past", [None, Past(step_s=10, end=NOW, values={})])
-def test_nothing_takes_their_place_where_nothing_is_known_of_the_past(past: Past | None) -> None:
+@pytest.mark.parametrize("past", [None, RecentHistory(step_s=10, end=NOW, values={})])
+def test_nothing_takes_their_place_where_nothing_is_known_of_the_past(
+    past: RecentHistory | None,
+) -> None:
     async def check(stage: FleetStage) -> None:
         await stage.pilot.pause(0.05)
         assert heights(stage) == 0
@@ -64,7 +66,7 @@ def test_they_are_asked_for_again_after_a_while_only() -> None:
     async def check(stage: FleetStage) -> None:
         for seconds in (1.0, 1.0, 9.0, 1.0):
             await stage.wait(seconds)
-        assert source.asked_past == 2
+        assert source.fleet_history_requests == 2
 
     on(check, size=(200, 60), source=source)
 
@@ -74,7 +76,7 @@ def test_they_are_not_asked_for_where_they_are_not_shown() -> None:
 
     async def check(stage: FleetStage) -> None:
         await stage.wait(30.0)
-        assert source.asked_past == 0
+        assert source.fleet_history_requests == 0
 
     on(check, size=(140, 40), source=source)
 
@@ -90,7 +92,7 @@ SUMS = fleet_document(
 
 
 def drawn(
-    past: Past | None,
+    past: RecentHistory | None,
     sums: FleetDocument | None = SUMS,
     *,
     width: int = 180,
@@ -115,15 +117,15 @@ def test_each_graph_has_its_numbers_at_the_side_and_the_time_below() -> None:
 
 def test_what_is_not_known_is_a_gap_and_no_zero() -> None:
     blank = [None] * 360
-    lines = drawn(Past(step_s=10, end=NOW, values={**hour().values, "power_watts": blank}))
+    lines = drawn(RecentHistory(step_s=10, end=NOW, values={**hour().values, "power_watts": blank}))
     assert not re.search("[^ ]", "".join(line[100:130] for line in lines[1:7]))
-    only = Past(step_s=10, end=NOW, values={"utilization_ratio": [*blank[:-1], 0.5]})
+    only = RecentHistory(step_s=10, end=NOW, values={"utilization_ratio": [*blank[:-1], 0.5]})
     assert "memory -" in drawn(only, fleet_document(utilization_ratio=0.5))[0]
     assert "load -" in drawn(only, None)[0]
 
 
 def test_the_number_above_is_that_of_the_totals_while_the_last_step_lags() -> None:
-    calm = Past(
+    calm = RecentHistory(
         step_s=60,
         end=NOW,
         values={"devices_not_answering": [0.0] * 60, "power_watts": [79e3] * 60},
@@ -138,7 +140,7 @@ def test_the_number_above_is_that_of_the_totals_while_the_last_step_lags() -> No
 @pytest.mark.parametrize(("count", "role"), [(0.0, "faint"), (1.0, "bad")])
 def test_only_what_does_not_answer_is_loud(count: float, role: str) -> None:
     silent = [0.0] * 359 + [count]
-    past = Past(step_s=10, end=NOW, values={"devices_not_answering": [*silent]})
+    past = RecentHistory(step_s=10, end=NOW, values={"devices_not_answering": [*silent]})
     lines = fleet_graphs.lines(board_of(), past, None, 180, fleet_graphs.LINES)
     assert {style for text, style in lines[6] if text.strip()[:1] > "\u2800"} == {role}
 
@@ -146,7 +148,7 @@ def test_only_what_does_not_answer_is_loud(count: float, role: str) -> None:
 def test_without_a_size_there_is_no_share_of_memory() -> None:
     values = {**hour().values, "memory_size_bytes": [0.0] * 360}
     sums = fleet_document(memory_used_bytes=4, memory_size_bytes=0)
-    assert "memory -" in drawn(Past(step_s=10, end=NOW, values=values), sums)[0]
+    assert "memory -" in drawn(RecentHistory(step_s=10, end=NOW, values=values), sums)[0]
 
 
 @pytest.mark.parametrize("height", [0, 3])
@@ -173,14 +175,14 @@ def test_a_hub_that_falls_silent_does_not_end_the_dashboard() -> None:
     asyncio.run(go())
 
 
-def young(steps: int) -> Past:
+def young(steps: int) -> RecentHistory:
     """An hour of which only the last steps of a minute are known."""
     known = [None] * (60 - steps)
     values: dict[str, list[float | None]] = {
         "utilization_ratio": [*known, *[0.5] * steps],
         "power_watts": [*known, *[100.0] * steps],
     }
-    return Past(step_s=60, end=NOW, values=values)
+    return RecentHistory(step_s=60, end=NOW, values=values)
 
 
 @pytest.mark.parametrize(("steps", "shown"), [(0, False), (2, False), (3, True), (12, True)])
@@ -201,7 +203,7 @@ def test_a_young_hour_is_drawn_from_its_first_value_over_the_whole_width(
 
 
 def test_the_past_of_one_quantity_that_began_later_keeps_its_place() -> None:
-    past = Past(step_s=60, end=NOW, values={"a": [None, None, 1.0, 2.0], "b": [None, 3.0]})
+    past = RecentHistory(step_s=60, end=NOW, values={"a": [None, None, 1.0, 2.0], "b": [None, 3.0]})
     assert since_first_value(past).values == {"a": [1.0, 2.0], "b": [None, 3.0]}
 
 
@@ -209,7 +211,7 @@ def test_the_past_of_one_quantity_that_began_later_keeps_its_place() -> None:
 def test_graphs_are_taller_where_nodes_leave_room(nodes: int, lines_wanted: int) -> None:
     async def go() -> None:
         source = FedFleet(fleet_view(nodes))
-        source.fleet_past_of = hour()
+        source.fleet_history_answer = hour()
         async with following(source, (200, 60)) as stage:
             stage.app.pull_fleet()
             await stage.pilot.pause()
@@ -220,7 +222,7 @@ def test_graphs_are_taller_where_nodes_leave_room(nodes: int, lines_wanted: int)
 
 @pytest.mark.parametrize(("silent", "scale"), [(0.0, ["1", "0"]), (8.0, ["8", "4", "0"])])
 def test_no_number_stands_twice_on_a_scale(silent: float, scale: list[str]) -> None:
-    past = Past(step_s=10, end=NOW, values={"devices_not_answering": [silent] * 60})
+    past = RecentHistory(step_s=10, end=NOW, values={"devices_not_answering": [silent] * 60})
     shown = texts(fleet_graphs.lines(board_of(), past, None, 200, 8)).splitlines()
     begins = shown[0].index("not answering")
     column = [line[begins : begins + 8].strip() for line in shown[1:-1]]

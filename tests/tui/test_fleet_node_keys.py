@@ -2,7 +2,7 @@
 
 import msgspec
 
-from accelwatch.fleet.picture.model import Past
+from accelwatch.fleet.picture.model import RecentHistory
 from accelwatch.tui.widgets.row_list import RowList
 from support.dashboards.fleets import FedFleet, FleetStage, fleet_view, names, on
 from support.dashboards.local import node as machine
@@ -49,7 +49,9 @@ def test_graphs_of_an_opened_node_begin_with_what_the_hub_remembers() -> None:
     assert source.view is not None
     place = source.view.slots[0]
     assert place is not None
-    source.past_of = Past(step_s=10, end=NOW, values={"power_watts": [None, 120.0, 130.0]})
+    source.device_history_answer = RecentHistory(
+        step_s=10, end=NOW, values={"power_watts": [None, 120.0, 130.0]}
+    )
 
     async def check(stage: FleetStage) -> None:
         await stage.press("enter")

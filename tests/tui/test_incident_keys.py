@@ -107,7 +107,7 @@ def test_what_a_rule_has_met_is_not_told_as_what_is_expected() -> None:
 
 def test_a_page_tells_all_of_an_incident() -> None:
     source = of(*everything())
-    source.past_of, source.explanation = past(), explanation()
+    source.device_history_answer, source.explanation = past(), explanation()
 
     async def check(stage: FleetStage) -> None:
         await stage.press("5", "down", "down", "down", "enter")
@@ -313,7 +313,7 @@ def test_counts_of_how_judging_goes_leave_members_and_what_is_muted_out() -> Non
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 def test_whose_work_and_what_to_do_stand_above_the_graphs(size: tuple[int, int]) -> None:
     source = of(low_power())
-    source.past_of, source.explanation = past(), explanation()
+    source.device_history_answer, source.explanation = past(), explanation()
 
     async def check(stage: FleetStage) -> None:
         await stage.press("5", "enter")

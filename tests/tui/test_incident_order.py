@@ -132,12 +132,12 @@ def test_a_rack_is_called_by_its_name() -> None:
 def test_growth_of_a_counter_is_drawn_and_what_is_not_kept_is_said() -> None:
     incident = low_power().incident
     throttled = "throttle_active.thermal_hardware"
-    known = IncidentHistory(was_requested=True, past=past())
+    known = IncidentHistory(was_requested=True, device=past())
     assert drawable(incident, known) == ["power_watts", "utilization_ratio"]
     whys = [why.partition(":")[0] for why in reasons(incident, known)]
     assert whys == [f"no graph of {throttled}"]
     growing = msgspec.structs.replace(past(), growth={throttled: [None] * 80 + [0.2] * 10})
-    known = IncidentHistory(was_requested=True, past=growing)
+    known = IncidentHistory(was_requested=True, device=growing)
     assert drawable(incident, known)[1] == throttled
     assert reasons(incident, known) == []
 
@@ -166,13 +166,13 @@ def test_the_sentence_of_a_finding_needs_no_graph() -> None:
 
 
 def test_a_word_is_not_drawn_and_that_is_said() -> None:
-    known = IncidentHistory(was_requested=True, past=past())
+    known = IncidentHistory(was_requested=True, device=past())
     (why,) = reasons(lost().incident, known)
     assert why == "no graph of device_up: not a number"
 
 
 def test_what_began_before_the_graphs_is_said() -> None:
-    known = IncidentHistory(was_requested=True, past=past())
+    known = IncidentHistory(was_requested=True, device=past())
     assert "began before the last 15 min" in reasons(muted().incident, known)[-1]
 
 

@@ -245,11 +245,11 @@ async def drawn_fleet(picture: Picture, board: Board) -> str:
     """The picture of a fleet as SVG."""
     source = FedFleet(picture.fleet)
     if picture.size >= (160, 45):
-        source.fleet_past_of = hour()
+        source.fleet_history_answer = hour()
     if picture.remedies is not None:
         source.remedies = FedRemedies(picture.remedies, plan())
     if picture.fleet is not None and picture.fleet.incidents:
-        source.past_of, source.explanation = past(), explanation()
+        source.device_history_answer, source.explanation = past(), explanation()
         source.graphs_of = picture.graphs
     async with following(source, picture.size, board=board) as stage:
         source.trouble = picture.problem

@@ -32,7 +32,7 @@ def _fleet(app: DashboardContext) -> Screen[None]:
         controller.board,
         controller.now,
         controller.source.player,
-        past=controller.totals.newest,
+        history=controller.totals.newest,
     )
 
 

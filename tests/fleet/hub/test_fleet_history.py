@@ -133,7 +133,7 @@ def test_a_hub_tells_its_dashboard() -> None:
                     while kept.document().values.get("devices", [None])[-1] != count:
                         await kept.refresh()
                         await asyncio.sleep(0.01)
-                past = await source.fleet_past()
+                past = await source.fleet_history()
                 document = await running.get("/v1/fleet/history")
         assert past is not None
         assert past.values == document["values"]

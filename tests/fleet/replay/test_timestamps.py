@@ -179,17 +179,17 @@ def test_a_silent_node_has_no_quantities_for_a_condition(archive: ReplayedArchiv
 
 
 def test_the_hour_of_a_device_up_to_the_moment(archive: ReplayedArchive) -> None:
-    past = archive.past("node000", device(0, 0), DAY + HOUR + 30 * MINUTE)
+    past = archive.device_history("node000", device(0, 0), DAY + HOUR + 30 * MINUTE)
     assert past is not None
     power = past.values["power_watts"]
     assert (len(power), past.step_s, past.end) == (360, 10.0, (DAY + HOUR + 30 * MINUTE) / 1000)
     assert set(power[:179]) == {100.0}
     assert set(power[180:]) == {200.0}
-    assert archive.past("node000", "nvidia:none", DAY + HOUR) is None
+    assert archive.device_history("node000", "nvidia:none", DAY + HOUR) is None
 
 
 def test_the_hour_of_a_device_has_holes_where_it_told_nothing(archive: ReplayedArchive) -> None:
-    past = archive.past("node002", device(2, 1), MISSING_TO + MINUTE)
+    past = archive.device_history("node002", device(2, 1), MISSING_TO + MINUTE)
     assert past is not None
     power = past.values["power_watts"]
     assert power[-1] == 800.0

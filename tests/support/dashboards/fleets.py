@@ -16,7 +16,7 @@ from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.documents.graphs import IncidentGraphs
 from accelwatch.fleet.documents.remedies import Commanded, RemediesPage
 from accelwatch.fleet.names import SPEAKING
-from accelwatch.fleet.picture.model import FIELDS, FleetView, Past, Problem
+from accelwatch.fleet.picture.model import FIELDS, FleetView, Problem, RecentHistory
 from accelwatch.fleet.picture.remedies import Command
 from accelwatch.fleet.wire import SCHEMA, DeviceNow, DeviceSlot, FleetDocument, FleetEvent, NodeNow
 from accelwatch.node.usage.report import UsageReport
@@ -282,10 +282,10 @@ class FedFleet:
         self.refusal: str = ""
         self.opened: list[str] = []
         self.sources: list[FedSource] = []
-        self.past_of: Past | None = None
+        self.device_history_answer: RecentHistory | None = None
         self.graphs_of: IncidentGraphs | None = None
-        self.fleet_past_of: Past | None = None
-        self.asked_past = 0
+        self.fleet_history_answer: RecentHistory | None = None
+        self.fleet_history_requests = 0
         self.explanation: Explanation | None = None
         self.explained: list[tuple[str, str]] = []
         self.ended = False
@@ -329,18 +329,18 @@ class FedFleet:
         self.sources.append(FedSource(msgspec.structs.replace(self.shot, host=node), local=False))
         return self.sources[-1]
 
-    async def past(self, node: str, device: str) -> Past | None:
+    async def device_history(self, node: str, device: str) -> RecentHistory | None:
         """What was given for all devices."""
-        return self.past_of
+        return self.device_history_answer
 
     async def graphs(self, incident: str) -> IncidentGraphs | None:
         """What was given for all incidents."""
         return self.graphs_of
 
-    async def fleet_past(self) -> Past | None:
+    async def fleet_history(self) -> RecentHistory | None:
         """What was given for the fleet."""
-        self.asked_past += 1
-        return self.fleet_past_of
+        self.fleet_history_requests += 1
+        return self.fleet_history_answer
 
     async def explain(self, rule: str, entity: str) -> Explanation:
         """What was given, or that nothing is known."""
@@ -383,7 +383,7 @@ async def following(
         yield stage
 
 
-def hour() -> Past:
+def hour() -> RecentHistory:
     """What a fleet came to over an hour: a dip, a gap of three minutes, devices that fall silent."""
     count = 360
     loads = [0.8 - 0.5 * math.exp(-(((n - 120) / 12) ** 2)) for n in range(count)]
@@ -398,7 +398,7 @@ def hour() -> Past:
     }
     for line in values.values():
         line[200:218] = [None] * 18
-    return Past(step_s=10, end=NOW, values=values)
+    return RecentHistory(step_s=10, end=NOW, values=values)
 
 
 class FleetStage(Stage):

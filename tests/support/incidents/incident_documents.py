@@ -11,7 +11,7 @@ from accelwatch.alerting.incidents.model.incident import Incident, TimelineEntry
 from accelwatch.alerting.rules.document import Advice, Confidence, Scope, Severity
 from accelwatch.alerting.rules.verdict import Entity, Evidence
 from accelwatch.fleet.documents.graphs import IncidentGraphs, Line, QuantityGraph
-from accelwatch.fleet.picture.model import FleetView, Past
+from accelwatch.fleet.picture.model import FleetView, RecentHistory
 from accelwatch.fleet.wire import IncidentNow, RulesNow
 from accelwatch.schema.timestamps import timestamp
 from support.dashboards.fleets import FAULTS, fleet_view
@@ -213,7 +213,7 @@ def fleet_with_incidents(
     return msgspec.structs.replace(fleet, rules=rules, incidents=incidents)
 
 
-def past(began: float = NOW - 420) -> Past:
+def past(began: float = NOW - 420) -> RecentHistory:
     """Fifteen minutes of a device whose power fell when it began."""
     watts: list[float | None] = []
     load: list[float | None] = []
@@ -222,7 +222,7 @@ def past(began: float = NOW - 420) -> Past:
         low = moment >= began
         watts.append(120.0 + step % 3 if low else 610.0 + step % 5 * 6)
         load.append(0.99 if step % 7 else 0.93)
-    return Past(
+    return RecentHistory(
         step_s=10.0,
         end=NOW,
         values={"power_watts": watts, "utilization_ratio": load, "memory_used_bytes": [None] * 90},

@@ -20,7 +20,7 @@ from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.explaining import explained
 from accelwatch.fleet.hub_client.incident_changes import IncidentChanges
 from accelwatch.fleet.hub_client.usage import usage_of
-from accelwatch.fleet.picture.model import FleetView, Past, Problem
+from accelwatch.fleet.picture.model import FleetView, Problem, RecentHistory
 from accelwatch.fleet.picture.source import SnapshotSource
 from accelwatch.fleet.wire import MOST_CLOSED, SCHEMA, FleetDocument, IncidentNow, RulesNow
 from accelwatch.node.usage.report import UsageReport
@@ -119,7 +119,7 @@ class AgentIncidents:
         """The machine is on the Local screen. Raises AccelwatchError."""
         _no_other(node)
 
-    async def past(self, _node: str, _device: str) -> Past | None:
+    async def device_history(self, _node: str, _device: str) -> RecentHistory | None:
         """An agent keeps no past of devices."""
         return None
 
@@ -127,7 +127,7 @@ class AgentIncidents:
         """An agent keeps no past of devices, and knows no peers."""
         return None
 
-    async def fleet_past(self) -> Past | None:
+    async def fleet_history(self) -> RecentHistory | None:
         """It is one machine."""
         return None
 

@@ -30,7 +30,7 @@ from accelwatch.fleet.hub_client.node import NodeSource
 from accelwatch.fleet.hub_client.picture import Picture
 from accelwatch.fleet.hub_client.remedies import Remedies
 from accelwatch.fleet.hub_client.usage import usage_of
-from accelwatch.fleet.picture.model import FleetView, Past, Problem
+from accelwatch.fleet.picture.model import FleetView, Problem, RecentHistory
 from accelwatch.fleet.wire import DeviceSlot, FleetEvent, FleetHello, FleetTick
 from accelwatch.node.usage.report import UsageReport
 from accelwatch.schema.timestamps import unix_seconds
@@ -44,14 +44,14 @@ _REFUSED = 400
 _EARLY = 0.9
 
 
-async def past_of(session: Requests, node: str, device: str) -> Past | None:
+async def device_history_of(session: Requests, node: str, device: str) -> RecentHistory | None:
     """The history of a device by its id; None where there is none or the hub does not tell it."""
     with contextlib.suppress(TargetFault, msgspec.DecodeError, WireError):
         history = _decode(await session.document(node_path(node, "/history"), {"device": device}))
         if history.values:
             end = unix_seconds(history.end)
             values, growth = history.values, history.growth
-            return Past(step_s=history.step_s, end=end, values=values, growth=growth)
+            return RecentHistory(step_s=history.step_s, end=end, values=values, growth=growth)
     return None
 
 
@@ -147,19 +147,19 @@ class HubSource:
             return f"{node}: {count} missing device{'' if count == 1 else 's'} acknowledged"
         return f"{node} acknowledged"
 
-    async def past(self, node: str, device: str) -> Past | None:
+    async def device_history(self, node: str, device: str) -> RecentHistory | None:
         """Recent history of a device by its id; None where there is none."""
-        return await past_of(self._session, node, device)
+        return await device_history_of(self._session, node, device)
 
     async def graphs(self, incident: str) -> IncidentGraphs | None:
         """The evidence of an incident over time beside its peers; None of a hub that makes no graphs."""
         return await graphs_of(self._session, incident)
 
-    async def fleet_past(self) -> Past | None:
+    async def fleet_history(self) -> RecentHistory | None:
         """The fleet over the last hour; None of a hub that does not keep it."""
         with contextlib.suppress(TargetFault, msgspec.DecodeError, WireError):
             kept = _decode_fleet(await self._session.document(FLEET_HISTORY))
-            return Past(step_s=kept.step_s, end=unix_seconds(kept.end), values=kept.values)
+            return RecentHistory(step_s=kept.step_s, end=unix_seconds(kept.end), values=kept.values)
         return None
 
     async def explain(self, rule: str, entity: str) -> Explanation:

@@ -13,7 +13,7 @@ from accelwatch.fleet.hub_client.connection.session import HubSession, Requests,
 from accelwatch.fleet.hub_client.node import read_node
 from accelwatch.fleet.hub_client.once import first_view
 from accelwatch.fleet.hub_client.several.session import SeveralSession
-from accelwatch.fleet.hub_client.source import past_of
+from accelwatch.fleet.hub_client.source import device_history_of
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.remedies import next_step
 from accelwatch.fleet.picture.why.answer import Answer, answer
@@ -34,7 +34,7 @@ _NO_PAGE = 404
 # Nodes whose own documents are read for an answer: those with the worst troubles.
 _MOST_NODES = 4
 # Idle devices whose histories are asked for.
-_MOST_PASTS = 3
+_MOST_HISTORIES = 3
 _decode_incidents = msgspec.json.Decoder(IncidentsPage).decode
 
 
@@ -54,8 +54,13 @@ async def fetch_explanation(session: HubSession | SeveralSession, what: str) -> 
 
 async def _idle_since(session: Requests, devices: Sequence[ObservedDevice]) -> float:
     """When the last of a few of them stopped working, as their histories tell; 0 where none does."""
-    pasts = [past_of(session, device.node, device.id) for device in devices[:_MOST_PASTS]]
-    return max((idle_since(past) for past in await asyncio.gather(*pasts) if past), default=0.0)
+    histories = [
+        device_history_of(session, device.node, device.id) for device in devices[:_MOST_HISTORIES]
+    ]
+    return max(
+        (idle_since(history) for history in await asyncio.gather(*histories) if history),
+        default=0.0,
+    )
 
 
 def nodes_to_read(observed: ObservedState, subject: Subject) -> list[str]:

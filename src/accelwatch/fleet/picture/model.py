@@ -105,7 +105,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     since: float
 
 
-class Past(msgspec.Struct, frozen=True, kw_only=True):
+class RecentHistory(msgspec.Struct, frozen=True, kw_only=True):
     """What the hub still knows of the last minutes of a device, or of the whole fleet."""
 
     step_s: float
@@ -169,7 +169,7 @@ class FleetSource(Protocol):
         """The node's snapshots as the hub has them; `local` and `recorded` are false."""
         ...
 
-    async def past(self, node: str, device: str) -> Past | None:
+    async def device_history(self, node: str, device: str) -> RecentHistory | None:
         """Recent history of a device by its id; None where there is none. Never raises for a fault."""
         ...
 
@@ -177,7 +177,7 @@ class FleetSource(Protocol):
         """The graphs of an incident by its id; None where nobody makes them. A fault is None too."""
         ...
 
-    async def fleet_past(self) -> Past | None:
+    async def fleet_history(self) -> RecentHistory | None:
         """The whole fleet over the last hour, by the names of `/v1/fleet/history`; None where nobody
         keeps it. Never raises for a fault."""
         ...

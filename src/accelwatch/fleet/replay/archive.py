@@ -18,7 +18,7 @@ from accelwatch.archive.history.rows import EventRow
 from accelwatch.expr import Expression, compile_condition
 from accelwatch.fleet.names import fleet_names
 from accelwatch.fleet.outages import NodeHealth, largest_outages
-from accelwatch.fleet.picture.model import FIELDS, MOST_EVENTS, FleetView, Past
+from accelwatch.fleet.picture.model import FIELDS, MOST_EVENTS, FleetView, RecentHistory
 from accelwatch.fleet.picture.timeline import Stretch, Timeline
 from accelwatch.fleet.replay.reading.archive_scan import ArchiveScan
 from accelwatch.fleet.replay.reading.events import error_event, fleet_event
@@ -153,7 +153,7 @@ class ReplayedArchive:
             recorded=True,
         )
 
-    def past(self, node: str, device: str, now: int) -> Past | None:
+    def device_history(self, node: str, device: str, now: int) -> RecentHistory | None:
         """The hour of a device up to a moment, Unix milliseconds; None where there is none."""
         times, columns = self._devices.track(node, device, now)
         if not len(times):
@@ -168,7 +168,7 @@ class ReplayedArchive:
             ]
             for series, column in columns.items()
         }
-        return Past(step_s=_STEP_S, end=now / 1000, values=values)
+        return RecentHistory(step_s=_STEP_S, end=now / 1000, values=values)
 
     def snapshot(self, node: str, now: int) -> Snapshot:
         """A node at a moment, Unix milliseconds, with everything that it told."""

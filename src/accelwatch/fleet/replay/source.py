@@ -12,7 +12,7 @@ from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch.expr import Expression
 from accelwatch.fleet.documents.graphs import IncidentGraphs
-from accelwatch.fleet.picture.model import FleetView, Past, Problem
+from accelwatch.fleet.picture.model import FleetView, Problem, RecentHistory
 from accelwatch.fleet.picture.timeline import Marker, Playback, Timeline
 from accelwatch.fleet.replay.archive import ReplayedArchive
 from accelwatch.fleet.replay.backtest_process import BacktestProcess
@@ -104,18 +104,18 @@ class ArchiveSource:
         self._nodes = [opened]
         return opened
 
-    async def past(self, node: str, device: str) -> Past | None:
+    async def device_history(self, node: str, device: str) -> RecentHistory | None:
         """The hour of a device before the moment."""
         now = _ms(self._shown)
         with contextlib.suppress(AccelwatchError):
-            return await self._thread.call(lambda: self._archive.past(node, device, now))
+            return await self._thread.call(lambda: self._archive.device_history(node, device, now))
         return None
 
     async def graphs(self, incident: str) -> IncidentGraphs | None:  # noqa: ARG002 - protocol
         """A hub makes them of what it keeps; of an archive the past of the device is drawn."""
         return None
 
-    async def fleet_past(self) -> Past | None:
+    async def fleet_history(self) -> RecentHistory | None:
         """Sums over the fleet are not kept in an archive."""
         return None
 

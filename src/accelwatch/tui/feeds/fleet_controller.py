@@ -30,7 +30,7 @@ class FleetController:
         # Who uses the fleet's devices: by `user` or `job`, and since when.
         self.usage = QueryCache(source.usage, self.aside, app.clock.monotonic, app.show)
         # What the fleet came to over the last hour.
-        self.totals = QueryCache(source.fleet_past, self.aside, app.clock.monotonic, app.show)
+        self.totals = QueryCache(source.fleet_history, self.aside, app.clock.monotonic, app.show)
         self.incident_queries = IncidentQueries(source, self.board, self.aside, app.show)
         # The node whose Local view is open.
         self.visited = ""
@@ -171,9 +171,11 @@ class FleetController:
             device = self.board.device(now.slot)
             if device is None or device.node != node:
                 continue
-            past = await self.source.past(node, device.id)
-            if past is not None and self.visited == node:
-                self._app.board.history.seed(device.id, readings_of(past, now.values[MEMORY_SIZE]))
+            history = await self.source.device_history(node, device.id)
+            if history is not None and self.visited == node:
+                self._app.board.history.seed(
+                    device.id, readings_of(history, now.values[MEMORY_SIZE])
+                )
 
     def set_filter(self, text: str) -> None:
         """Filter by a text, or ask the hub for a condition. Raises ExpressionError."""

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 
-from accelwatch.fleet.picture.model import Past
+from accelwatch.fleet.picture.model import RecentHistory
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.series import series_of
 
 
-def readings_of(past: Past, memory_size_bytes: Number | None) -> Iterator[tuple[float, Reading]]:
+def readings_of(
+    history: RecentHistory, memory_size_bytes: Number | None
+) -> Iterator[tuple[float, Reading]]:
     """(Unix seconds, the values of that time), oldest first; steps without a value are left out."""
-    columns = {series_of(path): steps for path, steps in past.values.items()}
+    columns = {series_of(path): steps for path, steps in history.values.items()}
     count = max((len(steps) for steps in columns.values()), default=0)
     for step in range(count):
         values: dict[tuple[str, ...], Number] = {}
@@ -20,5 +22,5 @@ def readings_of(past: Past, memory_size_bytes: Number | None) -> Iterator[tuple[
         if values:
             if memory_size_bytes is not None:
                 values["memory_size_bytes",] = memory_size_bytes
-            timestamp = past.end - (count - 1 - step) * past.step_s
+            timestamp = history.end - (count - 1 - step) * history.step_s
             yield timestamp, Reading(device_id="", values=values)

@@ -41,11 +41,11 @@ class IncidentQueries:
                     explanation, why = await self._source.explain(incident.rule, entity), ""
                 except AccelwatchError as error:
                     why = str(error)
-            graphs, past = await self._source.graphs(incident.id), None
+            graphs, history = await self._source.graphs(incident.id), None
             if graphs is None and incident.device:
                 # The device alone, where nobody makes graphs of it beside its peers.
-                past = await self._source.past(incident.node, incident.device)
-            view.answered(incident.id, explanation, why, past, graphs)
+                history = await self._source.device_history(incident.node, incident.device)
+            view.answered(incident.id, explanation, why, history, graphs)
             self._show()
 
         async def plan() -> None:

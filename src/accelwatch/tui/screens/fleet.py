@@ -7,7 +7,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.screen import Screen
 
-from accelwatch.fleet.picture.model import Past
+from accelwatch.fleet.picture.model import RecentHistory
 from accelwatch.fleet.picture.tally import FleetRow
 from accelwatch.fleet.picture.timeline import Player
 from accelwatch.tui.drawing.lines import Line
@@ -44,7 +44,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         now: Callable[[], float],
         player: Player | None = None,
         *,
-        past: Callable[[], Past | None] = lambda: None,
+        history: Callable[[], RecentHistory | None] = lambda: None,
     ) -> None:
         """`past` is asked for the fleet's last hour while there is room to show it."""
         super().__init__()
@@ -56,7 +56,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         # Whether the cursor stays with its node; on the first row it stays there: on the worst.
         self._selected = False
         bare = self._rows.bare
-        self._panels = FleetPanels(board, fleet, now, past, lambda: self.app.size)
+        self._panels = FleetPanels(board, fleet, now, history, lambda: self.app.size)
         self.nodes = RowList(board, self._rows, id="nodes", moved=self._moved, bare=bare)
         self.lights = Lights(board, fleet, self._lights_moved, bare=bare)
         self._detail = Panel(board, self._draw_detail, id="detail")

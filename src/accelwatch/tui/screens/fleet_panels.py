@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from textual.geometry import Size
 
-from accelwatch.fleet.picture.model import Past
+from accelwatch.fleet.picture.model import RecentHistory
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.fleet.announcement import announcement
@@ -32,12 +32,12 @@ class FleetPanels:
         board: Board,
         fleet: FleetBoard,
         now: Callable[[], float],
-        past: Callable[[], Past | None],
+        history: Callable[[], RecentHistory | None],
         size: Callable[[], Size],
     ) -> None:
         """`past` is the fleet's last hour, `size` columns and lines of the terminal."""
         self.board, self.fleet = board, fleet
-        self._now, self._past, self._size = now, past, size
+        self._now, self._history, self._size = now, history, size
         self.header = header_panel(board, now, FLEET)
         self._totals = Panel(board, self._draw_totals, id="totals")
         self._announced = Panel(board, self._draw_announced, id="announced")
@@ -69,8 +69,8 @@ class FleetPanels:
         """They are there where there is room, once anything of the past is known."""
         width, height = self._size()
         roomy = width >= fleet_graphs.WIDTH and height >= fleet_graphs.HEIGHT
-        past = self._past() if roomy else None
-        self._graphs.display = fleet_graphs.enough(past)
+        history = self._history() if roomy else None
+        self._graphs.display = fleet_graphs.enough(history)
         self._graphs.styles.height = self._graph_lines(height)
         self._graphs.refresh()
 
@@ -106,7 +106,7 @@ class FleetPanels:
         return head.totals(self.board, self.fleet, width, height, self._now())
 
     def _draw_graphs(self, width: int, height: int) -> list[Line]:
-        return fleet_graphs.lines(self.board, self._past(), self._sums, width, height)
+        return fleet_graphs.lines(self.board, self._history(), self._sums, width, height)
 
     @property
     def _sums(self) -> FleetDocument | None:

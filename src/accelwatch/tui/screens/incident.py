@@ -7,7 +7,7 @@ from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.fleet.documents.graphs import IncidentGraphs
 from accelwatch.fleet.picture.graph_text import captions
-from accelwatch.fleet.picture.model import Past
+from accelwatch.fleet.picture.model import RecentHistory
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.fleet.board import FleetBoard
@@ -40,7 +40,7 @@ class IncidentView:
         self._current = current
         # Whether the hub tells of it no more.
         self.is_stale = False
-        self.past = IncidentHistory()
+        self.history = IncidentHistory()
         self.explanation: Explanation | None = None
         # Why there is no explanation.
         self.unexplained = ""
@@ -63,7 +63,7 @@ class IncidentView:
         if beside is None:
             return False
         self._current, self._queried_at = beside, float("-inf")
-        self.past, self.explanation, self.unexplained = IncidentHistory(), None, ""
+        self.history, self.explanation, self.unexplained = IncidentHistory(), None, ""
         self.plan, self.unplanned = None, ""
         return True
 
@@ -72,13 +72,13 @@ class IncidentView:
         id_: str,
         explanation: Explanation | None,
         why: str,
-        past: Past | None,
+        history: RecentHistory | None,
         graphs: IncidentGraphs | None = None,
     ) -> None:
         """What the hub has answered about an incident; of another than this one it is too late."""
         if id_ == self._current.incident.id:
             self.explanation, self.unexplained = explanation, why
-            self.past = IncidentHistory(was_requested=True, past=past, graphs=graphs)
+            self.history = IncidentHistory(was_requested=True, device=history, graphs=graphs)
 
     def planned(self, id_: str, plan: "Plan | None", why: str) -> None:
         """What the hub would do about an incident, or why that is not known."""
@@ -108,12 +108,12 @@ class IncidentView:
             explanation=self.explanation,
             unexplained=self.unexplained,
             compared=self._compared(),
-            ungraphed=reasons(current.incident, self.past),
+            ungraphed=reasons(current.incident, self.history),
             remedy=self._remedy(current.incident),
         )
 
     def _compared(self) -> list[str]:
-        graphs = self.past.graphs
+        graphs = self.history.graphs
         return [] if graphs is None else captions(graphs)
 
     def _remedy(self, incident: IncidentDocument) -> RemedyFacts:
@@ -147,10 +147,10 @@ def incident_screen(
         return lines(view.facts(), width, board.paint.glyphs)
 
     def draw(width: int, height: int) -> list[Line]:
-        return incident_strip(board, view.current.incident, view.past, width, height)
+        return incident_strip(board, view.current.incident, view.history, width, height)
 
     def heights(rows: int) -> int:
-        if not drawable(view.current.incident, view.past):
+        if not drawable(view.current.incident, view.history):
             return 0
         return 9 if rows >= 36 else 7 if rows >= 20 else 0
 

@@ -317,9 +317,9 @@ def test_a_device_has_its_past_from_the_hub_of_its_node(tmp_path: Path) -> None:
         ):
             await until(source, lambda view: view.sums.devices_total == 10)
             async with asyncio.timeout(60):
-                while await source.past("n2", "nvidia:GPU-b1") is None:
+                while await source.device_history("n2", "nvidia:GPU-b1") is None:
                     await asyncio.sleep(0.05)
-            assert await source.past("n1", "nvidia:GPU-b1") is None
-            assert await source.past("n9", machines.device(0).id) is None
+            assert await source.device_history("n1", "nvidia:GPU-b1") is None
+            assert await source.device_history("n9", machines.device(0).id) is None
 
     asyncio.run(main())

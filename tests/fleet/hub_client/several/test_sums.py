@@ -9,7 +9,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.fleet.documents.fleet import GroupRow
 from accelwatch.fleet.hub_client.several.hub_picture import totals_of
 from accelwatch.fleet.hub_client.several.merging.exposition import pages_merged
-from accelwatch.fleet.hub_client.several.merging.past import pasts_added
+from accelwatch.fleet.hub_client.several.merging.histories import added_histories
 from accelwatch.fleet.hub_client.several.merging.totals import (
     added,
     groups_added,
@@ -20,7 +20,7 @@ from accelwatch.fleet.hub_client.several.merging.totals import (
 )
 from accelwatch.fleet.hub_client.several.merging.usage import usage_added
 from accelwatch.fleet.hub_client.several.shared_nodes import ownership
-from accelwatch.fleet.picture.model import Past
+from accelwatch.fleet.picture.model import RecentHistory
 from accelwatch.fleet.wire import DeviceTotals
 from accelwatch.node.usage.report import EnergyPrice, UsageReport, UsageRow
 from accelwatch.node.usage.shares import Kind
@@ -128,8 +128,8 @@ def test_of_three_hubs_two_may_mean_one_machine_and_the_third_another() -> None:
     assert owner.routes == {"n1@a": (0, "n1"), "n1@b": (1, "n1")}
 
 
-def past(end: float, **values: list[float | None]) -> Past:
-    return Past(step_s=60, end=end, values=values)
+def past(end: float, **values: list[float | None]) -> RecentHistory:
+    return RecentHistory(step_s=60, end=end, values=values)
 
 
 def test_histories_are_added_from_the_newest_step_back() -> None:
@@ -141,31 +141,34 @@ def test_histories_are_added_from_the_newest_step_back() -> None:
         devices_not_answering=[0, 4],
     )
     second = past(630.0, utilization_ratio=[0.8], power_watts=[10.0], devices=[4])
-    both = pasts_added([first, second])
+    both = added_histories([first, second])
     assert both is not None
     assert (both.step_s, both.end) == (60, 630.0)
     assert both.values["power_watts"] == [None, 12.0]
     assert both.values["utilization_ratio"] == [None, pytest.approx(0.5)]
-    assert pasts_added([first, Past(step_s=15, end=600.0, values={"power_watts": [1.0]})]) is None
+    assert (
+        added_histories([first, RecentHistory(step_s=15, end=600.0, values={"power_watts": [1.0]})])
+        is None
+    )
 
 
 def test_a_hub_of_which_no_device_answers_hides_no_load_of_others() -> None:
     busy = past(600.0, utilization_ratio=[0.5], devices=[4], devices_not_answering=[0])
     down = past(600.0, utilization_ratio=[None], devices=[4], devices_not_answering=[4])
-    both = pasts_added([busy, down])
+    both = added_histories([busy, down])
     assert both is not None
     assert both.values["utilization_ratio"] == [0.5]
-    none = pasts_added([down, down])
+    none = added_histories([down, down])
     assert none is not None
     assert none.values["utilization_ratio"] == [None]
     # How many answer is not known: neither is what their load comes to.
-    unknown = pasts_added([busy, past(600.0, utilization_ratio=[0.8])])
+    unknown = added_histories([busy, past(600.0, utilization_ratio=[0.8])])
     assert unknown is not None
     assert unknown.values["utilization_ratio"] == [None]
 
 
 def test_hubs_that_have_no_history_yet_come_to_none() -> None:
-    both = pasts_added([past(600.0), past(600.0)])
+    both = added_histories([past(600.0), past(600.0)])
     assert both is not None
     assert both.values == {}
 

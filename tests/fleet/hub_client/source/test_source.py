@@ -209,13 +209,13 @@ def test_history_is_there_or_nothing() -> None:
     async def main() -> None:
         async with agent() as one, hub(one.address) as fleet_hub, follow(fleet_hub.base) as source:
             await fleet_hub.devices(one.address, 8)
-            past = await source.past(one.address, machines.device(0).id)
+            past = await source.device_history(one.address, machines.device(0).id)
             assert past is not None
             assert past.step_s == 10
             assert past.values["power_watts"][-1] == machines.values(0)["power_watts",]
-            assert await source.past(one.address, "nothing") is None
+            assert await source.device_history(one.address, "nothing") is None
             assert await source.graphs("i99") is None
-        assert await source.past(one.address, machines.device(0).id) is None
+        assert await source.device_history(one.address, machines.device(0).id) is None
 
     asyncio.run(main())
 

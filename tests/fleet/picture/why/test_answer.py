@@ -9,7 +9,7 @@ from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.base.errors import UnmetError
 from accelwatch.fleet.lemons.documents import Blamed, LemonNote
-from accelwatch.fleet.picture.model import UTILIZATION, FleetView, Past
+from accelwatch.fleet.picture.model import UTILIZATION, FleetView, RecentHistory
 from accelwatch.fleet.picture.why.answer import Answer, answer
 from accelwatch.fleet.picture.why.lines import lines_of
 from accelwatch.fleet.picture.why.observed_state import (
@@ -190,7 +190,7 @@ def test_how_long_they_have_stood_idle_is_told_where_it_is_known() -> None:
     ],
 )
 def test_the_moment_at_which_a_load_fell(steps: tuple[float | None, ...], since: float) -> None:
-    past = Past(step_s=10.0, end=NOW, values={"utilization_ratio": steps})
+    past = RecentHistory(step_s=10.0, end=NOW, values={"utilization_ratio": steps})
 
     assert idle_since(past) == since
     assert idle_since(msgspec.structs.replace(past, values={})) == 0.0

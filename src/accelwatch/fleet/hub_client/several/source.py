@@ -15,13 +15,13 @@ from accelwatch.fleet.hub_client.once import first_view
 from accelwatch.fleet.hub_client.several.changes import SeveralChanges
 from accelwatch.fleet.hub_client.several.fan_out import gathered
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture, hub_picture_of
-from accelwatch.fleet.hub_client.several.merging.past import graphs_in, pasts_added
+from accelwatch.fleet.hub_client.several.merging.histories import added_histories, graphs_in
 from accelwatch.fleet.hub_client.several.merging.usage import usage_added
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
 from accelwatch.fleet.hub_client.several.remedies import SeveralRemedies
 from accelwatch.fleet.hub_client.several.routes import Routes
 from accelwatch.fleet.hub_client.source import HubSource
-from accelwatch.fleet.picture.model import FleetView, Past, Problem
+from accelwatch.fleet.picture.model import FleetView, Problem, RecentHistory
 from accelwatch.fleet.picture.source import SnapshotSource
 from accelwatch.node.usage.report import UsageReport
 
@@ -116,10 +116,14 @@ class SeveralHubs:
         hub, own = self._routes.node(node)
         return await self._sources[hub].acknowledge(own, device)
 
-    async def past(self, node: str, device: str) -> Past | None:
+    async def device_history(self, node: str, device: str) -> RecentHistory | None:
         """Recent history of a device by its id; None where there is none."""
         matches = self._routes.of_node(node)
-        return await self._sources[matches[0][0]].past(matches[0][1], device) if matches else None
+        return (
+            await self._sources[matches[0][0]].device_history(matches[0][1], device)
+            if matches
+            else None
+        )
 
     async def graphs(self, incident: str) -> IncidentGraphs | None:
         """The graphs of an incident by its id in the picture."""
@@ -130,15 +134,15 @@ class SeveralHubs:
         graphs = await self._sources[hub].graphs(own)
         return None if graphs is None else graphs_in(graphs, hub, self._picture.owner)
 
-    async def fleet_past(self) -> Past | None:
+    async def fleet_history(self) -> RecentHistory | None:
         """All hubs over the last hour; None where a hub keeps none, or a node would count twice."""
         owner = self._picture.owner
         hubs = self._speaking()
         if any(owner.hidden[hub] for hub in hubs):
             return None
-        pasts = await asyncio.gather(*(self._sources[hub].fleet_past() for hub in hubs))
-        existing = [past for past in pasts if past is not None]
-        return pasts_added(existing) if existing and len(existing) == len(pasts) else None
+        histories = await asyncio.gather(*(self._sources[hub].fleet_history() for hub in hubs))
+        existing = [history for history in histories if history is not None]
+        return added_histories(existing) if existing and len(existing) == len(histories) else None
 
     def _speaking(self) -> list[int]:
         """All hubs but those for all of whose nodes others speak."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from accelwatch.fleet.picture.model import Past
+from accelwatch.fleet.picture.model import RecentHistory
 from accelwatch.fleet.picture.why.concerns import about
 from accelwatch.fleet.picture.why.observed_state import ObservedDevice, ObservedState
 from accelwatch.fleet.picture.why.subject import Kind, Subject
@@ -40,12 +40,12 @@ def waiting(observed: ObservedState, subject: Subject) -> list[ObservedDevice]:
     return waiting_devices(job_devices(observed, subject, wrong[0]), wrong[0]) if wrong else []
 
 
-def idle_since(past: Past) -> float:
+def idle_since(history: RecentHistory) -> float:
     """Unix seconds at which the load fell below `IDLE_RATIO`; 0 where it was never seen above it."""
-    steps = past.values.get("utilization_ratio", ())
+    steps = history.values.get("utilization_ratio", ())
     for behind, load in enumerate(reversed(steps)):
         if load is not None and load >= IDLE_RATIO:
-            return past.end - behind * past.step_s
+            return history.end - behind * history.step_s
     return 0.0
 
 

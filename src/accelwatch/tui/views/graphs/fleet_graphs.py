@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.fleet.picture.model import Past
+from accelwatch.fleet.picture.model import RecentHistory
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.schema.device import UP
 from accelwatch.tui.drawing import format as fmt
@@ -27,18 +27,18 @@ _LEAST_S = 180.0
 
 
 def lines(
-    board: Board, past: Past | None, sums: FleetDocument | None, width: int, height: int
+    board: Board, history: RecentHistory | None, sums: FleetDocument | None, width: int, height: int
 ) -> list[Line]:
     """Load, memory, power, and how many devices do not answer, side by side.
 
     The number above each is that of the totals; the last step of the past may be a minute old.
     """
-    if past is None or height < 4:
+    if history is None or height < 4:
         return []
-    past = since_first_value(past)
-    drawn = _graphs(past, _present(sums))
+    history = since_first_value(history)
+    drawn = _graphs(history, _present(sums))
     each = (width - 1) // max(len(drawn), 1) - 2
-    columns = [_drawn(board, drawing, past, each, height) for drawing in drawn]
+    columns = [_drawn(board, drawing, history, each, height) for drawing in drawn]
     rows = []
     for fragments in zip(*columns, strict=True):
         row: Line = [(" ", "text")]
@@ -48,28 +48,28 @@ def lines(
     return rows
 
 
-def since_first_value(past: Past) -> Past:
+def since_first_value(history: RecentHistory) -> RecentHistory:
     """The past without the steps before the first of which anything is known."""
-    count = max((len(steps) for steps in past.values.values()), default=0)
+    count = max((len(steps) for steps in history.values.values()), default=0)
     starts = [
         count - len(steps) + index
-        for steps in past.values.values()
+        for steps in history.values.values()
         for index in (next((n for n, value in enumerate(steps) if value is not None), None),)
         if index is not None
     ]
     first = min(starts, default=count)
     values = {
-        name: steps[max(first - count + len(steps), 0) :] for name, steps in past.values.items()
+        name: steps[max(first - count + len(steps), 0) :] for name, steps in history.values.items()
     }
-    return msgspec.structs.replace(past, values=values)
+    return msgspec.structs.replace(history, values=values)
 
 
-def enough(past: Past | None) -> bool:
+def enough(history: RecentHistory | None) -> bool:
     """Whether so much is known that a graph tells more than the totals."""
-    if past is None:
+    if history is None:
         return False
-    steps = since_first_value(past).values.values()
-    return past.step_s * max(map(len, steps), default=0) >= _LEAST_S
+    steps = since_first_value(history).values.values()
+    return history.step_s * max(map(len, steps), default=0) >= _LEAST_S
 
 
 def _present(sums: FleetDocument | None) -> Mapping[str, float | None]:
@@ -86,13 +86,13 @@ def _present(sums: FleetDocument | None) -> Mapping[str, float | None]:
     }
 
 
-def _graphs(past: Past, present: Mapping[str, float | None]) -> list[Graph]:
-    load, power = _steps(past, "utilization_ratio"), _steps(past, "power_watts")
-    used, size = _steps(past, "memory_used_bytes"), _steps(past, "memory_size_bytes")
+def _graphs(history: RecentHistory, present: Mapping[str, float | None]) -> list[Graph]:
+    load, power = _steps(history, "utilization_ratio"), _steps(history, "power_watts")
+    used, size = _steps(history, "memory_used_bytes"), _steps(history, "memory_size_bytes")
     memory = [
         amount / total if total else math.nan for amount, total in zip(used, size, strict=True)
     ]
-    silent = _steps(past, "devices_not_answering")
+    silent = _steps(history, "devices_not_answering")
     return [
         _graph("load", "plot0", load, present, fmt.percent, top=1.0),
         _graph("memory", "plot1", memory, present, fmt.percent, top=1.0),
@@ -107,10 +107,10 @@ def _graphs(past: Past, present: Mapping[str, float | None]) -> list[Graph]:
     ]
 
 
-def _steps(past: Past, name: str) -> list[float]:
+def _steps(history: RecentHistory, name: str) -> list[float]:
     """The values of a quantity, NaN where there is none; as many as there are steps."""
-    count = max((len(steps) for steps in past.values.values()), default=0)
-    steps = [math.nan if value is None else float(value) for value in past.values.get(name, ())]
+    count = max((len(steps) for steps in history.values.values()), default=0)
+    steps = [math.nan if value is None else float(value) for value in history.values.get(name, ())]
     return [math.nan] * (count - len(steps)) + steps
 
 
@@ -140,7 +140,9 @@ def _points_of(values: Sequence[float], now: float | None) -> list[float]:
     return [*without_nan(values), *([] if now is None else [now])]
 
 
-def _drawn(board: Board, drawing: Graph, past: Past, width: int, height: int) -> list[Line]:
+def _drawn(
+    board: Board, drawing: Graph, history: RecentHistory, width: int, height: int
+) -> list[Line]:
     """Title, the graph with its scale at the left, and the time below."""
     kind = "ascii" if board.paint.glyphs.ascii_only else board.preferences.plot
     points = _points_of(drawing.values, drawing.now)
@@ -154,7 +156,7 @@ def _drawn(board: Board, drawing: Graph, past: Past, width: int, height: int) ->
         [(f"{scale.get(row, ''):>{_SCALE - 1}} ", "faint"), (fit(line, inner), drawing.role)]
         for row, line in enumerate(picture)
     ]
-    span_s = len(drawing.values) * past.step_s
+    span_s = len(drawing.values) * history.step_s
     return [title, *body, [(f"{'':{_SCALE}}{_axis(span_s, inner)}", "faint")]]
 
 

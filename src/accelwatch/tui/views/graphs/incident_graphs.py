@@ -10,7 +10,7 @@ from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.expr.vocabulary.detector_names import DETECTOR
 from accelwatch.fleet.documents.graphs import IncidentGraphs
 from accelwatch.fleet.picture.incidents import seconds_of
-from accelwatch.fleet.picture.model import Past
+from accelwatch.fleet.picture.model import RecentHistory
 from accelwatch.schema.display import quantity
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.lines import Line, clipped, spread, width_of
@@ -29,11 +29,11 @@ _NO_HISTORY = "no history is kept of it"
 
 
 class IncidentHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the past of the device of an incident."""
+    """The recent history of the device of an incident."""
 
     # Whether the hub has answered.
     was_requested: bool = False
-    past: Past | None = None
+    device: RecentHistory | None = None
     # The same beside its peers; None where nobody makes such graphs.
     graphs: IncidentGraphs | None = None
 
@@ -45,13 +45,13 @@ def signals(incident: IncidentDocument) -> list[str]:
 
 def drawable(incident: IncidentDocument, incident_history: IncidentHistory) -> list[str]:
     """The series that can be drawn: of the evidence first, then what is worth seeing beside it."""
-    past = incident_history.past
+    history = incident_history.device
     if incident_history.graphs is not None:
         return [graph.name for graph in incident_history.graphs.graphs]
-    if past is None:
+    if history is None:
         return []
     paths = dict.fromkeys((*signals(incident), *_BESIDE))
-    return [path for path in paths if _values(past, path)]
+    return [path for path in paths if _values(history, path)]
 
 
 def reasons(incident: IncidentDocument, incident_history: IncidentHistory) -> list[str]:
@@ -63,17 +63,17 @@ def reasons(incident: IncidentDocument, incident_history: IncidentHistory) -> li
         return [f"no graph: history is kept of devices, and this is about {what}"]
     if not incident_history.was_requested:
         return []
-    if incident_history.past is None:
+    if incident_history.device is None:
         return ["no graph: no history of this device in the last 15 min"]
-    past = incident_history.past
+    history = incident_history.device
     numbers = {note.signal for note in incident.evidence if isinstance(note.value, int | float)}
     messages = [
         f"no graph of {signal}: {_NO_HISTORY if signal in numbers else _NO_NUMBER}"
         for signal in signals(incident)
-        if not _values(past, signal)
+        if not _values(history, signal)
     ]
-    if seconds_of(incident.since) < _start_of(past):
-        messages.append(f"it began before the last {_span(past)}, which graphs show")
+    if seconds_of(incident.since) < _start_of(history):
+        messages.append(f"it began before the last {_span(history)}, which graphs show")
     return messages
 
 
@@ -97,34 +97,34 @@ def _same(signal: str, text: str) -> bool:
     return signal in text or text.partition(".")[0] in signal
 
 
-def _span(past: Past) -> str:
+def _span(history: RecentHistory) -> str:
     """`15 min`; `40 s` where there is less than a minute."""
-    seconds = past.end - _start_of(past)
+    seconds = history.end - _start_of(history)
     return f"{seconds / 60:.0f} min" if seconds >= 60 else f"{seconds:.0f} s"
 
 
-def _start_of(past: Past) -> float:
-    steps = max((len(values) for values in past.values.values()), default=0)
-    return past.end - steps * past.step_s
+def _start_of(history: RecentHistory) -> float:
+    steps = max((len(values) for values in history.values.values()), default=0)
+    return history.end - steps * history.step_s
 
 
-def _expected_range(past: Past, paths: list[str]) -> Past:
+def _expected_range(history: RecentHistory, paths: list[str]) -> RecentHistory:
     """The past of some series from where the first of them is known."""
-    lines = {path: _steps(past, path) for path in paths}
+    lines = {path: _steps(history, path) for path in paths}
     starts = (next(n for n, step in enumerate(line) if step is not None) for line in lines.values())
     first = min(starts)
     return msgspec.structs.replace(
-        past, values={path: line[first:] for path, line in lines.items()}
+        history, values={path: line[first:] for path, line in lines.items()}
     )
 
 
-def _steps(past: Past, path: str) -> Sequence[float | None]:
-    return past.values.get(path) or past.growth.get(path, ())
+def _steps(history: RecentHistory, path: str) -> Sequence[float | None]:
+    return history.values.get(path) or history.growth.get(path, ())
 
 
-def _values(past: Past, path: str) -> list[float]:
+def _values(history: RecentHistory, path: str) -> list[float]:
     """The steps of a series, NaN where there is no value; nothing when there is none at all."""
-    values = [math.nan if step is None else float(step) for step in _steps(past, path)]
+    values = [math.nan if step is None else float(step) for step in _steps(history, path)]
     return values if without_nan(values) else []
 
 
@@ -140,20 +140,20 @@ def incident_strip(
         is_closed = incident.closed is not None
         return band_strip(board, incident_history.graphs, width, height, is_closed=is_closed)
     paths = drawable(incident, incident_history)[: min(max((width - 1) // _LEAST, 1), len(_ROLES))]
-    if not paths or incident_history.past is None or height < 4:
+    if not paths or incident_history.device is None or height < 4:
         return []
-    past = _expected_range(incident_history.past, paths)
-    graphs = [_graph(incident, past, path, index) for index, path in enumerate(paths)]
+    history = _expected_range(incident_history.device, paths)
+    graphs = [_graph(incident, history, path, index) for index, path in enumerate(paths)]
     drawn = side_by_side(board, graphs, width, height - 2)
     return [
-        _title(board, incident, past, width),
+        _title(board, incident, history, width),
         *drawn,
-        _marker_line(board, incident, past, (width, len(graphs))),
+        _marker_line(board, incident, history, (width, len(graphs))),
     ]
 
 
-def _graph(incident: IncidentDocument, past: Past, path: str, index: int) -> Graph:
-    values = _values(past, path)
+def _graph(incident: IncidentDocument, history: RecentHistory, path: str, index: int) -> Graph:
+    values = _values(history, path)
     expected = [
         float(note.expected)
         for note in incident.evidence
@@ -167,7 +167,7 @@ def _graph(incident: IncidentDocument, past: Past, path: str, index: int) -> Gra
         values=values,
         top=top or 1.0,
         now=None if math.isnan(last) else last,
-        write=partial(_written, path, grows=path in past.growth),
+        write=partial(_written, path, grows=path in history.growth),
     )
 
 
@@ -181,9 +181,9 @@ def _written(path: str, value: float, *, grows: bool) -> str:
     return f"{quantity(path, float(value))}/s"
 
 
-def _title(board: Board, incident: IncidentDocument, past: Past, width: int) -> Line:
+def _title(board: Board, incident: IncidentDocument, history: RecentHistory, width: int) -> Line:
     glyphs = board.paint.glyphs
-    span = f" last {_span(past)} "
+    span = f" last {_span(history)} "
     left: Line = [(f"{glyphs.rule} ", "rule"), (incident.device_name, "strong"), (" ", "text")]
     fill = max(width - width_of(left) - len(span) - 1, 0)
     right: Line = [(span, "dim"), (glyphs.rule, "rule")]
@@ -191,13 +191,13 @@ def _title(board: Board, incident: IncidentDocument, past: Past, width: int) -> 
 
 
 def _marker_line(
-    board: Board, incident: IncidentDocument, past: Past, shape: tuple[int, int]
+    board: Board, incident: IncidentDocument, history: RecentHistory, shape: tuple[int, int]
 ) -> Line:
     """Where it began, below each graph; `shape` is the width and how many graphs there are."""
     width, count = shape
     each = (width - 1) // count
     glyphs = board.paint.glyphs
-    since, span = seconds_of(incident.since), (_start_of(past), past.end)
+    since, span = seconds_of(incident.since), (_start_of(history), history.end)
     line: Line = [(" ", "text")]
     for _ in range(count):
         line += [(start_marker(since, span, each - 2, glyphs.up), "warn"), ("  ", "text")]

@@ -8,41 +8,45 @@ import msgspec
 from accelwatch.fleet.documents.graphs import IncidentGraphs
 from accelwatch.fleet.hub_client.several.incident_ids import with_hub
 from accelwatch.fleet.hub_client.several.shared_nodes import Ownership
-from accelwatch.fleet.picture.model import Past
+from accelwatch.fleet.picture.model import RecentHistory
 
 _LOAD, _DEVICES, _SILENT = "utilization_ratio", "devices", "devices_not_answering"
 _Step = float | None
 
 
-def pasts_added(pasts: Sequence[Past]) -> Past | None:
+def added_histories(histories: Sequence[RecentHistory]) -> RecentHistory | None:
     """What all hubs come to, step by step from the newest back; None where their steps differ.
 
     A step that one hub does not know is not known of all.
     """
-    first = pasts[0]
-    if any(past.step_s != first.step_s for past in pasts):
+    first = histories[0]
+    if any(history.step_s != first.step_s for history in histories):
         return None
-    names = {name for past in pasts for name in past.values}
-    count = max((len(steps) for past in pasts for steps in past.values.values()), default=0)
-    lines = {name: [_line(past, name, count) for past in pasts] for name in names}
-    weights = [_answering(past, count) for past in pasts]
+    names = {name for history in histories for name in history.values}
+    count = max(
+        (len(steps) for history in histories for steps in history.values.values()), default=0
+    )
+    lines = {name: [_line(history, name, count) for history in histories] for name in names}
+    weights = [_answering(history, count) for history in histories]
     values = {
         name: _means(lines[name], weights) if name == _LOAD else _sums(lines[name])
         for name in names
     }
-    return Past(step_s=first.step_s, end=max(past.end for past in pasts), values=values)
+    return RecentHistory(
+        step_s=first.step_s, end=max(history.end for history in histories), values=values
+    )
 
 
-def _line(past: Past, name: str, count: int) -> list[_Step]:
-    steps = list(past.values.get(name, ()))
+def _line(history: RecentHistory, name: str, count: int) -> list[_Step]:
+    steps = list(history.values.get(name, ()))
     return [None] * (count - len(steps)) + steps
 
 
-def _answering(past: Past, count: int) -> list[_Step]:
+def _answering(history: RecentHistory, count: int) -> list[_Step]:
     return [
         None if devices is None else devices - (silent or 0.0)
         for devices, silent in zip(
-            _line(past, _DEVICES, count), _line(past, _SILENT, count), strict=True
+            _line(history, _DEVICES, count), _line(history, _SILENT, count), strict=True
         )
     ]
 
