@@ -21,8 +21,8 @@ from accelwatch.expr.needs import Needs, WindowNeed, window_bytes
 from accelwatch.expr.rule import compile_rule
 from accelwatch.fleet.rules.columns.columns import Texts
 from accelwatch.fleet.rules.columns.groups import Groups
-from accelwatch.fleet.rules.columns.past import Past
 from accelwatch.fleet.rules.columns.plain import PlainColumns
+from accelwatch.fleet.rules.columns.rule_windows import RuleWindows
 from accelwatch.fleet.rules.vectors.program import Program
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.windows import Arrivals, Windows
@@ -104,13 +104,13 @@ def bare(text: str) -> str:
 class Fleet(PlainColumns):
     """Columns whose windows are those of a hub's table, fed a sample a second."""
 
-    __slots__ = ("_arrived", "_past", "_windows", "at")
+    __slots__ = ("_arrived", "_rule_windows", "_windows", "at")
 
     def __init__(self, columns: PlainColumns, needs: Needs) -> None:
         super().__init__(**{one.name: getattr(columns, one.name) for one in fields(columns)})
         self.at = 1000.0
         self._windows = Windows()
-        self._past = Past(self._windows, needs.windows)
+        self._rule_windows = RuleWindows(self._windows, needs.windows)
         self._arrived = np.zeros(self.size)
         for _ in range(FED_S):
             self.sample()
@@ -127,7 +127,7 @@ class Fleet(PlainColumns):
         self, kind: str, key: Series, seconds: int, quantile: float | None, *, of_job: bool = False
     ) -> Floats:
         """A window over the samples."""
-        found = self._past.window(WindowNeed(kind, key, seconds, quantile, of_job))
+        found = self._rule_windows.window(WindowNeed(kind, key, seconds, quantile, of_job))
         assert found is not None
         return found
 

@@ -62,10 +62,10 @@ def test_a_device_keeps_its_own_series_and_the_host_its_own() -> None:
     keeper = RuleHistory(needs(*RULES), 1.0)
     fed(keeper, "a", power_watts=100, host_blocked_processes=7)
     fed(keeper, HOST, power_watts=100, host_blocked_processes=7)
-    assert keeper.past("a", POWER) is not None
-    assert keeper.past("b", POWER) is None
-    assert keeper.past(HOST, POWER) is None
-    assert keeper.past("a", LOAD) is keeper.past(HOST, LOAD) is not None
+    assert keeper.series_history("a", POWER) is not None
+    assert keeper.series_history("b", POWER) is None
+    assert keeper.series_history(HOST, POWER) is None
+    assert keeper.series_history("a", LOAD) is keeper.series_history(HOST, LOAD) is not None
     assert Device(context(keeper), "b").window("max", LOAD, 60, None) == 7.0
 
 
@@ -96,7 +96,7 @@ def test_what_is_kept_goes_on_under_other_rules_that_need_the_same_of_it(
     before = fed(RuleHistory(needs(*RULES), 1.0), power_watts=100)
     keeper = RuleHistory(needs(*rules), interval_s)
     keeper.adopt(before)
-    assert (keeper.past("a", POWER) is before.past("a", POWER)) is kept
+    assert (keeper.series_history("a", POWER) is before.series_history("a", POWER)) is kept
     assert (average(context(keeper)) == 100.0) is kept
 
 

@@ -88,8 +88,8 @@ class EvaluationContext:
         key = device, kind, series, seconds, quantile
         if key not in self._windows:
             need = WindowNeed(kind, series, seconds, quantile)
-            past = self.history.past(device, series)
-            value = None if past is None else past.window(self.at, need, self.history.interval_s)
+            kept = self.history.series_history(device, series)
+            value = None if kept is None else kept.window(self.at, need, self.history.interval_s)
             self._windows[key] = value
         return self._windows[key]
 
@@ -160,9 +160,9 @@ class Device:
     ) -> float | None:
         """Share of the samples of a window that there are; None where there never was one."""
         history = self._context.history
-        past = history.past(self._device, key)
+        kept = history.series_history(self._device, key)
         return (
-            None if past is None else past.coverage(self._context.at, seconds, history.interval_s)
+            None if kept is None else kept.coverage(self._context.at, seconds, history.interval_s)
         )
 
     def last(self, pattern: EventPattern) -> float | None:

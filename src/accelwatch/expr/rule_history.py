@@ -2,7 +2,7 @@
 
 from accelwatch.expr.event_history import EventHistory
 from accelwatch.expr.needs import Needs, WindowNeed
-from accelwatch.expr.past import Past
+from accelwatch.expr.series_history import SeriesHistory
 from accelwatch.expr.vocabulary.kleene import Lookup, number
 from accelwatch.expr.vocabulary.rule_names import of_host
 from accelwatch.schema.metrics import Series
@@ -27,23 +27,23 @@ class RuleHistory:
             whose: [(series, some) for series, some in items if of_host(series) is whose]
             for whose in (True, False)
         }
-        self._pasts: dict[tuple[str, Series], Past] = {}
+        self._by_series: dict[tuple[str, Series], SeriesHistory] = {}
 
     def sample(self, at: float, device: str, lookup: Lookup) -> None:
         """The values of a device, or of `HOST`, at a moment (monotonic seconds)."""
         for series, windows in self._of[device == HOST]:
             value = number(lookup(series))
             if value is not None:
-                past = self._pasts.get((device, series))
-                if past is None:
-                    past = self._pasts[device, series] = Past(windows)
-                past.add(at, float(value), self.interval_s)
+                kept = self._by_series.get((device, series))
+                if kept is None:
+                    kept = self._by_series[device, series] = SeriesHistory(windows)
+                kept.add(at, float(value), self.interval_s)
 
     def forget(self, device: str) -> None:
         """Another device stands there from now on, or none."""
         self.events.forget(device)
-        for key in [entry for entry in self._pasts if entry[0] == device]:
-            del self._pasts[key]
+        for key in [entry for entry in self._by_series if entry[0] == device]:
+            del self._by_series[key]
 
     def adopt(self, before: "RuleHistory") -> None:
         """Go on with what another has kept of series of which the same windows are needed."""
@@ -53,8 +53,10 @@ class RuleHistory:
             if set(windows) == set(before._windows.get(series, ()))
         }
         if self.interval_s == before.interval_s:
-            self._pasts.update({key: past for key, past in before._pasts.items() if key[1] in same})
+            self._by_series.update(
+                {key: kept for key, kept in before._by_series.items() if key[1] in same}
+            )
 
-    def past(self, device: str, series: Series) -> Past | None:
+    def series_history(self, device: str, series: Series) -> SeriesHistory | None:
         """What was kept of a series; None where there never was a value."""
-        return self._pasts.get((HOST if of_host(series) else device, series))
+        return self._by_series.get((HOST if of_host(series) else device, series))

@@ -148,6 +148,6 @@ def test_the_past_of_polled_devices_is_what_they_told_first_in_a_step() -> None:
         poll(bench, power(second), power(7.0, 1))
         bench.clock.advance(5)
     node = bench.fleet.nodes["a"]
-    past = bench.fleet.past.history(node, machines.device(0).id)[POWER]
+    past = bench.fleet.history.of_device(node, machines.device(0).id)[POWER]
     assert past[-4:] == [1.0, 2.0, 3.0, None]
-    assert set(bench.fleet.past.history(node, machines.device(1).id)[POWER]) == {None}
+    assert set(bench.fleet.history.of_device(node, machines.device(1).id)[POWER]) == {None}

@@ -112,7 +112,7 @@ def test_history_is_of_all_sources_of_a_node() -> None:
         bench.fleet.read(one.key, [only({("power_watts",): 300.0})], None, 1.0)
         bench.fleet.read(other.key, [only({("utilization_ratio",): 0.5})], None, 1.0)
         bench.clock.advance(STEP_S)
-    history = bench.fleet.past.history(bench.fleet.nodes["a"], machines.device(0).id)
+    history = bench.fleet.history.of_device(bench.fleet.nodes["a"], machines.device(0).id)
     assert history["power_watts",][-2] == 300.0
     assert history["utilization_ratio",][-2] == 0.5
 

@@ -371,7 +371,7 @@ def test_history_is_of_each_device_of_a_layout() -> None:
     ]
     bench.tell("a", *views)
     node = bench.fleet.nodes["a"]
-    histories = [bench.fleet.past.history(node, view.device.id) for view in views]
+    histories = [bench.fleet.history.of_device(node, view.device.id) for view in views]
     assert [one[("power_watts",)][-1] for one in histories] == [100.0, 250.0, 320.0]
 
 
@@ -380,7 +380,7 @@ def test_history_takes_one_row_a_step() -> None:
     bench.tell("a", machines.view(0))
     bench.clock.advance(STEP_S)
     bench.tell("a", machines.view(0))
-    history = bench.fleet.past.history(bench.fleet.nodes["a"], machines.device(0).id)
+    history = bench.fleet.history.of_device(bench.fleet.nodes["a"], machines.device(0).id)
     rows = history["power_watts",]
     assert rows[-2:] == [642.125, 642.125]
 

@@ -28,7 +28,7 @@ class Read(JobFleet):
             self.tell(told)
         table = self.fleet.table
         table.refresh(self.fleet.nodes.values(), (CLOCK, BYTES), self.clock.monotonic())
-        asyncio.run(self.fleet.past.sample(LongWork()))
+        asyncio.run(self.fleet.history.sample(LongWork()))
 
     def row(self, node: str = "a") -> int:
         row = self.fleet.table.rows.get((node, device_id()))
@@ -38,7 +38,7 @@ class Read(JobFleet):
     def recent(self, series: Series, *nodes: str) -> tuple[bool, list[list[float]]]:
         """Whether it grows, and by node the steps from the first with a value of any."""
         rows = np.array([self.row(node) for node in nodes or ("a",)])
-        kept = self.fleet.past.recent(series, rows)
+        kept = self.fleet.history.recent(series, rows)
         assert kept is not None
         grows, values = kept
         assert values.shape == (STEPS, len(rows))
@@ -64,14 +64,14 @@ def test_a_sample_fills_the_half_minute_before_it() -> None:
     grows, (line,) = fleet.recent(CLOCK)
     assert not grows
     assert same(line, [1e9] * 3 + [2e9] * 3)
-    assert CLOCK in fleet.fleet.past.series()
+    assert CLOCK in fleet.fleet.history.series()
 
 
 def test_of_what_nobody_reads_nothing_is_kept() -> None:
     fleet = Read("a")
     fleet.step({("a", 0): {FAN: 0.5, CLOCK: 1e9}})
-    assert fleet.fleet.past.recent(FAN, np.array([fleet.row()])) is None
-    assert FAN not in fleet.fleet.past.series()
+    assert fleet.fleet.history.recent(FAN, np.array([fleet.row()])) is None
+    assert FAN not in fleet.fleet.history.series()
 
 
 def test_who_has_told_nothing_since_has_a_gap() -> None:
@@ -118,10 +118,10 @@ def test_no_more_is_kept_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch)
         fleet.step(of_a(CLOCK, 1e9))
     _, (line,) = fleet.recent(CLOCK)
     assert len(line) == STEPS
-    of_one = fleet.fleet.past.samples.bytes // (STEPS // 3)
+    of_one = fleet.fleet.history.samples.bytes // (STEPS // 3)
     monkeypatch.setattr(samples_module, "MOST_BYTES", 4 * of_one)
     fleet.step(of_a(CLOCK, 1e9))
-    assert fleet.fleet.past.samples.bytes == 4 * of_one
+    assert fleet.fleet.history.samples.bytes == 4 * of_one
     _, (line,) = fleet.recent(CLOCK)
     assert len(line) == 12
 

@@ -68,7 +68,7 @@ def test_another_device_in_a_row_is_another_generation_without_a_past(name: str)
     generation = int(bench.fleet.table.rows.generation[at])
     bench.clock.advance(10)
     bench.tell("a", machines.view(0, device=machines.device(0, **{name: "another"})))
-    past = bench.fleet.past.history(bench.fleet.nodes["a"], machines.device(0).id)
+    past = bench.fleet.history.of_device(bench.fleet.nodes["a"], machines.device(0).id)
     assert bench.fleet.table.rows.generation[at] == generation + 1
     assert [one is not None for one in past["power_watts",][-2:]] == [False, True]
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from accelwatch.base.errors import UsageError
 from accelwatch.base.slices import LongWork
 from accelwatch.expr.needs import WindowNeed, window_bytes
-from accelwatch.expr.past import Past
+from accelwatch.expr.series_history import SeriesHistory
 from accelwatch.expr.vocabulary.windows import WindowKind
 from accelwatch.fleet.follow.frames import RawDevice
 from accelwatch.fleet.state.fleet_status import sampled
@@ -227,11 +227,11 @@ def test_a_hub_and_an_agent_say_the_same_of_the_past(
         for kind in WindowKind
     ]
     windows = [feed.windows.request(series, need.seconds, need.kind, 0.9) for need in needs]
-    past: Past | None = None
+    past: SeriesHistory | None = None
     for value, after_s in ticks:
         feed.tick([Saying(value)], after_s)
         if not math.isnan(value):
-            past = past or Past(needs)
+            past = past or SeriesHistory(needs)
             past.add(feed.now, value, interval_s)
         for need, window in zip(needs, windows, strict=True):
             scalar = None if past is None else past.window(feed.now, need, interval_s)

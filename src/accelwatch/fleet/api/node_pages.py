@@ -137,7 +137,9 @@ class NodePages:
             return self._node(name + _HISTORY, query, headers)
         node = self._named(name)
         device = only(query, "device")
-        if device is None or not (device in node.devices or self._fleet.past.history(node, device)):
+        if device is None or not (
+            device in node.devices or self._fleet.history.of_device(node, device)
+        ):
             device_names = ", ".join(list(node.devices)[:16])
             complaint = f"device: name one of {device_names or 'none'}"
             raise UsageError(complaint) if device is None else UnmetError(complaint)

@@ -17,7 +17,7 @@ from accelwatch.fleet.api.http import index_page
 from accelwatch.fleet.api.hub_pages import HubStatusPages
 from accelwatch.fleet.api.incidents.audit_pages import AuditPages
 from accelwatch.fleet.api.incidents.graph_pages import GraphPages
-from accelwatch.fleet.api.incidents.past_incidents import PastIncidents
+from accelwatch.fleet.api.incidents.incident_history import IncidentHistoryPage
 from accelwatch.fleet.api.incidents.remedy_pages import RemedyPages
 from accelwatch.fleet.api.metrics_pages import MetricsPages
 from accelwatch.fleet.api.muted_targets import MutedTargets
@@ -76,7 +76,7 @@ class HubPages:
         hubs: HubStatusPages | None = None,
         usage: Callable[[Query, Headers], Awaitable[Page]] | None = None,
         avoid: AvoidPages | None = None,
-        past: PastIncidents | None = None,
+        incident_history: IncidentHistoryPage | None = None,
         lemons: LemonPages | None = None,
         detector: DetectorPages | None = None,
         muting: Callable[[], Muting | None] = lambda: None,
@@ -91,7 +91,9 @@ class HubPages:
         self._incidents = incidents or IncidentPages(lambda: None)
         self._hubs = hubs
         self._audit = audit or AuditPages(lambda: None, fleet.clock)
-        self._past = past or PastIncidents(lambda: None, lambda: None, fleet.clock)
+        self._incident_history = incident_history or IncidentHistoryPage(
+            lambda: None, lambda: None, fleet.clock
+        )
         self._fleet = fleet
         self._ready = ready
         self._may_act = may_act
@@ -190,7 +192,7 @@ class HubPages:
         return json_page(openapi(self._table.routes), {})
 
     def _listed_incidents(self, query: Query, headers: Headers) -> Page | Awaitable[Page]:
-        pages = self._past.page if "since" in query else self._incidents.incidents
+        pages = self._incident_history.page if "since" in query else self._incidents.incidents
         return pages(query, headers)
 
     async def _index(self, _query: Query, _headers: Headers) -> Page:

@@ -134,8 +134,8 @@ def _by_path(steps: Mapping[Series, Steps]) -> dict[str, Steps]:
 
 def history_document(fleet: Fleet, node: Node, device_id: str) -> HistoryDocument:
     """Recent history of a device; without any values when nothing is kept of it."""
-    kept = fleet.past.history(node, device_id)
-    requested, growth = fleet.past.windowed_history(node, device_id)
+    kept = fleet.history.of_device(node, device_id)
+    requested, growth = fleet.history.windows_of_device(node, device_id)
     return HistoryDocument(
         node=node.name,
         device=device_id,

@@ -82,12 +82,12 @@ class Recent:
 
     def kept(self) -> tuple[Series, ...]:
         """Of what anything is kept."""
-        return self._fleet.past.series()
+        return self._fleet.history.series()
 
     def values(self, series: Series) -> Values | None:
         """A series that is kept; None where the subject has told none of it."""
         rows = np.concatenate([self._subject.rows, self._subject.peers])
-        kept = self._fleet.past.recent(series, rows)
+        kept = self._fleet.history.recent(series, rows)
         if kept is None:
             return None
         is_growth, steps = kept

@@ -22,4 +22,4 @@ class Sampling:
 
     async def _sample(self) -> None:
         if self._is_evaluated():
-            await self._fleet.past.sample(LongWork())
+            await self._fleet.history.sample(LongWork())

@@ -13,7 +13,7 @@ from accelwatch.fleet.api.evidence.evidence_pages import EvidencePages
 from accelwatch.fleet.api.hub_pages import HubStatusPages
 from accelwatch.fleet.api.incidents.audit_pages import AuditPages
 from accelwatch.fleet.api.incidents.incident_feed import IncidentFeed
-from accelwatch.fleet.api.incidents.past_incidents import PastIncidents
+from accelwatch.fleet.api.incidents.incident_history import IncidentHistoryPage
 from accelwatch.fleet.api.incidents.remedy_pages import RemedyPages
 from accelwatch.fleet.api.live.streams import LiveStreams
 from accelwatch.fleet.api.own import RenderOwn, own_text
@@ -67,7 +67,7 @@ class HubServer:
                 reader=lambda: hub.incidents,
                 refusal=lambda: hub.status.refusal,
             ),
-            past=PastIncidents(lambda: hub.incidents, lambda: hub.journal, clock),
+            incident_history=IncidentHistoryPage(lambda: hub.incidents, lambda: hub.journal, clock),
             evidence=EvidencePages(hub.fleet, lambda: hub.settings.evidence, hub.evidence),
             remedies=RemedyPages(
                 lambda: hub.remedies,

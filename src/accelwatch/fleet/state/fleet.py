@@ -21,12 +21,12 @@ from accelwatch.fleet.state.evidence.board import EvidenceBoard
 from accelwatch.fleet.state.evidence.file import EvidenceFile
 from accelwatch.fleet.state.expected_nodes import ExpectedNodes, merge_expected
 from accelwatch.fleet.state.history import History
+from accelwatch.fleet.state.history_store import HistoryStore
 from accelwatch.fleet.state.nodes.claims import Claims
 from accelwatch.fleet.state.nodes.listed_devices import learn_listing, left_out
 from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.fleet.state.nodes.source import TargetSource
-from accelwatch.fleet.state.past import FleetPast
 from accelwatch.fleet.state.rows.groups import GroupIndex
 from accelwatch.fleet.state.rows.table import Table
 from accelwatch.fleet.state.source_events import counted_events, event_counts, record_events
@@ -48,7 +48,7 @@ class Fleet:
         self.columns = ColumnStore()
         history = History()
         self.table = Table(history.clear)
-        self.past = FleetPast(clock, self.table, history)
+        self.history = HistoryStore(clock, self.table, history)
         self.groups = GroupIndex(self.table)
         # Which nodes differ from the many alike.
         self.odd = OddBoard(self.nodes)
@@ -146,7 +146,7 @@ class Fleet:
         # Only a tick arrives: hellos, layouts and context say nothing of now.
         if source.arrived == now:
             self.membership += not answered_before
-            self.past.store(node, now)
+            self.history.store(node, now)
             self._expected.update_last_seen(node, source.arrived_wall)
             events, source.events = source.events, []
             if events:
@@ -190,7 +190,7 @@ class Fleet:
         # It may as well be the first to be heard at all, or again after others were.
         if others or node.expected is None or not node.settled:
             self._regather(node)
-        self.past.store(node, now)
+        self.history.store(node, now)
         self._expected.update_last_seen(node, source.arrived_wall)
 
     def fail(self, key: str, fault: TargetFault) -> None:

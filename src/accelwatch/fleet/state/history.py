@@ -46,7 +46,7 @@ class History:
     """The recent past of all rows: of each step what a device told first in it."""
 
     def __init__(self) -> None:
-        self._past = [Buckets(STEPS - 1, np.float32, math.nan) for _ in QUANTITIES]
+        self._closed = [Buckets(STEPS - 1, np.float32, math.nan) for _ in QUANTITIES]
         # What was told in the present step.
         self._open: npt.NDArray[np.float32] = np.empty((len(QUANTITIES), 0), dtype=np.float32)
         # The step of which a row was told last; -1 of one that is empty.
@@ -108,9 +108,9 @@ class History:
             return
         self._decode()
         if self._step >= 0:
-            for past, values in zip(self._past, self._open, strict=True):
-                past.store(self._step, values)
-                past.skip(self._step + 1, step - 1)
+            for buckets, values in zip(self._closed, self._open, strict=True):
+                buckets.store(self._step, values)
+                buckets.skip(self._step + 1, step - 1)
             self._open[:] = math.nan
         self._step = step
 
@@ -119,15 +119,15 @@ class History:
             rows = -(-rows // CHUNK_ROWS) * CHUNK_ROWS
             self._open = grown(self._open, rows, math.nan)
             self._newest = grown(self._newest, rows, -1)
-            for past in self._past:
-                past.grow(rows)
+            for buckets in self._closed:
+                buckets.grow(rows)
 
     def clear(self, row: int) -> None:
         """Another device stands in the row from now on."""
         if self._has_data(row):
             self._decode()
-            for past in self._past:
-                past.clear(np.array([row]))
+            for buckets in self._closed:
+                buckets.clear(np.array([row]))
             self._open[:, row] = math.nan
             self._newest[row] = -1
 
@@ -140,7 +140,7 @@ class History:
             return {}
         self._roll(now)
         self._decode()
-        closed = [past.read(row, now - STEPS + 1, now - 1) for past in self._past]
+        closed = [buckets.read(row, now - STEPS + 1, now - 1) for buckets in self._closed]
         values = [
             [*line, float(last)] for line, last in zip(closed, self._open[:, row], strict=True)
         ]
@@ -161,6 +161,6 @@ class History:
         values: Floats = np.full((STEPS, len(rows)), math.nan)
         used = rows < len(self._newest)
         at = QUANTITIES.index(series)
-        values[:-1, used] = self._past[at].some(now - STEPS + 1, now - 1, rows[used])
+        values[:-1, used] = self._closed[at].some(now - STEPS + 1, now - 1, rows[used])
         values[-1, used] = self._open[at, rows[used]]
         return values

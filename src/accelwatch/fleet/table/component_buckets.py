@@ -45,8 +45,8 @@ class ComponentBuckets:
 
     def __init__(self, component: WindowComponent, count: int, rows: int) -> None:
         self.form = FORMS[component]
-        self.past = Buckets(count, self.form.width, self.form.empty)
-        self.past.grow(rows)
+        self.closed_buckets = Buckets(count, self.form.width, self.form.empty)
+        self.closed_buckets.grow(rows)
         # The open bucket.
         self.now: Floats = np.full(rows, self.form.empty, dtype=np.float64)
         # Closed buckets folded, by how many: kept until the open one closes.
@@ -54,7 +54,7 @@ class ComponentBuckets:
 
     def grow(self, rows: int) -> None:
         """Make room for as many rows."""
-        self.past.grow(rows)
+        self.closed_buckets.grow(rows)
         self.now = grown(self.now, rows, self.form.empty)
         self.folded = {
             count: grown(numbers, rows, self.form.empty) for count, numbers in self.folded.items()
@@ -62,12 +62,12 @@ class ComponentBuckets:
 
     def resize(self, count: int, newest: int) -> None:
         """Keep so many closed buckets, of which `newest` was closed last."""
-        if count != self.past.count:
-            self.past, self.folded = self.past.resized(count, newest), {}
+        if count != self.closed_buckets.count:
+            self.closed_buckets, self.folded = self.closed_buckets.resized(count, newest), {}
 
     def clear(self, rows: npt.NDArray[np.intp]) -> None:
         """Begin these rows anew."""
-        self.past.clear(rows)
+        self.closed_buckets.clear(rows)
         for numbers in (self.now, *self.folded.values()):
             numbers[rows] = self.form.empty
 
@@ -76,14 +76,16 @@ class ComponentBuckets:
         counts = self.form.width is np.uint8
         full = np.minimum(self.now, _MOST_COUNTED) if counts else self.now
         self.folded = self._moved_on(full, bucket, following) if counts else {}
-        self.past.store(bucket, full)
-        self.past.skip(bucket + 1, following - 1)
+        self.closed_buckets.store(bucket, full)
+        self.closed_buckets.skip(bucket + 1, following - 1)
         self.now[:] = self.form.empty
 
     def _moved_on(self, full: Floats, bucket: int, following: int) -> dict[int, Floats]:
         """Folds of counts, which are exact: what came is added, what leaves is taken off."""
         return {
-            count: numbers + full - self.past.fold(np.add, bucket - count, following - count - 1)
+            count: numbers
+            + full
+            - self.closed_buckets.fold(np.add, bucket - count, following - count - 1)
             for count, numbers in self.folded.items()
             if following - bucket <= count
         }
@@ -92,7 +94,7 @@ class ComponentBuckets:
         """So many buckets before the open one, folded."""
         closed = self.folded.get(count)
         if closed is None:
-            closed = self.past.fold(self.form.fold, bucket - count, bucket - 1)
+            closed = self.closed_buckets.fold(self.form.fold, bucket - count, bucket - 1)
             self.folded[count] = closed
         return closed
 

@@ -145,7 +145,7 @@ class Track:
         is_growth = component is WindowComponent.RISE
         if is_growth and WindowComponent.SPAN in self._components:
             components.append(self._components[WindowComponent.SPAN])
-        closed = min(count - 1, *(buckets.past.count for buckets in components))
+        closed = min(count - 1, *(buckets.closed_buckets.count for buckets in components))
         samples, numbers, *spans = (
             self._last_of_rows(buckets, rows, closed) for buckets in components
         )
@@ -162,7 +162,7 @@ class Track:
     def _last_of_rows(
         self, buckets: ComponentBuckets, rows: npt.NDArray[np.intp], closed: int
     ) -> Floats:
-        before = buckets.past.some(self.bucket - closed, self.bucket - 1, rows)
+        before = buckets.closed_buckets.some(self.bucket - closed, self.bucket - 1, rows)
         return np.vstack([before, buckets.now[rows]])
 
     def total(self, component: WindowComponent, count: int) -> Floats:
@@ -177,7 +177,9 @@ class Track:
         self, component: WindowComponent, count: int, rows: npt.NDArray[np.intp]
     ) -> Floats:
         """A component of so many closed buckets of a few rows, a bucket a line, oldest first."""
-        return self._components[component].past.some(self.bucket - count, self.bucket - 1, rows)
+        return self._components[component].closed_buckets.some(
+            self.bucket - count, self.bucket - 1, rows
+        )
 
     def now(self, component: WindowComponent) -> Floats:
         """A component of the open bucket."""
@@ -190,7 +192,9 @@ class Track:
 
     def closed(self, component: WindowComponent, count: int, rows: range | None = None) -> Floats:
         """Of so many closed buckets, a bucket a line, oldest first; of all rows, or of some."""
-        return self._components[component].past.each(self.bucket - count, self.bucket - 1, rows)
+        return self._components[component].closed_buckets.each(
+            self.bucket - count, self.bucket - 1, rows
+        )
 
     def edges(self, count: int) -> tuple[Floats, Floats]:
         """Means of the oldest and the newest of so many closed buckets that have samples, by row.
@@ -210,8 +214,8 @@ class Track:
         """By row the mean of the first of these buckets with samples; NaN but of these rows."""
         means = np.full(self._rows, math.nan)
         counts, sums = (
-            self._components[WindowComponent.COUNT].past,
-            self._components[WindowComponent.SUM].past,
+            self._components[WindowComponent.COUNT].closed_buckets,
+            self._components[WindowComponent.SUM].closed_buckets,
         )
         size = 1
         while len(rows) and buckets:

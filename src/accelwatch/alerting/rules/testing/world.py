@@ -156,11 +156,11 @@ class View:
     ) -> float | None:
         """A window over what was told so far."""
         history = self._world.histories.get(self.member.node)
-        past = None if history is None else history.past(self.member.device or HOST, key)
-        if past is None or history is None:
+        kept = None if history is None else history.series_history(self.member.device or HOST, key)
+        if kept is None or history is None:
             return None
         need = WindowNeed(kind, key, seconds, quantile)
-        return past.window(self._world.now, need, history.interval_s)
+        return kept.window(self._world.now, need, history.interval_s)
 
     def last(self, pattern: EventPattern) -> float | None:
         """When an event was heard last."""

@@ -9,7 +9,7 @@ from accelwatch.expr.vocabulary.rule_names import of_host
 from accelwatch.fleet.backtest.context.device_groups import DeviceGroups
 from accelwatch.fleet.backtest.context.device_index import DeviceIndex
 from accelwatch.fleet.backtest.context.newest_samples import NewestSamples
-from accelwatch.fleet.rules.columns.past import Past
+from accelwatch.fleet.rules.columns.rule_windows import RuleWindows
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.jobs import RowJobs
 from accelwatch.fleet.table.rows import grown
@@ -32,8 +32,12 @@ class ArchiveWindows:
         self._samples = samples
         self._windows, self._node_windows = Windows(1.0), Windows(1.0)
         needs = list(needs)
-        self._past = Past(self._windows, [need for need in needs if not of_host(need.series)])
-        self._node_past = Past(self._node_windows, [need for need in needs if of_host(need.series)])
+        self._rule_windows = RuleWindows(
+            self._windows, [need for need in needs if not of_host(need.series)]
+        )
+        self._node_rule_windows = RuleWindows(
+            self._node_windows, [need for need in needs if of_host(need.series)]
+        )
         self._row_jobs = RowJobs()
 
     def sample(self, now: float) -> None:
@@ -60,14 +64,14 @@ class ArchiveWindows:
     def window(self, need: WindowNeed, size: int) -> Floats:
         """A window, of `size` rows; NaN where nothing is known."""
         if of_host(need.series):
-            return self._by_row(self._node_past.window(need), size)
-        return _full_size(self._past.window(need), size)
+            return self._by_row(self._node_rule_windows.window(need), size)
+        return _full_size(self._rule_windows.window(need), size)
 
     def coverage(self, key: Series, seconds: int, size: int, *, of_job: bool = False) -> Floats:
         """Share of the samples of such a window that there are."""
         if of_host(key):
-            return self._by_row(self._node_past.coverage(key, seconds), size)
-        return _full_size(self._past.coverage(key, seconds, of_job=of_job), size)
+            return self._by_row(self._node_rule_windows.coverage(key, seconds), size)
+        return _full_size(self._rule_windows.coverage(key, seconds, of_job=of_job), size)
 
     def _by_row(self, values: Floats | None, size: int) -> Floats:
         if values is None:
@@ -79,8 +83,8 @@ class ArchiveWindows:
 
     def close(self) -> None:
         """Let go of them."""
-        self._past.close()
-        self._node_past.close()
+        self._rule_windows.close()
+        self._node_rule_windows.close()
 
 
 def _full_size(values: Floats | None, size: int) -> Floats:

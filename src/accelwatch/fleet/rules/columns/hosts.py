@@ -12,7 +12,7 @@ from accelwatch.expr.needs import Needs, WindowNeed
 from accelwatch.expr.vocabulary.rule_names import of_host
 from accelwatch.expr.vocabulary.windows import WindowKind
 from accelwatch.fleet.names import SPEAKING
-from accelwatch.fleet.rules.columns.past import Past
+from accelwatch.fleet.rules.columns.rule_windows import RuleWindows
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.fleet.table.belief import Bools, Floats
@@ -38,7 +38,7 @@ class Hosts:
         self._fleet = fleet
         windows = [need for need in needs.windows if of_host(need.series)]
         self._windows = Windows()
-        self.past = Past(self._windows, windows)
+        self.rule_windows = RuleWindows(self._windows, windows)
         self._series = tuple(sorted(series for series in needs.series if of_host(series)))
         self._values: Floats = np.empty((len(self._series), 0))
         # Who said something within the last two of its intervals.
@@ -114,7 +114,7 @@ class Hosts:
 
     def window(self, request: WindowNeed, size: int) -> Floats:
         """A window."""
-        values = self.past.window(request)
+        values = self.rule_windows.window(request)
         if values is None:
             return np.full(size, math.nan)
         if request.kind != WindowKind.AGE:
@@ -123,7 +123,7 @@ class Hosts:
 
     def coverage(self, series: Series, seconds: int, size: int) -> Floats:
         """Share of the samples of a window that there are."""
-        values = self.past.coverage(series, seconds)
+        values = self.rule_windows.coverage(series, seconds)
         return np.full(size, math.nan) if values is None else self._by_row(values, size)
 
     def _by_row(self, values: Floats, size: int) -> Floats:

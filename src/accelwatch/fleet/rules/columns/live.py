@@ -20,9 +20,9 @@ from accelwatch.fleet.rules.columns.event_history import FleetEventHistory
 from accelwatch.fleet.rules.columns.groups import Groups
 from accelwatch.fleet.rules.columns.hosts import Hosts
 from accelwatch.fleet.rules.columns.identity_columns import IdentityColumns
-from accelwatch.fleet.rules.columns.past import Past
 from accelwatch.fleet.rules.columns.row_status import NO_ROWS, row_status
 from accelwatch.fleet.rules.columns.rule_context import Firing
+from accelwatch.fleet.rules.columns.rule_windows import RuleWindows
 from accelwatch.fleet.rules.columns.texts.health_reasons import HealthReasons
 from accelwatch.fleet.rules.columns.texts.odd import OddTexts
 from accelwatch.fleet.rules.columns.texts.status import StatusTexts
@@ -66,7 +66,7 @@ class FleetColumns:
         self._adds_samples = adds_samples
         self._firing = firing
         self._series = frozenset(series for series in needs.series if not of_host(series))
-        self._past = Past(
+        self._rule_windows = RuleWindows(
             fleet.table.windows, [need for need in needs.windows if not of_host(need.series)]
         )
         self._hosts = Hosts(fleet, needs)
@@ -110,7 +110,7 @@ class FleetColumns:
         self._numbers = {}
         self._status = row_status(status, fleet.table.rows.size)
         await self._hosts.refresh(work)
-        for _ in self._past.prepare():
+        for _ in self._rule_windows.prepare():
             await work.yield_control()
         await self._identity.refresh(np.flatnonzero(self.here), work)
         self._events.refresh(self._now)
@@ -119,7 +119,7 @@ class FleetColumns:
 
     def close(self) -> None:
         """Let go of the windows."""
-        self._past.close()
+        self._rule_windows.close()
 
     @property
     def size(self) -> int:
@@ -182,7 +182,7 @@ class FleetColumns:
         request = WindowNeed(kind, key, seconds, quantile, of_job)
         if of_host(key):
             return self._hosts.window(request, self.size)
-        values = self._padded(self._past.window(request))
+        values = self._padded(self._rule_windows.window(request))
         # A window that ends in a silence says nothing of now; how long that lasts is what `age` asks.
         return (
             values if kind == WindowKind.AGE else np.where(self._status.current, values, math.nan)
@@ -192,7 +192,7 @@ class FleetColumns:
         """Share of the samples of such a window that there are."""
         if of_host(key):
             return self._hosts.coverage(key, seconds, self.size)
-        return self._padded(self._past.coverage(key, seconds, of_job=of_job))
+        return self._padded(self._rule_windows.coverage(key, seconds, of_job=of_job))
 
     def _padded(self, values: Floats | None) -> Floats:
         if values is None:

@@ -17,7 +17,7 @@ _EMPTY = {"least": math.inf, "most": -math.inf}
 _FOLD: Mapping[str, Callable[[Iterable[float]], float]] = {"least": min, "most": max}
 
 
-class Past:
+class SeriesHistory:
     """What the windows over one series need; times are monotonic seconds."""
 
     __slots__ = (

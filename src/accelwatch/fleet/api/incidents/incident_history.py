@@ -19,7 +19,7 @@ from accelwatch.web.pages.page import Headers, Page, Query, check_parameters, li
 _NOT_KEPT = "no journal is kept here: incidents of before this hub's start are not in this list"
 
 
-class PastIncidents:
+class IncidentHistoryPage:
     """For the hub's event loop; the journal is read on a thread, once at a time."""
 
     def __init__(

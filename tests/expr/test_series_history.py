@@ -11,9 +11,9 @@ from accelwatch.expr.environment import Group
 from accelwatch.expr.evaluation_context import Device, EvaluationContext
 from accelwatch.expr.event_history import MOST_REMEMBERED, EventHistory
 from accelwatch.expr.needs import EventNeed, WindowNeed
-from accelwatch.expr.past import Past, quantile
 from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_value
 from accelwatch.expr.rule_history import HOST, RuleHistory
+from accelwatch.expr.series_history import SeriesHistory, quantile
 from accelwatch.expr.vocabulary.kleene import Lookup
 from accelwatch.schema.event import Category, ErrorEvent
 
@@ -30,8 +30,8 @@ def counter(kind: str, seconds: int = 60) -> WindowNeed:
     return WindowNeed(kind, ENERGY, seconds)
 
 
-def past(need: WindowNeed, samples: Iterable[tuple[float, float]]) -> Past:
-    kept = Past([need])
+def past(need: WindowNeed, samples: Iterable[tuple[float, float]]) -> SeriesHistory:
+    kept = SeriesHistory([need])
     for at, value in samples:
         kept.add(at, value, 1.0)
     return kept
@@ -80,7 +80,7 @@ def test_a_window_with_less_than_half_of_its_samples_is_missing() -> None:
 
 def test_a_scrape_a_minute_fills_a_window() -> None:
     need = gauge("avg", 300)
-    kept = Past([need])
+    kept = SeriesHistory([need])
     for at in range(0, 600, 60):
         kept.add(float(at), float(at), 60.0)
     assert kept.window(545.0, need, 60.0) == (240 + 300 + 360 + 420 + 480 + 540) / 6
@@ -127,7 +127,7 @@ def test_a_gap_leaves_steps_empty() -> None:
 
 def test_the_age_of_a_value() -> None:
     need = WindowNeed("age", POWER, 0)
-    kept = Past([need])
+    kept = SeriesHistory([need])
     assert kept.window(5.0, need, 1.0) is None
     kept.add(10.0, 1.0, 1.0)
     assert kept.window(10.0, need, 1.0) == 0.0

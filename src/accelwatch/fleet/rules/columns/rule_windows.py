@@ -13,7 +13,7 @@ from accelwatch.fleet.table.windows import Windows
 from accelwatch.schema.metrics import Series
 
 
-class Past:
+class RuleWindows:
     """Windows over rows whose samples somebody takes."""
 
     def __init__(self, windows: Windows, needs: Iterable[WindowNeed]) -> None:

@@ -13,7 +13,7 @@ from accelwatch.fleet.table.windows import Steps
 from accelwatch.schema.metrics import Series
 
 
-class FleetPast:
+class HistoryStore:
     """For the loop of a hub."""
 
     def __init__(self, clock: Clock, table: Table, history: History) -> None:
@@ -21,7 +21,7 @@ class FleetPast:
         self._clock = clock
         self._table = table
         self._history = history
-        # A coarser past of what rules and the detector read besides.
+        # Coarser samples of what rules and the detector read besides.
         self.samples = Samples()
 
     def store(self, node: Node, now: float) -> None:
@@ -30,12 +30,12 @@ class FleetPast:
         if node.due(step):
             self._history.store(step, self._table.arrange(node).present)
 
-    def history(self, node: Node, device_id: str) -> dict[Series, list[float | None]]:
+    def of_device(self, node: Node, device_id: str) -> dict[Series, list[float | None]]:
         """Recent history of a device up to now; empty when nothing is kept of it."""
         row = self._table.rows.get((node.name, device_id))
         return {} if row is None else self._history.rows(row, self._step())
 
-    def windowed_history(
+    def windows_of_device(
         self, node: Node, device_id: str
     ) -> tuple[dict[Series, Steps], dict[Series, Steps]]:
         """What rules have windows over, of a device and as long as its history: values, and growths."""
