@@ -17,7 +17,7 @@ import numpy as np
 from accelwatch.detection.arrays import Floats
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.frame import DeviceState, Frame, Names, NodeState
-from accelwatch.detection.saving.past import arrays_of
+from accelwatch.detection.saving.saved_detector import arrays_of
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.detection.signals.signal import Form, SignalRow

@@ -9,9 +9,9 @@ from accelwatch.archive.blackbox.files import Frozen
 from accelwatch.archive.blackbox.locations import Box
 from accelwatch.cli.fitted import fitted
 from accelwatch.cli.fleet.tables.groups import group_table
+from accelwatch.cli.history.blackbox_report import rows
 from accelwatch.cli.node.process_table import processes_table
 from accelwatch.cli.node.table import render
-from accelwatch.cli.past.blackbox_report import rows
 from accelwatch.cli.table_lines import Style
 from accelwatch.fleet.documents.fleet import GroupRow
 from accelwatch.fleet.hub_client.once import Answer

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch.cli.fleet.fleet_replay import Replaying, backtest_argv
-from accelwatch.cli.past import history_command
+from accelwatch.cli.history import history_command
 from accelwatch.cli.startup.app import build
 from accelwatch.fleet.replay.archive import ReplayedArchive
 from support.archives.replay_archives import bad_day

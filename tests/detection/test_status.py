@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from accelwatch.detection.baselines.stages import stage_text
-from accelwatch.detection.channels.prior import PastIncident
+from accelwatch.detection.channels.prior import ConfirmedIncident
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.fusion.families import FAMILIES
@@ -162,7 +162,7 @@ def test_maintenance_and_silence_are_shown() -> None:
 def test_a_past_lowers_thresholds_and_false_alarms_raise_them() -> None:
     fleet = Cluster()
     detector = watched(fleet)
-    detector.record_past([PastIncident(fleet.now, ("device:gpu24",))] * 20)
+    detector.record_incidents([ConfirmedIncident(fleet.now, ("device:gpu24",))] * 20)
     play(detector, fleet, 1)
     device, other = status_of_node(detector, "node3")[2:4]
     assert family(device, "power").factor == pytest.approx(0.8, abs=0.001)

@@ -34,6 +34,7 @@ WORDS = {
     "hands sick": "operator, interventions; faulty",
     "news stir stirs rouse": "changes, wake",
     "one ones": "the noun",
+    "past pasts": "history, recent, closed, earlier",
     "part parts": "component, chunk, segment, piece",
     "place places placed placing": "position, index, slot, address, path, location",
     "reckon reckons reckoned reckoning": "compute, computed, estimate",
@@ -58,7 +59,7 @@ INSTEAD = {word: instead for words, instead in WORDS.items() for word in words.s
 # Words that are right where they stand, within an identifier.
 RIGHT = re.compile(
     r"last_?seen|first_?seen|one_?shot|not_found|all_ones|open_ended|taken_over|one_reading"
-    r"|has_job_ended|whole_disks|known_hosts",
+    r"|has_job_ended|whole_disks|known_hosts|past_repair",
     re.IGNORECASE,
 )
 # Names of files and documents that users have, and words that another program says so.

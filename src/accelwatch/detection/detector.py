@@ -9,7 +9,7 @@ from accelwatch.detection.baselines.passes import Flagged, advance
 from accelwatch.detection.baselines.state import DetectorState
 from accelwatch.detection.channels.channel_set import Channels
 from accelwatch.detection.channels.components.table import table_of
-from accelwatch.detection.channels.prior import PastIncident
+from accelwatch.detection.channels.prior import ConfirmedIncident
 from accelwatch.detection.evidence import Channel, Evidence, Subject
 from accelwatch.detection.findings import merging
 from accelwatch.detection.findings.explaining import Tables
@@ -22,7 +22,7 @@ from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.detection.tick import Tick
 
-# A past of the worst kind lowers thresholds by a fifth (design: channel K), and has this score.
+# A history of the worst kind lowers thresholds by a fifth (design: channel K), and has this score.
 _MOST_LOWERED, _FULL_SCORE = 0.2, 8.0
 
 
@@ -43,7 +43,7 @@ class Detector:
         """Those that go on, by key."""
         return self.merging.open
 
-    def record_past(self, incidents: Sequence[PastIncident]) -> None:
+    def record_incidents(self, incidents: Sequence[ConfirmedIncident]) -> None:
         """All incidents that lower the thresholds of whom they concerned, in place of those before."""
         self.channels.prior.replace(incidents)
 

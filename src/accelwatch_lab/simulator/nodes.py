@@ -197,5 +197,5 @@ def _traits(size: FleetSize, node: str, at: int) -> Traits:
         efficiency=round(0.97 + number // 4096 % 61 / 1000, 3),
         warmth=round((number // 300_000 % 101 - 50) / 1000, 3),
         age_s=age_s,
-        past_s=round(age_s * (0.3 + number // 50_000_000 % 50 / 100), 1),
+        busy_before_s=round(age_s * (0.3 + number // 50_000_000 % 50 / 100), 1),
     )

@@ -45,7 +45,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     # How long its counters had been running when the scenario began.
     age_s: float
     # How much of that it was busy.
-    past_s: float
+    busy_before_s: float
 
 
 # The table of a seed is read at every tick of every device.
@@ -73,8 +73,8 @@ def signals(
         work = min(1.0, max(0.0, load.work * efficiency + 0.02 * second))
     power = _IDLE_POWER + _WORK_POWER * work + 0.008 * first
     memory = load.memory + _IDLE_MEMORY + (0.008 * second if load.memory else 0.0)
-    busy_s = traits.past_s + load.busy_s
-    work_s = traits.past_s * 0.9 + load.work_s * efficiency
+    busy_s = traits.busy_before_s + load.busy_s
+    work_s = traits.busy_before_s * 0.9 + load.work_s * efficiency
     return (
         busy,
         work,

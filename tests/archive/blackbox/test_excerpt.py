@@ -9,7 +9,7 @@ import pytest
 from accelwatch.archive.blackbox.excerpt import Excerpt, read_excerpt
 from accelwatch.archive.recording import Recorder
 from accelwatch.base.absence import Absence
-from accelwatch.cli.past.blackbox_report import excerpt_rows
+from accelwatch.cli.history.blackbox_report import excerpt_rows
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Process, wholly_absent

@@ -17,7 +17,7 @@ from accelwatch.archive.recording import Recording
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch.cli.collect_flags import MachineOptions
-from accelwatch.cli.past.record import RecordOptions, collect_settings, open_recorder, record
+from accelwatch.cli.history.record import RecordOptions, collect_settings, open_recorder, record
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 from archive.recording.shots import numbers, shot
 from support.machines import composed as machines
@@ -27,7 +27,7 @@ _COMMAND = """
 import signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a suite under nohup would have it ignored
 from accelwatch.cli.startup.entry import guarded
-from accelwatch.cli.past.record import record_command
+from accelwatch.cli.history.record import record_command
 def run():
     try:
         record_command.main(args=sys.argv[1:], prog_name="record")

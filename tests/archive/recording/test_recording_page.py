@@ -7,7 +7,7 @@ from pathlib import Path
 import zstandard
 
 from accelwatch.archive.recording.layout import BLOCK_BYTES, BLOCK_DOCUMENTS
-from accelwatch.cli.past.record import record_command
+from accelwatch.cli.history.record import record_command
 from accelwatch.schema.json.wire import encode
 from archive.recording.shots import shot, write
 from support.processes.installed_command import accelwatch

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from accelwatch.detection.channels.prior import PastIncident, Prior
+from accelwatch.detection.channels.prior import ConfirmedIncident, Prior
 from accelwatch.detection.fading import faded
 from accelwatch.fleet.lemons.documents import Blamed, Lemon
 from accelwatch.fleet.lemons.faults import Fault
@@ -29,7 +29,7 @@ def test_a_fault_loses_its_weight_and_is_forgotten_after_28_days() -> None:
 def test_the_detector_counts_by_the_same_formula() -> None:
     ticks, prior = Ticks(), Prior()
     faults = [fault(1, 2.0, now=ticks.now), fault(2, 9.0, now=ticks.now)]
-    prior.record([PastIncident(each.time, ("node:n2",)) for each in faults])
+    prior.record([ConfirmedIncident(each.time, ("node:n2",)) for each in faults])
     tick = ticks.after()
     (evidence,) = prior.evidence(tick)
     total = score_of(faults, tick.frame.now)

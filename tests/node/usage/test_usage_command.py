@@ -15,7 +15,7 @@ from accelwatch.archive.blackbox.bounds import Bounds
 from accelwatch.archive.blackbox.ring import Ring
 from accelwatch.archive.recording import Recorder
 from accelwatch.base.clock import SystemClock
-from accelwatch.cli.past import usage_command
+from accelwatch.cli.history import usage_command
 from accelwatch.cli.startup.app import build
 from accelwatch.config.usage import UsageSettings
 from accelwatch.node.usage.cells import cells, remarks, summary

@@ -11,8 +11,8 @@ from accelwatch.detection.channels.channel_set import Channels
 from accelwatch.detection.channels.components.memory import ChannelState
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.frame import Frame, Names
-from accelwatch.detection.saving.past import (
-    Past,
+from accelwatch.detection.saving.saved_detector import (
+    SavedDetector,
     arrays_of,
     documents_of,
     named,
@@ -45,11 +45,11 @@ def saved(detector: Detector, shifted: Bools | None = None) -> bytes:
     return to_bytes(Snapshot(detector.rows.now, documents, arrays), DIGEST)
 
 
-def read(data: bytes) -> Past:
+def read(data: bytes) -> SavedDetector:
     """What `saved` gave."""
     snapshot = from_bytes(data, DIGEST)
     assert isinstance(snapshot, Snapshot), snapshot
-    return Past(snapshot)
+    return SavedDetector(snapshot)
 
 
 class Numbering:

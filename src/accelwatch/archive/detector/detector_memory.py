@@ -26,7 +26,13 @@ from accelwatch.archive.detector.row_identities import RowIdentities, arrivals, 
 from accelwatch.detection.arrays import Bools
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.frame import Frame, Names
-from accelwatch.detection.saving.past import Past, arrays_of, documents_of, named, without_counters
+from accelwatch.detection.saving.saved_detector import (
+    SavedDetector,
+    arrays_of,
+    documents_of,
+    named,
+    without_counters,
+)
 from accelwatch.detection.saving.snapshot import (
     MOST_BYTES,
     Refusal,
@@ -48,7 +54,7 @@ FILE = "detector.snapshot"
 SAVED_EVERY_S = 600.0
 # Nodes that come later than this after a restart begin anew; they are read every few intervals.
 AWAITED_S = 600.0
-# In a week without anybody looking there were repairs and other drivers: it is no past any more.
+# In a week without anybody looking there were repairs and other drivers: it no longer applies.
 OLDEST_S = 7 * 86400.0
 # A clock that is set is set by seconds; more says that times of the past cannot be compared with now.
 _AHEAD_S = 60.0
@@ -78,12 +84,12 @@ class HasRows(Protocol):
 class _Saved(NamedTuple):
     """What a file holds."""
 
-    past: Past
+    state: SavedDetector
     identities: RowIdentities
 
 
 class _Pending(NamedTuple):
-    """A past, and the rows that have not come yet."""
+    """A saved detector, and its rows that have not come yet."""
 
     saved: _Saved
     devices: Bools
@@ -145,7 +151,7 @@ class DetectorMemory:
             devices, nodes = np.zeros_like(devices), np.zeros_like(nodes)
         awaited = {before.nodes[row] for row in np.flatnonzero(nodes).tolist()}
         awaited |= {before.nodes[row] for row in before.node_of[devices].tolist()}
-        pending.saved.past.restore(detector, frame, moves, awaited)
+        pending.saved.state.restore(detector, frame, moves, awaited)
         frames.restore(at_rows_of_now(before, moves, now))
         left = devices.any() or nodes.any()
         self._pending = (
@@ -184,7 +190,7 @@ class DetectorMemory:
         saved, self._saved = self._saved, None
         if saved is None:
             return
-        age_s = frame.now - saved.past.now
+        age_s = frame.now - saved.state.now
         fault = ""
         if age_s < -_AHEAD_S:
             fault = f"it was written {-age_s:.0f} s after now; the clock has been set back"
@@ -223,8 +229,8 @@ def _decoded(data: bytes) -> _Saved:
     snapshot = from_bytes(data, _digest())
     if isinstance(snapshot, Refusal):
         raise ValueError(snapshot.text)
-    past = Past(snapshot)
+    state = SavedDetector(snapshot)
     identities = RowIdentities.from_bytes(snapshot.documents.get(_IDENTITIES, b""))
-    if (len(identities.devices), len(identities.nodes)) != (past.devices, past.nodes):
+    if (len(identities.devices), len(identities.nodes)) != (state.devices, state.nodes):
         raise ValueError("its rows are not those that it names")
-    return _Saved(past, identities)
+    return _Saved(state, identities)

@@ -64,7 +64,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             "What is broken, which backends are used, and what to do",
         ),
         "usage": Command(
-            "past.usage_command", "usage_command", DAILY,
+            "history.usage_command", "usage_command", DAILY,
             "Load, memory, energy and idle time by user and job",
         ),
         "pick": Command(
@@ -91,9 +91,11 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             "node.topo_command", "topo_command", MACHINE,
             "Links, PCIe and NUMA distance of devices and network adapters",
         ),
-        "record": Command("past.record", "record_command", MACHINE, "Record this machine into a file"),
+        "record": Command(
+            "history.record", "record_command", MACHINE, "Record this machine into a file",
+        ),
         "blackbox": Command(
-            "past.blackbox_command", "blackbox", MACHINE,
+            "history.blackbox_command", "blackbox", MACHINE,
             "The last minutes before a device failed: list, show, export",
         ),
         "maintenance": Command(
@@ -117,7 +119,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             "One HTML file: incidents, repeat offenders, evidence",
         ),
         "history": Command(
-            "past.history_command", "history", FLEET,
+            "history.history_command", "history", FLEET,
             "Archives of a fleet as Parquet files: show, check, export",
         ),
         "simulate": Command(

@@ -44,7 +44,7 @@ class Channels:
         self._nodes: Indices = np.array([], dtype=np.intp)
 
     def fit(self, frame: Frame) -> None:
-        """Have the rows of a frame; those of another generation start without a past."""
+        """Have the rows of a frame; those of another generation start without a history."""
         devices = _changed(self._devices, frame.device_generation)
         nodes = _changed(self._nodes, frame.node_generation)
         resized = (self._devices.size, self._nodes.size) != (

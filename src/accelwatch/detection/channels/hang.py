@@ -32,7 +32,7 @@ _FEWEST = 2
 # learning keeps devices busy at half of their power and sends nothing. What lasts half as long again
 # is not.
 _LONGER = 1.5
-# Ten minutes at 30 s: after a start or a load a job has no past.
+# Ten minutes at 30 s: after a start or a load a job has no history.
 _LEARNED = 20
 # A step of the running median, as share of it: it follows within an hour and ignores a save.
 _FOLLOWS = 0.02
@@ -49,7 +49,7 @@ _TIMES = 2.0
 
 # Of devices: the running medians of power and traffic, the checksum of the job, and in Unix seconds
 # since when nothing moves, the job hangs, and the device is busy while nothing moves.
-_PAST = ("power", "traffic", "job", "stopped", "since", "waits")
+_OF_ROWS = ("power", "traffic", "job", "stopped", "since", "waits")
 
 
 class _Readings(NamedTuple):
@@ -66,10 +66,10 @@ class Hang(ChannelState):
     """Channel G. Says something of jobs, and of the devices and nodes to blame."""
 
     def __init__(self, table: Table) -> None:
-        past: dict[str, tuple[int, ...]] = dict.fromkeys(_PAST, ())
-        past["pauses"] = (2,)
+        rows: dict[str, tuple[int, ...]] = dict.fromkeys(_OF_ROWS, ())
+        rows["pauses"] = (2,)
         codes = {"learned": (), "ticks": ()}
-        super().__init__(Memory(past, codes), Memory({"traffic": ()}))
+        super().__init__(Memory(rows, codes), Memory({"traffic": ()}))
         devices, nodes = table.devices, table.nodes
         self._load = devices.position("utilization_ratio")
         self._power = devices.position("power_watts")

@@ -82,7 +82,7 @@ class Host(ChannelState):
         """Conditions that held at two ticks."""
         now = tick.frame.now
         evaluated = evaluated_nodes(tick)
-        stalled, usual = self._compared_with_past(tick)
+        stalled, usual = self._compared_with_longest(tick)
         stalled &= evaluated
         active = np.stack(self._conditions(tick)) & evaluated & ~tick.nodes.held
         # Own past and not peers say that storage stalls, so that a change of phase does not matter.
@@ -141,7 +141,7 @@ class Host(ChannelState):
             busy & (trip > _ROUND_TRIP_S * requests),
         )
 
-    def _compared_with_past(self, tick: Tick) -> tuple[Bools, Bools]:
+    def _compared_with_longest(self, tick: Tick) -> tuple[Bools, Bools]:
         """bool[M]: requests wait far longer than they ever did; they wait as they do. Learns."""
         kept, wait = self.nodes.floats, self._wait(tick)
         longest = kept["longest"]

@@ -25,7 +25,7 @@ _FULL = 8.0
 _LEAST = 0.1
 
 
-class PastIncident(NamedTuple):
+class ConfirmedIncident(NamedTuple):
     """An incident that was confirmed. Keys name whom it concerned: `serial:`, `slot:`, `node:`."""
 
     # Unix seconds.
@@ -48,7 +48,7 @@ class Prior(ChannelState):
         self._scores: dict[str, tuple[float, float]] = {}
 
     def evidence(self, tick: Tick) -> list[Evidence]:
-        """Scores of 0 to 8 of rows with a past; 8 lowers thresholds by all of the 20 %."""
+        """Scores of 0 to 8 of rows with a history; 8 lowers thresholds by all of the 20 %."""
         if not self._scores:
             return []
         names, now = tick.frame.names, tick.frame.now
@@ -59,12 +59,12 @@ class Prior(ChannelState):
             *_evidence(Subject.NODE, self._levels(nodes, now), now),
         ]
 
-    def replace(self, incidents: Iterable[PastIncident]) -> None:
+    def replace(self, incidents: Iterable[ConfirmedIncident]) -> None:
         """These are all there are."""
         self._scores = {}
         self.record(incidents)
 
-    def record(self, incidents: Iterable[PastIncident]) -> None:
+    def record(self, incidents: Iterable[ConfirmedIncident]) -> None:
         """Add incidents, in any order."""
         for incident in incidents:
             for key in incident.keys:

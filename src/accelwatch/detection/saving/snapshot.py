@@ -1,6 +1,6 @@
 """What a detector knows, as bytes that outlive a restart.
 
-A snapshot is refused rather than half believed: a past that belongs to other signals or that was
+A snapshot is refused rather than half believed: a history that belongs to other signals or that was
 damaged on disk would accuse people's machines. Nothing in it is executed.
 
 Layout: magic, version, length of the header; header (JSON); documents and arrays as they follow one

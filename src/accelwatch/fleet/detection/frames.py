@@ -33,7 +33,7 @@ _RECENT_S = 600.0
 class Frames:
     """One after the other, of columns that were brought to the moment before.
 
-    The past of rows is here, so of one fleet there is one of these, and it is asked once a tick.
+    The history of rows is here, so of one fleet there is one of these, and it is asked once a tick.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Frames:
 
     async def frame(self, columns: TableViews, work: LongWork) -> Frame:
         """The tick that columns are at."""
-        # Rows do not become fewer: a past is kept by the row.
+        # Rows do not become fewer: a history is kept by the row.
         here = columns.here
         self._size = max(self._size, int(np.flatnonzero(here).max(initial=-1)) + 1)
         size, now = self._size, columns.now

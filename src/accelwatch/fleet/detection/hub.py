@@ -13,8 +13,8 @@ from accelwatch.detection.detector import Detector
 from accelwatch.detection.frame import Frame
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.detection.signals.signal import ANY
+from accelwatch.fleet.detection.confirmed_faults import confirmed_incidents, identities_of
 from accelwatch.fleet.detection.frames import Frames
-from accelwatch.fleet.detection.past_faults import identities_of, past_incidents
 from accelwatch.fleet.detection.running import FleetDetector
 from accelwatch.fleet.lemons.faults import Fault
 from accelwatch.fleet.rules.columns.detector_facts import Generations
@@ -81,7 +81,7 @@ async def existing_series(fleet: Fleet, work: LongWork) -> frozenset[Series]:
     return frozenset(existing)
 
 
-class HubPast:
+class FaultRecorder:
     """What failed before, given to a detector as it becomes known."""
 
     def __init__(self, fleet: Fleet, faults: Callable[[], Iterable[Fault]]) -> None:
@@ -97,8 +97,8 @@ class HubPast:
         if faults and self._provided != (detector, faults):
             self._provided = detector, faults
             devices = frozenset(frame.names.devices)
-            detector.record_past(list(past_incidents(faults, devices)))
-        # Boards move from slot to slot, and only those of which there is a past matter.
+            detector.record_incidents(list(confirmed_incidents(faults, devices)))
+        # Boards move from slot to slot, and only those of which there is a history matter.
         if faults and now - self._checked_at >= _CHECK_EVERY_S:
             self._checked_at = now
             prior = detector.channels.prior
@@ -133,6 +133,6 @@ def detector_of(
         return names
 
     frames = Frames(FleetEventHistory(fleet), INTERVAL_S, in_maintenance=working)
-    past = HubPast(fleet, faults)
+    recorder = FaultRecorder(fleet, faults)
     memory = DetectorMemory(None if folder is None else folder / FILE)
-    return FleetDetector(frames, HubColumns(fleet, frames), past.record, memory)
+    return FleetDetector(frames, HubColumns(fleet, frames), recorder.record, memory)

@@ -82,7 +82,7 @@ class Hub:
             lambda: self.settings.targets.slurm,
             lambda: None if self.rules is None else self.rules.incident_store,
         )
-        # A past of what rules and the detector read, for the graphs of incidents.
+        # A history of what rules and the detector read, for the graphs of incidents.
         self._sampling = Sampling(self.fleet, lambda: self.rules is not None)
         self.fleet.finding_of = Suspects(self.fleet, lambda: self.leader.findings).of
         self._tasks: list[asyncio.Task[None]] = []

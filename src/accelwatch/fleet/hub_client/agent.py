@@ -120,11 +120,11 @@ class AgentIncidents:
         _no_other(node)
 
     async def device_history(self, _node: str, _device: str) -> RecentHistory | None:
-        """An agent keeps no past of devices."""
+        """An agent keeps no history of devices."""
         return None
 
     async def graphs(self, _incident: str) -> IncidentGraphs | None:
-        """An agent keeps no past of devices, and knows no peers."""
+        """An agent keeps no history of devices, and knows no peers."""
         return None
 
     async def fleet_history(self) -> RecentHistory | None:

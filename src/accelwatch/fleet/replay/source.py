@@ -112,7 +112,7 @@ class ArchiveSource:
         return None
 
     async def graphs(self, incident: str) -> IncidentGraphs | None:  # noqa: ARG002 - protocol
-        """A hub makes them of what it keeps; of an archive the past of the device is drawn."""
+        """A hub makes them of what it keeps; of an archive the history of the device is drawn."""
         return None
 
     async def fleet_history(self) -> RecentHistory | None:

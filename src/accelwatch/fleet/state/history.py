@@ -43,7 +43,7 @@ class _Ticks(NamedTuple):
 
 
 class History:
-    """The recent past of all rows: of each step what a device told first in it."""
+    """The recent history of all rows: of each step what a device told first in it."""
 
     def __init__(self) -> None:
         self._closed = [Buckets(STEPS - 1, np.float32, math.nan) for _ in QUANTITIES]

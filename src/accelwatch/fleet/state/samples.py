@@ -2,7 +2,7 @@
 
 The history keeps six quantities in short steps, whoever reads them. What rules and the detector read
 besides is brought to the table anyway: of that a sample is kept here, so that the graphs of an incident
-have a past of whatever its evidence may name.
+have a history of whatever its evidence may name.
 """
 
 import math
@@ -99,7 +99,7 @@ class Samples:
         self._counters = {key: kept for key, kept in self._counters.items() if key in read}
 
     def _clear(self, generation: npt.NDArray[np.uint32]) -> None:
-        """Rows in which another device stands now, or one that was restarted, have no past."""
+        """Rows in which another device stands now, or one that was restarted, have no history."""
         before = self._generation
         self._generation = generation.copy()
         count = min(len(before), len(generation))

@@ -1,4 +1,4 @@
-"""Ten-second buckets of the past: a plane of one number a row for each, as many as are kept.
+"""Ten-second closed buckets: a plane of one number a row for each, as many as are kept.
 
 Rows are kept by the thousand: another thousand is added without moving those that are there. A plane
 takes memory once it is written: the past of a hub that has just begun takes none, and neither does that

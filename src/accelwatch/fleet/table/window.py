@@ -1,4 +1,4 @@
-"""One window over the recent past of a series: what it makes of its samples, how far they cover it."""
+"""One window over the recent history of a series: its value, and how far samples cover it."""
 
 import math
 from collections.abc import Callable, Iterator

@@ -1,9 +1,9 @@
-"""Windows over the recent past of any series, for those who ask: means, extremes, growth of counters.
+"""Windows over the recent history of any series, for those who ask: means, extremes, growth of counters.
 
 A window ends at the moment of the newest samples and begins at the edge of a bucket of ten seconds, so
 that it is up to one bucket longer than was asked for. The edges of different series are shifted by whole
 seconds against each other: closing a bucket costs most, and so not all close at once. A row that is
-given to another device, or whose device was exchanged or restarted, has no past.
+given to another device, or whose device was exchanged or restarted, has no history.
 """
 
 import math

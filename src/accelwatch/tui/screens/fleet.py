@@ -46,7 +46,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         *,
         history: Callable[[], RecentHistory | None] = lambda: None,
     ) -> None:
-        """`past` is asked for the fleet's last hour while there is room to show it."""
+        """`history` is called for the fleet's last hour while there is room to show it."""
         super().__init__()
         self.board = board
         self.fleet = fleet

@@ -35,7 +35,7 @@ class FleetPanels:
         history: Callable[[], RecentHistory | None],
         size: Callable[[], Size],
     ) -> None:
-        """`past` is the fleet's last hour, `size` columns and lines of the terminal."""
+        """`history` gives the fleet's last hour, `size` columns and lines of the terminal."""
         self.board, self.fleet = board, fleet
         self._now, self._history, self._size = now, history, size
         self.header = header_panel(board, now, FLEET)
@@ -66,7 +66,7 @@ class FleetPanels:
         self._totals.refresh()
 
     def _show_graphs(self) -> None:
-        """They are there where there is room, once anything of the past is known."""
+        """They are there where there is room, once any history is known."""
         width, height = self._size()
         roomy = width >= fleet_graphs.WIDTH and height >= fleet_graphs.HEIGHT
         history = self._history() if roomy else None

@@ -101,12 +101,12 @@ def of_episodes(kept: dict[str, Floats], now: float) -> Floats:
     """Logarithm of the e-value of the day's episodes, float64[S, R]."""
     # The fleet's mean rate a counter, of all others and of today too: an error that all devices have
     # on the first day is news of none. Then what the row itself had before today.
-    past_s = np.maximum(kept["own_s"] - (now - kept["day"]), 0.0)
+    observed_s = np.maximum(kept["own_s"] - (now - kept["day"]), 0.0)
     fleet = (_of_others(kept["own_episodes"] + kept["episodes"]) + 1.0) / (
         _of_others(kept["own_s"]) + _FIRST_EXPOSURE_S
     )
     shape = _FLEET_SHAPE + kept["own_episodes"]
-    rate_s = _FLEET_SHAPE / fleet + past_s
+    rate_s = _FLEET_SHAPE / fleet + observed_s
     return log_e(shape, rate_s, kept["episodes"], now - kept["day"], _TIMES_EPISODES)
 
 

@@ -43,7 +43,7 @@ _PIECE = 64 << 10
 # Between looks at whether a slow client has taken what it was sent.
 _BACKLOG_POLL_S = 0.05
 # Events of before that a new client is told.
-_PAST_EVENTS = 500
+_BACKLOG_EVENTS = 500
 
 
 Key = tuple[tuple[str, ...], str]
@@ -160,7 +160,7 @@ class LiveStreams:
         fields = tuple(name for name, _ in feed.columns)
         await outlet.write(framed(FleetHello(interval_s=self._interval_s, fields=fields), media))
         sent = notified = 0
-        noted = max(0, self._fleet.events.last - _PAST_EVENTS)
+        noted = max(0, self._fleet.events.last - _BACKLOG_EVENTS)
         progress_at = self._clock.monotonic()
         while not self._is_closed:
             beat = self._beat

@@ -69,7 +69,7 @@ class Table:
         self.rows = Rows()
         size = self.rows.size
         self.planes = Planes(size)
-        # The recent past of series that somebody asks for.
+        # The recent history of series that somebody asks for.
         self.windows = Windows()
         self.devices: list[Device | None] = []
         # None where a device is missing.

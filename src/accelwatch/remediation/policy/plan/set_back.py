@@ -31,7 +31,9 @@ def notice(ctx: StepContext) -> None:
     for node, boundary in ctx.state.boundaries.items():
         ctx.set_row(BOUNDARIES, node, replace(boundary, at=min(boundary.at, ctx.now)))
     for node, relapses in ctx.state.relapses.items():
-        ctx.set_row(RELAPSES, node, replace(relapses, released=_past(relapses.released, ctx.now)))
+        ctx.set_row(
+            RELAPSES, node, replace(relapses, released=_at_most_now(relapses.released, ctx.now))
+        )
 
 
 def is_ahead(ctx: StepContext, time: float) -> bool:
@@ -64,16 +66,16 @@ def _remedy(remedy: Remedy, now: float, back_s: float) -> Remedy:
             begun=min(remedy.clocks.begun, now),
             due=None if remedy.clocks.due is None else remedy.clocks.due - back_s,
         ),
-        approval=replace(remedy.approval, expired=_past(remedy.approval.expired, now)),
+        approval=replace(remedy.approval, expired=_at_most_now(remedy.approval.expired, now)),
         jobs=replace(
             remedy.jobs,
-            signalled_at=_past(remedy.jobs.signalled_at, now),
-            lost_at=_past(remedy.jobs.lost_at, now),
+            signalled_at=_at_most_now(remedy.jobs.signalled_at, now),
+            lost_at=_at_most_now(remedy.jobs.lost_at, now),
         ),
         cases=tuple(replace(case, evidence_at=min(case.evidence_at, now)) for case in remedy.cases),
         repair=replace(remedy.repair, verification=verification),
     )
 
 
-def _past(time: float | None, now: float) -> float | None:
+def _at_most_now(time: float | None, now: float) -> float | None:
     return None if time is None else min(time, now)

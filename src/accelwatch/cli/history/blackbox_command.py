@@ -60,7 +60,7 @@ def _configured() -> str | None:
 def _list(folder: _Folder = None, as_json: _Json = False) -> None:
     """List saved captures, newest first, and how far the ring reaches back."""
     from accelwatch.archive.blackbox.locations import has_content, lack_of
-    from accelwatch.cli.past.blackbox_report import document, rows
+    from accelwatch.cli.history.blackbox_report import document, rows
 
     boxes = boxes_here(folder)
     write_stdout(document(boxes) if as_json else "".join(rows(boxes)).encode())
@@ -86,7 +86,7 @@ def _show(
     from accelwatch.archive.blackbox.excerpt import newest_time, read_excerpt
     from accelwatch.archive.blackbox.locations import NOW, meant
     from accelwatch.base.durations import seconds
-    from accelwatch.cli.past import blackbox_report as report
+    from accelwatch.cli.history import blackbox_report as report
     from accelwatch.schema.display import stdout_is_terminal
 
     path = meant(which, boxes_here(folder))

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 from accelwatch.base.hardware_keys import keys_of
-from accelwatch.detection.channels.prior import PastIncident
+from accelwatch.detection.channels.prior import ConfirmedIncident
 from accelwatch.fleet.lemons.faults import Fault
 from accelwatch.schema.device import Device
 
@@ -24,12 +24,14 @@ def identities_of(devices: Sequence[tuple[str, Device]]) -> dict[str, tuple[str,
     }
 
 
-def past_incidents(faults: Iterable[Fault], devices: Container[str]) -> Iterator[PastIncident]:
-    """Faults as `Detector.record_past` adds them up.
+def confirmed_incidents(
+    faults: Iterable[Fault], devices: Container[str]
+) -> Iterator[ConfirmedIncident]:
+    """Faults as `Detector.record_incidents` adds them up.
 
     Their keys are `device:ID`, where the id is one of `devices`, `serial:NUMBER`, `slot:NODE/ADDRESS`
     and `node:NODE`.
     """
     for fault in faults:
         of_device = (f"device:{fault.device}",) if fault.device in devices else ()
-        yield PastIncident(fault.time, (*of_device, *fault.keys), fault.weight)
+        yield ConfirmedIncident(fault.time, (*of_device, *fault.keys), fault.weight)

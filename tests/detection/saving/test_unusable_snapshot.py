@@ -8,11 +8,11 @@ import pytest
 
 from accelwatch.detection.baselines.state_arrays import Array
 from accelwatch.detection.detector import Detector
-from accelwatch.detection.saving.past import (
+from accelwatch.detection.saving.saved_detector import (
     FINDINGS,
     ROWS,
-    Past,
-    UnusablePastError,
+    SavedDetector,
+    UnusableSnapshotError,
     arrays_of,
     documents_of,
     named,
@@ -34,7 +34,7 @@ def written() -> Snapshot:
 
 
 def test_a_snapshot_of_now_is_used() -> None:
-    past = Past(written())
+    past = SavedDetector(written())
     assert (past.devices, past.nodes) == (16, 2)
     assert past.now == 1_000_090.0
 
@@ -46,8 +46,8 @@ def test_documents_that_are_missing_or_others(name: str, instead: bytes | None) 
     documents = {key: value for key, value in whole.documents.items() if key != name}
     if instead is not None:
         documents[name] = instead
-    with pytest.raises(UnusablePastError):
-        Past(whole._replace(documents=documents))
+    with pytest.raises(UnusableSnapshotError):
+        SavedDetector(whole._replace(documents=documents))
 
 
 @pytest.mark.parametrize("name", sorted(written().arrays))
@@ -62,16 +62,16 @@ def test_each_array_must_be_there_and_be_like_that_of_now(name: str, fault: str)
         arrays[name] = np.zeros(array.shape, dtype=np.complex128)
     elif fault == "scalar":
         arrays[name] = np.array(array.flat[0] if array.size else 0, dtype=array.dtype)
-    with pytest.raises(UnusablePastError):
-        Past(whole._replace(arrays=arrays))
+    with pytest.raises(UnusableSnapshotError):
+        SavedDetector(whole._replace(arrays=arrays))
 
 
 @pytest.mark.parametrize("name", sorted(name for name in written().arrays if name[0] in "dn"))
 def test_each_array_of_rows_must_have_all_rows(name: str) -> None:
     whole = written()
     arrays = {**whole.arrays, name: whole.arrays[name][..., 1:]}
-    with pytest.raises(UnusablePastError, match="not as long"):
-        Past(whole._replace(arrays=arrays))
+    with pytest.raises(UnusableSnapshotError, match="not as long"):
+        SavedDetector(whole._replace(arrays=arrays))
 
 
 def unknown(arrays: Arrays) -> None:
@@ -155,14 +155,14 @@ def test_parts_that_do_not_fit_one_another(spoil: Callable[[Arrays], None]) -> N
     whole = written()
     arrays = dict(whole.arrays)
     spoil(arrays)
-    with pytest.raises(UnusablePastError):
-        Past(whole._replace(arrays=arrays))
+    with pytest.raises(UnusableSnapshotError):
+        SavedDetector(whole._replace(arrays=arrays))
 
 
 def test_a_burst_of_an_unknown_category_is_left_out() -> None:
     whole = written()
     arrays = dict(whole.arrays)
     burst(arrays, 0, 1)
-    Past(whole._replace(arrays=arrays))
+    SavedDetector(whole._replace(arrays=arrays))
     arrays["other/channels.log.category"] = np.array(["of_another_version"])
-    Past(whole._replace(arrays=arrays))
+    SavedDetector(whole._replace(arrays=arrays))

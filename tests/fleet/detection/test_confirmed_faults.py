@@ -8,8 +8,8 @@ from accelwatch.base.slices import LongWork
 from accelwatch.detection.channels.prior import Prior
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.evidence import Subject
-from accelwatch.fleet.detection.hub import HubPast
-from accelwatch.fleet.detection.past_faults import identities_of, past_incidents
+from accelwatch.fleet.detection.confirmed_faults import confirmed_incidents, identities_of
+from accelwatch.fleet.detection.hub import FaultRecorder
 from support.detection.ticks import Ticks, only
 from support.fleet.two_nodes import TwoNodes
 from support.incidents.hardware_faults import DAY_S, NOW, fault
@@ -17,15 +17,15 @@ from support.machines import composed as machines
 
 
 def test_a_fault_has_all_of_its_identities_and_its_weight() -> None:
-    (past,) = past_incidents([fault(1, 2.0)], {"nvidia:GPU-A"})
+    (past,) = confirmed_incidents([fault(1, 2.0)], {"nvidia:GPU-A"})
     assert past.keys == ("device:nvidia:GPU-A", "node:n1", "slot:n1/0000:3b:00.0", "serial:A")
     assert (past.time, past.weight) == (NOW - 2 * DAY_S, 1.0)
-    (past,) = past_incidents([fault(1, 2.0, name="")], ())
+    (past,) = confirmed_incidents([fault(1, 2.0, name="")], ())
     assert past.keys == ("node:n1",)
 
 
 def test_an_id_that_names_no_single_device_is_no_key() -> None:
-    (past,) = past_incidents([fault(1, 2.0)], {"nvidia:GPU-B"})
+    (past,) = confirmed_incidents([fault(1, 2.0)], {"nvidia:GPU-B"})
     assert past.keys == ("node:n1", "slot:n1/0000:3b:00.0", "serial:A")
 
 
@@ -47,7 +47,7 @@ def test_devices_have_their_serial_and_slot_where_their_id_is_their_own() -> Non
 
 def test_the_detector_knows_a_board_again_in_another_slot() -> None:
     ticks, prior = Ticks(), Prior()
-    prior.record(past_incidents([fault(1, 0.0, node="n9", serial="A", now=ticks.now)], ()))
+    prior.record(confirmed_incidents([fault(1, 0.0, node="n9", serial="A", now=ticks.now)], ()))
     assert prior.evidence(ticks.after()) == []
     prior.also = {"d2": ("slot:n1/0000:5e:00.0", "serial:A")}
     evidence = only(prior.evidence(ticks.after()))
@@ -61,7 +61,7 @@ def test_a_hub_gives_its_detector_all_faults_whenever_there_are_others() -> None
         ticks = Ticks()
         # The second is confirmed later and began earlier.
         known = [fault(1, 1.0, node="n1", now=ticks.now)]
-        past, detector = HubPast(site.fleet, lambda: known), Detector()
+        past, detector = FaultRecorder(site.fleet, lambda: known), Detector()
         scores: list[list[float]] = []
         for more in ((), (), (fault(2, 2.0, node="n1", now=ticks.now),)):
             known.extend(more)
@@ -80,7 +80,7 @@ def test_a_hub_gives_its_detector_all_faults_whenever_there_are_others() -> None
 def test_a_detector_that_starts_anew_is_given_all_again() -> None:
     async def main() -> list[int]:
         site, ticks = TwoNodes(), Ticks()
-        past = HubPast(site.fleet, lambda: [fault(1, 1.0, node="n1", now=ticks.now)])
+        past = FaultRecorder(site.fleet, lambda: [fault(1, 1.0, node="n1", now=ticks.now)])
         lengths = []
         for detector in (Detector(), Detector()):
             await past.record(detector, ticks.after().frame, LongWork())
@@ -95,7 +95,7 @@ def test_without_faults_nobody_is_looked_at() -> None:
         site = TwoNodes()
         site.tell("a", machines.view(0))
         detector = Detector()
-        await HubPast(site.fleet, tuple).record(detector, Ticks().after().frame, LongWork())
+        await FaultRecorder(site.fleet, tuple).record(detector, Ticks().after().frame, LongWork())
         return detector.channels.prior.also
 
     assert asyncio.run(main()) == {}

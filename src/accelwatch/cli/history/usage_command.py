@@ -90,7 +90,7 @@ def _recorded(path: Path, by: "By", window_s: float | None) -> "UsageReport":
 
 def _of_box(by: "By", window_s: float | None) -> "UsageReport":
     from accelwatch.archive.blackbox.locations import NOW, NothingKeptError, meant
-    from accelwatch.cli.past.blackbox_command import boxes_here
+    from accelwatch.cli.history.blackbox_command import boxes_here
 
     try:
         path = meant(NOW, boxes_here(None))

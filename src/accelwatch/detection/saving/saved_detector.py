@@ -1,6 +1,6 @@
 """All that a detector knows as a snapshot, and a detector that goes on with one.
 
-Rows are numbered anew after a restart, and some come late: a past is restored some of its rows at a
+Rows are numbered anew after a restart, and some come late: a history is restored some of its rows at a
 time, before the tick of the frame that has them.
 """
 
@@ -15,9 +15,9 @@ from accelwatch.detection.baselines.state_arrays import Array, Arrays, Moves, St
 from accelwatch.detection.detector import Detector
 from accelwatch.detection.frame import Frame
 from accelwatch.detection.fusion import fuse as fusion
-from accelwatch.detection.saving import conclusions, row_past
+from accelwatch.detection.saving import conclusions, row_state
 from accelwatch.detection.saving.conclusions import Findings
-from accelwatch.detection.saving.row_past import RowDocument
+from accelwatch.detection.saving.row_state import RowDocument
 from accelwatch.detection.saving.snapshot import Snapshot
 from accelwatch.detection.signals.layout import NODE_LAYOUT
 
@@ -32,7 +32,7 @@ _OF_COUNTERS = ("nodes/passes.rows.raw", "nodes/passes.rows.read_at")
 _INTERVALS = 3.0
 
 
-class UnusablePastError(ValueError):
+class UnusableSnapshotError(ValueError):
     """A snapshot that no detector of this version wrote."""
 
 
@@ -40,7 +40,7 @@ def documents_of(detector: Detector) -> dict[str, msgspec.Struct]:
     """What is no array, by name, to be encoded as MessagePack."""
     jobs = detector.fusion.job_names if detector.fusion is not None else ()
     return {
-        ROWS: row_past.document_of(detector.rows),
+        ROWS: row_state.document_of(detector.rows),
         FINDINGS: conclusions.document_of(detector.merging, jobs),
     }
 
@@ -48,7 +48,7 @@ def documents_of(detector: Detector) -> dict[str, msgspec.Struct]:
 def arrays_of(detector: Detector) -> StateArrays:
     """All arrays. They belong to the detector, so that they are copied before the next tick."""
     state = StateArrays.empty()
-    state.add("passes", row_past.arrays_of(detector.rows))
+    state.add("passes", row_state.arrays_of(detector.rows))
     state.add("channels", detector.channels.state_arrays())
     state.add("fusion", conclusions.arrays_of(detector.fusion or fusion.fresh(math.nan)))
     return state
@@ -80,18 +80,18 @@ def without_counters(arrays: Arrays, nodes: Bools) -> Arrays:
     return {**arrays, **without}
 
 
-class Past:
+class SavedDetector:
     """What a snapshot holds, for a detector that has not had a frame yet."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        """Raises UnusablePastError for what does not fit a detector of now."""
+        """Raises UnusableSnapshotError for what does not fit a detector of now."""
         try:
             self._rows = msgspec.msgpack.decode(snapshot.documents[ROWS], type=RowDocument)
             self._findings = msgspec.msgpack.decode(snapshot.documents[FINDINGS], type=Findings)
         except KeyError as error:
-            raise UnusablePastError(f"it has no {error}") from error
+            raise UnusableSnapshotError(f"it has no {error}") from error
         except msgspec.MsgspecError as error:
-            raise UnusablePastError(f"its documents cannot be read: {error}") from error
+            raise UnusableSnapshotError(f"its documents cannot be read: {error}") from error
         self._arrays = _arrays(snapshot.arrays)
         self._check()
         self._rehearse()
@@ -120,13 +120,13 @@ class Past:
                 self._findings, _own("fusion", self._arrays.other)
             )
             detector.merging = conclusions.merging_of(self._findings)
-        row_past.fit(detector.rows, frame)
+        row_state.fit(detector.rows, frame)
         detector.channels.fit(frame)
         detector.fusion = conclusions.fitted(detector.fusion, frame)
         now = arrays_of(detector)
         move(self._arrays.devices, now.devices, moves.devices)
         move(self._arrays.nodes, now.nodes, moves.nodes)
-        row_past.restore(detector.rows, self._rows, _own("passes", self._arrays.other), moves)
+        row_state.restore(detector.rows, self._rows, _own("passes", self._arrays.other), moves)
         detector.channels.restore(_own("channels", self._arrays.other), moves)
         names = {frame.names.nodes[row] for row in moves.nodes[moves.nodes >= 0].tolist()}
         merging = conclusions.with_accused(detector.merging, self._findings, names)
@@ -138,13 +138,13 @@ class Past:
             StateArrays._fields, self._arrays, arrays_of(Detector()), strict=True
         ):
             if differing := saved.keys() ^ now.keys():
-                raise UnusablePastError(
+                raise UnusableSnapshotError(
                     f"arrays are missing or unknown: {', '.join(sorted(differing))}"
                 )
             for name, array in now.items():
                 like = saved[name].shape[:-1] == array.shape[:-1] and len(saved[name].shape) > 0
                 if not like or saved[name].dtype.kind != array.dtype.kind:
-                    raise UnusablePastError(f"{kind}/{name} is another array")
+                    raise UnusableSnapshotError(f"{kind}/{name} is another array")
         self._check_lengths()
 
     def _rehearse(self) -> None:
@@ -153,10 +153,10 @@ class Past:
         nobody = Moves(np.full(self.devices, -1), np.full(self.nodes, -1))
         try:
             conclusions.fusion_of(self._findings, _own("fusion", self._arrays.other))
-            row_past.restore(detector.rows, self._rows, _own("passes", self._arrays.other), nobody)
+            row_state.restore(detector.rows, self._rows, _own("passes", self._arrays.other), nobody)
             detector.channels.restore(_own("channels", self._arrays.other), nobody)
         except (KeyError, ValueError, IndexError) as error:
-            raise UnusablePastError(f"its arrays do not fit one another: {error}") from error
+            raise UnusableSnapshotError(f"its arrays do not fit one another: {error}") from error
 
     def _check_lengths(self) -> None:
         other = self._arrays.other
@@ -170,12 +170,12 @@ class Past:
         for prefix, keys in groups:
             codes = other[f"{prefix}code"].astype(np.intp)
             if not ((codes >= -1) & (codes < len(keys))).all():
-                raise UnusablePastError("rows are in groups that are not there")
+                raise UnusableSnapshotError("rows are in groups that are not there")
             lengths += [
                 (other[name], len(keys)) for name in other if name.startswith(f"{prefix}groups.")
             ]
         if any(array.shape[-1] != count for array, count in lengths):
-            raise UnusablePastError("its arrays are not as long as its rows and groups")
+            raise UnusableSnapshotError("its arrays are not as long as its rows and groups")
 
 
 def _arrays(arrays: Mapping[str, Array]) -> StateArrays:
@@ -183,7 +183,7 @@ def _arrays(arrays: Mapping[str, Array]) -> StateArrays:
     for name, array in arrays.items():
         kind, _, own = name.partition("/")
         if kind not in StateArrays._fields:
-            raise UnusablePastError(f"an array of another version: {name}")
+            raise UnusableSnapshotError(f"an array of another version: {name}")
         getattr(state, kind)[own] = array
     return state
 
