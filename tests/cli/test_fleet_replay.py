@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch.cli.fleet.fleet_replay import Replaying, backtest_argv
-from accelwatch.cli.history import history_command
+from accelwatch.cli.history import archive_arguments
 from accelwatch.cli.startup.app import build
 from accelwatch.fleet.replay.archive import ReplayedArchive
 from support.archives.replay_archives import bad_day
@@ -169,7 +169,7 @@ def test_without_pyarrow_the_extra_is_named(folder: Path, monkeypatch: pytest.Mo
     def missing() -> None:
         raise UsageError("history archives need pyarrow: pip install 'accelwatch[history]'")
 
-    monkeypatch.setattr(history_command, "need_pyarrow", missing)
+    monkeypatch.setattr(archive_arguments, "need_pyarrow", missing)
     code, _, said = run(folder)
     assert code == 2
     assert "pip install 'accelwatch[history]'" in said

@@ -85,7 +85,7 @@ def run_replay(
 
     Raises AccelwatchError before the terminal is touched.
     """
-    from accelwatch.cli.history.history_command import need_pyarrow
+    from accelwatch.cli.history.archive_arguments import need_pyarrow
 
     need_pyarrow()
     assert replaying.replay is not None

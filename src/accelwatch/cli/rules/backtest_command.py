@@ -54,7 +54,7 @@ def backtest(
     Raises AccelwatchError, UsageError and ConfigError.
     """
     from accelwatch.base.errors import UsageError
-    from accelwatch.cli.history.history_command import need_pyarrow
+    from accelwatch.cli.history.archive_arguments import need_pyarrow
 
     need_pyarrow()
     if (

@@ -46,7 +46,7 @@ def archive_of(source: Source) -> Iterator[Path]:
                 replayed(source.replay, folder, complain, bar.at)
         else:
             from accelwatch.base.errors import UsageError
-            from accelwatch.cli.history.history_command import StoreAccess, history_export
+            from accelwatch.cli.history.archive_export import StoreAccess, history_export
 
             if source.start is None:
                 raise UsageError("--prometheus needs --from, such as --from 7d")
@@ -61,7 +61,7 @@ def span_of(source: Source, archive: "Archive") -> tuple[float | None, float | N
     from time import time
 
     from accelwatch.base.errors import UsageError
-    from accelwatch.cli.history.history_command import parse_time, time_text
+    from accelwatch.cli.history.archive_arguments import parse_time, time_text
 
     now = archive.description.end if source.history is not None else time()
     start = None if source.start is None else parse_time(source.start, now)

@@ -19,7 +19,7 @@ _MOST = 5
 def table(lines: "Sequence[Line]", test: "Backtest") -> str:
     """All lines and the summary; device-hours are reckoned (docs/history.md)."""
     from accelwatch.alerting.incidents.grouping.levels import ALERT
-    from accelwatch.cli.history.history_command import time_text
+    from accelwatch.cli.history.archive_arguments import time_text
     from accelwatch.fleet.backtest.price import price_of
     from accelwatch.schema.display import counted, duration
 

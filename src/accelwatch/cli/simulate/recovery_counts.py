@@ -113,7 +113,7 @@ def of_archive(folder: Path) -> Rates:
     from accelwatch.alerting.rules.loading.pack_files import pack_names
     from accelwatch.archive.history.reading.reader import Archive
     from accelwatch.archive.history.summary import summary
-    from accelwatch.cli.history.history_command import need_pyarrow
+    from accelwatch.cli.history.archive_arguments import need_pyarrow
     from accelwatch.cli.progress import progress, recorded_time
     from accelwatch.cli.rules.rule_loading import load_rules
     from accelwatch.fleet.backtest.incidents import Backtest
