@@ -200,6 +200,57 @@ def test_the_first_of_a_row_that_gets_hot_is_not_to_blame(
     assert found.key == key
 
 
+@pytest.mark.parametrize(
+    ("family", "lasted_s", "weight", "advice"),
+    [
+        # Air heats slowly: the next nodes of a row come within half an hour of the first.
+        ("thermal", 1770.0, Weight.STATISTICAL, "none"),
+        ("thermal", 1800.0, Weight.STATISTICAL, "exclude"),
+        ("thermal", 1770.0, Weight.DECISIVE, "none"),
+        ("fabric", 270.0, Weight.STATISTICAL, "none"),
+        ("fabric", 300.0, Weight.STATISTICAL, "exclude"),
+        ("clock", 240.0, Weight.STATISTICAL, "exclude"),
+    ],
+)
+def test_who_may_be_the_first_of_many_is_not_taken_out_before_they_would_have_followed(
+    family: str, lasted_s: float, weight: Weight, advice: str
+) -> None:
+    advised = "exclude" if weight is Weight.DECISIVE else ""
+    first = says(0, 12.0, lasted_s, family=family, weight=weight, advice=advised)
+    # What follows from it lasts as long: two families are an alert.
+    follows = says(0, 9.0, lasted_s, family="compute")
+
+    (found,) = Detector(60).at(0, first, follows)
+
+    assert (found.level, found.advice) == (Level.ALERT, advice)
+
+
+@pytest.mark.parametrize(("hot", "advice"), [([0], "exclude"), ([], "exclude"), ([0, 1], "none")])
+def test_one_hot_device_beside_others_that_are_well_shares_no_air(
+    hot: list[int], advice: str
+) -> None:
+    now = tick(60)
+    now.devices.z[2] = 0.0
+    now.devices.z[2, hot] = 2.5
+    (found,) = Detector(60).on(now, says(0, 9.0, 600.0, family="thermal"))
+    assert (found.node, found.advice) == ("n000", advice)
+
+
+def test_who_is_hot_and_has_another_fault_is_taken_out_at_once() -> None:
+    hot, broken = (says(0, 9.0, 600.0, family=family) for family in ("thermal", "nvlink"))
+    (found,) = Detector(60).at(0, hot, broken)
+    assert found.advice == "exclude"
+
+
+def test_who_stays_hot_alone_is_taken_out_in_the_end() -> None:
+    detector = Detector(60)
+    (found,) = detector.at(0, says(0, 9.0, 600.0, family="thermal"))
+    assert found.advice == "none"
+
+    (risen,) = detector.at(1200, says(0, 9.0, 1800.0, now=START + 1200, family="thermal"))
+    assert (risen.key, risen.advice) == (found.key, "exclude")
+
+
 def test_what_only_confirms_excuses_nobody() -> None:
     first = says(0, 9.0, family="thermal")
     others = says([2, 4], 9.0, 60.0, family="thermal", weight=Weight.CONFIRMING)

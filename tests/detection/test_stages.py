@@ -5,7 +5,8 @@ import numpy as np
 from accelwatch.detection.baselines.passes import advance
 from accelwatch.detection.baselines.stages import stages_of
 from accelwatch.detection.baselines.state import DetectorState
-from support.detection.simulated import POWER, Fleet, at
+from accelwatch.detection.frame import Frame
+from support.detection.simulated import NVLINK, POWER, Fleet, at
 
 # Four looks, ten minutes apart.
 _CHECKS = 90
@@ -85,6 +86,39 @@ def test_a_node_that_is_read_late_comes_to_the_stage_that_is_like_it() -> None:
     assert _sizes(fleet, 25, state) == [48, 48]
     code = advance(state, fleet.frame()).devices.groups.code
     assert code[95] == code[48]
+
+
+def test_who_comes_late_is_not_like_a_node_that_is_not_read() -> None:
+    fleet, state = Fleet(12), DetectorState()
+    fleet.watts[48:] *= 0.87
+    usual = fleet.watts[88:].copy()
+    fleet.watts[88:] = np.nan
+    assert _sizes(fleet, _CHECKS, state) == [8, 40, 48]
+    # One of the other stage is lost meanwhile, and says nothing of what its stage draws.
+    fleet.watts[88:] = usual
+    for _ in range(25):
+        frame = fleet.frame()
+        frame.device_sampled[:8] = fleet.now - 600.0
+        code = advance(state, frame).devices.groups.code
+    assert code[95] == code[48]
+
+
+def test_who_comes_late_waits_until_its_traffic_is_known() -> None:
+    fleet, state = Fleet(12), DetectorState()
+    fleet.traffic[:32] *= 1.5
+
+    def frame_without_traffic() -> Frame:
+        frame = fleet.frame()
+        frame.devices[at(NVLINK), 88:] = np.nan
+        return frame
+
+    for _ in range(_CHECKS):
+        tick = advance(state, frame_without_traffic())
+    # Its power is that of both stages.
+    assert sorted(tick.devices.groups.size.tolist()) == [8, 32, 56]
+    assert _sizes(fleet, 25, state) == [32, 64]
+    code = advance(state, fleet.frame()).devices.groups.code
+    assert code[95] == code[64]
 
 
 def test_two_slow_nodes_are_no_stage() -> None:

@@ -153,16 +153,32 @@ def _refine(stages: StageState, nodes: Indices, power: Floats, traffic: Floats) 
 
 
 def _join(stages: StageState, nodes: Indices, power: Floats, traffic: Floats) -> None:
-    """Nodes that were not read when stages were believed belong to that of the node most like them."""
+    """Nodes that were not read when stages were believed belong to the stage that they are most like.
+
+    Which that is shows in all that is known of stages: a node whose traffic is not known yet, as after
+    its first sample, waits for it.
+    """
     joined = nodes[stages.stage[nodes] >= 0]
-    late = nodes[(stages.stage[nodes] < 0) & (power[nodes] > 0)]
+    late = nodes[stages.stage[nodes] < 0]
     if not joined.size or not late.size:
         return
-    apart = np.zeros((len(late), len(joined)))
+    present = np.unique(stages.stage[joined])
+    apart = np.zeros((len(late), len(present)))
     for level, gap in ((power, _POWER_GAP), (traffic, _TRAFFIC_GAP)):
         logs = np.log(np.where(level > 0, level, np.nan))
-        apart += np.nan_to_num(np.abs(logs[late, np.newaxis] - logs[joined]) / gap)
-    stages.stage[late] = stages.stage[joined[apart.argmin(axis=1)]]
+        of_stage = np.array([_median(logs[joined[stages.stage[joined] == at]]) for at in present])
+        if not np.isnan(of_stage).all():
+            apart += np.abs(logs[late, np.newaxis] - of_stage) / gap
+    # What nothing is known of is like nobody.
+    apart = np.where(np.isnan(apart), np.inf, apart)
+    known = np.isfinite(apart).any(axis=1)
+    stages.stage[late[known]] = present[apart[known].argmin(axis=1)]
+
+
+def _median(values: Floats) -> float:
+    """Of those that are known; NaN for none."""
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if known.size else float("nan")
 
 
 def _is_believed(stages: StageState, members: Indices, labels: Indices) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 from accelwatch.detection.evidence import Evidence, Subject
 from accelwatch.detection.findings.finding import Scope
 from accelwatch.detection.findings.suspects import Suspect
-from accelwatch.detection.fusion.families import FAMILIES, position_of
+from accelwatch.detection.fusion.families import family_of, follows_from
 from accelwatch.detection.tick import Tick
 
 # More than a fifth of those who do the same work, three at least, within what their family says.
@@ -17,14 +17,6 @@ LEAST_NODES = 3
 
 # What a job stands still for, so that all else of its nodes follows from it.
 _AWAITED = ("storage", "fabric")
-
-# What a node that is hot, or that waits, does less of: no more than what the group says of it.
-_WORK = frozenset(family.name for family in FAMILIES if family.of_work)
-_FOLLOWS: Mapping[str, frozenset[str]] = {
-    "cooling": _WORK | {"clock"},
-    "fabric": _WORK,
-    "storage": _WORK,
-}
 
 # A node's row and a family.
 Accusation = tuple[str, str]
@@ -46,7 +38,7 @@ class Common(NamedTuple):
     @property
     def follows(self) -> frozenset[str]:
         """Families in which its nodes differ by what they share, unless something is decisive."""
-        return _FOLLOWS.get(self.shared, frozenset())
+        return follows_from(self.shared)
 
 
 class _Group(NamedTuple):
@@ -97,7 +89,7 @@ def common_causes(
     for group in groups:
         at = shared_at.get(group.key, {}).get(group.family, -np.inf)
         # What takes its time to come takes it to go.
-        if group in many or tick.frame.now - at <= FAMILIES[position_of(group.family)].within_s:
+        if group in many or tick.frame.now - at <= family_of(group.family).within_s:
             by_key.setdefault(group.key, []).append(group)
     return [_common(key, matching, groups, many) for key, matching in sorted(by_key.items())]
 
@@ -117,7 +109,7 @@ def waited_for(tick: Tick, job: int, evidence: Sequence[Evidence]) -> str:
     waiting: dict[str, set[int]] = {}
     for item in evidence:
         if item.advice == "wait" and item.subject is Subject.NODE:
-            shared = FAMILIES[position_of(item.family)].shared
+            shared = family_of(item.family).shared
             waiting.setdefault(shared, set()).update(np.intersect1d(nodes, item.rows).tolist())
     return next(
         (
@@ -136,7 +128,7 @@ def _groups_of(tick: Tick, suspect: Suspect) -> list[_Group]:
         level = tick.devices if piece.subject is Subject.DEVICE else tick.nodes
         code = int(level.groups.code[piece.row])
         comparable = code >= 0 and bool(level.groups.comparable[code])
-        shared = FAMILIES[position_of(piece.family)].shared
+        shared = family_of(piece.family).shared
         if shared:
             # Nodes share fabric, storage and cooling whichever part of a job's work they do, and
             # without a job.
@@ -155,7 +147,7 @@ def _are_many(
     """Whether enough came within the time, whichever it was."""
     names = tick.frame.names.nodes
     times = np.sort([since[names[member.node], group.family] for member in members])
-    family = FAMILIES[position_of(group.family)]
+    family = family_of(group.family)
     # For each the number of those that came up to `within_s` after it, itself among them.
     last = np.searchsorted(times, times + family.within_s, side="right")
     together = last - np.arange(len(times))
@@ -176,7 +168,7 @@ def _common(
     return Common(
         key,
         Scope.JOB if is_job else Scope.GROUP,
-        "" if is_job else FAMILIES[position_of(matching[0].family)].shared,
+        "" if is_job else family_of(matching[0].family).shared,
         frozenset(group.family for group in matching),
         frozenset(group.family for group in matching if group in many),
         tuple(

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from accelwatch.detection.evidence import Subject
+from accelwatch.detection.findings.advice import advice_of
 from accelwatch.detection.findings.common_cause import LEAST_NODES, Common
 from accelwatch.detection.findings.explaining import Explained, Tables, explained
 from accelwatch.detection.findings.finding import Finding, Level, Scope, Signal
 from accelwatch.detection.findings.sentences import group_sentence, sentence
-from accelwatch.detection.findings.suspects import Piece, Suspect, advice_of, contributes
+from accelwatch.detection.findings.suspects import Piece, Suspect, contributes
 from accelwatch.detection.fusion.strength import ALONE, ALONE_S
 from accelwatch.detection.tick import Tick
 
@@ -36,7 +37,7 @@ def of_node(tick: Tick, tables: Tables, suspect: Suspect) -> Finding:
         nodes=(node,),
         family=next(iter(suspect.families), ""),
         channels=channels_of(suspect.pieces),
-        advice=advice_of(suspect),
+        advice=advice_of(tick, tables, suspect),
         score=suspect.score,
         onset=suspect.onset,
         opened=now,

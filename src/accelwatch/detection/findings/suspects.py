@@ -9,13 +9,10 @@ from accelwatch.detection.arrays import Bools
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.findings.finding import Level
 from accelwatch.detection.frame import Frame
-from accelwatch.detection.fusion.families import FAMILIES, position_of
+from accelwatch.detection.fusion.families import family_of, position_of
 from accelwatch.detection.fusion.fuse import Conclusions, Fused
 from accelwatch.detection.fusion.row_levels import ALERTED, NONE
 from accelwatch.detection.fusion.strength import AGREE, MOST_SCORE, is_lifted
-
-# The worst first: what helps against the worst helps against the rest.
-_ADVICE = ("replace", "reboot", "reset", "exclude", "restart", "wait", "none")
 
 
 class Piece(NamedTuple):
@@ -91,7 +88,7 @@ def hints(frame: Frame, evidence: Sequence[Evidence], accused: Sequence[Suspect]
     shared = [
         item
         for item in evidence
-        if FAMILIES[position_of(item.family)].shared and item.weight is not Weight.CONFIRMING
+        if family_of(item.family).shared and item.weight is not Weight.CONFIRMING
     ]
     everyone = {
         Subject.DEVICE: np.ones(len(frame.node_of), dtype=np.bool_),
@@ -193,25 +190,6 @@ def without(
 
 def _rank(level: Level) -> int:
     return 1 if level is Level.ALERT else 0
-
-
-def advice_of(suspect: Suspect) -> str:
-    """What decisive evidence advises, else what follows from the family; nothing at a watch."""
-    if suspect.level is Level.WATCH:
-        return "none"
-    decisive = [piece.advice for piece in suspect.pieces if piece.weight is Weight.DECISIVE]
-    advised = decisive or [piece.advice for piece in suspect.pieces]
-    recognised = [advice for advice in advised if advice in _ADVICE]
-    if recognised:
-        return worse(*recognised)
-    if decisive or not suspect.pieces:
-        return "none"
-    return FAMILIES[position_of(suspect.pieces[0].family)].advice
-
-
-def worse(*advice: str) -> str:
-    """Of several pieces of advice the one that is for the worst."""
-    return min(advice, key=_ADVICE.index)
 
 
 def _pieces(evidence: Sequence[Evidence], subject: Subject, mask: Bools) -> Iterable[Piece]:

@@ -3,8 +3,8 @@
 import msgspec
 
 from accelwatch.detection.evidence import Channel
+from accelwatch.detection.findings.advice import worse
 from accelwatch.detection.findings.finding import Finding, Level, Scope
-from accelwatch.detection.findings.suspects import worse
 
 # The greater the worse.
 LEVELS = {Level.WATCH: 0, Level.ALERT: 1}

@@ -54,3 +54,22 @@ _PLACES: Mapping[str, int] = {family.name: position for position, family in enum
 def position_of(name: str) -> int:
     """The place of a family in `FAMILIES`; that of `other` for a name which is none of them."""
     return _PLACES.get(name, _OTHER)
+
+
+def family_of(name: str) -> Family:
+    """The family of this name; `other` for a name which is none of them."""
+    return FAMILIES[position_of(name)]
+
+
+# What a node that is hot, or that waits, does less of: no more than what its group says of it.
+_OF_WORK = frozenset(family.name for family in FAMILIES if family.of_work)
+_FOLLOWS: Mapping[str, frozenset[str]] = {
+    "cooling": _OF_WORK | {"clock"},
+    "fabric": _OF_WORK,
+    "storage": _OF_WORK,
+}
+
+
+def follows_from(shared: str) -> frozenset[str]:
+    """Families in which nodes differ by what they share (`Family.shared`)."""
+    return _FOLLOWS.get(shared, frozenset())

@@ -8,7 +8,7 @@ import numpy as np
 from accelwatch.detection.arrays import Floats
 from accelwatch.detection.detector import Detector, prior_of
 from accelwatch.detection.evidence import Channel, Evidence, Subject
-from accelwatch.detection.fusion.families import FAMILIES, position_of
+from accelwatch.detection.fusion.families import FAMILIES, family_of
 from accelwatch.detection.fusion.strength import (
     AGREE,
     AGREE_S,
@@ -145,7 +145,7 @@ def _evidence(
             signal = int(item.signal[at])
             named = name_of(signals[signal]) if 0 <= signal < len(signals) else item.cause
             yield (
-                FAMILIES[position_of(item.family)].name,
+                family_of(item.family).name,
                 EvidenceStatus(
                     channel=item.channel.value,
                     weight=item.weight.value,

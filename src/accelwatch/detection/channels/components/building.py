@@ -9,7 +9,7 @@ import numpy as np
 from accelwatch.detection.arrays import Bools, Floats, Indices
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.frame import DeviceState, Frame, NodeState
-from accelwatch.detection.fusion.families import FAMILIES, position_of
+from accelwatch.detection.fusion.families import family_of
 from accelwatch.detection.tick import Tick
 
 
@@ -76,7 +76,7 @@ def by_family(
             continue
         first = scores[:, rows].argmax(axis=0)
         started = since[positions[first], rows]
-        of_reader = FAMILIES[position_of(family)].of_reader
+        of_reader = family_of(family).of_reader
         results.append(
             Evidence(
                 channel=channel,
