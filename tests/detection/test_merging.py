@@ -341,6 +341,29 @@ def test_what_follows_from_what_nodes_share_is_no_fault_of_one(
     assert [found.key for found in Detector(60).at(0, *evidence)] == keys
 
 
+@pytest.mark.parametrize(
+    ("family", "score", "lasted_s", "level"),
+    [
+        ("clock", 8.0, 240.0, Level.ALERT),
+        ("clock", 8.0, 239.0, Level.WATCH),
+        ("clock", 7.9, 600.0, Level.WATCH),
+        # The work of a device may differ for a while.
+        ("host", 8.0, 599.0, Level.WATCH),
+        ("host", 8.0, 600.0, Level.ALERT),
+    ],
+)
+def test_what_a_group_does_not_explain_is_as_much_as_without_it(
+    family: str, score: float, lasted_s: float, level: Level
+) -> None:
+    shared = says([0, 2, 4], 9.0, family="fabric")
+    # Power is explained: it waits.
+    own = says(2, 9.0, 600.0), says(2, score, lasted_s, family=family)
+
+    found = {each.key: each for each in Detector(60).at(0, shared, *own)}
+
+    assert found["node/n001"].level is level
+
+
 @pytest.mark.parametrize(("after_s", "key"), [(1800, "group/cooling"), (1830, "node/n005")])
 def test_who_gets_too_hot_last_shares_the_cooling_that_others_have_back(
     after_s: float, key: str

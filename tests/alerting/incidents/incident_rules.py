@@ -22,6 +22,7 @@ def rule(
     severity: Severity = Severity.WARNING,
     cooldown_s: float = 600.0,
     group: Grouping | None = None,
+    advice: Advice = Advice.REBOOT,
 ) -> Rule:
     return Rule(
         id=id_,
@@ -38,7 +39,7 @@ def rule(
         confidence=Confidence.HIGH,
         mode=Mode.OBSERVE,
         trust=Trust.AUTHENTICATED,
-        advice=Advice.REBOOT,
+        advice=advice,
         what_to_do="reboot the node",
         show=(),
         action=None,

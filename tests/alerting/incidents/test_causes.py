@@ -14,8 +14,8 @@ from accelwatch.alerting.incidents.incident_manager import IncidentManager
 from accelwatch.alerting.incidents.incident_store import IncidentStore
 from accelwatch.alerting.incidents.model.incident import Facts, Incident
 from accelwatch.alerting.incidents.model.silence import Silence, matchers
-from accelwatch.alerting.rules.document import Scope, Severity
-from accelwatch.alerting.rules.rule import Grouping, RuleSet
+from accelwatch.alerting.rules.document import Advice, Scope, Severity
+from accelwatch.alerting.rules.rule import Grouping, Rule, RuleSet
 from accelwatch.alerting.rules.timing import Transition
 from accelwatch.alerting.rules.verdict import Entity
 from alerting.incidents.incident_rules import START, change, device, rule
@@ -273,6 +273,10 @@ def test_who_waits_for_a_storm(rule_id: str, at_s: float, where: Entity, told: l
         ("warn", ("n1",), TOGETHER_S + 120, ["storage"]),  # it wakes nobody
         ("fabric", ("n1", "n2"), TOGETHER_S - 120, ["storage"]),  # together with it
         ("lost", ("n1",), TOGETHER_S - 120, ["storage"]),
+        # A device that is broken is so for no storage.
+        ("broken", ("n1",), TOGETHER_S - 120, ["storage", "broken"]),
+        ("broken", ("n9",), TOGETHER_S - 120, ["storage", "broken"]),
+        ("broken.watch", ("n1",), TOGETHER_S - 120, ["storage"]),
     ],
 )
 def test_what_begins_long_after_many_nodes_suffer_is_a_cause_of_its_own(
@@ -283,19 +287,51 @@ def test_what_begins_long_after_many_nodes_suffer_is_a_cause_of_its_own(
         id_: rule(id_, family=family, severity=Severity.CRITICAL, group=fleet)
         for id_, family in (("storage", ""), ("storage.again", "storage"), ("fabric", ""))
     }
-    rules = RULES | wide
+    rules = RULES | wide | broken()
+    assert _notified(rules, ("storage", 0.0, ("n1", "n2")), (second, after_s, nodes)) == notified
+
+
+def broken() -> dict[str, Rule]:
+    """Rules by which a device is broken, and may be."""
+    critical = rule("broken", severity=Severity.CRITICAL, advice=Advice.RESET)
+    return {"broken": critical, "broken.watch": rule("broken.watch", advice=Advice.RESET)}
+
+
+@pytest.mark.parametrize(("node", "notified"), [("n1", ["wide"]), ("n2", ["wide", "slow"])])
+def test_what_one_node_of_many_had_explains_nothing_of_another(
+    node: str, notified: list[str]
+) -> None:
+    fleet = Grouping(by="fleet", at_least=2, within_s=300.0, calm_s=300.0)
+    slow = rule("slow", severity=Severity.CRITICAL)
+    again = rule("slow.again", family="slow", severity=Severity.CRITICAL)
+    rules = {
+        "wide": rule("wide", severity=Severity.CRITICAL, group=fleet),
+        "slow": slow,
+        "slow.again": again,
+    }
+    late = "slow.again" if node == "n1" else "slow"
+    said = (
+        ("wide", 0.0, ("n1", "n2")),
+        # Together with it.
+        ("slow", 120.0, ("n1",)),
+        (late, 120.0 + TOGETHER_S + 120, (node,)),
+    )
+    assert _notified(rules, *said) == notified
+
+
+def _notified(rules: dict[str, Rule], *said: tuple[str, float, tuple[str, ...]]) -> list[str]:
+    """Rules of incidents that people are notified of, when each fires on its nodes at its time."""
     numbers = itertools.count(1)
     kept = IncidentManager(rules, lambda _: Facts(), lambda: f"i{next(numbers)}")
     causes = Causes(rules, lambda _: (), lambda _nodes, _now: None)
     names: list[str] = []
-    for rule_id, at_s, where in (("storage", 0.0, ("n1", "n2")), (second, after_s, nodes)):
+    for rule_id, at_s, where in said:
         entities = [Entity(scope=Scope.NODE, node=node) for node in where]
         fired = [change(FIRED, at_s, rule_id=rule_id, entity=entity) for entity in entities]
         changed = kept.step(fired, START + at_s)
         reports = causes.step(changed, START + at_s) + causes.step((), START + at_s + 61)
         names += [report.incident.rule for report in reports]
-
-    assert names == notified
+    return names
 
 
 def calls_of(count: int) -> int:

@@ -1,7 +1,7 @@
 from accelwatch.detection.channels.drift import Drift
 from accelwatch.detection.evidence import Channel, Evidence
 from support.detection.restarts import restore
-from support.detection.ticks import HEAT, TABLE, Ticks, only, row
+from support.detection.ticks import HEAT, POWER, TABLE, Ticks, only, row
 
 
 def run(ticks: Ticks, drift: Drift, level: float, count: int) -> list[Evidence]:
@@ -82,6 +82,30 @@ def test_what_returns_to_its_past_ends_within_the_hour() -> None:
     ticks.started(drift)
     assert run(ticks, drift, 12.0, 400)
     assert run(ticks, drift, -0.1, 60) == []
+
+
+def test_what_is_as_it_was_is_not_accused_while_its_sum_falls() -> None:
+    ticks = Ticks()
+    drift = Drift(TABLE)
+    ticks.started(drift)
+    assert run(ticks, drift, 12.0, 400)
+    # The mean that is being made is still of what was.
+    run(ticks, drift, 0.1, 20)
+    assert run(ticks, drift, 0.1, 1) == []
+    # It was not forgotten: a row that leaves its past again is accused at once.
+    assert only(run(ticks, drift, 4.0, 20)).rows.tolist() == [5]
+
+
+def test_what_drifts_to_the_other_side_is_accused_of_that_one() -> None:
+    ticks = Ticks()
+    drift = Drift(TABLE)
+    ticks.started(drift)
+    found: list[Evidence] = []
+    for level, count in ((6.0, 400), (-6.0, 400)):
+        for _ in range(count):
+            found = drift.evidence(ticks.after(device_z={POWER: row(16, 0.2, r5=level)}))
+    assert only(found).rows.tolist() == [5]
+    assert ticks.now - found[0].since[0] <= 410 * 30.0
 
 
 def test_a_row_without_peers_is_not_accused_by_what_it_was_beside_them() -> None:

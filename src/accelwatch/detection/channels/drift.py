@@ -45,10 +45,11 @@ _MOST_MEANS = 32767
 
 
 def _memory(signals: int) -> Memory:
-    # What is being averaged; sums of both sides, and for how many means they have been above 0. Times
-    # are counted in means: there are two a series, and this is a quarter of Unix seconds.
+    # What is being averaged, and the mean before; sums of both sides, and for how many means they have
+    # been above 0. Times are counted in means: there are two a series, and this is a quarter of Unix
+    # seconds.
     return Memory(
-        {**dict.fromkeys(("sum", "up", "down"), (signals,)), "spoiled": ()},
+        {**dict.fromkeys(("sum", "mean", "up", "down"), (signals,)), "spoiled": ()},
         dict.fromkeys(("count", "up_means", "down_means"), (signals,)),
     )
 
@@ -120,6 +121,7 @@ def _close(memory: Memory, least: float) -> None:
     count = np.maximum(codes["count"], 0)
     usable = (count >= least) & ~(floats["spoiled"] > 0)
     mean = np.divide(floats["sum"], count, out=np.zeros(count.shape), where=usable)
+    floats["mean"] = np.where(usable, mean, floats["mean"])
     for side, sign in (("up", 1.0), ("down", -1.0)):
         before = or_zero(floats[side])
         after = np.clip(before + sign * mean - ALLOWED, 0.0, _GREATEST * THRESHOLD)
@@ -146,8 +148,10 @@ def _crossings(memory: Memory, level: Level, now: float) -> tuple[Floats, Floats
         nothing = np.full(memory.floats["up"].shape, np.nan)
         return nothing, nothing
     high, low = level.sides
-    up = np.where(high, memory.floats["up"], 0.0)
-    down = np.where(low, memory.floats["down"], 0.0)
+    # Who is back at what it had is not accused now, however large the sum still is.
+    mean = memory.floats["mean"]
+    up = np.where(high & (mean > ALLOWED), memory.floats["up"], 0.0)
+    down = np.where(low & (mean < -ALLOWED), memory.floats["down"], 0.0)
     worst = np.fmax(up, down)
     score = np.where(worst >= entry, worst / THRESHOLD * _FULL, np.nan)
     means = np.where(up >= down, memory.codes["up_means"], memory.codes["down_means"])

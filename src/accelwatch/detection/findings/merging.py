@@ -142,7 +142,7 @@ def _unexplained(
     if not suspect.families:
         return None
     if explained:
-        remaining = without(suspect, explained, follows)
+        remaining = without(suspect, explained, follows, tick.frame.now)
         if remaining is None:
             return None
         suspect = remaining

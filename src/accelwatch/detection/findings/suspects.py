@@ -9,10 +9,17 @@ from accelwatch.detection.arrays import Bools
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.findings.finding import Level
 from accelwatch.detection.frame import Frame
-from accelwatch.detection.fusion.families import family_of, position_of
+from accelwatch.detection.fusion.families import family_of
 from accelwatch.detection.fusion.fuse import Conclusions, Fused
 from accelwatch.detection.fusion.row_levels import ALERTED, NONE
-from accelwatch.detection.fusion.strength import AGREE, MOST_SCORE, is_lifted
+from accelwatch.detection.fusion.strength import (
+    AGREE,
+    ALONE,
+    ALONE_MILD_S,
+    ALONE_S,
+    MOST_SCORE,
+    is_lifted,
+)
 
 
 class Piece(NamedTuple):
@@ -167,7 +174,10 @@ def pieces_of_jobs(evidence: Sequence[Evidence], jobs: Conclusions) -> dict[int,
 
 
 def without(
-    suspect: Suspect, families: frozenset[str], follows: frozenset[str] = frozenset()
+    suspect: Suspect,
+    families: frozenset[str],
+    follows: frozenset[str],
+    now: float,
 ) -> Suspect | None:
     """What is left of a suspect when some families have another cause; None where that is nothing.
 
@@ -183,9 +193,23 @@ def without(
     decisive = any(piece.weight is Weight.DECISIVE for piece in pieces)
     if not strong and not decisive:
         return None
-    independent = {position_of(piece.family) for piece in strong}
-    level = Level.ALERT if decisive or len(independent) > 1 else Level.WATCH
+    independent = {_cause_of(piece) for piece in strong}
+    enough = decisive or len(independent) > 1 or any(_is_enough(piece, now) for piece in strong)
+    level = Level.ALERT if enough else Level.WATCH
     return suspect._replace(pieces=pieces, level=min(level, suspect.level, key=_rank))
+
+
+def _cause_of(piece: Piece) -> str:
+    """Its family; families of work are one."""
+    family = family_of(piece.family)
+    return "work" if family.of_work else family.name
+
+
+def _is_enough(piece: Piece, now: float) -> bool:
+    """Whether a piece is an alert without any other, as in fusion."""
+    needed_s = ALONE_MILD_S if family_of(piece.family).is_mild else ALONE_S
+    lasts = piece.score >= ALONE and now - piece.since >= needed_s
+    return piece.weight is Weight.STATISTICAL and lasts
 
 
 def _rank(level: Level) -> int:

@@ -6,12 +6,14 @@ from accelwatch.alerting.incidents.grouping.cause import Cause
 from accelwatch.alerting.incidents.grouping.levels import ALERT, level_of
 from accelwatch.alerting.incidents.grouping.location import jobs_of, nodes_of
 from accelwatch.alerting.incidents.model.incident import Incident
-from accelwatch.alerting.rules.document import Scope, Severity
+from accelwatch.alerting.rules.document import Advice, Scope, Severity
 
 # What follows within this time on the same node, or on the job that runs there, is the same.
 TOGETHER_S = 900.0
 # What comes back so soon after it was over is the same again.
 AGAIN_S = 1800.0
+# What a device needs that is broken itself; a node that waits with others may have to be booted.
+_REPAIRS = frozenset({Advice.RESET, Advice.REPLACE})
 
 
 def is_near(cause: Cause, now: float) -> bool:
@@ -36,8 +38,18 @@ def _has_other_reason(incident: Incident, cause: Cause) -> bool:
     """Whether an alert is of another kind than what many nodes suffer: a storage that stalls, or a room
     that is warm for hours, explains no congestion, hang or lost node that begins long after it.
     """
-    families = {each.family for each in cause.open_.values()}
-    return cause.group and level_of(incident) == ALERT and incident.family not in families
+    return cause.group and level_of(incident) == ALERT and incident.family not in _shared(cause)
+
+
+def _shared(cause: Cause) -> set[str]:
+    """Families in which the nodes of a cause suffer together: one node's own say nothing of another."""
+    return {each.family for each in cause.open_.values() if each.entity.group}
+
+
+def _is_to_be_repaired(incident: Incident, cause: Cause) -> bool:
+    """Whether an alert asks for the repair of a device, which nothing that many share explains."""
+    alert = level_of(incident) == ALERT and incident.advice in _REPAIRS
+    return cause.group and alert and incident.family not in _shared(cause)
 
 
 def is_over(cause: Cause, now: float) -> bool:
@@ -55,7 +67,7 @@ def belongs(incident: Incident, suspects: Sequence[str], cause: Cause) -> bool:
     if entity.scope is Scope.JOB:
         named = not suspects or bool(set(suspects) & cause.nodes)
         return entity.job in cause.jobs or (named and bool(nodes & cause.nodes))
-    if entity.node not in cause.nodes:
+    if entity.node not in cause.nodes or _is_to_be_repaired(incident, cause):
         return False
     if level_of(incident) != ALERT:
         return True
