@@ -231,9 +231,46 @@ def test_one_hot_device_beside_others_that_are_well_shares_no_air(
 ) -> None:
     now = tick(60)
     now.devices.z[2] = 0.0
-    now.devices.z[2, hot] = 2.5
+    # Of two devices both, by 5 over the square root of two.
+    now.devices.z[2, hot] = 3.6
     (found,) = Detector(60).on(now, says(0, 9.0, 600.0, family="thermal"))
     assert (found.node, found.advice) == ("n000", advice)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "heat", "watts", "ticks", "level"),
+    [
+        (3, 3.6, 0.0, 5, Level.ALERT),
+        # Not for two minutes yet.
+        (3, 3.6, 0.0, 4, None),
+        (2, 3.6, 0.0, 5, None),
+        (3, 3.5, 0.0, 5, None),
+        # They do more, and are warmer by that.
+        (3, 3.6, 2.5, 5, None),
+    ],
+)
+def test_whole_nodes_that_get_warm_together_share_their_cooling_before_one_is_hot(
+    nodes: int, heat: float, watts: float, ticks: int, level: Level | None
+) -> None:
+    detector = Detector(60)
+    for at in range(ticks):
+        now = tick(60, START + 30.0 * at)
+        now.devices.z[:] = 0.0
+        now.devices.z[2, : 2 * nodes], now.devices.z[0, : 2 * nodes] = heat, watts
+        found = detector.on(now)
+    assert [(each.key, each.level, each.advice) for each in found] == (
+        [] if level is None else [("group/cooling", level, "wait")]
+    )
+    assert all(each.nodes == ("n000", "n001", "n002") for each in found)
+
+
+def test_one_warm_device_of_each_node_is_no_warm_row() -> None:
+    detector = Detector(60)
+    for at in range(20):
+        now = tick(60, START + 30.0 * at)
+        now.devices.z[:] = 0.0
+        now.devices.z[2, :20:2] = 12.0
+        assert detector.on(now) == ()
 
 
 def test_who_is_hot_and_has_another_fault_is_taken_out_at_once() -> None:

@@ -6,9 +6,9 @@ from accelwatch.detection.evidence import Weight
 from accelwatch.detection.findings.explaining import Tables
 from accelwatch.detection.findings.finding import Level
 from accelwatch.detection.findings.suspects import Suspect, contributes
+from accelwatch.detection.findings.whole_nodes import HEAT, heat_of_nodes
 from accelwatch.detection.fusion.families import Family, family_of, follows_from
-from accelwatch.detection.fusion.strength import AGREE, MOST_DEVICES
-from accelwatch.detection.signals.signal import Direction
+from accelwatch.detection.fusion.strength import AGREE
 from accelwatch.detection.tick import Tick
 
 # The worst first: what helps against the worst helps against the rest.
@@ -53,15 +53,8 @@ def _may_be_first_of_many(tick: Tick, tables: Tables, suspect: Suspect) -> bool:
 
 
 def _befalls_whole_node(tick: Tick, tables: Tables, node: int, family: Family) -> bool:
-    """Whether most devices of a node suffer: what is shared, such as air, spares none of them."""
-    if family.of_node:
+    """Whether all of a node suffers: what is shared, such as air, spares none of its devices."""
+    if family.name != HEAT:
         return True
-    positions = [
-        position for position, row in enumerate(tables.devices) if row.family == family.name
-    ]
-    z = tick.devices.z[np.ix_(positions, np.flatnonzero(tick.frame.node_of == node))]
-    z[[tables.devices[at].direction is Direction.LOW for at in positions]] *= -1.0
-    known = np.isfinite(z).any(axis=0)
-    # Half of what has any weight is more than noise.
-    suffers = (z >= AGREE / 2).any(axis=0)
-    return not known.any() or suffers.sum() > MOST_DEVICES * known.sum()
+    level = heat_of_nodes(tick, tables)[node]
+    return bool(np.isnan(level) or level >= AGREE)

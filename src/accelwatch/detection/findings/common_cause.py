@@ -7,8 +7,10 @@ import numpy as np
 
 from accelwatch.detection.evidence import Evidence, Subject
 from accelwatch.detection.findings.finding import Scope
-from accelwatch.detection.findings.suspects import Suspect
+from accelwatch.detection.findings.suspects import Accusation, Suspect
+from accelwatch.detection.findings.whole_nodes import HEAT
 from accelwatch.detection.fusion.families import family_of, follows_from
+from accelwatch.detection.fusion.strength import AGREE_S
 from accelwatch.detection.tick import Tick
 
 # More than a fifth of those who do the same work, three at least, within what their family says.
@@ -17,9 +19,6 @@ LEAST_NODES = 3
 
 # What a job stands still for, so that all else of its nodes follows from it.
 _AWAITED = ("storage", "fabric")
-
-# A node's row and a family.
-Accusation = tuple[str, str]
 
 
 class Common(NamedTuple):
@@ -34,11 +33,24 @@ class Common(NamedTuple):
     many: frozenset[str]
     # The first to suffer is first.
     members: tuple[Suspect, ...]
+    # How many of them are warm as a whole, and have been for as long as two families need to agree.
+    warm: int = 0
 
     @property
     def follows(self) -> frozenset[str]:
         """Families in which its nodes differ by what they share, unless something is decisive."""
         return follows_from(self.shared)
+
+
+class Suffering(NamedTuple):
+    """Nodes of a tick by what is known of them."""
+
+    accused: Sequence[Suspect]
+    # Of no level: heat of a row comes slowly, and the first that is hot enough to be accused is no more
+    # to blame than those that follow.
+    hinted: Sequence[Suspect]
+    # Warm as a whole, accused or not.
+    warm: Sequence[Suspect]
 
 
 class _Group(NamedTuple):
@@ -63,24 +75,27 @@ def first_seen(
 
 def common_causes(
     tick: Tick,
-    accused: Sequence[Suspect],
-    hinted: Sequence[Suspect],
+    suffering: Suffering,
     since: Mapping[Accusation, float],
     shared_at: Mapping[str, Mapping[str, float]],
 ) -> list[Common]:
     """Groups of which enough nodes suffer, or did until five minutes ago; until half an hour of heat.
 
-    `hinted` are nodes of no level: heat of a row comes slowly, and the first that is hot enough to be
-    accused is no more to blame than those that follow. One of a group at least is accused.
+    One of a group at least is accused, or warm for two minutes.
 
     `shared_at` has by key and family when enough last did, Unix seconds: not all are well again at
     once. Who still suffers after that has another reason than the others had.
     """
     groups: dict[_Group, list[Suspect]] = {}
-    for suspect in accused:
+    accused, hinted, warm = suffering
+    now, names = tick.frame.now, tick.frame.names.nodes
+    lasting = [each for each in warm if now - since[names[each.node], HEAT] >= AGREE_S]
+    blamed = {suspect.node for suspect in accused}
+    for suspect in [*accused, *(each for each in lasting if each.node not in blamed)]:
         for group in _groups_of(tick, suspect):
             groups.setdefault(group, []).append(suspect)
-    for suspect in hinted:
+    starting = blamed | {suspect.node for suspect in lasting}
+    for suspect in (each for each in hinted if each.node not in starting):
         for group in _groups_of(tick, suspect):
             if group in groups:
                 groups[group].append(suspect)
@@ -89,9 +104,12 @@ def common_causes(
     for group in groups:
         at = shared_at.get(group.key, {}).get(group.family, -np.inf)
         # What takes its time to come takes it to go.
-        if group in many or tick.frame.now - at <= family_of(group.family).within_s:
+        if group in many or now - at <= family_of(group.family).within_s:
             by_key.setdefault(group.key, []).append(group)
-    return [_common(key, matching, groups, many) for key, matching in sorted(by_key.items())]
+    warm_rows = {suspect.node for suspect in lasting}
+    return [
+        _common(key, matching, groups, many, warm_rows) for key, matching in sorted(by_key.items())
+    ]
 
 
 def is_consequence(group: Common, common: Sequence[Common]) -> bool:
@@ -162,6 +180,7 @@ def _common(
     matching: Sequence[_Group],
     groups: Mapping[_Group, Sequence[Suspect]],
     many: Set[_Group],
+    warm: Set[int],
 ) -> Common:
     members = {member.node: member for group in matching for member in groups[group]}
     is_job = key.startswith("job/")
@@ -174,4 +193,5 @@ def _common(
         tuple(
             sorted(members.values(), key=lambda member: (member.onset, -member.score, member.node))
         ),
+        len(warm & members.keys()) if any(group.family == HEAT for group in matching) else 0,
     )

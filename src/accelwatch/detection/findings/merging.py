@@ -12,8 +12,8 @@ import msgspec
 
 from accelwatch.detection.evidence import Channel, Evidence
 from accelwatch.detection.findings.common_cause import (
-    Accusation,
     Common,
+    Suffering,
     common_causes,
     first_seen,
     is_consequence,
@@ -24,6 +24,7 @@ from accelwatch.detection.findings.finding import Finding
 from accelwatch.detection.findings.hang_reports import culprit_of, of_hang, of_waiting
 from accelwatch.detection.findings.reports import of_common, of_node
 from accelwatch.detection.findings.suspects import (
+    Accusation,
     Piece,
     Suspect,
     hints,
@@ -32,6 +33,7 @@ from accelwatch.detection.findings.suspects import (
     without,
 )
 from accelwatch.detection.findings.updates import LEVELS, updated
+from accelwatch.detection.findings.whole_nodes import warm_nodes
 from accelwatch.detection.fusion.fuse import Fused
 from accelwatch.detection.tick import Tick
 
@@ -67,9 +69,10 @@ def merge(
     """One tick: the state after it, and the findings that were opened, have changed or have ended."""
     now, names = tick.frame.now, tick.frame.names
     accused = suspects(tick.frame, fused, evidence)
-    hinted = hints(tick.frame, evidence, accused) if accused else []
-    since = first_seen(state.accused, [*accused, *hinted], names.nodes, now)
-    common = common_causes(tick, accused, hinted, since, state.shared_at)
+    warm = warm_nodes(tick, tables, state.accused)
+    hinted = hints(tick.frame, evidence, accused) if accused or warm else []
+    since = first_seen(state.accused, [*accused, *hinted, *warm], names.nodes, now)
+    common = common_causes(tick, Suffering(accused, hinted, warm), since, state.shared_at)
     hangs = pieces_of_jobs(evidence, fused.jobs)
     blamed = {names.nodes[suspect.node] for suspect in accused}
 

@@ -61,7 +61,8 @@ def of_common(tick: Tick, tables: Tables, common: Common) -> Finding:
         job = common.key.removeprefix("job/")
     onset = members[0].onset
     alert = any(member.level is Level.ALERT for member in members)
-    alert = alert or _harms_many(common, pieces, tick)
+    # As two families of one node that agree are an alert, so is the same of several whole nodes.
+    alert = alert or common.warm >= LEAST_NODES or _harms_many(common, pieces, tick)
     now = tick.frame.now
     return Finding(
         key=common.key,

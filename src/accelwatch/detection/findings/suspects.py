@@ -21,6 +21,9 @@ from accelwatch.detection.fusion.strength import (
     is_lifted,
 )
 
+# A node by its name, and a family.
+Accusation = tuple[str, str]
+
 
 class Piece(NamedTuple):
     """What one channel says of one row."""

@@ -1,0 +1,81 @@
+"""Heat of whole nodes: air and water that get warmer spare none of a node's devices.
+
+One device of a node is judged by its own sensor. What most devices of a node have is known much better
+than that, so that a row of racks is seen while it heats, before its first device is hot enough to be
+accused.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from accelwatch.detection.arrays import Floats
+from accelwatch.detection.evidence import Channel, Subject, Weight
+from accelwatch.detection.findings.explaining import Tables
+from accelwatch.detection.findings.finding import Level
+from accelwatch.detection.findings.suspects import Accusation, Piece, Suspect, strongest
+from accelwatch.detection.fusion.strength import AGREE
+from accelwatch.detection.signals.signal import Direction
+from accelwatch.detection.tick import Tick
+
+HEAT = "thermal"
+# Devices of a node share a part of their noise, so that more of them tell no more than four do.
+_INDEPENDENT = 4
+_POWER = ("power_watts",)
+
+
+def heat_of_nodes(tick: Tick, tables: Tables) -> Floats:
+    """float64[M]: standard deviations of the heat that more than half of each node's devices have.
+
+    NaN where that is not known of more than half.
+    """
+    heat = _heat(tick, tables)
+    count = len(tick.frame.node_state)
+    node_of = tick.frame.node_of
+    of_node = np.bincount(node_of, minlength=count)
+    # The hottest of each node first, unknown ones last.
+    order = np.lexsort((-np.where(np.isnan(heat), -np.inf, heat), node_of))
+    starts = np.cumsum(of_node) - of_node
+    there = np.flatnonzero(of_node)
+    level = np.full(count, np.nan)
+    level[there] = heat[order[starts[there] + of_node[there] // 2]]
+    return level * np.sqrt(np.minimum(of_node, _INDEPENDENT))
+
+
+def warm_nodes(tick: Tick, tables: Tables, before: Mapping[Accusation, float]) -> list[Suspect]:
+    """Nodes that are warm as a whole: enough to tell what they share, and no blame.
+
+    `before` has since when each node suffered in each family, Unix seconds.
+    """
+    level, heat = heat_of_nodes(tick, tables), _heat(tick, tables)
+    signal = next((at for at, row in enumerate(tables.devices) if row.family == HEAT), -1)
+    warm: list[Suspect] = []
+    for node in np.flatnonzero(level >= AGREE).tolist():
+        rows = np.flatnonzero(tick.frame.node_of == node)
+        rows = rows[heat[rows] >= AGREE / 2]
+        since = before.get((tick.frame.names.nodes[node], HEAT), tick.frame.now)
+        pieces = [_piece(row, float(heat[row]), since, signal) for row in rows.tolist()]
+        suspect = Suspect(node, (), Level.WATCH, float(level[node]), since, strongest(pieces))
+        warm.append(suspect)
+    return warm
+
+
+def _piece(row: int, score: float, since: float, signal: int) -> Piece:
+    weight, subject = Weight.STATISTICAL, Subject.DEVICE
+    return Piece(Channel.PEER, weight, HEAT, subject, row, score, since, signal, "", "")
+
+
+def _heat(tick: Tick, tables: Tables) -> Floats:
+    """float64[N]: the greatest deviation of a device's heat; 0 where it draws more, which heats it."""
+    z = tick.devices.z
+    known = [
+        -z[at] if row.direction is Direction.LOW else z[at]
+        for at, row in enumerate(tables.devices)
+        if row.family == HEAT and row.direction is not Direction.BOTH
+    ]
+    if not known:
+        return np.full(z.shape[1], np.nan)
+    heat: Floats = np.fmax.reduce(known)
+    power = next((at for at, row in enumerate(tables.devices) if row.series == _POWER), -1)
+    draws_more = z[power] >= AGREE / 2 if power >= 0 else np.zeros(z.shape[1], dtype=np.bool_)
+    return np.where(draws_more & (heat > 0), 0.0, heat)
