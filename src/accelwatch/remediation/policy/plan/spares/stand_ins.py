@@ -1,5 +1,7 @@
 """Who stands in for a node that is out, and when he is a spare again. Pure."""
 
+from collections.abc import Collection
+
 import msgspec
 
 from accelwatch.action.intent import Intent
@@ -12,6 +14,7 @@ from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CHORES, SPARES
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards.denial import Denial
+from accelwatch.remediation.policy.plan.tests.running_tests import IN_A_TEST, nodes_in_tests
 from accelwatch.remediation.policy.state.clocks import FRESH_S, RESTORE_S, SPARE_AGAIN_S
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
@@ -34,7 +37,8 @@ def drawn(ctx: StepView, remedy: Remedy) -> tuple[SpareState, Drawn | Denial]:
     status = ctx.node_status(remedy.node)
     labels = {} if status is None else {"model": status.model, "rack": status.rack, **status.labels}
     request = SpareRequest(incident=remedy.incident, node=ctx.target(remedy), labels=labels)
-    candidates = {name: candidate(ctx, name) for name in ctx.state.spares.spares}
+    in_tests = nodes_in_tests(ctx)
+    candidates = {name: candidate(ctx, name, in_tests) for name in ctx.state.spares.spares}
     limits = ctx.settings.spares
     return spare_selection.draw(ctx.state.spares, request, candidates, now=ctx.now, settings=limits)
 
@@ -45,13 +49,13 @@ def hub_name(ctx: StepView, name: str) -> str:
     return names.get(name, name)
 
 
-def candidate(ctx: StepView, name: str) -> Candidate:
-    """What is known of a spare besides its standing."""
+def candidate(ctx: StepView, name: str, in_tests: Collection[str] = ()) -> Candidate:
+    """What is known of a spare besides its standing; `in_tests` has the nodes that tests run on."""
     node = hub_name(ctx, name)
     status = ctx.node_status(node)
     if status is None:
         return Candidate(usable=False, why="has not answered since the hub started")
-    why = why_unusable(ctx, name, status)
+    why = IN_A_TEST if name in in_tests else why_unusable(ctx, name, status)
     return Candidate(
         labels={"model": status.model, "rack": status.rack, **status.labels},
         score=worst(ctx.state.scores, keys_of(node), ctx.now),

@@ -9,6 +9,7 @@ from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remediation.policy.guards.limits.ceiling import answers
 from accelwatch.remediation.policy.plan.spares.stand_ins import why_unusable
+from accelwatch.remediation.policy.plan.tests.running_tests import IN_A_TEST, nodes_in_tests
 from accelwatch.remediation.policy.state.clocks import FRESH_S
 
 
@@ -31,3 +32,5 @@ def guards_of_idle(ctx: StepView, node: str, name: str) -> Iterator[Answer]:
     idle = observation is not None and not (observation.jobs or observation.jobs_missing)
     if not idle or status is None or why_unusable(ctx, name, status):
         yield Denial(why=DenialKind.NO_SPARE, text=f"{name} is not idle, or does not look well")
+    if name in nodes_in_tests(ctx):
+        yield Denial(why=DenialKind.NO_SPARE, text=f"{name} {IN_A_TEST}")

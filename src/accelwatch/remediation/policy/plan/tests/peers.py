@@ -1,13 +1,13 @@
 """The idle node, known to be well, that takes part in the test of another one. Pure."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import NamedTuple
 
-from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
 from accelwatch.remediation.policy.guards.identity import Proof
 from accelwatch.remediation.policy.plan.spares.stand_ins import why_unusable
+from accelwatch.remediation.policy.plan.tests.running_tests import nodes_in_tests
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.node_tests import latest_run
 from accelwatch.remediation.policy.state.spares.model import SpareStatus
@@ -47,7 +47,7 @@ def peer_of(
     if own is None:
         return _no_peer(test, "nothing is known of the node itself")
     action = ctx.world.shown_by.get(target)
-    in_tests = set(_in_tests(ctx))
+    in_tests = nodes_in_tests(ctx)
     best: tuple[tuple[bool, float, str], Peer] | None = None
     reasons: list[str] = []
     for status in ctx.world.node_statuses.values():
@@ -77,7 +77,7 @@ def _no_peer(test: str, why: str) -> Denial:
     return Denial(why=DenialKind.NO_PEER, text=text)
 
 
-def _why_not(ctx: StepView, test: str, status: NodeStatus, name: str, in_tests: set[str]) -> str:
+def _why_not(ctx: StepView, test: str, status: NodeStatus, name: str, in_tests: Collection[str]) -> str:
     """Empty for one that is idle, well and free for a test."""
     observation = ctx.world.scheduler_nodes.get(name)
     if observation is not None and (observation.jobs or observation.jobs_missing):
@@ -99,13 +99,3 @@ def _passed(ctx: StepView, test: str, node: str) -> float:
     """Unix seconds at which it passed the test last; 0 where it never did."""
     run = latest_run(ctx.state.tests, node, test)
     return 0.0 if run is None or run.passed is None else run.passed
-
-
-def _in_tests(ctx: StepView) -> Iterator[str]:
-    """The scheduler's names of the nodes of tests on their way."""
-    running = [remedy.pursuing for remedy in ctx.state.remedies.values()]
-    for intent in (*running, *ctx.state.chores.values(), *ctx.state.lingering.values()):
-        if intent is not None and intent.kind is Kind.TEST:
-            yield intent.node
-            if intent.peer:
-                yield intent.peer
