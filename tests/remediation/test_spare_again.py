@@ -201,7 +201,9 @@ def test_a_spare_whose_test_runs_is_left_to_it_when_its_draw_has_ended_late() ->
     assert standing(ground, FIRST) is SpareStatus.READY
 
 
-def test_one_that_was_drawn_all_the_same_comes_back_when_it_is_mended() -> None:
+@pytest.mark.parametrize("held", [False, True])
+def test_one_that_was_drawn_all_the_same_comes_back_when_it_is_mended(held: bool) -> None:
+    """A person's hold keeps it from being drawn, not from being put back where it was."""
     ground = ground_with(FIRST, SECOND)
     ground.fault(NODE, policy=DRAWS)
     ground.end(NODE)
@@ -210,6 +212,8 @@ def test_one_that_was_drawn_all_the_same_comes_back_when_it_is_mended() -> None:
     spare = ground.state.spares.spares[FIRST]
     assert (spare.standing, spare.broken, spare.away) == (SpareStatus.FAILED, True, True)
     assert drawn(ground) == [FIRST, SECOND]
+    if held:
+        ground.say(Verb.HOLD, FIRST)
     ground.clear(FIRST, case)
     ground.wait(2, every=1)
     assert standing(ground, FIRST) is SpareStatus.RETURNING

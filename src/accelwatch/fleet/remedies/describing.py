@@ -19,6 +19,7 @@ from accelwatch.remediation.policy.context.outcome import Note
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.guards.limits.budget import bound
 from accelwatch.remediation.policy.plan.spares.stand_ins import candidate
+from accelwatch.remediation.policy.plan.tests.running_tests import nodes_in_tests
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.node_locations import failure_domain_of
 from accelwatch.remediation.policy.state.orders import Veto
@@ -162,9 +163,10 @@ def spares_page(state: RemedyState, settings: RemedySettings, now: float) -> Spa
     """All spares as they stand at a moment in Unix seconds."""
     ctx = StepContext(state, settings, now)
     names = {theirs: ours for ours, theirs in settings.nodes.items()}
+    in_tests = nodes_in_tests(ctx)
     rows = []
     for name, spare in sorted(state.spares.spares.items()):
-        details = candidate(ctx, name)
+        details = candidate(ctx, name, in_tests)
         rows.append(
             SpareDocument(
                 name=name,

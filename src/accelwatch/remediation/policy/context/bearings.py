@@ -27,3 +27,10 @@ def label_veto(ctx: CaseView, node: str) -> str:
     status, label = ctx.node_status(node), ctx.settings.no_auto_label
     labelled = status is not None and bool(label) and label in status.labels
     return f"it has the label {label}" if labelled else ""
+
+
+def why_left_alone(ctx: CaseView, node: str) -> str:
+    """Why a node neither stands in for another nor takes part in its test; it continues the name."""
+    if node in ctx.state.vetoes:
+        return "is held by a person"
+    return label_veto(ctx, node).removeprefix("it ")

@@ -13,10 +13,11 @@ from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import SPARES
 from accelwatch.remediation.policy.plan.spares.spare_tests import INCIDENT
 from accelwatch.remediation.policy.plan.spares.stand_ins import (
-    candidate,
     fault_of,
+    hub_name,
     is_dead,
     start_return,
+    why_unusable,
 )
 from accelwatch.remediation.policy.state.spares import spare_transitions
 from accelwatch.remediation.policy.state.spares.model import SpareStatus
@@ -55,7 +56,10 @@ def _leave_to_its_remedy(ctx: StepContext, name: str) -> None:
 def _is_idle(ctx: StepContext, name: str) -> bool:
     """Whether it is well, runs nothing, and no draw of it is on its way any more."""
     observation = ctx.world.scheduler_nodes.get(name)
-    if observation is None or observation.jobs or not candidate(ctx, name).usable:
+    status = ctx.node_status(hub_name(ctx, name))
+    if observation is None or observation.jobs or status is None:
+        return False
+    if why_unusable(ctx, name, status):
         return False
     pursued = (remedy.pursuing for remedy in ctx.state.remedies.values())
     in_flight = (*pursued, *ctx.state.lingering.values(), *ctx.state.chores.values())

@@ -8,6 +8,7 @@ from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState
 from accelwatch.base.hardware_keys import keys_of
+from accelwatch.remediation.policy.context.bearings import why_left_alone
 from accelwatch.remediation.policy.context.cases import barring, is_barred
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
@@ -55,7 +56,8 @@ def candidate(ctx: StepView, name: str, in_tests: Collection[str] = ()) -> Candi
     status = ctx.node_status(node)
     if status is None:
         return Candidate(usable=False, why="has not answered since the hub started")
-    why = IN_A_TEST if name in in_tests else why_unusable(ctx, name, status)
+    why = IN_A_TEST if name in in_tests else ""
+    why = why or why_left_alone(ctx, node) or why_unusable(ctx, name, status)
     return Candidate(
         labels={"model": status.model, "rack": status.rack, **status.labels},
         score=worst(ctx.state.scores, keys_of(node), ctx.now),

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from typing import NamedTuple
 
+from accelwatch.remediation.policy.context.bearings import why_left_alone
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
 from accelwatch.remediation.policy.guards.identity import Proof
@@ -77,7 +78,9 @@ def _no_peer(test: str, why: str) -> Denial:
     return Denial(why=DenialKind.NO_PEER, text=text)
 
 
-def _why_not(ctx: StepView, test: str, status: NodeStatus, name: str, in_tests: Collection[str]) -> str:
+def _why_not(
+    ctx: StepView, test: str, status: NodeStatus, name: str, in_tests: Collection[str]
+) -> str:
     """Empty for one that is idle, well and free for a test."""
     observation = ctx.world.scheduler_nodes.get(name)
     if observation is not None and (observation.jobs or observation.jobs_missing):
@@ -87,8 +90,9 @@ def _why_not(ctx: StepView, test: str, status: NodeStatus, name: str, in_tests: 
     spare = ctx.state.spares.spares.get(name)
     if spare is not None and spare.standing is not SpareStatus.READY:
         return f"is a spare that is {str(spare.standing).replace('_', ' ')}"
-    if status.node in ctx.state.vetoes:
-        return "is held by a person"
+    left_alone = why_left_alone(ctx, status.node)
+    if left_alone:
+        return left_alone
     run = latest_run(ctx.state.tests, status.node, test)
     if run is not None and run.failed:
         return f"failed {test} itself"
