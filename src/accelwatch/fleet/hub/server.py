@@ -122,6 +122,7 @@ class HubServer:
             protection=protection,
             visited=IncidentDoor(self._visits),
         )
+        hub.status.serves_tls = lambda: self.http.protection.tls is not None
         self._front = Front(self.http, web, self._web_read)
 
     def tick_now(self) -> None:

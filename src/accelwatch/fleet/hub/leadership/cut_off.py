@@ -5,7 +5,11 @@ hub only has another lead, and people would be notified by both.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
 
 from accelwatch.alerting.incidents.journal.lease import Lease
 from accelwatch.alerting.incidents.journal.shared import HubEntry
@@ -16,24 +20,45 @@ from accelwatch.fleet.follow.http.body import Body
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.follow.target_client import target_client
 from accelwatch.fleet.hub.leadership.journal_lease import CHECK_EVERY_S
-from accelwatch.fleet.scrape_settings import Scrape
+from accelwatch.fleet.scrape_settings import Scrape, TlsConfig
 from accelwatch.fleet.target import Target
+
+logger = logging.getLogger(__name__)
 
 _ANSWER_S = 1.0
 # Hubs that are asked, those that were listed first.
 _MOST_REQUESTS = 16
 _MOST_BYTES = 1000
+_UNAVAILABLE = 503
+
+
+class HubAnswer(NamedTuple):
+    """What came of asking a hub."""
+
+    hub: HubEntry
+    leads: bool = False
+    # Why it could not be asked.
+    problem: str = ""
 
 
 class CutOffCheck:
     """For one event loop."""
 
     def __init__(
-        self, lease: Callable[[], Lease | None], others: Callable[[], Sequence[HubEntry]]
+        self,
+        lease: Callable[[], Lease | None],
+        others: Callable[[], Sequence[HubEntry]],
+        tls: Callable[[], TlsConfig | None],
     ) -> None:
-        """`lease` is that of this hub, None while it waits; `others` are those that were listed last."""
+        """`lease` is that of this hub, None while it waits; `others` are those that were listed last.
+
+        `tls` says whom another hub has to be signed by, and what it is shown; None: hubs serve http.
+        """
         self._lease = lease
         self._others = others
+        self._tls = tls
+        # Why others could not be asked, by their addresses, when that was logged last.
+        self._logged: Mapping[str, str] = {}
 
     async def run(self) -> None:
         """Check until cancelled."""
@@ -46,32 +71,56 @@ class CutOffCheck:
         lease = self._lease()
         if lease is None or lease.lost or not lease.problem:
             return
-        if name := await other_leader(self._others()):
+        answers = await ask(self._others(), self._tls())
+        self._log(answers)
+        if name := leader_among(answers):
             lease.lost = f"{name} leads, and this hub does not reach the database"
 
+    def _log(self, answers: Iterable[HubAnswer]) -> None:
+        """Once of each that cannot be asked: if it leads, people are notified by both hubs."""
+        failed = {answer.hub.address: answer for answer in answers if answer.problem}
+        for address, answer in failed.items():
+            if self._logged.get(address) != answer.problem:
+                text = "the hub %s at %s cannot be asked whether it leads: %s"
+                logger.warning(text, answer.hub.name, address, answer.problem)
+        self._logged = {address: answer.problem for address, answer in failed.items()}
 
-async def other_leader(hubs: Iterable[HubEntry]) -> str:
-    """The name of one that leads and has the lease; empty where none says so.
 
-    A hub that does not answer, has an address that is none, or serves TLS, says nothing.
+async def ask(hubs: Iterable[HubEntry], tls: TlsConfig | None) -> list[HubAnswer]:
+    """Ask hubs whether they lead and have the lease.
+
+    They are asked over TLS unless `tls` is None, and shown no credentials: everybody may ask this.
     """
+    # Agents may share a name in their certificates that no hub has.
+    shown = TlsConfig() if tls is None else msgspec.structs.replace(tls, server_name=None)
+    scrape = Scrape(tls_config=shown)
+    client = Client(scrape, Access(scrape))
+    scheme = "http" if tls is None else "https"
     candidates = [hub for hub in hubs if hub.address][:_MOST_REQUESTS]
-    answers = await asyncio.gather(*(_leads(hub.address) for hub in candidates))
-    return next((hub.name for hub, leads in zip(candidates, answers, strict=True) if leads), "")
+    return list(await asyncio.gather(*(_asked(client, scheme, hub) for hub in candidates)))
 
 
-async def _leads(address: str) -> bool:
-    scrape, target = Scrape(), Target(node="", scheme="http", address=address)
+def leader_among(answers: Iterable[HubAnswer]) -> str:
+    """The name of the hub that leads and has the lease; empty where none says so."""
+    return next((answer.hub.name for answer in answers if answer.leads), "")
+
+
+async def _asked(client: Client, scheme: str, hub: HubEntry) -> HubAnswer:
+    target = Target(node="", scheme=scheme, address=hub.address)
     try:
-        client = target_client(Client(scrape, Access(scrape)), target)
+        connection = target_client(client, target)
     except ValueError:  # another version's, or written by hand
-        return False
+        return HubAnswer(hub, problem="this is no address")
     try:
-        body = await client.get(
-            f"http://{address}{LEADER_PATH}", {}, lambda _: Body(None, _MOST_BYTES), _ANSWER_S
+        body = await connection.get(
+            f"{scheme}://{hub.address}{LEADER_PATH}",
+            {},
+            lambda _: Body(None, _MOST_BYTES),
+            _ANSWER_S,
         )
-    except TargetFault:
-        return False
+    except TargetFault as fault:
+        # A hub that does not lead answers so.
+        return HubAnswer(hub, problem="" if fault.code == _UNAVAILABLE else str(fault))
     finally:
-        client.close()
-    return body.decode("utf-8", "replace").strip() == LEADS
+        connection.close()
+    return HubAnswer(hub, leads=body.decode("utf-8", "replace").strip() == LEADS)

@@ -20,6 +20,7 @@ from accelwatch.fleet.hub.leadership.leader import Leader
 from accelwatch.fleet.hub.leadership.own_rules import OwnRules
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.leader_note import LeaderNote
+from accelwatch.fleet.scrape_settings import TlsConfig
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.timestamps import timestamp_or_none
@@ -54,8 +55,10 @@ class HubStatus:
         self.journal = settings().journal
         self.state_dir = state_dir
         self.watch = JournalWatch(self.journal, state_dir, clock, self.own_entry)
+        # Whether this hub serves TLS, and so the others, whose settings are the same; set by its server.
+        self.serves_tls: Callable[[], bool] = lambda: False
         # Stops this hub while it leads and is cut off.
-        self.cut_off = CutOffCheck(lambda: self._lease, self._others)
+        self.cut_off = CutOffCheck(lambda: self._lease, self._others, self._tls)
         self._incidents = FollowedIncidents(self.watch, self._late)
         # Which hubs have other rule files than the leader, when that was logged last.
         self._logged: tuple[str, ...] = ()
@@ -117,6 +120,10 @@ class HubStatus:
     def _others(self) -> list[HubEntry]:
         hubs = () if self.watch.shared is None else self.watch.shared.hubs
         return [hub.entry for hub in hubs if hub.entry.id != self.id]
+
+    def _tls(self) -> TlsConfig | None:
+        """Whom other hubs have to be signed by: the same as targets; None where hubs serve http."""
+        return self._settings().scrape.tls_config if self.serves_tls() else None
 
     @property
     def leader_status(self) -> str:
