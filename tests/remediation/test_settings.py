@@ -9,6 +9,7 @@ import yaml
 from accelwatch.action.contract import OPTIONAL, Action
 from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import ConfigError
+from accelwatch.config.figures import Figure
 from accelwatch.config.layers import leaves
 from accelwatch.fleet.hub.model import HubSettings, load_settings
 from accelwatch.plugins.near_misses import near_misses
@@ -102,10 +103,19 @@ def test_a_ceiling_alone_does_nothing_and_neither_does_an_action_alone(tmp_path:
         ("tests: [{name: a}, {name: a}]", r"remedy.tests\[0\].name: another entry is called a"),
         ("tests: [{name: a, share: 90%}]", r"remedy.tests\[0\].share: .*such as every: 7d"),
         ("tests: [{name: a, every: 5m}]", r"remedy.tests\[0\].every: .*write 1h or more"),
-        ("tests: [{name: a, floors: {H100: 0}}]", r"remedy.tests\[0\].floors: a floor of 0"),
-        ("tests: [{name: a, floors: {'': 3}}]", r"remedy.tests\[0\].floors: the name of a model"),
-        ("tests: [{name: a, floors: {H100: 3 Gb}}]", r"'3 Gb' is not a valid figure; .*46.8 GB/s"),
+        ("tests: [{name: a, floors: {H100: 0 GB/s}}]", r"remedy.tests\[0\].floors: a floor of 0"),
+        (
+            "tests: [{name: a, floors: {'': 3 GB/s}}]",
+            r"remedy.tests\[0\].floors: the name of a model",
+        ),
+        ("tests: [{name: a, floors: {H100: 3 Gb}}]", r"'3 Gb' is not a valid figure: .*46.8 GB/s"),
+        ("tests: [{name: a, floors: {H100: 3 GB/h}}]", r"'GB/h' is not a unit; .*46.8 GB/s"),
         ("tests: [{name: a, floors: {H100: -3}}]", r"'-3' is not a valid figure"),
+        (
+            "tests: [{name: a, floors: {H100: 46.8e9}}]",
+            r"hub.yaml:2: remedy.tests\[0\].floors.*'46.8e9' has no unit; .* write 46.8 GB/s",
+        ),
+        ("tests: [{name: a, floors: {H100: 3}}]", r"'3' has no unit; .*3 bytes_per_second"),
         ("tests: [{name: a, floor: 3}]", r"remedy.tests\[0\].floor: .*floors"),
     ],
 )
@@ -116,9 +126,14 @@ def test_a_mistake_is_named(tmp_path: Path, text: str, says: str) -> None:
 
 @pytest.mark.parametrize(
     ("written", "figure"),
-    [("3", 3.0), ("46.8e9", 46.8e9), ("46.8 GB/s", 46.8e9), ("400Gbit/s", 50e9), ("1e+3", 1000.0)],
+    [
+        ("46.8 GB/s", Figure(46.8e9, "bytes_per_second")),
+        ("400Gbit/s", Figure(50e9, "bytes_per_second")),
+        ("46.8e9 bytes_per_second", Figure(46.8e9, "bytes_per_second")),
+        ("1e+3 tokens_per_second", Figure(1000.0, "tokens_per_second")),
+    ],
 )
-def test_a_floor_is_a_number_or_a_rate(tmp_path: Path, written: str, figure: float) -> None:
+def test_a_floor_is_a_number_with_its_unit(tmp_path: Path, written: str, figure: Figure) -> None:
     text = f"remedy: {{tests: [{{name: pair, pair: true, floors: {{H100: {written}}}}}]}}"
     (test,) = load(tmp_path, text).tests
     assert (test.pair, test.has_floor, test.floors) == (True, True, {"H100": figure})
@@ -127,7 +142,7 @@ def test_a_floor_is_a_number_or_a_rate(tmp_path: Path, written: str, figure: flo
 def test_the_example_of_the_page_on_verification_is_right(tmp_path: Path) -> None:
     page = PAGE.with_name("verification.md").read_text("utf-8")
     (test,) = load(tmp_path, page.split("```yaml")[2].partition("```")[0]).tests
-    assert test.floors == {"NVIDIA H100 80GB HBM3": 350e9}
+    assert test.floors == {"NVIDIA H100 80GB HBM3": Figure(350e9, "bytes_per_second")}
     assert (test.name, test.share, test.every_s) == ("nccl-pair", 0.9, 7 * 86_400.0)
     assert all(f"`remedy.tests[].{key}`" in page for key in leaves(ActiveTestSettings))
 

@@ -6,6 +6,7 @@ import pytest
 from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.step import Measured
+from accelwatch.config.figures import Figure
 from accelwatch.remediation.active_tests import ActiveTestSettings
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.spares.model import SpareStatus
@@ -14,7 +15,7 @@ from accelwatch.remediation.settings import SpareSettings
 from support.remediation.small_fleet import JOB, POLICY, SETTINGS, Ground, job_policy
 
 MODEL, NODE, OTHER, PEER = "H100", "n03", "n05", "n07"
-PAIR = ActiveTestSettings(name="pair", pair=True, floors={MODEL: 40e9})
+PAIR = ActiveTestSettings(name="pair", pair=True, floors={MODEL: Figure(40e9, "bytes_per_second")})
 FAST = Measured(50e9, "bytes_per_second")
 
 

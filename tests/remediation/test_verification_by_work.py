@@ -7,6 +7,7 @@ from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState
 from accelwatch.action.step import Measured, RefusalKind
+from accelwatch.config.figures import Figure as Floor
 from accelwatch.remediation.active_tests import ActiveTestSettings
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.plan.plan import planned
@@ -25,11 +26,11 @@ from accelwatch.remediation.settings import RemedySettings, SpareSettings
 from support.remediation.small_fleet import JOB, POLICY, SETTINGS, Ground, Node
 
 DAY = 86_400.0
-MODEL = "H100"
+MODEL, RATE = "H100", "bytes_per_second"
 TESTED = msgspec.structs.replace(POLICY, tests=("pair",))
-FLOOR = ActiveTestSettings(name="pair", pair=True, floors={MODEL: 40e9})
+FLOOR = ActiveTestSettings(name="pair", pair=True, floors={MODEL: Floor(40e9, "bytes_per_second")})
 BY_PEERS = ActiveTestSettings(name="pair", pair=True, share=0.9, every_s=7 * DAY)
-ALONE = ActiveTestSettings(name="pair", floors={MODEL: 40e9})
+ALONE = ActiveTestSettings(name="pair", floors={MODEL: Floor(40e9, "bytes_per_second")})
 EVERY_DAY = msgspec.structs.replace(ALONE, every_s=DAY)
 
 
@@ -54,7 +55,9 @@ def with_figures(ground: Ground, *figures: float, peer: str = "") -> None:
     """Other nodes have measured so much, in GB/s, from n20 on."""
     rows = {}
     for at, value in enumerate(figures):
-        figure = Figure(value=value * 1e9, model=MODEL, peer=peer or f"n{30 + at}", at=ground.now)
+        figure = Figure(
+            value=value * 1e9, unit=RATE, model=MODEL, peer=peer or f"n{30 + at}", at=ground.now
+        )
         run = LatestRun(tried=ground.now, ended=ground.now, passed=ground.now, figure=figure)
         rows[f"n{20 + at}"] = NodeTests(runs={"pair": run})
     ground.state = msgspec.structs.replace(ground.state, tests=rows)
@@ -136,6 +139,44 @@ def test_too_small_a_figure_or_none_keeps_the_node_out(
     assert [(one.passed, one.text) for one in remedy.repair.results] == [(False, text)]
     assert text in planned(ground.state, "n03", ground.now, ground.settings).text
     assert Kind.RELEASE not in ground.kinds("n03")
+
+
+@pytest.mark.parametrize("unit", ["tokens_per_second", ""])
+@pytest.mark.parametrize("by_peers", [False, True])
+def test_a_figure_in_another_unit_than_its_floor_keeps_the_node_out_and_blames_no_node(
+    unit: str, by_peers: bool
+) -> None:
+    ground = fleet(BY_PEERS if by_peers else FLOOR)
+    with_figures(ground, 50, 48, 47)
+    on_test(ground)
+    only(ground, "n00", "n03")
+    ground.end("n03", measured=Measured(99e9, unit))
+    assert ground.flying["n03"].kind is Kind.REBOOT
+    printed = f"the unit {unit}" if unit else "no unit"
+    assert f"could not be compared: it printed {printed}, and the floor is 4" in text_of(ground)
+    run = ground.state.tests["n03"].runs["pair"]
+    assert (run.failed, run.ended, run.figure) == ("", None, None)
+    assert "could not be compared" in run.not_run
+
+
+def test_the_median_is_of_the_unit_that_was_measured_last() -> None:
+    ground = fleet(BY_PEERS)
+    with_figures(ground, 50, 48, 10)
+    rows = dict(ground.state.tests)
+    for name in ("n26", "n27", "n28"):
+        before = Figure(value=7.0, unit="tokens_per_second", model=MODEL, at=ground.now - 60)
+        rows[name] = NodeTests(runs={"pair": LatestRun(tried=ground.now - 60, figure=before)})
+    ground.state = msgspec.structs.replace(ground.state, tests=rows)
+    on_test(ground)
+    only(ground, "n00", "n03")
+    ground.end("n03", measured=gb(43))
+    assert results(ground)[0].floor_of == "90 % of the median of 3 nodes"
+
+
+def text_of(ground: Ground) -> str:
+    """Why n03 stays out."""
+    remedy = ground.remedy("n03")
+    return "" if remedy is None else remedy.repair.unfit
 
 
 def test_the_evidence_of_a_failure_stays_beside_that_of_the_next_test() -> None:

@@ -8,6 +8,7 @@ import msgspec
 
 from accelwatch.base import durations
 from accelwatch.base.nearest import nearest
+from accelwatch.config.figures import Figure, figure
 from accelwatch.schema.catalogue.lookup import opt_in_groups
 
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -118,25 +119,8 @@ def _price(text: str, _base: Path) -> float:
     return float(text)
 
 
-# Factors to base units.
-_RATES = {
-    "": 1.0,
-    "kB/s": 1e3,
-    "MB/s": 1e6,
-    "GB/s": 1e9,
-    "TB/s": 1e12,
-    "Mbit/s": 1e6 / 8,
-    "Gbit/s": 1e9 / 8,
-}
-
-
-def _figure(text: str, _base: Path) -> float:
-    match = re.fullmatch(
-        r"(\d{1,15}(?:\.\d{1,9})?(?:[eE]\+?\d{1,2})?) ?(\D*)", text.strip(), re.ASCII
-    )
-    if match is None or match[2] not in _RATES:
-        raise ValueError(f"{text!r} is not a valid figure")
-    return float(match[1]) * _RATES[match[2]]
+def _figure(text: str, _base: Path) -> Figure:
+    return figure(text)
 
 
 def _currency(text: str, _base: Path) -> str:
@@ -155,7 +139,7 @@ FORMS: dict[str, Form] = {
     "time_zone": Form(_time_zone, "a name of the tz database such as Europe/Berlin"),
     "share": Form(_share, "a share such as 5% or 0.05"),
     "price": Form(_price, "a number from 0 to 999999 such as 0.30"),
-    "figure": Form(_figure, "a number such as 46.8e9, or with its unit such as 46.8 GB/s"),
+    "figure": Form(_figure, "a number and its unit such as 46.8 GB/s"),
     "currency": Form(_currency, "a word of at most 8 letters such as EUR"),
     "name": Form(_name, "a name of letters, digits, dots and dashes"),
 }

@@ -10,8 +10,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, field
 
-# More is better; in base units.
-Figure = Annotated[float, Meta(ge=0, extra={"form": "figure"})]
+from accelwatch.config.figures import Figure
+
+# More is better.
+FloorFigure = Annotated[Figure, Meta(extra={"form": "figure"})]
 LEAST_EVERY_S = 3600.0
 
 
@@ -23,7 +25,7 @@ class ActiveTestSettings(msgspec.Struct, frozen=True, kw_only=True):
     # Whether it needs a second node: an idle one that is known to be well takes part.
     pair: bool = False
     # The least figure by model, as the node's devices are called.
-    floors: dict[str, Figure] = {}
+    floors: dict[str, FloorFigure] = {}
     # Of the median of what other nodes of its model have measured; for models without a floor. 0: none.
     share: Annotated[float, Meta(ge=0, le=1, extra={"form": "share"})] = 0.0
     # So many others must have measured before their median counts.
@@ -60,7 +62,7 @@ def configuration_errors(tests: Sequence[ActiveTestSettings]) -> Iterator[tuple[
         for model, floor in test.floors.items():
             if not model:
                 yield f"{key}.floors", "the name of a model is empty; write it as `fleet` shows it"
-            elif not floor:
+            elif not floor.value:
                 text = (
                     f"a floor of 0 lets every {model} pass; write the least figure, or leave it out"
                 )

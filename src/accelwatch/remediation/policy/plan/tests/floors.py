@@ -14,6 +14,8 @@ class Floor(NamedTuple):
     """The least figure, and whose it is."""
 
     value: float
+    # A base unit; empty where the test names none.
+    unit: str
     # For people.
     text: str
 
@@ -28,14 +30,15 @@ def floor_of(ctx: CaseView, test: str, node: str, without: Collection[str] = ())
     status = ctx.node_status(node)
     model = "" if status is None else status.model
     if model in settings.floors:
-        return Floor(settings.floors[model], f"set for {model}")
+        floor = settings.floors[model]
+        return Floor(floor.value, floor.unit, f"set for {model}")
     named = model or "nodes whose model is not known"
     if not settings.share:
         text = f"{test} has no floor for {named}; add the model to floors of remedy.tests"
         return Denial(why=DenialKind.NO_FLOOR, text=text)
     apart = {node, *without}
     figures = [
-        run.figure.value
+        run.figure
         for name, tests in ctx.state.tests.items()
         if name not in apart
         and (run := tests.runs.get(test)) is not None
@@ -43,16 +46,20 @@ def floor_of(ctx: CaseView, test: str, node: str, without: Collection[str] = ())
         and run.figure.model == model
         and run.figure.peer not in apart
     ]
-    if len(figures) < settings.least_nodes:
+    # A test that measures something else since a change says nothing with what it measured before.
+    unit = max(figures, key=lambda figure: figure.at).unit if figures else ""
+    values = [figure.value for figure in figures if figure.unit == unit]
+    if len(values) < settings.least_nodes:
         text = (
-            f"{test} has no floor for {named} yet: {len(figures)} other nodes of it have measured, "
+            f"{test} has no floor for {named} yet: {len(values)} other nodes of it have measured, "
             f"{settings.least_nodes} have to; idle nodes are tested in turn, or write a floor"
         )
         return Denial(why=DenialKind.NO_FLOOR, text=text)
     share = f"{settings.share * 100:g} %"
     return Floor(
-        settings.share * statistics.median(figures),
-        f"{share} of the median of {len(figures)} nodes",
+        settings.share * statistics.median(values),
+        unit,
+        f"{share} of the median of {len(values)} nodes",
     )
 
 

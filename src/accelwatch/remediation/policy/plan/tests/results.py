@@ -65,7 +65,12 @@ def result_of(
 def _compared(
     base: VerificationResult, value: float, floor: Floor, shown: str
 ) -> VerificationResult:
-    least = f"{figure_text(floor.value, base.unit)} ({floor.text})"
+    least = f"{figure_text(floor.value, floor.unit)} ({floor.text})"
+    if base.unit != floor.unit:
+        # The test is to blame, and no node: as one that prints no figure.
+        unit = f"the unit {base.unit}" if base.unit else "no unit"
+        text = f"{shown} could not be compared: it printed {unit}, and the floor is {least}"
+        return replace(base, value=None, unit="", text=text)
     passed = value >= floor.value
     text = f"passed {shown}, at least {least}" if passed else f"failed {shown}, less than {least}"
     return replace(base, passed=passed, text=text, floor=floor.value, floor_of=floor.text)
