@@ -324,7 +324,7 @@ def test_a_lost_device_is_an_incident_until_it_is_back(site: Site) -> None:
         ):
             with pytest.raises(UnmetError, match=complaint):
                 pages.explanation({"rule": [rule], "entity": [named]}, {})
-        assert runner.series() == {
+        assert runner.rule_states.series() == {
             ("rule_firing", "gpu.lost", "critical"): 1,
             ("rule_blind", "gpu.lost"): 0,
         }
@@ -348,7 +348,7 @@ def test_a_rule_that_has_begun_and_cannot_see_is_told_fired_or_not(
     def blind(runner: RuleRunner) -> list[object]:
         pages = IncidentPages(lambda: runner, lambda: None)
         (row,) = json.loads(pages.rules({}, {}).body)["rules"]
-        return [row["blind"], runner.series()["rule_blind", "hot"]]
+        return [row["blind"], runner.rule_states.series()["rule_blind", "hot"]]
 
     async def scenario() -> None:
         runner = site.runner()
@@ -485,7 +485,7 @@ def test_a_rule_that_costs_too_much_is_switched_off(site: Site) -> None:
         for _ in range(MOST_OVERRUNS + 1):
             await site.tick(runner, machines.view(0), machines.view(1))
         assert [one.rule for one in runner.open] == ["service.rule_switched_off"]
-        assert runner.switched_off("gpu.lost").startswith("it took ")
+        assert runner.rule_states.switched_off("gpu.lost").startswith("it took ")
         await site.tick(runner, machines.view(0), machines.lost_view(1))
         assert [one.rule for one in runner.open] == ["service.rule_switched_off"]
         await runner.stop()
@@ -603,12 +603,14 @@ def test_explain_says_why_the_node_has_no_value(site: Site) -> None:
         runner = site.runner()
         await runner.start()
         await site.tick(runner, machines.lost_view(1))
-        told = {one.text: one.reason for one in runner.explain("hot", "nvidia1").components}
+        told = {
+            one.text: one.reason for one in runner.rule_states.explain("hot", "nvidia1").components
+        }
         assert told["power_watts"] == "power_watts has no value: lost (the device is gone)"
         why = "host_blocked_processes has no value: the host is not read"
         assert told["host_blocked_processes"] == why
         await site.tick(runner, machines.view(1))
-        parts = {one.text: one for one in runner.explain("hot", "nvidia1").components}
+        parts = {one.text: one for one in runner.rule_states.explain("hot", "nvidia1").components}
         assert parts["power_watts"].shown.endswith(" W")
         assert parts["power_watts"].reason == ""
         await runner.stop()

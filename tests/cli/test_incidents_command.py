@@ -277,7 +277,7 @@ def test_the_list_of_rules_says_which_a_hub_has_switched_off(tmp_path: Path) -> 
             asking = (str(file), "--hub", running.base)
             judging = running.hub.rules
             assert judging is not None
-            await running.until(lambda: bool(judging.switched_off("gpu.lost")))
+            await running.until(lambda: bool(judging.rule_states.switched_off("gpu.lost")))
             code, out, said = await typed("rules", "list", *asking)
             assert code == 0
             assert out.splitlines()[1].split() == (
@@ -308,7 +308,7 @@ def test_the_list_of_rules_says_where_a_hub_is_blind(tmp_path: Path) -> None:
             assert judging is not None
             await running.until(lambda: bool(judging.open))
             one.feed.put(machines.snapshot(machines.lost_view(0)))
-            await running.until(lambda: judging.blind()["hot"] > 0)
+            await running.until(lambda: judging.rule_states.blind()["hot"] > 0)
             assert "accel_fleet_rule_blind" in await running.get("/metrics")
             _, _, said = await typed("rules", "list", *asking)
             assert "hot is pending or firing on " in said

@@ -75,7 +75,7 @@ class Ruling:
         evaluator.windows = lambda: runner.incident_store.muting.windows
         await runner.start()
         self._running = runner, evaluator, owner
-        self._own.of_rules = runner.series
+        self._own.of_rules = runner.rule_states.series
 
     def _alerts(self, settings: Settings) -> Alerts:
         """The ids of incidents are those of this node: many agents tell the same receivers."""

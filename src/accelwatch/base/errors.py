@@ -29,6 +29,12 @@ class FollowsError(AccelwatchError):
     """Another hub has to be asked for a change; the message names it."""
 
 
+def check_leads(refusal: str) -> None:
+    """Raises FollowsError unless `refusal`, which names the hub that leads instead, is empty."""
+    if refusal:
+        raise FollowsError(refusal)
+
+
 class ConfigError(AccelwatchError):
     """A configuration file is wrong; the message names file, line, key and the mend."""
 

@@ -688,11 +688,11 @@ def test_a_rule_that_costs_too_much_is_an_incident_until_a_reload(site: Site) ->
         (cut,) = [one for one in runner.open if one.rule == "service.rule_switched_off"]
         assert cut.severity is Severity.WARNING
         assert cut.evidence[0].text.startswith("rule low is switched off: it took ")
-        assert runner.switched_off("low") in cut.evidence[0].text
+        assert runner.rule_states.switched_off("low") in cut.evidence[0].text
         assert any("rule low is switched off" in one for one in runner.problems)
         await runner.reload(RuleSettings(files=(str(site.file),), budget_s=1.0))
         await site.tick(runner)
-        assert runner.switched_off("low") == ""
+        assert runner.rule_states.switched_off("low") == ""
         assert [one.rule for one in runner.open] == ["low"]
         await runner.stop()
 

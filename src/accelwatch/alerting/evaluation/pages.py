@@ -18,7 +18,7 @@ from accelwatch.alerting.evaluation.incident_reader import IncidentReader
 from accelwatch.alerting.evaluation.paths import EXPLAIN, INCIDENTS, RULES
 from accelwatch.alerting.incidents.model.incident import Incident, IncidentState
 from accelwatch.alerting.rules.document import Severity
-from accelwatch.base.errors import FollowsError, UnmetError, UsageError
+from accelwatch.base.errors import UnmetError, UsageError, check_leads
 from accelwatch.web.pages.json_page import json_page
 from accelwatch.web.pages.page import Headers, Page, Query, limit_of, only
 from accelwatch.web.pages.routes import LIMIT, Parameter, Route, choice
@@ -47,7 +47,7 @@ Listing = Callable[[Query, Headers], Page | Awaitable[Page]]
 
 
 class IncidentPages:
-    """Pages over a process's rules; `runner` gives whoever judges now, None when nobody does."""
+    """Pages over a process's rules; `runner` gives whoever evaluates now, None when nobody does."""
 
     def __init__(
         self,
@@ -105,33 +105,33 @@ class IncidentPages:
         """`IncidentsPage`. Raises UsageError."""
         limit, state = limit_of(query), _choice(query, "state", (*IncidentState, _ALL))
         severity, node = _choice(query, "severity", tuple(Severity)), only(query, "node")
-        runner = self._reader()
-        if runner is None:
+        reader = self._reader()
+        if reader is None:
             return json_page(IncidentsPage(evaluated=False), headers)
         requested = state or IncidentState.OPEN.value
         incidents: list[Incident] = []
         if requested in (IncidentState.OPEN, _ALL):
-            incidents += reversed(runner.open)
+            incidents += reversed(reader.open)
         if requested in (IncidentState.CLOSED, _ALL):
-            incidents += runner.closed
+            incidents += reader.closed
         elif state is None:
-            incidents += (incident for incident in runner.closed if incident.left_to_do)
+            incidents += (incident for incident in reader.closed if incident.left_to_do)
         chosen = [
             incident
             for incident in incidents
             if severity in (None, incident.severity.value)
             and (node is None or node in incident.nodes)
         ]
-        page = incidents_page(runner, chosen[:limit])
+        page = incidents_page(reader, chosen[:limit])
         return json_page(msgspec.structs.replace(page, node=self._node()), headers)
 
     def incident(self, id_: str, _query: Query, headers: Headers) -> Page:
         """`IncidentDocument`. Raises UnmetError."""
-        runner = self._reader()
-        incident = None if runner is None else runner.incident(id_)
-        if runner is None or incident is None:
+        reader = self._reader()
+        incident = None if reader is None else reader.incident(id_)
+        if reader is None or incident is None:
             raise UnmetError(f"no incident {id_[:100]!r}")
-        return json_page(document_of(incident, runner.mute_of(incident)), headers)
+        return json_page(document_of(incident, reader.mute_of(incident)), headers)
 
     def explanation(self, query: Query, headers: Headers) -> Page:
         """`Explanation`. Raises UsageError, UnmetError, FollowsError."""
@@ -140,23 +140,18 @@ class IncidentPages:
             raise UsageError("rule and entity are needed: ?rule=nvidia.lost&entity=n12/nvidia3")
         runner = self._runner()
         if runner is None:
-            self._check_leads()
+            check_leads(self._refusal())
             raise UnmetError("there are no rules here")
-        return json_page(runner.explain(rule, entity), headers)
+        return json_page(runner.rule_states.explain(rule, entity), headers)
 
     def rules(self, _query: Query, headers: Headers) -> Page:
         """`RulesPage`. Raises FollowsError."""
         runner = self._runner()
         if runner is None:
-            self._check_leads()
+            check_leads(self._refusal())
             return json_page(RulesPage(digest="", rules=()), headers)
         page = RulesPage(digest=runner.rules.digest, rules=tuple(_rule_rows(runner)))
         return json_page(page, headers)
-
-    def _check_leads(self) -> None:
-        """Raises FollowsError where another hub evaluates the rules."""
-        if refusal := self._refusal():
-            raise FollowsError(refusal)
 
 
 def incidents_page(reader: IncidentReader, incidents: Iterable[Incident]) -> IncidentsPage:
@@ -175,7 +170,7 @@ def incidents_page(reader: IncidentReader, incidents: Iterable[Incident]) -> Inc
 
 def _rule_rows(runner: "RuleRunner") -> Iterable[RuleRow]:
     open_ = [rule for incident in runner.open for rule in incident.rules]
-    blind = runner.blind()
+    blind = runner.rule_states.blind()
     for rule in runner.rules.rules.values():
         yield RuleRow(
             id=rule.id,
@@ -192,7 +187,7 @@ def _rule_rows(runner: "RuleRunner") -> Iterable[RuleRow]:
             line=rule.origin.line,
             open=open_.count(rule.id),
             cost_us=round(rule.when.cost.mean_ns / 1000, 3),
-            switched_off=runner.switched_off(rule.id),
+            switched_off=runner.rule_states.switched_off(rule.id),
             blind=blind.get(rule.id, 0),
         )
 

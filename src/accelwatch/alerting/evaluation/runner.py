@@ -13,7 +13,7 @@ from accelwatch.alerting.evaluation.alerting import Alerting
 from accelwatch.alerting.evaluation.evaluation_loop import EvaluationLoop
 from accelwatch.alerting.evaluation.evaluator import Evaluator
 from accelwatch.alerting.evaluation.event_deduplicator import EventDeduplicator
-from accelwatch.alerting.evaluation.explanation import Explanation
+from accelwatch.alerting.evaluation.in_force.rule_states import RuleStates
 from accelwatch.alerting.evaluation.in_force.rules_in_force import RulesInForce
 from accelwatch.alerting.evaluation.in_force.switched_off import SWITCHED_OFF, SwitchedOffRules
 from accelwatch.alerting.evaluation.notifier_owner import NotifiedBy, NotifierOwner
@@ -31,7 +31,6 @@ from accelwatch.alerting.rules.rule import Rule, RuleSet
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import RuleSettings
 from accelwatch.schema.event import ErrorEvent
-from accelwatch.schema.reading import Number
 
 
 class RuleRunner:
@@ -99,6 +98,7 @@ class RuleRunner:
             self.health.own_problems,
             self._alerting.own,
         )
+        self.rule_states = RuleStates(evaluator)
         # What the journal knew of the remedies when it was opened.
         self.states: list[StateRecord] = []
         # Grows whenever incidents have changed.
@@ -242,10 +242,6 @@ class RuleRunner:
         """What is wrong with journal, rules and alerts; empty when all is well."""
         return self.health.problems(self._alerting, self._evaluator.budgets.switched_off)
 
-    def switched_off(self, rule: str) -> str:
-        """Why a rule is not evaluated any more; empty if it is."""
-        return self._evaluator.budgets.switched_off.get(rule, "")
-
     @property
     def open(self) -> list[Incident]:
         """What is going on, in the order in which it was opened."""
@@ -287,21 +283,3 @@ class RuleRunner:
     def incident(self, id_: str) -> Incident | None:
         """One incident, if it is known here."""
         return self._incident_store.incident(id_)
-
-    def explain(self, rule: str, entity: str) -> Explanation:
-        """A rule on an entity by its name, now. Raises UnmetError."""
-        return self._evaluator.explain(rule, entity)
-
-    def blind(self) -> dict[str, int]:
-        """On how many entities each rule has begun and cannot see any more, whether it fires or not."""
-        states = self._evaluator.alert_states
-        return {id_: states.blind(rule) for id_, rule in sorted(self._evaluator.rules.items())}
-
-    def series(self) -> dict[tuple[str, ...], Number]:
-        """On how many entities each rule fires, and on how many it is blind."""
-        states = self._evaluator.alert_states
-        firing: dict[tuple[str, ...], Number] = {
-            ("rule_firing", id_, rule.severity.value): sum(1 for _ in states.firing(id_))
-            for id_, rule in sorted(self._evaluator.rules.items())
-        }
-        return {**firing, **{("rule_blind", id_): count for id_, count in self.blind().items()}}

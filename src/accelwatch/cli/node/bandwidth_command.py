@@ -33,7 +33,7 @@ class BandwidthOptions(msgspec.Struct, frozen=True, kw_only=True):
     key: Annotated[
         str,
         option(
-            metavar="TEXT",
+            metavar="KEY",
             help="The same on both nodes, and another for each test; default: the Slurm job.",
         ),
     ] = ""

@@ -16,7 +16,7 @@ from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import named
 from accelwatch.base import durations
 from accelwatch.base.clock import Clock
-from accelwatch.base.errors import FollowsError, UnmetError, UsageError
+from accelwatch.base.errors import UnmetError, UsageError, check_leads
 from accelwatch.base.slices import Turns
 from accelwatch.fleet.approval.approvals import Approvals, Presented
 from accelwatch.fleet.approval.links import PARAMETER, LinkStatus
@@ -109,8 +109,7 @@ class IncidentVisits:
         now = self._clock.wall()
         approvals, runner = self._approvals(), self._remedies()
         if runner is None or approvals is None:
-            if refusal := self._refusal_of_hub():
-                raise FollowsError(refusal)
+            check_leads(self._refusal_of_hub())
             raise UnmetError("nothing is done here: there are no remedy.actions in hub.yaml")
         if not is_from_here(change.headers, self._external_url()):
             return plain_page("Refused", "The form came from a page that is not ours.", 403)

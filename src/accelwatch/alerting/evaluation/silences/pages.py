@@ -38,7 +38,7 @@ from accelwatch.alerting.evaluation.silences.requests import (
 from accelwatch.alerting.incidents.model.incident import OWN_LABELS
 from accelwatch.alerting.incidents.model.silence import Maintenance, Silence, named
 from accelwatch.base.clock import Clock
-from accelwatch.base.errors import FollowsError, UnmetError, UsageError
+from accelwatch.base.errors import UnmetError, UsageError, check_leads
 from accelwatch.schema.timestamps import timestamp
 from accelwatch.web.pages.json_page import json_page
 from accelwatch.web.pages.page import Change, Headers, Page, Query, only
@@ -251,8 +251,7 @@ class SilencePages:
     def _required_runner(self) -> "RuleRunner":
         runner = self._runner()
         if runner is None:
-            if refusal := self._refusal():
-                raise FollowsError(refusal)
+            check_leads(self._refusal())
             raise UnmetError("no rules are evaluated here, so there are no incidents to silence")
         return runner
 

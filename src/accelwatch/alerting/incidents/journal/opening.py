@@ -4,12 +4,12 @@ from pathlib import Path
 
 from accelwatch.alerting.incidents.journal.journal import Journal
 from accelwatch.alerting.incidents.journal.location import JournalLocation
-from accelwatch.alerting.incidents.journal.opened import Opened, not_opened
+from accelwatch.alerting.incidents.journal.opening_result import OpeningResult, not_opened
 from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
 from accelwatch.alerting.incidents.journal.sqlite.folder import open_in_folder
 
 
-def open_journal(location: JournalLocation | None, now: float) -> Opened:
+def open_journal(location: JournalLocation | None, now: float) -> OpeningResult:
     """The journal there. Without a location nothing outlives the process, which is a problem too.
 
     Raises JournalError for a database that cannot be written, or that another process writes.

@@ -183,7 +183,7 @@ class OpenJournal(NamedTuple):
     loaded: Loaded
 
 
-async def opened(location: JournalLocation | None, now: float) -> OpenJournal:
+async def open_patiently(location: JournalLocation | None, now: float) -> OpenJournal:
     """The journal of a location. Raises JournalError as `PatientJournal.open` does."""
     journal = PatientJournal()
     return OpenJournal(journal, await journal.open(location, now))

@@ -12,7 +12,7 @@ from accelwatch.alerting.evaluation.silences.requests import decode_request, rea
 from accelwatch.alerting.incidents.model.silence import named
 from accelwatch.base import durations
 from accelwatch.base.clock import Clock
-from accelwatch.base.errors import FollowsError, UnmetError, UsageError
+from accelwatch.base.errors import UnmetError, UsageError, check_leads
 from accelwatch.fleet.documents.remedies import (
     Commanded,
     PlanPage,
@@ -213,8 +213,7 @@ class RemedyPages:
     def _acting(self) -> "RemedyRunner":
         runner = self._runner()
         if runner is None:
-            if refusal := self._refusal():
-                raise FollowsError(refusal)
+            check_leads(self._refusal())
             raise UnmetError("nothing is done here: there are no remedy.actions in hub.yaml")
         return runner
 

@@ -160,12 +160,12 @@ class Leader:
 
     async def _start_rules(self, settings: HubSettings) -> None:
         """Raises ConfigError, JournalError, WindowsError."""
-        from accelwatch.alerting.incidents.journal.patient import opened
+        from accelwatch.alerting.incidents.journal.patient import open_patiently
 
         # The lease before the rules: a hub that waits for it asks each second.
         try:
             location = location_of(settings.journal, self._state_dir)
-            journal = await opened(location, self._fleet.clock.wall())
+            journal = await open_patiently(location, self._fleet.clock.wall())
         except JournalError:
             if not self.lease.waiting:
                 # What is wrong with the rules is told at the start, not when this hub is needed.
@@ -270,6 +270,6 @@ def _of_rules(rules: "RuleRunner") -> dict[Series, Number]:
     series: dict[Series, Number] = {("fleet_evaluation_late_seconds",): rules.late_s}
     if rules.incident_store.has_journal:
         series["fleet_journal_kept",] = int(not rules.incident_store.problems)
-    for rule, count in rules.blind().items():
+    for rule, count in rules.rule_states.blind().items():
         series["fleet_rule_blind", rule] = count
     return series

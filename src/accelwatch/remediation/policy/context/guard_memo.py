@@ -22,7 +22,7 @@ class GuardMemo:
     """Answers of one step; any change of the state makes them void."""
 
     def __init__(self) -> None:
-        # By the hub's name of the node.
+        # By the hub's name of the node; to a quarantine for a case the leading case has the answer.
         self.answers: dict[tuple[str, IntentKind], Answer] = {}
         self.leading: dict[str, LeadingCase] = {}
         # For which case the guards have permitted a quarantine, by node. It is no answer that a change

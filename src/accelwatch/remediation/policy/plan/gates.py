@@ -49,15 +49,13 @@ _NEW = REMEDIES | {Kind.QUARANTINE}
 
 def first_denial(ctx: StepView, remedy: Remedy, kind: Kind) -> Denial | None:
     """The first thing that stands in the way of an intent, of the case that may go furthest."""
+    if kind is Kind.QUARANTINE and not remedy.approval.manual:
+        return _leading_case(ctx, remedy).denial
     # Asked many times in a step by conditions and the plan; any change of the context empties it.
     key = (remedy.node, kind)
     answer = ctx.memo.answers.get(key)
     if answer is None:
-        if kind is not Kind.QUARANTINE or remedy.approval.manual:
-            denial = _blocked(ctx, remedy, kind, None)
-        else:
-            denial = _leading_case(ctx, remedy).denial
-        answer = ctx.memo.answers[key] = denial or PERMIT
+        answer = ctx.memo.answers[key] = _blocked(ctx, remedy, kind, None) or PERMIT
     return answer if isinstance(answer, Denial) else None
 
 

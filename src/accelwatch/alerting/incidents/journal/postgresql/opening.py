@@ -5,7 +5,7 @@ from pathlib import Path
 from accelwatch.alerting.incidents.journal.errors import JournalError
 from accelwatch.alerting.incidents.journal.journal import Journal
 from accelwatch.alerting.incidents.journal.location import DatabaseLocation
-from accelwatch.alerting.incidents.journal.opened import Opened
+from accelwatch.alerting.incidents.journal.opening_result import OpeningResult
 from accelwatch.alerting.incidents.journal.postgresql.database import PostgreSQLDatabase
 from accelwatch.system.files.atomic_file import PRIVATE, read_replaced, replace_file
 
@@ -13,7 +13,7 @@ from accelwatch.system.files.atomic_file import PRIVATE, read_replaced, replace_
 TOKEN_FILE = "journal.token"  # noqa: S105 - of a lease, no secret
 
 
-def open_in_postgresql(location: DatabaseLocation, now: float) -> Opened:
+def open_in_postgresql(location: DatabaseLocation, now: float) -> OpeningResult:
     """The journal of a database, to be written by this process alone.
 
     Raises JournalError: without it nothing is evaluated, for another may do so already.
@@ -32,7 +32,7 @@ def open_in_postgresql(location: DatabaseLocation, now: float) -> Opened:
         if database is not None:
             database.close()
         raise
-    return Opened(journal, loaded, "", None)
+    return OpeningResult(journal, loaded, "", None)
 
 
 def write_token(folder: Path, token: int) -> None:

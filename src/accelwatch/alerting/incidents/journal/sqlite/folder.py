@@ -15,7 +15,7 @@ from accelwatch.alerting.incidents.journal.errors import (
     JournalError,
     JournalVersionError,
 )
-from accelwatch.alerting.incidents.journal.opened import Opened, not_opened
+from accelwatch.alerting.incidents.journal.opening_result import OpeningResult, not_opened
 from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
 from accelwatch.system.files.folder_lock import FLAGS, PRIVATE, lock_file
 
@@ -25,7 +25,7 @@ MARKER_FILE = "journal.begun"
 _NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "afs", "ceph", "lustre"})
 
 
-def open_in_folder(folder: Path, now: float) -> Opened:
+def open_in_folder(folder: Path, now: float) -> OpeningResult:
     """The journal of a folder."""
     kind = _file_system(folder)
     if kind in _NETWORK:
@@ -46,7 +46,7 @@ def open_in_folder(folder: Path, now: float) -> Opened:
     return opened._replace(lock=descriptor)
 
 
-def _open(folder: Path, now: float) -> Opened:
+def _open(folder: Path, now: float) -> OpeningResult:
     path, marker = folder / FILE, folder / MARKER_FILE
     existed = marker.exists()
     if existed and not path.exists():
@@ -63,7 +63,7 @@ def _open(folder: Path, now: float) -> Opened:
         if file is not None:
             file.close()
         return not_opened(f"{error}; it is left as it is", _what_to_do(error, path, marker))
-    return Opened(file, loaded, "", None)
+    return OpeningResult(file, loaded, "", None)
 
 
 def _what_to_do(error: Exception, path: Path, marker: Path) -> str:

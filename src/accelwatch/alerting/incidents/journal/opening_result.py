@@ -9,7 +9,7 @@ from accelwatch.alerting.incidents.journal.records import Loaded
 logger = logging.getLogger(__name__)
 
 
-class Opened(NamedTuple):
+class OpeningResult(NamedTuple):
     """A journal, or why there is none."""
 
     file: Journal | None
@@ -20,10 +20,10 @@ class Opened(NamedTuple):
     lock: int | None
 
 
-def not_opened(why: str, what_to_do: str = "") -> Opened:
+def not_opened(why: str, what_to_do: str = "") -> OpeningResult:
     """Incidents are kept in memory until a person has looked; that is logged."""
     problem = f"{why}; incidents are shown and notified, but not kept"
     if what_to_do:
         problem = f"{problem}. What to do: {what_to_do}"
     logger.error("%s", problem)
-    return Opened(None, Loaded(), problem, None)
+    return OpeningResult(None, Loaded(), problem, None)
