@@ -12,16 +12,21 @@ import grpc.aio
 import msgspec
 import pytest
 
-from accelwatch.agent.node_health.service import HealthService
+from accelwatch.agent.node_health.service import ConnectionLimits, HealthService
 from accelwatch.backend.kit.grpc.protobuf import fields
 from accelwatch.base.errors import AccelwatchError
 
 METHOD = "/nvhcd.HealthCheckService/RunHealthCheck"
 # A HealthCheckRequest with the argument `--no-slurm`.
 REQUEST = b"\x0a\x0a--no-slurm"
+# How a client of HTTP/2 begins, with empty settings (RFC 9113, 3.4).
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0"
 
 Call = grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]
 Failures = Callable[[], Awaitable[tuple[str, ...]]]
+
+
+_SHIPPED = ConnectionLimits()
 
 
 async def healthy() -> tuple[str, ...]:
@@ -33,8 +38,10 @@ async def two_failed() -> tuple[str, ...]:
 
 
 @asynccontextmanager
-async def serving(path: Path, failures: Failures) -> AsyncIterator[HealthService]:
-    service = HealthService(path, failures)
+async def serving(
+    path: Path, failures: Failures, limits: ConnectionLimits = _SHIPPED
+) -> AsyncIterator[HealthService]:
+    service = HealthService(path, failures, limits)
     await service.start()
     try:
         yield service
@@ -141,8 +148,7 @@ def test_beyond_so_many_at_once_requests_are_refused_and_nobody_waits(tmp_path: 
 
 
 def test_clients_that_never_read_or_never_ask_keep_nobody_waiting(tmp_path: Path) -> None:
-    """The preface of HTTP/2 with empty settings (RFC 9113, 3.4) and many pings; and silence."""
-    preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0"
+    """Many pings whose answers nobody reads; and silence."""
     pings = (b"\0\0\x08\x06\0\0\0\0\0" + b"\0" * 8) * 2000
 
     async def script() -> None:
@@ -155,11 +161,97 @@ def test_clients_that_never_read_or_never_ask_keep_nobody_waiting(tmp_path: Path
                 deaf.append(client)
                 if number % 2:
                     with contextlib.suppress(OSError):
-                        client.send(preface + pings)
+                        client.send(PREFACE + pings)
             for _ in range(20):
                 assert (await answer_of(tmp_path / "s"))[1] == 0
         for client in deaf:
             client.close()
+
+    asyncio.run(script())
+
+
+def connected(path: Path, many: int, first: bytes = b"") -> list[socket.socket]:
+    clients = [socket.socket(socket.AF_UNIX) for _ in range(many)]
+    for client in clients:
+        client.setblocking(False)
+        client.connect(str(path))
+        if first:
+            with contextlib.suppress(OSError):
+                client.send(first)
+    return clients
+
+
+async def closed(clients: list[socket.socket], many: int) -> None:
+    """Wait until the server has closed so many, in whatever state it has left them."""
+    done: set[socket.socket] = set()
+    async with asyncio.timeout(60):
+        while len(done) < many:
+            for client in clients:
+                try:
+                    while data := client.recv(4096):
+                        assert data
+                    done.add(client)
+                except BlockingIOError:
+                    pass
+                except OSError:
+                    done.add(client)
+            await asyncio.sleep(0.02)
+
+
+def test_beyond_so_many_connections_clients_are_closed_at_once(tmp_path: Path) -> None:
+    limits = ConnectionLimits(most=8, handshake_s=600.0)
+
+    async def script() -> None:
+        async with serving(tmp_path / "s", two_failed, limits):
+            clients = connected(tmp_path / "s", 20)
+            await closed(clients, 12)
+            with pytest.raises(grpc.aio.AioRpcError, match="UNAVAILABLE"):
+                await answer_of(tmp_path / "s")
+            for client in clients:
+                client.close()
+            async with asyncio.timeout(60):
+                while not await answers(tmp_path / "s"):
+                    await asyncio.sleep(0.02)
+
+    asyncio.run(script())
+
+
+async def answers(path: Path) -> bool:
+    with contextlib.suppress(grpc.aio.AioRpcError):
+        return (await answer_of(path))[1] == 0
+    return False
+
+
+@pytest.mark.parametrize("speaks", [False, True])
+def test_a_client_that_never_asks_is_closed_after_a_while(tmp_path: Path, speaks: bool) -> None:
+    limits = ConnectionLimits(
+        handshake_s=600.0 if speaks else 0.2, idle_s=0.2 if speaks else 600.0, age_s=600.0
+    )
+
+    async def script() -> None:
+        async with serving(tmp_path / "s", two_failed, limits):
+            clients = connected(tmp_path / "s", 5, PREFACE if speaks else b"")
+            await closed(clients, 5)
+            for client in clients:
+                client.close()
+
+    asyncio.run(script())
+
+
+def test_a_client_whose_answer_does_not_come_is_closed_after_a_while(tmp_path: Path) -> None:
+    released = asyncio.Event()
+
+    async def late() -> tuple[str, ...]:
+        await released.wait()
+        return ()
+
+    async def script() -> None:
+        limits = ConnectionLimits(age_s=0.5)
+        async with serving(tmp_path / "s", late, limits):
+            with pytest.raises(grpc.aio.AioRpcError):
+                await answer_of(tmp_path / "s")
+            released.set()
+            assert (await answer_of(tmp_path / "s"))[1] == 1
 
     asyncio.run(script())
 

@@ -7,6 +7,7 @@ parts of another health program and are not read.
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import grpc
 import grpc.aio
@@ -31,14 +32,40 @@ _SOCKET_MODE = 0o666
 # Fields of HealthCheckResponse with their wire types (protobuf.dev/programming-guides/encoding).
 _SUCCESS, _EXIT_CODE, _OUTPUT = 1 << 3, 2 << 3, 3 << 3 | 2
 
+
+class ConnectionLimits(NamedTuple):
+    """How many clients may be connected, and for how long; a launcher connects anew when it asks."""
+
+    # More are closed at once, which a launcher takes for healthy.
+    most: int = 256
+    # A client that does not begin to speak HTTP/2 within so long is closed.
+    handshake_s: float = 5.0
+    # So is one that asks nothing for so long,
+    idle_s: float = 30.0
+    # and every other after so long, whether it reads its answer or not.
+    age_s: float = 120.0
+
+    def options(self) -> list[tuple[str, int]]:
+        """As grpc names them (grpc/impl/channel_arg_names.h)."""
+        return [
+            ("grpc.max_allowed_incoming_connections", self.most),
+            ("grpc.server_handshake_timeout_ms", round(self.handshake_s * 1000)),
+            ("grpc.max_connection_idle_ms", round(self.idle_s * 1000)),
+            ("grpc.max_connection_age_ms", round(self.age_s * 1000)),
+            ("grpc.max_connection_age_grace_ms", round(_GRACE_S * 1000)),
+        ]
+
+
 Failures = Callable[[], Awaitable[tuple[str, ...]]]
+_LIMITS = ConnectionLimits()
 
 
 class HealthService:
     """A server on one socket; for the event loop that starts it."""
 
-    def __init__(self, path: Path, failures: Failures) -> None:
+    def __init__(self, path: Path, failures: Failures, limits: ConnectionLimits = _LIMITS) -> None:
         """`failures` gives why this node should take part in no job; empty when it may."""
+        self._limits = limits
         self._path = path
         self._failures = failures
         self._server: grpc.aio.Server | None = None
@@ -48,7 +75,10 @@ class HealthService:
         clear_unix(self._path)
         server = grpc.aio.server(
             maximum_concurrent_rpcs=_MAX_REQUESTS,
-            options=[("grpc.max_receive_message_length", _MAX_REQUEST_BYTES)],
+            options=[
+                ("grpc.max_receive_message_length", _MAX_REQUEST_BYTES),
+                *self._limits.options(),
+            ],
         )
         handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(
             self._run_health_check
