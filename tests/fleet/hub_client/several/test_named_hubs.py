@@ -20,8 +20,13 @@ def test_hubs_on_one_host_have_their_port_besides() -> None:
     assert names("h1:1", "h1:2", "h2") == ["h1:1", "h1:2", "h2"]
 
 
-def test_a_name_that_two_have_gives_way_to_the_addresses() -> None:
-    assert names("a=h1", "a=h2") == ["h1:9878", "h2:9878"]
+def test_a_name_that_is_given_to_two_is_refused() -> None:
+    with pytest.raises(UsageError, match="two hubs are called a; .* --hub a-1=URL --hub a-2=URL"):
+        names("a=h1", "b=h3", "a=h2")
+
+
+def test_a_name_that_is_given_stays_where_another_hub_has_that_host() -> None:
+    assert names("h2=h1", "h2") == ["h2", "h2:9878"]
 
 
 def test_a_single_hub_keeps_its_full_name_unless_it_is_given_one() -> None:

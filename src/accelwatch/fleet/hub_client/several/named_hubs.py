@@ -41,10 +41,7 @@ def hub_endpoints(urls: Sequence[str], config_files: Sequence[Path]) -> tuple[Hu
     if len(endpoints) == 1:
         name = split[0][0]
         return (msgspec.structs.replace(endpoints[0], name=name) if name else endpoints[0],)
-    names = _unique(
-        [name or _short(endpoint) for (name, _), endpoint in zip(split, endpoints, strict=True)],
-        [endpoint.name for endpoint in endpoints],
-    )
+    names = _unique([name for name, _ in split], endpoints)
     return tuple(
         msgspec.structs.replace(endpoint, name=name)
         for endpoint, name in zip(endpoints, names, strict=True)
@@ -63,11 +60,22 @@ def _short(endpoint: HubEndpoint) -> str:
     return urlsplit(endpoint.base).hostname or endpoint.name
 
 
-def _unique(names: Sequence[str], full_names: Sequence[str]) -> list[str]:
-    """Short names where they differ, else those with port and path. Raises UsageError."""
-    counts = Counter(names)
+def _unique(given: Sequence[str], endpoints: Sequence[HubEndpoint]) -> list[str]:
+    """Names as given, else short ones where they differ, else those with port and path.
+
+    `given` has an empty text for a hub without a name. Raises UsageError.
+    """
+    repeated = next((name for name, count in Counter(given).items() if name and count > 1), None)
+    if repeated is not None:
+        raise UsageError(
+            f"--hub: two hubs are called {repeated}; give each a name of its own: "
+            f"--hub {repeated}-1=URL --hub {repeated}-2=URL"
+        )
+    shown = [name or _short(endpoint) for name, endpoint in zip(given, endpoints, strict=True)]
+    counts = Counter(shown)
     unique = [
-        full if counts[name] > 1 else name for name, full in zip(names, full_names, strict=True)
+        endpoint.name if counts[short] > 1 and not name else short
+        for name, short, endpoint in zip(given, shown, endpoints, strict=True)
     ]
     if len(set(unique)) < len(unique):
         raise UsageError("--hub: two hubs have the same name; write other names, pod-1=URL")
