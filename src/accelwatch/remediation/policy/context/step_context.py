@@ -124,6 +124,11 @@ class StepContext:
         """Who was looked at, and whom the next step has to look at again."""
         self.world = msgspec.structs.replace(self.world, pending_checks=pending_checks)
 
+    def set_idle_tests_due(self, at: float) -> None:
+        """Before that no idle node has to be tested; Unix seconds."""
+        if at != self.world.idle_tests_due:
+            self.world = msgspec.structs.replace(self.world, idle_tests_due=at)
+
     def guard(self, guard: DataGuardState) -> None:
         """How much is seen of the fleet."""
         self.touched.guard(self.world.guard, guard)

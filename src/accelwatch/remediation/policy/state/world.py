@@ -132,6 +132,8 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     # By the hub's name: which of the scheduler's nodes it is, as far as somebody has asked.
     proofs: Mapping[str, Proof | Denial] = {}
     pending_checks: PendingChecks = PendingChecks()
+    # Unix seconds before which no idle node has to be tested, as far as is known.
+    idle_tests_due: float = NEVER_RECEIVED
 
 
 def unseen(world: World, now: float, why: str) -> World:
@@ -146,4 +148,5 @@ def unseen(world: World, now: float, why: str) -> World:
         late=dict.fromkeys(world.late, now),
         probed={},
         not_before={},
+        idle_tests_due=NEVER_RECEIVED,
     )

@@ -4,7 +4,9 @@ A node is tested only while no job is on it, and only where the budget would let
 it is tested nobody else can have it.
 """
 
+import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from accelwatch.action.intent import Intent, OwnerAnnotation
 from accelwatch.action.intent import IntentKind as Kind
@@ -38,33 +40,60 @@ INCIDENT = "idle-test"
 # Of many nodes that are due so many are checked each time, and as many of the others in turn: those that
 # may not be tested now keep nobody else waiting.
 _CHECKED = 4
+# After so long all nodes are looked at again when some are due, and may not be tested or have jobs;
+_AGAIN_S = 15.0
+# and after so long in any case: nodes come, and clocks are set.
+_AT_MOST_S = 60.0
 
 
 def start_due_test(ctx: StepContext) -> None:
-    """Begin the test that is due most, unless one runs on any idle node or spare."""
+    """Begin the test that is due most, unless one runs on any idle node or spare.
+
+    All nodes are looked at only when one of them may be due.
+    """
+    tests = [test for test in ctx.settings.tests if test.every_s]
+    if not tests or 0 < ctx.world.idle_tests_due - ctx.now <= _AT_MOST_S:
+        return
     if is_testing(ctx) or impossible(ctx, Kind.TEST):
         return
-    for test in ctx.settings.tests:
-        for node in _in_turn(_due(ctx, test), ctx.now):
+    again = ctx.now + _AT_MOST_S
+    for test in tests:
+        due, next_due = _due(ctx, test)
+        again = min(again, next_due)
+        if len(due) > 2 * _CHECKED:
+            again = ctx.now  # the others have their turn
+        for node in _in_turn(due, ctx.now):
             proof = ctx.proof(node)
             if isinstance(proof, Proof) and _start(ctx, test, node, proof.name):
-                return
+                again = ctx.now
+                break
+        if is_testing(ctx):
+            break
+    ctx.set_idle_tests_due(again)
 
 
-def _due(ctx: StepView, test: ActiveTestSettings) -> list[str]:
-    """Idle nodes whose turn it is, the longest untested first, by the hub's names."""
-    if not test.every_s:
-        return []
+class _Due(NamedTuple):
+    # By the hub's names, the longest untested first.
+    nodes: list[str]
+    # Unix seconds at which all nodes have to be looked at again.
+    again: float
+
+
+def _due(ctx: StepView, test: ActiveTestSettings) -> _Due:
+    """Idle nodes whose turn it is."""
     spares = set(ctx.settings.spares.names())
     due: list[tuple[float, str]] = []
+    again = math.inf
     for status in ctx.world.node_statuses.values():
         node = status.node
-        if status.healthy is not True or ctx.now - status.time > FRESH_S:
-            continue
         run = latest_run(ctx.state.tests, node, test.name)
         finished = 0.0 if run is None or run.ended is None else run.ended
         tried = 0.0 if run is None else run.tried
-        if ctx.now - finished < test.every_s or ctx.now - tried < min(test.every_s, RETRY_S):
+        due_at = max(finished + test.every_s, tried + min(test.every_s, RETRY_S))
+        again = min(again, max(due_at, ctx.now + _AGAIN_S))
+        if due_at > ctx.now:
+            continue
+        if status.healthy is not True or ctx.now - status.time > FRESH_S:
             continue
         proof = ctx.proof(node)
         observation = (
@@ -72,7 +101,7 @@ def _due(ctx: StepView, test: ActiveTestSettings) -> list[str]:
         )
         if observation is not None and not observation.jobs and observation.name not in spares:
             due.append((tried, node))
-    return [node for _, node in sorted(due)]
+    return _Due([node for _, node in sorted(due)], again)
 
 
 def _in_turn(due: list[str], now: float) -> list[str]:
