@@ -58,7 +58,8 @@ class RuleRunner:
         self._evaluator = evaluator
         self._clock = evaluator.clock
         self._folder = folder
-        self._forward_changes = on_changes
+        # Who acts on incidents; a hub sets it once its remediation has started.
+        self.forward_changes = on_changes
         # One at a time: a tick rests now and then, and goes on with the moment that it began at.
         self._ticking = asyncio.Lock()
         self._lateness = Lateness(self._clock)
@@ -141,7 +142,7 @@ class RuleRunner:
 
     def _on_changes(self, incidents: Sequence[Incident]) -> None:
         self.version += 1
-        self._forward_changes(incidents)
+        self.forward_changes(incidents)
         self._alerting.on_changes(incidents)
 
     async def stop(self) -> None:
@@ -188,22 +189,19 @@ class RuleRunner:
     async def tick(self) -> None:
         """Evaluate once; while that is being done already, afterwards."""
         async with self._ticking:
-            await self._evaluate()
-
-    async def _evaluate(self) -> None:
-        changes = await self._evaluator.evaluate()
-        ticked_at = self._lateness.tick()
-        await asyncio.sleep(0)
-        now = self._clock.wall()
-        off = self._evaluator.budgets.switched_off
-        changes = [*changes, *self._switched_off.changes(off, now)]
-        await self._incident_store.step(changes, now, ticked_at)
-        await self._incident_store.mutes.refresh()
-        if self._notifying.update():
-            self._alerting.on_changes(self.open)
-        fingerprints = self._deduplicator.to_write(now)
-        fingerprints.update(self._notifying.to_write(now))
-        await self._incident_store.remember(fingerprints, now)
+            changes = await self._evaluator.evaluate()
+            ticked_at = self._lateness.tick()
+            await asyncio.sleep(0)
+            now = self._clock.wall()
+            off = self._evaluator.budgets.switched_off
+            changes = [*changes, *self._switched_off.changes(off, now)]
+            await self._incident_store.step(changes, now, ticked_at)
+            await self._incident_store.mutes.refresh()
+            if self._notifying.update():
+                self._alerting.on_changes(self.open)
+            fingerprints = self._deduplicator.to_write(now)
+            fingerprints.update(self._notifying.to_write(now))
+            await self._incident_store.remember(fingerprints, now)
 
     def call(self, text: str, node: str = "") -> None:
         """Call a person for what no incident is about: an alert like any other, told once."""

@@ -2,13 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from accelwatch.alerting.incidents.journal.errors import JournalError
 from accelwatch.alerting.incidents.journal.location import JournalLocation
-from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.alerting.rules.document import Mode
 from accelwatch.exposition.histogram import Histogram
@@ -207,7 +206,6 @@ class Leader:
             evaluator,
             settings.rules_in_force,
             self._state_dir,
-            self._on_incident_changes,
             alerts=settings.alerts,
             journal=journal,
             approval_requests=HubApprovalRequests(
@@ -244,14 +242,11 @@ class Leader:
         remedies = RemedyRunner(self._fleet, evaluator, rules, settings.remedy)
         await remedies.start()
         self.remedies = remedies
+        rules.forward_changes = remedies.on_changes
         rules.health.remediation_problems = lambda: remedies.problems
         rules.health.stalled = lambda: remedies.stalled
         for complaint in misfits(settings, remedies.actions, {}):
             logger.warning("%s", complaint)
-
-    def _on_incident_changes(self, incidents: Sequence[Incident]) -> None:
-        if self.remedies is not None:
-            self.remedies.on_changes(incidents)
 
     def _rule_acts(self, rule: str) -> bool:
         """Whether a rule wants something done, whether or not it asks a person before."""
