@@ -16,9 +16,9 @@ import statistics
 import time
 from typing import NamedTuple
 
-from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
 from accelwatch.fleet.hub_client.several.source import SeveralHubs
 from accelwatch.fleet.picture.model import FIELDS
+from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 from accelwatch.fleet.wire import (
     SCHEMA,
     DeviceNow,

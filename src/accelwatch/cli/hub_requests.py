@@ -12,9 +12,9 @@ from accelwatch.base.errors import AccelwatchError, UncertainError, UnmetError, 
 from accelwatch.cli.parameters import option
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
     from accelwatch.fleet.hub_client.connection.session import HubSession
     from accelwatch.fleet.hub_client.several.session import SeveralSession
+    from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 
     Session = HubSession | SeveralSession
     # A hub or an agent, or several hubs that are asked as one.
@@ -149,8 +149,8 @@ def _over(
 
 def _resolve_addresses(hub: HubOnlyFlags) -> "list[Address]":
     """Where to ask, one after the other. Raises UsageError, ConfigError."""
-    from accelwatch.fleet.hub_client.connection.endpoint import hub_endpoint
     from accelwatch.fleet.hub_client.several.named_hubs import hub_endpoints
+    from accelwatch.fleet.targets.hub_endpoint import hub_endpoint
 
     files = hub.hub_config_file or []
     if isinstance(hub, HubFlags) and hub.agent is not None:

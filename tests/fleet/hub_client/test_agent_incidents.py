@@ -9,7 +9,7 @@ import pytest
 from accelwatch.alerting.evaluation.documents import IncidentsPage, NodeNote
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.hub_client.agent import AgentIncidents
-from accelwatch.fleet.hub_client.connection.endpoint import hub_endpoint
+from accelwatch.fleet.targets.hub_endpoint import hub_endpoint
 from support.fleet.canned_hub import Answers, answering
 from support.incidents.incident_documents import explanation, lost, low_power, muted, over
 from support.processes.waiting import GUARD_S

@@ -9,10 +9,10 @@ import pytest
 
 from accelwatch.base.errors import AccelwatchError, UncertainError
 from accelwatch.fleet.documents.remedies import PlanPage
-from accelwatch.fleet.hub_client.connection.endpoint import hub_endpoint
 from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.remedies import Remedies
 from accelwatch.fleet.picture.remedies import Command
+from accelwatch.fleet.targets.hub_endpoint import hub_endpoint
 from support.fleet.canned_hub import Answers, answering
 from support.incidents.remedy_documents import answered, awaiting_approval, page, plan
 from support.processes.waiting import GUARD_S

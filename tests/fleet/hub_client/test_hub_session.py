@@ -15,8 +15,8 @@ from accelwatch.fleet.follow.http.body import Body
 from accelwatch.fleet.follow.http.connector import Connector
 from accelwatch.fleet.follow.http.kept import KeptConnection
 from accelwatch.fleet.follow.http.server import Server as Place
-from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint, socket_endpoint
 from accelwatch.fleet.hub_client.connection.session import HubSession, Prolong
+from accelwatch.fleet.targets.hub_endpoint import HubEndpoint, socket_endpoint
 from fleet.hub_client.single_server import KEPT, Server
 from support.fleet.hub_sources import until
 

@@ -7,9 +7,9 @@ import pytest
 
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.config.model import RuleSettings
-from accelwatch.fleet.hub_client.connection.endpoint import hub_endpoint
 from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.incident_changes import IncidentChanges
+from accelwatch.fleet.targets.hub_endpoint import hub_endpoint
 from support.fleet.hub_peers import agent, hub
 from support.machines import composed as machines
 

@@ -10,10 +10,10 @@ from accelwatch.fleet.follow.http.body import BodyPrefix
 from accelwatch.fleet.follow.http.resolver import Resolver
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.follow.target_client import target_client
-from accelwatch.fleet.hub_client.connection.endpoint import hub_endpoint
 from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.targets.http import endpoint
+from accelwatch.fleet.targets.hub_endpoint import hub_endpoint
 from accelwatch.fleet.tsdb.peer import Peer
 from accelwatch.fleet.tsdb.settings import Store
 

@@ -5,10 +5,10 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 
 from accelwatch.base.clock import Clock
-from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
 from accelwatch.fleet.hub_client.source import HubSource
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.source import SnapshotSource
+from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 
 
 @contextlib.asynccontextmanager

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.base.clock import Clock
-from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
 from accelwatch.fleet.hub_client.several.source import SeveralHubs
 from accelwatch.fleet.picture.model import FleetView
+from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 from accelwatch.schema.snapshot import Snapshot
 from support.fleet.hub_peers import Running, hub
 from support.machines import composed as machines

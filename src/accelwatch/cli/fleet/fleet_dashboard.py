@@ -14,8 +14,8 @@ from accelwatch.cli.startup.dashboard import override, run_to_end
 from accelwatch.schema.display import utf8
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
     from accelwatch.fleet.picture.model import FleetSource
+    from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
     from accelwatch.tui.app import Dashboard
 
 

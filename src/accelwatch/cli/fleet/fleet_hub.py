@@ -10,8 +10,8 @@ import msgspec
 from accelwatch.cli.fleet.fleet_plan import Targeting, check_targeting
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
     from accelwatch.fleet.hub_client.local_hub.child import Child
+    from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 
 
 class Hub(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ def opened(targeting: Targeting) -> Iterator[Hub]:
 
 def own_hub(child: "Child", name: str) -> Hub:
     """A child's hub."""
-    from accelwatch.fleet.hub_client.connection.endpoint import socket_endpoint
+    from accelwatch.fleet.targets.hub_endpoint import socket_endpoint
 
     return Hub(
         address=socket_endpoint(child.socket, name),

@@ -136,7 +136,7 @@ def _agent() -> "FleetSource":
     """The agent of this machine, whose incidents are shown."""
     from accelwatch.base.default_addresses import AGENT_ADDRESS
     from accelwatch.fleet.hub_client.agent import AgentIncidents
-    from accelwatch.fleet.hub_client.connection.endpoint import hub_endpoint
+    from accelwatch.fleet.targets.hub_endpoint import hub_endpoint
 
     return AgentIncidents(hub_endpoint(AGENT_ADDRESS))
 

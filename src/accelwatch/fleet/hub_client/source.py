@@ -18,7 +18,6 @@ from accelwatch.fleet.documents.fleet import (
 )
 from accelwatch.fleet.documents.graphs import IncidentGraphs
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, first_line
-from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
 from accelwatch.fleet.hub_client.connection.messages import Received, tag
 from accelwatch.fleet.hub_client.connection.session import HubSession, Requests, node_path
 from accelwatch.fleet.hub_client.connection.stream import follow
@@ -31,6 +30,7 @@ from accelwatch.fleet.hub_client.picture import Picture
 from accelwatch.fleet.hub_client.remedies import Remedies
 from accelwatch.fleet.hub_client.usage import usage_of
 from accelwatch.fleet.picture.model import FleetView, Problem, RecentHistory
+from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 from accelwatch.fleet.wire import DeviceSlot, FleetEvent, FleetHello, FleetTick
 from accelwatch.node.usage.report import UsageReport
 from accelwatch.schema.timestamps import unix_seconds

@@ -13,9 +13,9 @@ from accelwatch.base.errors import AccelwatchError, UncertainError, UnmetError, 
 from accelwatch.fleet.avoid.documents import AvoidPage, AvoidReason, NodeToAvoid, ReasonKind
 from accelwatch.fleet.documents.remedies import Commanded, PlanPage, RemediesPage
 from accelwatch.fleet.follow.failures.faults import TargetFault
-from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
 from accelwatch.fleet.hub_client.several.session import SeveralSession
 from accelwatch.fleet.picture.model import FIELDS
+from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 from accelwatch.fleet.wire import DeviceSlot, FleetHello, FleetTick, NodeNow
 from accelwatch.web.http.stream import MSGPACK, framed
 from support.dashboards.fleets import fleet_document, slot_of

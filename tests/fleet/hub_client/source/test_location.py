@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.base.errors import AccelwatchError
-from accelwatch.fleet.hub_client.connection.endpoint import hub_endpoint
+from accelwatch.fleet.targets.hub_endpoint import hub_endpoint
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from accelwatch.base.clock import ManualClock, SystemClock
 from accelwatch.base.errors import AccelwatchError, UnmetError
 from accelwatch.config.model import Web
 from accelwatch.fleet.hub.server import HubServer
-from accelwatch.fleet.hub_client.connection.endpoint import hub_endpoint
 from accelwatch.fleet.hub_client.source import HubSource
 from accelwatch.fleet.picture.model import FIELDS, POWER
+from accelwatch.fleet.targets.hub_endpoint import hub_endpoint
 from accelwatch.web.protection.web_config import Protection, load_protection
 from accelwatch.web.sockets.listeners import open_tcp
 from support.dashboards.fleets import fleet_document

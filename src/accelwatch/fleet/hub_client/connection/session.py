@@ -12,8 +12,8 @@ from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.follow.http.body import Body, BodyReader
 from accelwatch.fleet.follow.http.connector import Connector
 from accelwatch.fleet.follow.http.server import server_of
-from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
 from accelwatch.fleet.hub_client.connection.transport import HubLink, HubRequest
+from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 
 TIMEOUT_S = 5.0
 _MAX_BODY = 256 << 20

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from accelwatch.base.errors import UsageError
-from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint, hub_endpoint
+from accelwatch.fleet.targets.hub_endpoint import HubEndpoint, hub_endpoint
 
 # More of them are what a hub over hubs is for.
 MOST_HUBS = 8

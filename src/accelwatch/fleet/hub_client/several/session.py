@@ -17,7 +17,6 @@ from accelwatch.base.errors import AccelwatchError, UncertainError, UsageError
 from accelwatch.fleet.avoid.documents import AvoidPage
 from accelwatch.fleet.documents.remedies import Commanded, RemediesPage
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, first_line, leaves_doubt
-from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
 from accelwatch.fleet.hub_client.connection.session import HubSession, node_path
 from accelwatch.fleet.hub_client.documents import decoded
 from accelwatch.fleet.hub_client.once import first_view
@@ -36,6 +35,7 @@ from accelwatch.fleet.hub_client.several.merging.usage import usage_added
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
 from accelwatch.fleet.hub_client.several.routes import Routes
 from accelwatch.fleet.picture.model import FleetView
+from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 from accelwatch.node.usage.queries import PATH as USAGE
 from accelwatch.node.usage.report import UsageReport
 

@@ -9,7 +9,6 @@ from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError, UnmetError
 from accelwatch.fleet.documents.graphs import IncidentGraphs
 from accelwatch.fleet.follow.failures.faults import TargetFault
-from accelwatch.fleet.hub_client.connection.endpoint import HubEndpoint
 from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.once import first_view
 from accelwatch.fleet.hub_client.several.changes import SeveralChanges
@@ -23,6 +22,7 @@ from accelwatch.fleet.hub_client.several.routes import Routes
 from accelwatch.fleet.hub_client.source import HubSource
 from accelwatch.fleet.picture.model import FleetView, Problem, RecentHistory
 from accelwatch.fleet.picture.source import SnapshotSource
+from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 from accelwatch.node.usage.report import UsageReport
 
 # How often the picture is made anew although nothing comes, so that what is silent grows old.

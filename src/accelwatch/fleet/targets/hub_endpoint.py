@@ -1,4 +1,4 @@
-"""Where a hub is and how one gets in, from a URL and a file of credentials."""
+"""Where a hub is and how one gets in, from a URL and credentials."""
 
 from pathlib import Path as FilePath
 from urllib.parse import urlsplit
@@ -60,11 +60,21 @@ def hub_endpoint(
     another `flag` and `port`. Raises UsageError, ConfigError.
     """
     access = HubAccess() if config_file is None else load_access(config_file)
-    scrape = Scrape(
-        basic_auth=access.basic_auth,
-        authorization=access.authorization,
-        tls_config=access.tls_config,
-    )
+    return endpoint_with(url, access, flag=flag, port=port)
+
+
+def endpoint_with(
+    url: str,
+    access: HubAccess,
+    *,
+    flag: str,
+    port: int = HUB_PORT,
+    credentials: str = "--hub.config.file",
+) -> HubEndpoint:
+    """The same with credentials that have been read.
+
+    `flag` and `credentials` are where the URL and the credentials are given. Raises UsageError.
+    """
     if url.startswith("unix:"):
         path = url.removeprefix("unix:").removeprefix("//")
         if not path.startswith("/"):
@@ -72,13 +82,22 @@ def hub_endpoint(
         return socket_endpoint(FilePath(path), url)
     secure = access.tls_config != TlsConfig()
     full_url = url if "://" in url else f"{'https' if secure else 'http'}://{url}"
-    base = _base(full_url, flag, port)
+    base = _base(full_url, flag, port, credentials)
     if secure and not base.startswith("https:"):
-        raise UsageError(f"{flag}: the file of --hub.config.file has a tls_config; write https://")
-    return HubEndpoint(name=base.partition("://")[2], base=base, access=scrape)
+        raise UsageError(f"{flag}: {credentials} has a tls_config; write https://")
+    return HubEndpoint(name=base.partition("://")[2], base=base, access=scrape_of(access))
 
 
-def _base(url: str, flag: str, default_port: int) -> str:
+def scrape_of(access: HubAccess) -> Scrape:
+    """The credentials in the form that requests use."""
+    return Scrape(
+        basic_auth=access.basic_auth,
+        authorization=access.authorization,
+        tls_config=access.tls_config,
+    )
+
+
+def _base(url: str, flag: str, default_port: int, credentials: str) -> str:
     shown = repr(url.rpartition("@")[2][:100])
     try:
         components = urlsplit(url)
@@ -88,7 +107,7 @@ def _base(url: str, flag: str, default_port: int) -> str:
     if components.scheme not in ("http", "https"):
         raise UsageError(f"{flag} {shown}: the scheme is http or https")
     if components.username or components.password:
-        raise UsageError(f"{flag} {shown}: no credentials in a URL; use --hub.config.file")
+        raise UsageError(f"{flag} {shown}: no credentials in a URL; use {credentials}")
     if not host or components.query or components.fragment:
         raise UsageError(f"{flag} {shown}: write http://host:{default_port}")
     shown_host = f"[{host}]" if ":" in host else host
@@ -106,13 +125,7 @@ def load_access(path: FilePath) -> HubAccess:
     refuse(complaints)
     access: HubAccess = build(HubAccess, values)
     try:
-        check_access(
-            Scrape(
-                basic_auth=access.basic_auth,
-                authorization=access.authorization,
-                tls_config=access.tls_config,
-            )
-        )
+        check_access(scrape_of(access))
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
     return access
