@@ -2,7 +2,8 @@
 
 import msgspec
 
-from accelwatch.fleet.picture.model import FleetView, HubState
+from accelwatch.fleet.hub_states import HubState
+from accelwatch.fleet.picture.model import FleetView
 from support.dashboards.fleets import FedFleet, FleetStage, fleet_view, on, troubled
 
 UP = HubState(name="pod-1", state="up", age_s=0.0, nodes_total=12, devices_total=96)

@@ -8,6 +8,7 @@ import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.base.version import __version__
+from accelwatch.fleet.hub_states import HubState
 from accelwatch.fleet.leader_note import LeaderNote
 from accelwatch.fleet.lemons.documents import LemonNote
 from accelwatch.fleet.odd.documents import Deviation
@@ -81,6 +82,10 @@ class FleetDocument(DeviceTotals, frozen=True, kw_only=True):
     outages: tuple[Outage, ...] = ()
     # Which of several hubs with one journal leads; null of a hub whose journal no other can have.
     leader: LeaderNote | None = None
+    # The hubs that this hub follows, in their order; empty of one that follows nodes.
+    hubs: tuple[HubState, ...] = ()
+    # Ids of this hub and of all hubs below it, where it follows hubs: by them a loop is found.
+    hub_ids: tuple[str, ...] = ()
 
     @property
     def outage_lines(self) -> tuple[str, ...]:

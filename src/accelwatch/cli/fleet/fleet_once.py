@@ -26,7 +26,8 @@ from accelwatch.fleet.hub_client.once import (
     unread,
     wait_for_answers,
 )
-from accelwatch.fleet.picture.model import HUB_DOWN, FleetView
+from accelwatch.fleet.hub_states import HUB_DOWN
+from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import StoreState
 from accelwatch.schema.display import colour, stdout_is_terminal, terminal_width, utf8
 

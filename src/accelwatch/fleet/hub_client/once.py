@@ -14,7 +14,8 @@ from accelwatch.fleet.hub_client.connection.messages import Received
 from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.connection.stream import NO_HUB, follow
 from accelwatch.fleet.hub_client.picture import Picture
-from accelwatch.fleet.picture.model import FleetView, HubState
+from accelwatch.fleet.hub_states import HubState
+from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import DeviceSlot, FleetDocument, FleetTick, StoreState
 
 _POLL_S = 0.1
@@ -164,14 +165,16 @@ async def fetch_fleet(
     nodes = await all_rows(session, "nodes")
     more = () if rows == "nodes" else await all_rows(session, rows, query)
     try:
+        document = msgspec.json.decode(fleet, type=FleetDocument)
         return Answer(
-            fleet=msgspec.json.decode(fleet, type=FleetDocument),
+            fleet=document,
             fleet_json=msgspec.Raw(fleet.strip()),
             nodes=tuple(msgspec.json.decode(raw, type=NodeSummary) for raw in nodes),
             nodes_json=nodes,
             devices=_all(more, DeviceRow) if rows == "devices" else (),
             groups=_all(more, GroupRow) if rows == "groups" else (),
             more_json=more,
+            hubs=document.hubs,
         )
     except msgspec.DecodeError as error:
         raise TargetFault(Reason.GARBAGE, f"{NO_HUB} ({error})") from error

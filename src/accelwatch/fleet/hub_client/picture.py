@@ -112,4 +112,5 @@ class Picture:
             events=self._shown_events,
             rules=self._incidents.rules,
             incidents=self._incidents.shown(),
+            hubs=tick.fleet.hubs,
         )

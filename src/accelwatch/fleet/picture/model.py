@@ -10,6 +10,7 @@ import msgspec
 
 from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.fleet.documents.graphs import IncidentGraphs
+from accelwatch.fleet.hub_states import HubState
 from accelwatch.fleet.picture.changing import IncidentChanges
 from accelwatch.fleet.picture.remedies import RemedySource
 from accelwatch.fleet.picture.source import SnapshotSource
@@ -40,28 +41,6 @@ TEMPERATURE, TEMPERATURE_LIMIT, TEMPERATURE_HEADROOM = range(4, len(FIELDS))
 
 # Events that a source keeps; older ones are left out.
 MOST_EVENTS = 1000
-
-
-# States of one of several hubs.
-HUB_UP, HUB_LATE, HUB_DOWN = "up", "late", "down"
-
-
-class HubState(msgspec.Struct, frozen=True, kw_only=True):
-    """One of several hubs whose nodes are one picture."""
-
-    name: str
-    # HUB_UP; HUB_LATE when its last answer is overdue; HUB_DOWN when what it said counts no more.
-    state: str
-    # Seconds since its last answer; None when it never gave one.
-    age_s: float | None
-    # Seconds by which the next one is overdue; 0 while it is not.
-    late_s: float = 0.0
-    # What is wrong with it, for a person, on one line; empty when nothing is.
-    fault: str = ""
-    # Of its last answer.
-    version: str = ""
-    nodes_total: int = 0
-    devices_total: int = 0
 
 
 class FleetView(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """The hubs of a picture that comes from several: how old what each said is, and what is wrong. Pure."""
 
-from accelwatch.fleet.picture.model import HUB_DOWN, HUB_LATE, HUB_UP, HubState
+from accelwatch.fleet.hub_states import HUB_DOWN, HUB_LATE, HUB_UP, HubState
 from accelwatch.schema.display import counted, printable
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs

@@ -11,7 +11,7 @@ from accelwatch.base.untrusted_text import cell_text
 from accelwatch.base.version import __version__
 from accelwatch.cli.table_lines import Style
 from accelwatch.fleet.hub_client.once import Answer
-from accelwatch.fleet.picture.model import HUB_UP, HubState
+from accelwatch.fleet.hub_states import HUB_UP, HubState
 from accelwatch.fleet.picture.state_counts import state_counts
 from accelwatch.fleet.wire import SCHEMA
 from accelwatch.schema.display import printable, quantity

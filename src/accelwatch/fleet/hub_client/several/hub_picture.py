@@ -11,18 +11,9 @@ from accelwatch.fleet.hub_client.several.merging.totals import (
     stale_node_state,
     with_totals,
 )
+from accelwatch.fleet.hub_states import HUB_DOWN, HUB_LATE, HUB_UP, HubState
 from accelwatch.fleet.names import SPEAKING
-from accelwatch.fleet.picture.model import (
-    HUB_DOWN,
-    HUB_LATE,
-    HUB_UP,
-    MEMORY_SIZE,
-    MEMORY_USED,
-    POWER,
-    UTILIZATION,
-    FleetView,
-    HubState,
-)
+from accelwatch.fleet.picture.model import MEMORY_SIZE, MEMORY_USED, POWER, UTILIZATION, FleetView
 from accelwatch.fleet.wire import DeviceNow, DeviceTotals, FleetDocument, NodeNow
 
 # Without an answer for this long, or three and a half intervals, what a hub said is not of now.
