@@ -130,11 +130,11 @@ async def figures(nodes: int, rounds: int) -> dict[str, float]:
     bench = Bench(nodes, False)
     fleet = bench.fleet
     document = fleet_document(fleet, await counted(fleet, LongWork().yield_control))
-    feeds = [Feed(columns(("power_watts", "utilization_ratio")), None) for _ in range(8)]
+    feeds = [Feed(fleet, columns(("power_watts", "utilization_ratio")), None) for _ in range(8)]
 
     async def fed() -> None:
         for feed in feeds:
-            await feed.make(fleet, document)
+            await feed.make(document)
 
     await fed()
     pages = {

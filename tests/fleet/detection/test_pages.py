@@ -302,8 +302,8 @@ def test_lists_of_nodes_and_the_stream_carry_it() -> None:
     summary = node_summary(hub.fleet, hub.fleet.nodes["a"])
     assert summary.finding is not None
     assert summary.finding.level == "alert"
-    feed = Feed((), None)
-    asyncio.run(feed.make(hub.fleet, fleet_document()))
+    feed = Feed(hub.fleet, (), None)
+    asyncio.run(feed.make(fleet_document()))
     assert feed.tick is not None
     assert {node.node: node.finding for node in feed.tick.nodes} == {
         "a": summary.finding,

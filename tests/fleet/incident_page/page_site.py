@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.fleet.api.incidents.incident_feed import IncidentFeed
+from accelwatch.fleet.api.live.feed import FleetFeeds
 from accelwatch.fleet.api.live.streams import LiveStreams
 from accelwatch.fleet.api.own import own_text
 from accelwatch.fleet.api.pages import HubPages
@@ -83,10 +84,8 @@ async def page_site(site: HubSite, protection: Protection) -> AsyncIterator[Page
         )
         pages = HubPages(site.fleet, own_text(), ready=lambda: True, may_act=lambda: True)
         streams = LiveStreams(
-            site.fleet,
+            FleetFeeds(site.fleet, pages.counts.sums, pages.counts.labels),
             site.clock,
-            pages.counts.sums,
-            pages.counts.labels,
             1.0,
             incidents=IncidentFeed(lambda: rules),
         )

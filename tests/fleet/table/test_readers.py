@@ -234,13 +234,10 @@ def test_pages_follow_each_other_whatever_their_size() -> None:
 def test_a_place_is_told_again_only_when_it_changes() -> None:
     bench = Bench("a")
     bench.tell("a", view(0), view(1))
-    feed = Feed(columns(()), None)
+    feed = Feed(bench.fleet, columns(()), None)
 
     async def tick() -> None:
-        await feed.make(
-            bench.fleet,
-            fleet_document(bench.fleet, await counted(bench.fleet, LongWork().yield_control)),
-        )
+        await feed.make(fleet_document(bench.fleet, await counted(bench.fleet, LongWork().yield_control)))
 
     asyncio.run(tick())
     assert len(feed.changes("application/msgpack", 0)) == 1

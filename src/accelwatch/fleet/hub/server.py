@@ -15,6 +15,7 @@ from accelwatch.fleet.api.incidents.audit_pages import AuditPages
 from accelwatch.fleet.api.incidents.incident_feed import IncidentFeed
 from accelwatch.fleet.api.incidents.incident_history import IncidentHistoryPage
 from accelwatch.fleet.api.incidents.remedy_pages import RemedyPages
+from accelwatch.fleet.api.live.feed import FleetFeeds
 from accelwatch.fleet.api.live.streams import LiveStreams
 from accelwatch.fleet.api.own import RenderOwn, own_text
 from accelwatch.fleet.api.pages import HubPages
@@ -104,14 +105,11 @@ class HubServer:
         self._counting: asyncio.Task[None] | None = None
         self._pages = pages
         hub.peers.also_write(self._written)
-        incident_changes = IncidentFeed(lambda: hub.incidents)
         self._streams = streams = LiveStreams(
-            hub.fleet,
+            FleetFeeds(hub.fleet, pages.counts.sums, pages.counts.labels),
             clock,
-            pages.counts.sums,
-            pages.counts.labels,
             interval_s,
-            incidents=incident_changes,
+            incidents=IncidentFeed(lambda: hub.incidents),
         )
         limits = server_limits(web)
         self.http = HttpServer(

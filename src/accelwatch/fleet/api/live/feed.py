@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -10,9 +10,13 @@ import numpy.typing as npt
 from accelwatch.base.slices import LongWork
 from accelwatch.expr import Expression
 from accelwatch.fleet.api.query.choosing import chosen, series_of, subject_at
-from accelwatch.fleet.api.query.names import Column, all_series
+from accelwatch.fleet.api.query.events import event_row
+from accelwatch.fleet.api.query.names import Column, all_series, columns
+from accelwatch.fleet.api.query.names import condition as compiled_condition
 from accelwatch.fleet.api.query.showing import shown
+from accelwatch.fleet.api.query.totals import Totals
 from accelwatch.fleet.api.query.written import identity_fields
+from accelwatch.fleet.api.summaries import fleet_document
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.state.events import Noted
 from accelwatch.fleet.state.fleet import Fleet
@@ -42,8 +46,11 @@ _UNREACHABLE = STATE["unreachable"]
 class Feed:
     """Ticks for one set of fields and filter."""
 
-    def __init__(self, columns: tuple[Column, ...], expression: Expression | None) -> None:
-        self.columns = columns
+    def __init__(
+        self, fleet: Fleet, columns: tuple[Column, ...], expression: Expression | None
+    ) -> None:
+        self._fleet = fleet
+        self._columns = columns
         self.clients = 0
         self.sequence = 0
         self.tick: FleetTick | None = None
@@ -63,16 +70,30 @@ class Feed:
         # number twice, and viewers would miss a change.
         self._making = asyncio.Lock()
 
-    def request_series(self, fleet: Fleet) -> None:
-        """Have its numbers among those that are next decoded, for whomever that is."""
-        fleet.table.planes.request(self._series, fleet.clock.monotonic())
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """What the values of a device are, in order."""
+        return tuple(name for name, _ in self._columns)
 
-    async def make(self, fleet: Fleet, document: FleetDocument) -> None:
+    @property
+    def last_event(self) -> int:
+        """Number of the newest event of the fleet."""
+        return self._fleet.events.last
+
+    async def start(self) -> None:
+        """Have its numbers among those that are next decoded, for whomever that is."""
+        self._fleet.table.planes.request(self._series, self._fleet.clock.monotonic())
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    async def make(self, document: FleetDocument) -> None:
         """Make the next tick; one at a time."""
         async with self._making:
-            await self._make(fleet, document)
+            await self._make(document)
 
-    async def _make(self, fleet: Fleet, document: FleetDocument) -> None:
+    async def _make(self, document: FleetDocument) -> None:
+        fleet = self._fleet
         sequence = self.sequence + 1
         devices: list[DeviceNow] = []
         nodes: list[NodeNow] = []
@@ -108,7 +129,7 @@ class Feed:
                 [STATES[code] for code in state.tolist()],
                 [HEALTHS[code] for code in now.health[at].tolist()],
                 ages,
-                zip(*shown(table, rows, state == _UNREACHABLE, self.columns), strict=True),
+                zip(*shown(table, rows, state == _UNREACHABLE, self._columns), strict=True),
             )
         )
 
@@ -142,11 +163,20 @@ class Feed:
             ]
         return self._changes[media, after]
 
-    def shows(self, fleet: Fleet, noted: Noted) -> bool:
-        """Whether an event is of this stream: with a filter, of a device that it has let through."""
+    def events(self, media: str, after: int) -> bytes:
+        """Events after a number as bytes: with a filter, of devices that it has let through."""
+        return b"".join(
+            [
+                framed(event_row(noted), media)
+                for noted in self._fleet.events.after(after)
+                if self._shows(noted)
+            ]
+        )
+
+    def _shows(self, noted: Noted) -> bool:
         if self._expression is None:
             return True
-        row = fleet.table.rows.get((noted.node, noted.event.device_id))
+        row = self._fleet.table.rows.get((noted.node, noted.event.device_id))
         shown = None if row is None else self.devices.get(row)
         return shown is not None and shown[1].node == noted.node
 
@@ -155,6 +185,30 @@ class Feed:
         if media not in self._frames and self.tick is not None:
             self._frames[media] = framed(self.tick, media)
         return self._frames.get(media, b"")
+
+
+class FleetFeeds:
+    """Implements `LiveSource` over a fleet that is held here."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        sums: Callable[[], Awaitable[Totals]],
+        labels: Callable[[], set[str]],
+    ) -> None:
+        """`labels` gives the names of all labels of targets."""
+        self._fleet = fleet
+        self._sums = sums
+        self._labels = labels
+
+    def feed(self, fields: Sequence[str], condition: str) -> Feed:
+        """A new feed. Raises ExpressionError, UsageError."""
+        expression = compiled_condition(condition, self._labels()) if condition else None
+        return Feed(self._fleet, columns(fields), expression)
+
+    async def document(self) -> FleetDocument:
+        """The fleet in numbers."""
+        return fleet_document(self._fleet, await self._sums())
 
 
 def _node_now(fleet: Fleet, node: Node) -> NodeNow:

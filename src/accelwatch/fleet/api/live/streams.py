@@ -6,17 +6,11 @@ only while somebody listens. A client that reads slowly misses ticks and sees a 
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UsageError
-from accelwatch.fleet.api.incidents.incident_feed import IncidentFeed
-from accelwatch.fleet.api.live.feed import Feed
-from accelwatch.fleet.api.query.events import event_row
-from accelwatch.fleet.api.query.names import columns, condition
-from accelwatch.fleet.api.query.totals import Totals
-from accelwatch.fleet.api.summaries import fleet_document
-from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.api.live.source import LiveFeed, LiveIncidents, LiveSource
 from accelwatch.fleet.wire import (
     FleetHello,
 )
@@ -56,23 +50,19 @@ class LiveStreams:
 
     def __init__(
         self,
-        fleet: Fleet,
+        source: LiveSource,
         clock: Clock,
-        sums: Callable[[], Awaitable[Totals]],
-        labels: Callable[[], set[str]],
         interval_s: float,
         *,
-        incidents: IncidentFeed,
+        incidents: LiveIncidents,
     ) -> None:
-        self._fleet = fleet
+        self._source = source
         self._clock = clock
-        self._sums = sums
-        self._labels = labels
         self._interval_s = interval_s
         self._incidents = incidents
         # Clients that are told of incidents.
         self._subscribers = 0
-        self._feeds: dict[Key, Feed] = {}
+        self._feeds: dict[Key, LiveFeed] = {}
         self._beat = asyncio.Event()
         self._at_once = asyncio.Event()
         self._is_closed = False
@@ -93,9 +83,9 @@ class LiveStreams:
                     due = loop.time()
             self._at_once.clear()
             if self._feeds:
-                document = fleet_document(self._fleet, await self._sums())
+                document = await self._source.document()
                 for feed in list(self._feeds.values()):
-                    await feed.make(self._fleet, document)
+                    await feed.make(document)
             if self._subscribers:
                 await self._incidents.refresh()
             self._wake()
@@ -112,7 +102,7 @@ class LiveStreams:
     def check(self, query: Query) -> None:
         """Raise AccelwatchError for parameters that make no sense."""
         key = self._key(query)
-        self._feed(key)
+        self._source.feed(*key)
         alike = [feed for feed in self._feeds if bool(feed[1]) == bool(key[1])]
         if key not in self._feeds and len(alike) >= _MAX_FEEDS:
             what = "filters" if key[1] else "sets of fields"
@@ -127,24 +117,19 @@ class LiveStreams:
             raise UsageError("filter is given twice")
         return tuple(many(query, "fields")), filters[0] if filters else ""
 
-    def _feed(self, key: Key) -> Feed:
-        fields, text = key
-        expression = condition(text, self._labels()) if text else None
-        return Feed(columns(fields), expression)
-
     async def send(self, media: str, outlet: Outlet, query: Query, stall_s: float) -> None:
         """Send the present state, then tick by tick until the end. Raises Stalled."""
         key = self._key(query)
         feed = self._feeds.get(key)
         if feed is None:
-            feed = self._feeds[key] = self._feed(key)
+            feed = self._feeds[key] = self._source.feed(*key)
         form = _WITH_INCIDENTS.get(media)
         feed.clients += 1
         self._subscribers += form is not None
         try:
-            if feed.tick is None:
-                feed.request_series(self._fleet)  # decoded once, for the sums and for it
-                await feed.make(self._fleet, fleet_document(self._fleet, await self._sums()))
+            if not feed.sequence:
+                await feed.start()  # what it needs is decoded once, for the sums and for it
+                await feed.make(await self._source.document())
             if form is not None:
                 await self._incidents.refresh()
             await self._send(feed, form or media, outlet, stall_s, incidents=form is not None)
@@ -153,14 +138,15 @@ class LiveStreams:
             feed.clients -= 1
             if not feed.clients:
                 self._feeds.pop(key, None)
+                feed.close()
 
     async def _send(
-        self, feed: Feed, media: str, outlet: Outlet, stall_s: float, *, incidents: bool
+        self, feed: LiveFeed, media: str, outlet: Outlet, stall_s: float, *, incidents: bool
     ) -> None:
-        fields = tuple(name for name, _ in feed.columns)
-        await outlet.write(framed(FleetHello(interval_s=self._interval_s, fields=fields), media))
+        hello = FleetHello(interval_s=self._interval_s, fields=feed.fields)
+        await outlet.write(framed(hello, media))
         sent = notified = 0
-        noted = max(0, self._fleet.events.last - _BACKLOG_EVENTS)
+        noted = max(0, feed.last_event - _BACKLOG_EVENTS)
         progress_at = self._clock.monotonic()
         while not self._is_closed:
             beat = self._beat
@@ -168,21 +154,13 @@ class LiveStreams:
                 incident_frames: Sequence[bytes] = ()
                 if incidents:
                     incident_frames, notified = await self._incidents.frames(media, notified)
-                events = self._fleet.events.after(noted)
-                event_frames = b"".join(
-                    [
-                        framed(event_row(event), media)
-                        for event in events
-                        if feed.shows(self._fleet, event)
-                    ]
-                )
                 chunks = (
                     *feed.changes(media, sent),
-                    event_frames,
+                    feed.events(media, noted),
                     *incident_frames,
                     feed.frame(media),
                 )
-                sent, noted = feed.sequence, self._fleet.events.last
+                sent, noted = feed.sequence, feed.last_event
                 for chunk in chunks:
                     for at in range(0, len(chunk), _PIECE):
                         await outlet.write(chunk[at : at + _PIECE])
