@@ -11,7 +11,7 @@ from accelwatch.base.exit_codes import PERMISSION
 from accelwatch.fleet.documents.fleet import DeviceRow, GroupRow, NodeSummary
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.connection.messages import Received
-from accelwatch.fleet.hub_client.connection.session import HubSession
+from accelwatch.fleet.hub_client.connection.session import HubSession, Requests
 from accelwatch.fleet.hub_client.connection.stream import NO_HUB, follow
 from accelwatch.fleet.hub_client.picture import Picture
 from accelwatch.fleet.hub_states import HubState
@@ -185,7 +185,7 @@ def _all(rows: Sequence[msgspec.Raw], shape: type[Row]) -> tuple[Row, ...]:
 
 
 async def all_rows(
-    session: HubSession, what: str, query: Mapping[str, str] | None = None
+    session: Requests, what: str, query: Mapping[str, str] | None = None
 ) -> tuple[msgspec.Raw, ...]:
     """All pages of `/v1/nodes`, `/v1/devices` or `/v1/groups`, a row each, undecoded.
 

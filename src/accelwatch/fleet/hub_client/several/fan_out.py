@@ -6,10 +6,11 @@ from typing import TypeVar
 
 from accelwatch.base.errors import AccelwatchError, UncertainError
 from accelwatch.fleet.follow.failures.faults import TargetFault, first_line
-from accelwatch.fleet.hub_client.connection.session import HubSession
+from accelwatch.fleet.hub_client.connection.session import Requests
 
 Result = TypeVar("Result")
 Fault = TypeVar("Fault", bound=AccelwatchError)
+Session = TypeVar("Session", bound=Requests)
 
 
 async def gathered(
@@ -29,7 +30,7 @@ async def gathered(
 
 
 async def ask_all(
-    sessions: Sequence[HubSession], request: Callable[[HubSession], Awaitable[Result]]
+    sessions: Sequence[Session], request: Callable[[Session], Awaitable[Result]]
 ) -> tuple[dict[int, Result], dict[int, TargetFault]]:
     """(answers, faults) by hub. Raises TargetFault when no hub answers."""
     answers, faults = await gathered([request(session) for session in sessions], TargetFault)

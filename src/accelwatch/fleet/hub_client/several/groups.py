@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.fleet.documents.fleet import GroupRow
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
-from accelwatch.fleet.hub_client.connection.session import HubSession
+from accelwatch.fleet.hub_client.connection.session import Requests
 from accelwatch.fleet.hub_client.connection.stream import NO_HUB
 from accelwatch.fleet.hub_client.once import all_rows
 from accelwatch.fleet.hub_client.several.locations import HUB_LABEL
@@ -31,13 +31,13 @@ class HubGroups:
         self._by_hub = query["by"] == HUB_LABEL
         self._query = {**query, "by": "node"} if self._by_hub else dict(query)
 
-    async def fetch(self, session: HubSession) -> tuple[GroupRow, ...]:
+    async def fetch(self, session: Requests) -> tuple[GroupRow, ...]:
         """The hub's own groups. Raises TargetFault."""
         return await _groups(session, self._query)
 
     async def own(
         self,
-        session: HubSession,
+        session: Requests,
         groups: Sequence[GroupRow],
         *,
         nodes: Collection[str],
@@ -59,7 +59,7 @@ class HubGroups:
             rows = groups_without(groups, await self._of(session, sorted(hidden)))
         return [stale_group(row) for row in rows] if silent else rows
 
-    async def _of(self, session: HubSession, nodes: Sequence[str]) -> list[GroupRow]:
+    async def _of(self, session: Requests, nodes: Sequence[str]) -> list[GroupRow]:
         """The same groups of some nodes only."""
         condition = self._query.get("filter", "")
         rows: list[GroupRow] = []
@@ -72,7 +72,7 @@ class HubGroups:
         return rows
 
 
-async def _groups(session: HubSession, query: Mapping[str, str]) -> tuple[GroupRow, ...]:
+async def _groups(session: Requests, query: Mapping[str, str]) -> tuple[GroupRow, ...]:
     rows = await all_rows(session, "groups", query)
     try:
         return tuple(msgspec.json.decode(raw, type=GroupRow) for raw in rows)

@@ -45,9 +45,17 @@ class SeveralPicture:
         self._unfiltered[hub] = view
 
     def view(
-        self, pictures: Mapping[int, HubPicture], condition: str, faults: Mapping[int, str]
+        self,
+        pictures: Mapping[int, HubPicture],
+        condition: str,
+        faults: Mapping[int, str],
+        *,
+        ages_of_now: bool = False,
     ) -> FleetView:
-        """One picture of at least one hub's; `faults` are what is wrong with hubs, by number."""
+        """One picture of at least one hub's; `faults` are what is wrong with hubs, by number.
+
+        Ages are as of the newest answer, at which the view arrived, unless they are wanted as of now.
+        """
         ordered = {hub: pictures[hub] for hub in sorted(pictures)}
         views = {hub: picture.view for hub, picture in ordered.items()}
         for hub, view in views.items():
@@ -55,6 +63,7 @@ class SeveralPicture:
                 self._unfiltered[hub] = view
         owner = self._owned(ordered)
         newest = min(ordered.values(), key=lambda picture: picture.age_s)
+        as_of_s = 0.0 if ages_of_now else newest.age_s
         filters = {picture.view.filter for picture in ordered.values() if not picture.silent}
         chosen = condition if condition in filters else newest.view.filter
         sources = [views.get(hub) for hub in range(len(self.hubs))]
@@ -66,19 +75,19 @@ class SeveralPicture:
             interval_s=min(picture.view.interval_s for picture in ordered.values()),
             filter=chosen,
             sums=self._sums(ordered, faults, newest.view.sums),
-            nodes=self._nodes(ordered, newest.age_s),
+            nodes=self._nodes(ordered, as_of_s),
             node_labels=self._locations.labels(
                 [None if view is None else view.node_labels for view in sources], owner
             ),
             slots=self._locations.slots(
                 [None if view is None else view.slots for view in sources], owner
             ),
-            devices=self._devices(ordered, chosen, newest.age_s),
+            devices=self._devices(ordered, chosen, as_of_s),
             events=self._reports.events(views, owner),
             rules=rules_of(views, owner),
             incidents=self._reports.incidents(views, owner),
             hubs=tuple(
-                hub_state(name, pictures.get(hub), faults.get(hub, ""), newest.age_s)
+                hub_state(name, pictures.get(hub), faults.get(hub, ""), as_of_s)
                 for hub, name in enumerate(self.hubs)
             ),
         )

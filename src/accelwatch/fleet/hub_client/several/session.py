@@ -1,51 +1,19 @@
-"""Requests of commands to several hubs as to one: to the hub that a request is about, or to all of them.
-
-What is about a node, an incident or a silence goes to its hub; lists are those of all hubs. For anything
-else one hub has to be named.
-"""
+"""A command's session with several hubs: their picture is asked for once, before the first request."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
-from urllib.parse import quote, unquote
 
 import msgspec
 
-from accelwatch.alerting.evaluation.documents import IncidentDocument, IncidentsPage
-from accelwatch.alerting.evaluation.paths import EXPLAIN, INCIDENTS, MAINTENANCE, SILENCES
-from accelwatch.alerting.evaluation.silences.documents import MaintenancePage, SilencesPage
-from accelwatch.base.errors import AccelwatchError, UncertainError, UsageError
-from accelwatch.fleet.avoid.documents import AvoidPage
-from accelwatch.fleet.documents.remedies import Commanded, RemediesPage
-from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, first_line, leaves_doubt
-from accelwatch.fleet.hub_client.connection.session import HubSession, node_path
-from accelwatch.fleet.hub_client.documents import decoded
+from accelwatch.fleet.follow.failures.faults import first_line
+from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.once import first_view
-from accelwatch.fleet.hub_client.several.fan_out import ask_all, at_each
+from accelwatch.fleet.hub_client.several.fan_out import ask_all
 from accelwatch.fleet.hub_client.several.hub_picture import hub_picture_of
-from accelwatch.fleet.hub_client.several.incident_ids import incident_in, with_hub
-from accelwatch.fleet.hub_client.several.merging.pages import (
-    avoid_merged,
-    commanded_merged,
-    incidents_merged,
-    maintenance_merged,
-    remedies_merged,
-    silences_merged,
-)
-from accelwatch.fleet.hub_client.several.merging.usage import usage_added
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
+from accelwatch.fleet.hub_client.several.requests import SeveralRequests
 from accelwatch.fleet.hub_client.several.routes import Routes
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
-from accelwatch.node.usage.queries import PATH as USAGE
-from accelwatch.node.usage.report import UsageReport
-
-Document = TypeVar("Document", bound=msgspec.Struct)
-_NODES, _REMEDIES, _PLAN, _AVOID = "/v1/nodes", "/v1/remedies", "/v1/plan", "/v1/avoid"
-# Words about all nodes, for every hub that acts.
-_OF_ALL = ("/v1/stop", "/v1/start", "/v1/breaker/reset")
-# Pages below which an id follows.
-_BY_ID = (INCIDENTS, SILENCES, MAINTENANCE)
-_NO_PAGE = 404
 
 
 class SeveralSession:
@@ -58,7 +26,8 @@ class SeveralSession:
         self.endpoint = msgspec.structs.replace(endpoints[0], name=", ".join(names))
         self._picture = SeveralPicture(names)
         self._views: list[FleetView | None] = [None for _ in endpoints]
-        self._routes = Routes(self._picture, lambda: self._views)
+        routes = Routes(self._picture, lambda: self._views)
+        self._requests = SeveralRequests(self._sessions, self._picture, routes, self.view)
         self._view: FleetView | None = None
 
     async def close(self) -> None:
@@ -81,199 +50,12 @@ class SeveralSession:
 
     async def document(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
         """The body of a page. Raises TargetFault, UnmetError, UsageError."""
-        parameters = dict(query or {})
         if path == "/v1/fleet":
             return msgspec.json.encode((await self.view()).sums)
-        if path == INCIDENTS:
-            return await self._incidents(parameters)
-        if path in (USAGE, SILENCES, MAINTENANCE, _REMEDIES, _AVOID):
-            return await self._list(path, parameters)
-        if path == EXPLAIN:
-            return await self._explanation(parameters)
-        if path == _PLAN:
-            hub, own = await self._acting(parameters.get("node", ""))
-            return await self._sessions[hub].document(path, {"node": own})
-        if path.startswith(f"{_NODES}/"):
-            await self.view()
-            node, _, page = path.removeprefix(f"{_NODES}/").partition("/")
-            hub, own = self._routes.node(unquote(node))
-            own_path = node_path(own, f"/{page}" if page else "")
-            return await self._sessions[hub].document(own_path, parameters)
-        if target := self._by_id(path):
-            hub, own_path = target
-            body = await self._sessions[hub].document(own_path, parameters)
-            # Of pages by id only the incident itself has names in it.
-            is_incident = path.startswith(INCIDENTS) and path.count("/") == INCIDENTS.count("/") + 1
-            return await self._incident(hub, body) if is_incident else body
-        raise self._refusal()
-
-    async def _explanation(self, query: dict[str, str]) -> bytes:
-        """By the hub of the entity's node; a job or rack by the first that knows it.
-
-        Raises TargetFault, UnmetError.
-        """
-        await self.view()
-        faults: list[TargetFault] = []
-        for hub, own in self._routes.entity(query.get("entity", "")):
-            try:
-                return await self._sessions[hub].document(EXPLAIN, {**query, "entity": own})
-            except TargetFault as fault:
-                faults.append(fault)
-        raise faults[0]
+        return await self._requests.document(path, query)
 
     async def change(
         self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None
     ) -> bytes:
         """The body of the answer to a change at one hub. Raises TargetFault, UnmetError, UsageError."""
-        if target := self._by_id(path):
-            hub, own_path = target
-            answer = await self._sessions[hub].change(method, own_path, query, body)
-            return _with_ids(answer, self._routes.hubs[hub])
-        if path.startswith(f"{_REMEDIES}/"):
-            node, _, verb = path.removeprefix(f"{_REMEDIES}/").partition("/")
-            hub, own = await self._acting(unquote(node))
-            own_path = f"{_REMEDIES}/{quote(own, safe='')}/{verb}"
-            return await self._sessions[hub].change(method, own_path, query, body)
-        if path == SILENCES and body is not None:
-            await self.view()
-            document: dict[str, Any] = msgspec.json.decode(body)
-            targets = self._routes.matchers(document.get("matchers", ()))
-            if len(targets) == 1:
-                ((hub, matchers),) = targets
-                own_body = msgspec.json.encode({**document, "matchers": matchers})
-                answer = await self._sessions[hub].change(method, path, query, own_body)
-                return _with_ids(answer, self._routes.hubs[hub])
-        if path in _OF_ALL:
-            return await self._send_to_all(method, path, query, body)
-        raise self._refusal()
-
-    async def _send_to_all(
-        self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None
-    ) -> bytes:
-        """A word about all nodes, at every hub that acts or may act; at all where none does.
-
-        Raises AccelwatchError.
-        """
-        answers: dict[int, Commanded] = {}
-
-        async def send(hub: int) -> str:
-            try:
-                answer = await self._sessions[hub].change(method, path, query, body)
-            except TargetFault as fault:
-                kind = UncertainError if leaves_doubt(fault) else AccelwatchError
-                raise kind(f"not accepted: {first_line(fault)}") from fault
-            answers[hub] = decoded(answer, Commanded)
-            return "done"
-
-        # Each hub is asked and told by itself: a stop does not wait for one that hangs.
-        async def send_if_acting(hub: int) -> str:
-            try:
-                page = await _page(self._sessions[hub], _REMEDIES, {}, RemediesPage)
-            except TargetFault as fault:
-                return "" if fault.code == _NO_PAGE else await send(hub)
-            return await send(hub) if page.acts else ""
-
-        hubs = range(len(self._sessions))
-        if not await at_each(self._routes.hubs, [send_if_acting(hub) for hub in hubs]):
-            await at_each(self._routes.hubs, [send(hub) for hub in hubs])
-        return msgspec.json.encode(commanded_merged(answers, self._picture.owner))
-
-    def _refusal(self) -> UsageError:
-        names = ", ".join(self._routes.hubs)
-        return UsageError(
-            f"this is not asked of several hubs at once: name one with --hub ({names})"
-        )
-
-    def _by_id(self, path: str) -> tuple[int, str] | None:
-        """(hub, path there) of what names an incident, silence or window by its id."""
-        for base in _BY_ID:
-            if path.startswith(f"{base}/"):
-                id_, slash, page = path.removeprefix(f"{base}/").partition("/")
-                hub, own = self._routes.id(unquote(id_))
-                return hub, f"{base}/{quote(own, safe='')}{slash}{page}"
-        return None
-
-    async def _acting(self, node: str) -> tuple[int, str]:
-        """Of the hubs that follow a node the one that does something about it, else that acts.
-
-        Raises TargetFault, UnmetError.
-        """
-        await self.view()
-        matches = self._routes.machine(node)
-        if len(matches) == 1:
-            return matches[0]
-        pages, _ = await self._pages(_REMEDIES, {}, RemediesPage)
-        return self._routes.acting(node, pages)
-
-    async def _pages(
-        self,
-        path: str,
-        query: Mapping[str, str],
-        kind: type[Document],
-        *,
-        nodes: Mapping[int, str] | None = None,
-    ) -> tuple[dict[int, Document], dict[int, str]]:
-        """(pages, faults) by hub; a hub that has no such page is neither. Raises TargetFault.
-
-        `nodes` is what some hubs call the node of the query.
-        """
-        own = {self._sessions[hub]: {**query, "node": node} for hub, node in (nodes or {}).items()}
-
-        async def read(session: HubSession) -> Document:
-            return await _page(session, path, own.get(session, query), kind)
-
-        pages, faults = await ask_all(self._sessions, read)
-        return pages, {
-            hub: first_line(fault) for hub, fault in faults.items() if fault.code != _NO_PAGE
-        }
-
-    async def _incidents(self, query: dict[str, str]) -> bytes:
-        await self.view()
-        nodes = dict(self._routes.of_node(query["node"])) if "node" in query else {}
-        pages, faults = await self._pages(INCIDENTS, query, IncidentsPage, nodes=nodes)
-        return msgspec.json.encode(incidents_merged(pages, faults, self._picture.owner))
-
-    async def _incident(self, hub: int, body: bytes) -> bytes:
-        await self.view()
-        document = msgspec.json.decode(body, type=IncidentDocument)
-        return msgspec.json.encode(incident_in(document, hub, self._picture.owner))
-
-    async def _list(self, path: str, query: dict[str, str]) -> bytes:
-        await self.view()
-        owner, names = self._picture.owner, self._routes.hubs
-        if path == USAGE:
-            reports, faults = await self._pages(path, query, UsageReport)
-            by_name = {names[hub]: report for hub, report in reports.items()}
-            texts = {names[hub]: text for hub, text in faults.items()}
-            return msgspec.json.encode(usage_added(by_name, texts, owner.sentence))
-        if path == SILENCES:
-            silences, faults = await self._pages(path, query, SilencesPage)
-            return msgspec.json.encode(silences_merged(silences, faults, names))
-        if path == MAINTENANCE:
-            windows, faults = await self._pages(path, query, MaintenancePage)
-            return msgspec.json.encode(maintenance_merged(windows, faults, names))
-        if path == _AVOID:
-            avoided, faults = await self._pages(path, query, AvoidPage)
-            return msgspec.json.encode(avoid_merged(avoided, faults, owner))
-        remedies, faults = await self._pages(path, query, RemediesPage)
-        return msgspec.json.encode(remedies_merged(remedies, owner, faults))
-
-
-async def _page(
-    session: HubSession, path: str, query: Mapping[str, str], kind: type[Document]
-) -> Document:
-    """A page of one hub. Raises TargetFault."""
-    body = await session.document(path, query)
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise TargetFault(Reason.GARBAGE, f"its answer cannot be read: {error}") from error
-
-
-def _with_ids(body: bytes, hub: str) -> bytes:
-    """An answer to a change with the hub's name in its id."""
-    answer: dict[str, Any] = msgspec.json.decode(body)
-    for document in (answer, answer.get("silence"), answer.get("maintenance")):
-        if isinstance(document, dict) and isinstance(document.get("id"), str):
-            document["id"] = with_hub(document["id"], hub)
-    return msgspec.json.encode(answer)
+        return await self._requests.change(method, path, query, body)

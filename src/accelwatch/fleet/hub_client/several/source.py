@@ -13,16 +13,22 @@ from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.once import first_view
 from accelwatch.fleet.hub_client.several.changes import SeveralChanges
 from accelwatch.fleet.hub_client.several.fan_out import gathered
-from accelwatch.fleet.hub_client.several.hub_picture import HubPicture, hub_picture_of
+from accelwatch.fleet.hub_client.several.hub_picture import (
+    HubPicture,
+    hub_picture_of,
+    hub_state,
+)
 from accelwatch.fleet.hub_client.several.merging.histories import added_histories, graphs_in
 from accelwatch.fleet.hub_client.several.merging.usage import usage_added
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
 from accelwatch.fleet.hub_client.several.remedies import SeveralRemedies
 from accelwatch.fleet.hub_client.several.routes import Routes
 from accelwatch.fleet.hub_client.source import HubSource
+from accelwatch.fleet.hub_states import HubState
 from accelwatch.fleet.picture.model import FleetView, Problem, RecentHistory
 from accelwatch.fleet.picture.source import SnapshotSource
 from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
+from accelwatch.fleet.wire import FleetDocument
 from accelwatch.node.usage.report import UsageReport
 
 # How often the picture is made anew although nothing comes, so that what is silent grows old.
@@ -37,9 +43,19 @@ class SeveralHubs:
     player = None
 
     def __init__(
-        self, endpoints: Sequence[HubEndpoint], *, condition: str = "", clock: Clock | None = None
+        self,
+        endpoints: Sequence[HubEndpoint],
+        *,
+        condition: str = "",
+        clock: Clock | None = None,
+        remade_s: float | None = None,
+        refuse: Callable[[FleetDocument], str] = lambda _document: "",
     ) -> None:
-        """Names of endpoints differ. Raises ConfigError."""
+        """Names of endpoints differ. Raises ConfigError.
+
+        With `remade_s` the picture is made anew at most so often, and its ages are as of then; else
+        whenever something has come. `refuse` says why a hub is left out that tells this of itself.
+        """
         names = [endpoint.name for endpoint in endpoints]
         self.name = f"{len(names)} hubs"
         self._clock = clock or SystemClock()
@@ -47,37 +63,74 @@ class SeveralHubs:
             HubSource(endpoint, condition=condition, clock=self._clock) for endpoint in endpoints
         ]
         self._sessions = [HubSession(endpoint) for endpoint in endpoints]
-        self._picture = SeveralPicture(names)
-        self._routes = Routes(self._picture, lambda: [source.fleet() for source in self._sources])
-        self.changes = SeveralChanges([source.changes for source in self._sources], self._routes)
+        self.picture = SeveralPicture(names)
+        self.routes = Routes(self.picture, self._views)
+        self.changes = SeveralChanges([source.changes for source in self._sources], self.routes)
         self.remedies = SeveralRemedies(
-            [source.remedies for source in self._sources], self._picture, self._routes
+            [source.remedies for source in self._sources], self.picture, self.routes
         )
         self._condition = condition
+        self._remade_s = remade_s
+        self._refuse = refuse
         self._view: FleetView | None = None
         self._is_due = True
+        self._made_at = float("-inf")
 
     def fleet(self) -> FleetView | None:
         """The newest picture; None until the first hub has answered."""
-        if self._is_due:
-            self._is_due = False
+        now = self._clock.monotonic()
+        if self._is_due if self._remade_s is None else now - self._made_at >= self._remade_s:
+            self._is_due, self._made_at = False, now
             pictures = self._pictures()
-            if pictures:
-                self._view = self._picture.view(pictures, self._condition, self._faults())
+            self._view = (
+                self.picture.view(
+                    pictures,
+                    self._condition,
+                    self._faults(),
+                    ages_of_now=self._remade_s is not None,
+                )
+                if pictures
+                else None
+            )
         return self._view
+
+    def _views(self) -> list[FleetView | None]:
+        """What each hub has said last; None of one that has said nothing, or is left out."""
+        views = [source.fleet() for source in self._sources]
+        return [None if view is None or self._refuse(view.sums) else view for view in views]
 
     def _pictures(self) -> dict[int, HubPicture]:
         now, faults = self._clock.monotonic(), self._faults()
         return {
             hub: hub_picture_of(view, max(now - view.arrived_s, 0.0), faults.get(hub, ""))
-            for hub, source in enumerate(self._sources)
-            if (view := source.fleet()) is not None
+            for hub, view in enumerate(self._views())
+            if view is not None
         }
+
+    def fault(self, hub: int) -> str:
+        """Why a hub need not be asked now: it is left out, silent, or has never answered."""
+        fault = self._faults().get(hub, "")
+        picture = self._pictures().get(hub)
+        if picture is None:
+            return fault or "it has not answered yet"
+        return (fault or "not responding") if picture.silent else ""
+
+    def hub_states(self) -> tuple[HubState, ...]:
+        """How each hub stands now."""
+        pictures, faults = self._pictures(), self._faults()
+        return tuple(
+            hub_state(name, pictures.get(hub), faults.get(hub, ""), 0.0)
+            for hub, name in enumerate(self.picture.hubs)
+        )
 
     def _faults(self) -> Mapping[int, str]:
         """What is wrong with each hub, or with the filter there."""
         texts: dict[int, str] = {}
         for hub, source in enumerate(self._sources):
+            view = source.fleet()
+            if view is not None and (refusal := self._refuse(view.sums)):
+                texts[hub] = refusal
+                continue
             problem = source.problem()
             if problem is not None:
                 text = problem.text.removeprefix(f"{source.name}: ")
@@ -107,36 +160,34 @@ class SeveralHubs:
 
     def open_node(self, node: str) -> SnapshotSource:
         """The node's snapshots as its hub has them."""
-        matches = self._routes.of_node(node)
+        matches = self.routes.of_node(node)
         hub, own = matches[0] if matches else (0, node)
         return self._sources[hub].open_node(own)
 
     async def acknowledge(self, node: str, device: str | None) -> str:
         """At the node's hub. Raises AccelwatchError."""
-        hub, own = self._routes.node(node)
+        hub, own = self.routes.node(node)
         return await self._sources[hub].acknowledge(own, device)
 
     async def device_history(self, node: str, device: str) -> RecentHistory | None:
         """Recent history of a device by its id; None where there is none."""
-        matches = self._routes.of_node(node)
-        return (
-            await self._sources[matches[0][0]].device_history(matches[0][1], device)
-            if matches
-            else None
-        )
+        matches = self.routes.of_node(node)
+        if not matches:
+            return None
+        return await self._sources[matches[0][0]].device_history(matches[0][1], device)
 
     async def graphs(self, incident: str) -> IncidentGraphs | None:
         """The graphs of an incident by its id in the picture."""
         try:
-            hub, own = self._routes.id(incident)
+            hub, own = self.routes.id(incident)
         except UnmetError:
             return None
         graphs = await self._sources[hub].graphs(own)
-        return None if graphs is None else graphs_in(graphs, hub, self._picture.owner)
+        return None if graphs is None else graphs_in(graphs, hub, self.picture.owner)
 
     async def fleet_history(self) -> RecentHistory | None:
         """All hubs over the last hour; None where a hub keeps none, or a node would count twice."""
-        owner = self._picture.owner
+        owner = self.picture.owner
         hubs = self._speaking()
         if any(owner.hidden[hub] for hub in hubs):
             return None
@@ -146,7 +197,7 @@ class SeveralHubs:
 
     def _speaking(self) -> list[int]:
         """All hubs but those for all of whose nodes others speak."""
-        hidden = self._picture.owner.hidden
+        hidden = self.picture.owner.hidden
         return [
             hub
             for hub, source in enumerate(self._sources)
@@ -159,7 +210,7 @@ class SeveralHubs:
         Raises AccelwatchError.
         """
         error: AccelwatchError | None = None
-        for hub, own in self._routes.entity(entity):
+        for hub, own in self.routes.entity(entity):
             try:
                 return await self._sources[hub].explain(rule, own)
             except AccelwatchError as refusal:
@@ -172,13 +223,13 @@ class SeveralHubs:
         answers, refusals = await gathered(
             [self._sources[hub].usage(by, since) for hub in hubs], AccelwatchError
         )
-        names = [self._picture.hubs[hub] for hub in hubs]
+        names = [self.picture.hubs[hub] for hub in hubs]
         reports = {names[at]: report for at, report in answers.items()}
         faults = {names[at]: str(refusal) for at, refusal in refusals.items()}
         if not reports:
             raise AccelwatchError("; ".join(f"{hub}: {text}" for hub, text in faults.items()))
-        partly = any(self._picture.owner.hidden[hub] for hub in hubs)
-        return usage_added(reports, faults, self._picture.owner.sentence if partly else "")
+        partly = any(self.picture.owner.hidden[hub] for hub in hubs)
+        return usage_added(reports, faults, self.picture.owner.sentence if partly else "")
 
     def close(self) -> None:
         """Nothing is held outside `run`."""
@@ -209,8 +260,8 @@ class SeveralHubs:
         while True:
             await asyncio.sleep(_AGING_S)
             view = self._sources[hub].fleet()
-            if view is not None and view.filter and self._picture.owner.hidden[hub]:
+            if view is not None and view.filter and self.picture.owner.hidden[hub]:
                 with contextlib.suppress(TargetFault):
-                    self._picture.keep_unfiltered(hub, await first_view(self._sessions[hub]))
+                    self.picture.keep_unfiltered(hub, await first_view(self._sessions[hub]))
                     self._is_due = True
                 await asyncio.sleep(_UNFILTERED_S)
