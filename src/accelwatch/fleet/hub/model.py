@@ -181,6 +181,7 @@ def mistakes_in(settings: HubSettings) -> Iterator[Mistake]:
             yield key, text
     yield from _mistakes_of_rules(settings.rules)
     yield from mistakes(settings.targets, settings.scrape)
+    yield from _of_hubs(settings)
     if settings.alerts != Alerts():
         from accelwatch.alerting.delivery import sinks
 
@@ -201,6 +202,14 @@ def mistakes_in(settings: HubSettings) -> Iterator[Mistake]:
         precedence(settings.merge.precedence)
     except UsageError as error:
         yield "merge.precedence", str(error)
+
+
+def _of_hubs(settings: HubSettings) -> Iterator[Mistake]:
+    if settings.targets.hubs:
+        from accelwatch.fleet.targets import hubs
+
+        yield from hubs.mistakes_of_hubs(settings.targets)
+        yield from hubs.mistakes_beside_hubs(settings, HubSettings(), settings.targets)
 
 
 def _of_links(settings: HubSettings) -> Iterator[Mistake]:

@@ -142,6 +142,9 @@ def refused_keys() -> dict[str, str]:
     bound = tuple(f"targets.{kind}.scrape" for kind in SECTIONS)
     return {
         key.replace("scrape", section, 1): why
-        for section in ("targets.http", "targets.kubernetes", "targets.backendai", *bound)
+        for section in (
+            *("targets.http", "targets.kubernetes", "targets.backendai", "targets.hubs"),
+            *bound,
+        )
         for key, why in REFUSED.items()
     }

@@ -150,6 +150,20 @@ class SlurmSd(msgspec.Struct, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
 
 
+class FollowedHub(msgspec.Struct, frozen=True, kw_only=True):
+    """A hub whose nodes are shown here too, with those of the others."""
+
+    # As `--hub` takes it: `https://hub1:9878`, `hub1`, `unix:/run/hub.sock`.
+    url: Annotated[str, Meta(extra={"alone": True})] = ""
+    # What it is called in pictures, labels and ids; its host when empty.
+    name: str = ""
+    basic_auth: BasicAuth = BasicAuth()
+    authorization: Authorization = Authorization()
+    # Whether a hub on another machine that is read over http may see them.
+    credentials_over_http: bool = False
+    tls_config: TlsConfig = TlsConfig()
+
+
 class Targets(msgspec.Struct, frozen=True, kw_only=True):
     """Who is followed."""
 
@@ -168,6 +182,8 @@ class Targets(msgspec.Struct, frozen=True, kw_only=True):
     kubernetes: tuple[KubernetesSd, ...] = ()
     slurm: tuple[SlurmSd, ...] = ()
     backendai: tuple[BackendAiSd, ...] = ()
+    # Hubs instead of nodes.
+    hubs: tuple[FollowedHub, ...] = ()
     # Label to the name it gets, for all targets but static ones.
     rename_labels: dict[str, str] = {}
     # The labels that stay, by their new names; empty for all.

@@ -80,6 +80,8 @@ def checked_targets(settings: HubSettings) -> HubSettings:
     plain = replace(targets, labels=defaults.labels, refresh_s=defaults.refresh_s)
     if plain == defaults and not settings.prometheus.url:
         raise UsageError("no targets: name some with --targets or --targets-file, or in the file")
+    if targets.hubs:
+        raise UsageError("targets.hubs is for accelwatch hub; to show several hubs, write --hub")
     for name in targets.files:
         if not has_magic(name):
             read_targets(Path(name))
