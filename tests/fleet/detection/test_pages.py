@@ -304,8 +304,8 @@ def test_lists_of_nodes_and_the_stream_carry_it() -> None:
     assert summary.finding.level == "alert"
     feed = Feed(hub.fleet, (), None)
     asyncio.run(feed.make(fleet_document()))
-    assert feed.tick is not None
-    assert {node.node: node.finding for node in feed.tick.nodes} == {
+    assert feed.ticks.tick is not None
+    assert {node.node: node.finding for node in feed.ticks.tick.nodes} == {
         "a": summary.finding,
         "b": None,
     }

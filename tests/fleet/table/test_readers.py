@@ -237,18 +237,20 @@ def test_a_place_is_told_again_only_when_it_changes() -> None:
     feed = Feed(bench.fleet, columns(()), None)
 
     async def tick() -> None:
-        await feed.make(fleet_document(bench.fleet, await counted(bench.fleet, LongWork().yield_control)))
+        await feed.make(
+            fleet_document(bench.fleet, await counted(bench.fleet, LongWork().yield_control))
+        )
 
     asyncio.run(tick())
-    assert len(feed.changes("application/msgpack", 0)) == 1
+    assert len(feed.ticks.changes("application/msgpack", 0)) == 1
     asyncio.run(tick())
-    assert feed.changes("application/msgpack", 1) == ()
+    assert feed.ticks.changes("application/msgpack", 1) == ()
     bench.tell("a", view(0, owners=(job("1"),)), view(1))
     asyncio.run(tick())
-    changed = [place for sequence, place in feed.devices.values() if sequence == 3]
+    changed = [place for sequence, place in feed.ticks.devices.values() if sequence == 3]
     assert [(one.id, one.job) for one in changed] == [(machines.device(0).id, "1")]
-    assert feed.tick is not None
-    assert [one.slot for one in feed.tick.devices] == sorted(feed.devices)
+    assert feed.ticks.tick is not None
+    assert [one.slot for one in feed.ticks.tick.devices] == sorted(feed.ticks.devices)
     bench.fleet.close()
 
 

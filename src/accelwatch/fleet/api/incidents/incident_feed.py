@@ -16,12 +16,8 @@ from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.muting import Mute
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.base.slices import LongWork
+from accelwatch.fleet.api.incidents.incident_frames import NO_RULES, IncidentFrames
 from accelwatch.fleet.wire import MOST_CLOSED, MOST_NAMES, MOST_OPEN, IncidentNow, RulesNow
-from accelwatch.web.http.stream import framed
-
-_NOBODY = RulesNow(
-    evaluated=False, rules=0, problems=(), open={}, muted=0, omitted=0, is_reset=False
-)
 
 
 class _Notice(msgspec.Struct, frozen=True, gc=False):
@@ -37,19 +33,20 @@ class IncidentFeed:
 
     def __init__(self, reader: Callable[[], IncidentReader | None]) -> None:
         self._reader = reader
-        # Of the last look that brought something; 0 before the first.
-        self.sequence = 0
-        self._rules = _NOBODY
+        self._frames = IncidentFrames()
         # Who knows less than this sequence begins anew.
         self._restart_sequence = 0
         self._notices: dict[str, _Notice] = {}
         # Who judged, and the version of his incidents, when they were looked at last.
         self._observed: tuple[object, int] = (self, -1)
-        # Encoded once for all viewers, void with the next refresh.
-        self._frames: dict[tuple[str, int], list[bytes]] = {}
         # A refresh yields to the loop while it walks the incidents. A second one meanwhile would
         # give out the same sequence number twice.
         self._refreshing = asyncio.Lock()
+
+    @property
+    def sequence(self) -> int:
+        """Of the last refresh that brought something; 0 before the first."""
+        return self._frames.sequence
 
     async def refresh(self) -> None:
         """Take up what has changed; one look at a time."""
@@ -59,15 +56,20 @@ class IncidentFeed:
             changed = observed != self._observed
             going_on = reader.open if changed and reader is not None else None
             rules = await self._rules_now(reader, going_on, work)
-            if self.sequence and not changed and rules == self._rules:
+            if self.sequence and not changed and rules == self._frames.rules:
                 return
             sequence = self.sequence + 1
             if reader is not self._observed[0]:
                 self._notices, self._restart_sequence = {}, sequence
             if reader is not None and going_on is not None:
                 await self._choose(reader, going_on, sequence, work)
-            self._observed, self._rules, self._frames = observed, rules, {}
-            self.sequence = sequence
+            self._observed = observed
+            notices = self._notices.values()
+            self._frames.publish(
+                rules,
+                [(notice.sequence, notice.message) for notice in notices],
+                self._restart_sequence,
+            )
         await asyncio.sleep(0)
 
     async def _rules_now(
@@ -75,8 +77,8 @@ class IncidentFeed:
     ) -> RulesNow:
         """`going_on` are the incidents that are open, where any have changed."""
         if reader is None:
-            return _NOBODY
-        before = self._rules
+            return NO_RULES
+        before = self._frames.rules
         counts, muted, omitted = before.open, before.muted, before.omitted
         if going_on is not None:
             loud, muted = Counter[str](), 0
@@ -118,32 +120,8 @@ class IncidentFeed:
         self._notices = notices
 
     async def frames(self, form: str, after: int) -> tuple[Sequence[bytes], int]:
-        """What has come after a look, in a stream's form, and up to which look.
-
-        Made once for all who know as much.
-        """
-        sequence = self.sequence
-        if after >= sequence:
-            return (), after
-        key = form, after
-        made = self._frames.get(key)
-        if made is None:
-            frames, work, made = self._frames, LongWork(), []
-            for message in self._after(after):
-                made.append(framed(message, form))
-                await work.yield_control()
-            frames[key] = made
-        return made, sequence
-
-    def _after(self, after: int) -> list[RulesNow | IncidentNow]:
-        is_restart = after < self._restart_sequence or not after
-        rules = msgspec.structs.replace(self._rules, is_reset=is_restart)
-        messages = [
-            notice.message
-            for notice in self._notices.values()
-            if is_restart or notice.sequence > after
-        ]
-        return [rules, *messages]
+        """What has come after a refresh, in a stream's form, and up to which refresh."""
+        return await self._frames.frames(form, after)
 
 
 def _over(reader: IncidentReader) -> Iterator[Incident]:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from accelwatch.base.slices import LongWork
 from accelwatch.expr import Expression
+from accelwatch.fleet.api.live.tick_frames import TickFrames
 from accelwatch.fleet.api.query.choosing import chosen, series_of, subject_at
 from accelwatch.fleet.api.query.events import event_row
 from accelwatch.fleet.api.query.names import Column, all_series, columns
@@ -38,8 +39,6 @@ from accelwatch.web.http.stream import (
 
 # Characters of why a node is not heard, in every tick.
 _MAX_WHY = 200
-# Devices after which the loop may do something else.
-_DEVICES_AT_ONCE = 500
 _UNREACHABLE = STATE["unreachable"]
 
 
@@ -52,20 +51,11 @@ class Feed:
         self._fleet = fleet
         self._columns = columns
         self.clients = 0
-        self.sequence = 0
-        self.tick: FleetTick | None = None
-        # Slot to the sequence at which it was last changed, and its device.
-        self.devices: dict[int, tuple[int, DeviceSlot]] = {}
+        self.ticks = TickFrames()
         self._expression = expression
         self._series = [*all_series(columns), *series_of(expression)]
         # By row, what the table's `changed` was when its place was told.
         self._announced_versions: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
-        # Frames of the present tick by media type, and changes by media type and last sequence:
-        # encoded once for all viewers, void with the next tick.
-        self._frames: dict[str, bytes] = {}
-        self._changes: dict[tuple[str, int], list[bytes]] = {}
-        # Sequence at which a place was last changed.
-        self._changed_sequence = 0
         # Making a tick yields to the loop. A second one meanwhile would give out the same sequence
         # number twice, and viewers would miss a change.
         self._making = asyncio.Lock()
@@ -94,7 +84,6 @@ class Feed:
 
     async def _make(self, document: FleetDocument) -> None:
         fleet = self._fleet
-        sequence = self.sequence + 1
         devices: list[DeviceNow] = []
         nodes: list[NodeNow] = []
         work = LongWork()
@@ -103,24 +92,24 @@ class Feed:
         for at in range(0, len(ready), AT_ONCE):
             batch = ready[at : at + AT_ONCE]
             nodes += [_node_now(fleet, node) for node in batch]
-            devices += self._now(fleet, status_of(fleet, batch), sequence)
+            devices += self._now(fleet, status_of(fleet, batch))
             await work.yield_control()
-        self.tick = FleetTick(
-            sequence=sequence,
-            time=fleet.clock.wall(),
-            fleet=document,
-            nodes=tuple(nodes),
-            devices=tuple(devices),
+        self.ticks.publish(
+            FleetTick(
+                sequence=self.ticks.sequence + 1,
+                time=fleet.clock.wall(),
+                fleet=document,
+                nodes=tuple(nodes),
+                devices=tuple(devices),
+            )
         )
-        self.sequence = sequence
-        self._frames, self._changes = {}, {}
 
-    def _now(self, fleet: Fleet, now: FleetStatus, sequence: int) -> list[DeviceNow]:
+    def _now(self, fleet: Fleet, now: FleetStatus) -> list[DeviceNow]:
         at = np.flatnonzero(chosen(fleet, now, self._expression))
         if not len(at):
             return []
         table, rows, state = fleet.table, now.rows[at], now.state[at]
-        self._update_devices(fleet, now, at, sequence)
+        self._update_devices(fleet, now, at)
         ages = [None if math.isnan(age) else age for age in now.age_s[at].tolist()]
         return list(
             map(
@@ -133,7 +122,7 @@ class Feed:
             )
         )
 
-    def _update_devices(self, fleet: Fleet, now: FleetStatus, at: Indices, sequence: int) -> None:
+    def _update_devices(self, fleet: Fleet, now: FleetStatus, at: Indices) -> None:
         """Who stands in the rows that have changed since they were told."""
         table, rows = fleet.table, now.rows[at]
         self._announced_versions = grown(self._announced_versions, table.rows.size, -1)
@@ -142,26 +131,8 @@ class Feed:
         ).tolist():
             row = int(rows[position])
             identity = identity_fields(subject_at(fleet, now, int(at[position])))
-            before = self.devices.get(row)
-            current = DeviceSlot(slot=row, **identity)
             self._announced_versions[row] = table.changed[row]
-            if before is None or before[1] != current:
-                self.devices[row] = sequence, current
-                self._changed_sequence = sequence
-
-    def changes(self, media: str, after: int) -> Sequence[bytes]:
-        """Places that changed after a tick as bytes, made once for all who saw that tick last."""
-        if after >= self._changed_sequence:
-            return ()
-        if (media, after) not in self._changes:
-            changed = [message for sequence, message in self.devices.values() if sequence > after]
-            self._changes[media, after] = [
-                b"".join(
-                    [framed(message, media) for message in changed[at : at + _DEVICES_AT_ONCE]]
-                )
-                for at in range(0, len(changed), _DEVICES_AT_ONCE)
-            ]
-        return self._changes[media, after]
+            self.ticks.assign(DeviceSlot(slot=row, **identity))
 
     def events(self, media: str, after: int) -> bytes:
         """Events after a number as bytes: with a filter, of devices that it has let through."""
@@ -177,14 +148,8 @@ class Feed:
         if self._expression is None:
             return True
         row = self._fleet.table.rows.get((noted.node, noted.event.device_id))
-        shown = None if row is None else self.devices.get(row)
+        shown = None if row is None else self.ticks.devices.get(row)
         return shown is not None and shown[1].node == noted.node
-
-    def frame(self, media: str) -> bytes:
-        """The tick as bytes, made once for all clients."""
-        if media not in self._frames and self.tick is not None:
-            self._frames[media] = framed(self.tick, media)
-        return self._frames.get(media, b"")
 
 
 class FleetFeeds:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from accelwatch.fleet.api.live.tick_frames import TickFrames
 from accelwatch.fleet.wire import FleetDocument
 
 
@@ -11,8 +12,8 @@ class LiveFeed(Protocol):
 
     # Those who watch now.
     clients: int
-    # Of the newest tick; 0 before the first.
-    sequence: int
+    # What they are sent of ticks and places.
+    ticks: TickFrames
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -32,16 +33,8 @@ class LiveFeed(Protocol):
         """Make the next tick; one at a time."""
         ...
 
-    def changes(self, media: str, after: int) -> Sequence[bytes]:
-        """Places that changed after a tick, as bytes."""
-        ...
-
     def events(self, media: str, after: int) -> bytes:
         """Events after a number, as bytes."""
-        ...
-
-    def frame(self, media: str) -> bytes:
-        """The newest tick as bytes."""
         ...
 
     def close(self) -> None:

@@ -127,7 +127,7 @@ class LiveStreams:
         feed.clients += 1
         self._subscribers += form is not None
         try:
-            if not feed.sequence:
+            if not feed.ticks.sequence:
                 await feed.start()  # what it needs is decoded once, for the sums and for it
                 await feed.make(await self._source.document())
             if form is not None:
@@ -150,17 +150,17 @@ class LiveStreams:
         progress_at = self._clock.monotonic()
         while not self._is_closed:
             beat = self._beat
-            if feed.sequence > sent and outlet.backlog() == 0:
+            if feed.ticks.sequence > sent and outlet.backlog() == 0:
                 incident_frames: Sequence[bytes] = ()
                 if incidents:
                     incident_frames, notified = await self._incidents.frames(media, notified)
                 chunks = (
-                    *feed.changes(media, sent),
+                    *feed.ticks.changes(media, sent),
                     feed.events(media, noted),
                     *incident_frames,
-                    feed.frame(media),
+                    feed.ticks.frame(media),
                 )
-                sent, noted = feed.sequence, feed.last_event
+                sent, noted = feed.ticks.sequence, feed.last_event
                 for chunk in chunks:
                     for at in range(0, len(chunk), _PIECE):
                         await outlet.write(chunk[at : at + _PIECE])
@@ -168,7 +168,7 @@ class LiveStreams:
             elif self._clock.monotonic() - progress_at > stall_s:
                 raise Stalled(f"the client has not read for {stall_s:g} s")
             # Who has still to read the tick before gets this one as soon as he has, if no other comes.
-            behind = feed.sequence > sent
+            behind = feed.ticks.sequence > sent
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_BACKLOG_POLL_S if behind else None):
                     await beat.wait()
