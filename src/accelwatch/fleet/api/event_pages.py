@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator
 
-from accelwatch.fleet.api.query.events import SINCE, event_condition, events_page, parse_start
+from accelwatch.fleet.api.query.events import SINCE, event_query, events_page
 from accelwatch.fleet.documents.fleet import EventsPage
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.web.pages.json_page import json_page
-from accelwatch.web.pages.page import Headers, Page, Query, limit_of, only
+from accelwatch.web.pages.page import Headers, Page, Query
 from accelwatch.web.pages.routes import CURSOR, LIMIT, Parameter, Route
 
 
@@ -36,13 +36,5 @@ class EventPages:
         )
 
     def _events(self, query: Query, headers: Headers) -> Page:
-        since, text = only(query, "since"), only(query, "filter")
-        page = events_page(
-            self._fleet,
-            since=None if since is None else parse_start(since, self._fleet.clock.wall()),
-            node=only(query, "node"),
-            expression=event_condition(text, self._labels()) if text else None,
-            cursor=only(query, "cursor"),
-            limit=limit_of(query),
-        )
-        return json_page(page, headers)
+        chosen = event_query(query, self._fleet.clock.wall(), self._labels())
+        return json_page(events_page(self._fleet, chosen), headers)

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
+import msgspec
+
 from accelwatch.base.durations import is_duration, seconds
 from accelwatch.base.errors import UsageError, WireError
 from accelwatch.expr import MISSING, Expression, Key, Missing, NameTable, Type, Value
@@ -13,6 +15,7 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.wire import FleetEvent
 from accelwatch.schema.event import SEVERITIES, Category, severity
 from accelwatch.schema.timestamps import timestamp_or_none, unix_seconds
+from accelwatch.web.pages.page import Query, limit_of, only
 from accelwatch.web.pages.routes import Parameter
 
 _NAMES = ("node", "device", "name", "code", "category", "severity", "source", "subject", "text")
@@ -78,33 +81,60 @@ def parse_start(text: str, now: float) -> float:
         raise UsageError(message) from error
 
 
-def events_page(
-    fleet: Fleet,
-    *,
-    since: float | None,
-    node: str | None,
-    expression: Expression | None,
-    cursor: str | None,
-    limit: int,
-) -> EventsPage:
+class EventQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which events are asked for."""
+
+    # Unix seconds.
+    since: float | None = None
+    node: str | None = None
+    expression: Expression | None = None
+    cursor: str | None = None
+    limit: int
+
+    @property
+    def before(self) -> int | None:
+        """Only events with a smaller number; None for all. Raises UsageError for a bad cursor."""
+        return position_of(self.cursor)[1] if self.cursor else None
+
+    def is_wanted(self, node: str, time: float) -> bool:
+        """Whether an event is of the node and the time."""
+        of_node = self.node is None or node == self.node
+        return of_node and (self.since is None or time >= self.since)
+
+
+def events_page(fleet: Fleet, query: EventQuery) -> EventsPage:
     """The newest events that fit, from before the cursor. Raises UsageError for a bad cursor."""
-    start = position_of(cursor)[1] if cursor else fleet.events.last + 1
-    events: list[FleetEvent] = []
-    for noted in fleet.events.before(start):
-        if len(events) >= limit:
-            next_page = cursor_of(("", events[-1].sequence, ""))
-            return EventsPage(events=tuple(map(_answered, events)), next=next_page)
-        matches = (node is None or noted.node == node) and (
-            since is None or noted.event.time >= since
-        )
-        if matches:
-            row = event_row(noted)
-            if (
-                expression is None
-                or expression.evaluate(_lookup(row, _labels(fleet, noted.node))) is True
-            ):
-                events.append(row)
-    return EventsPage(events=tuple(map(_answered, events)), next=None)
+    before = query.before
+    noted = fleet.events.before(fleet.events.last + 1 if before is None else before)
+    rows = (event_row(event) for event in noted if query.is_wanted(event.node, event.event.time))
+    return page_of(rows, query, lambda node: _labels(fleet, node))
+
+
+def page_of(
+    events: Iterable[FleetEvent], query: EventQuery, labels: Callable[[str], Mapping[str, str]]
+) -> EventsPage:
+    """As many as are asked for of those for which the condition holds; they come newest first."""
+    chosen: list[FleetEvent] = []
+    for row in events:
+        if len(chosen) >= query.limit:
+            next_page = cursor_of(("", chosen[-1].sequence, ""))
+            return EventsPage(events=tuple(map(_answered, chosen)), next=next_page)
+        expression = query.expression
+        if expression is None or expression.evaluate(_lookup(row, labels(row.node))) is True:
+            chosen.append(row)
+    return EventsPage(events=tuple(map(_answered, chosen)), next=None)
+
+
+def event_query(query: Query, now: float, labels: Iterable[str]) -> EventQuery:
+    """The query parameters of `/v1/events`. Raises ExpressionError, UsageError."""
+    since, text = only(query, "since"), only(query, "filter")
+    return EventQuery(
+        since=None if since is None else parse_start(since, now),
+        node=only(query, "node"),
+        expression=event_condition(text, labels) if text else None,
+        cursor=only(query, "cursor"),
+        limit=limit_of(query),
+    )
 
 
 def _labels(fleet: Fleet, node: str) -> Mapping[str, str]:

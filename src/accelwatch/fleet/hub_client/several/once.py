@@ -1,7 +1,6 @@
 """Several hubs asked once, at the same time, as one answer; one that fails costs its own part only."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -13,17 +12,16 @@ from accelwatch.fleet.hub_client.once import Answer, fetch_fleet, first_view
 from accelwatch.fleet.hub_client.several.fan_out import ask_all
 from accelwatch.fleet.hub_client.several.groups import HubGroups
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture
-from accelwatch.fleet.hub_client.several.locations import labelled
 from accelwatch.fleet.hub_client.several.merging.exposition import pages_merged
-from accelwatch.fleet.hub_client.several.merging.totals import (
-    groups_added,
-    stale_device_state,
-    stale_node_state,
-)
+from accelwatch.fleet.hub_client.several.merging.totals import groups_added
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
+from accelwatch.fleet.hub_client.several.rows import (
+    Row,
+    device_as_of_now,
+    node_as_of_now,
+    shown_rows,
+)
 from accelwatch.fleet.picture.model import FleetView
-
-_Row = dict[str, Any]
 
 
 class Fetched(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,33 +110,15 @@ class SeveralReader:
             self.names,
         )
 
-    def _rows(self, hub: int, raws: Iterable[msgspec.Raw]) -> Iterator[_Row]:
-        """Rows of a hub's nodes or devices that it speaks for, by the names of the picture."""
-        owner = self._picture.owner
-        for raw in raws:
-            row: _Row = msgspec.json.decode(raw)
-            own = row["node"]
-            if own in owner.hidden[hub]:
-                continue
-            row["node"] = owner.name_of(hub, own)
-            row["labels"] = labelled(row["labels"], owner.hub_label(hub, own))
-            yield row
+    def _nodes(self, hub: int, picture: HubPicture) -> Iterator[Row]:
+        raws = self._fetched[hub].answer.nodes_json
+        for row in shown_rows(hub, raws, self._picture.owner):
+            yield node_as_of_now(row, picture)
 
-    def _nodes(self, hub: int, picture: HubPicture) -> Iterator[_Row]:
-        for row in self._rows(hub, self._fetched[hub].answer.nodes_json):
-            if picture.silent:
-                row["state"] = stale_node_state(row["state"])
-                row["age_s"] = None if row["age_s"] is None else row["age_s"] + picture.age_s
-            yield row
-
-    def _devices(self, hub: int, picture: HubPicture) -> Iterator[_Row]:
-        for row in self._rows(hub, self._fetched[hub].answer.more_json):
-            if picture.silent:
-                row["state"] = stale_device_state(row["state"])
-                row["node_state"] = stale_node_state(row["node_state"])
-                age = row["sample_age_s"]
-                row["sample_age_s"] = None if age is None else age + picture.age_s
-            yield row
+    def _devices(self, hub: int, picture: HubPicture) -> Iterator[Row]:
+        raws = self._fetched[hub].answer.more_json
+        for row in shown_rows(hub, raws, self._picture.owner):
+            yield device_as_of_now(row, picture)
 
     async def _groups(
         self, groups: HubGroups, pictures: Mapping[int, HubPicture]

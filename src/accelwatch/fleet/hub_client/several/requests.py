@@ -42,6 +42,8 @@ _OF_ALL = ("/v1/stop", "/v1/start", "/v1/breaker/reset")
 # Pages below which an id follows.
 _BY_ID = (INCIDENTS, SILENCES, MAINTENANCE)
 _NO_PAGE = 404
+# Answers that are about the request, not about the hub: a bad filter, an unknown name.
+_OF_REQUEST = (400, 404)
 
 
 class SeveralRequests:
@@ -53,8 +55,14 @@ class SeveralRequests:
         picture: SeveralPicture,
         routes: Routes,
         prepare: Callable[[], Awaitable[object]],
+        *,
+        advice: str = "name one with --hub",
     ) -> None:
-        """`prepare` sees to it that the picture has the nodes of all hubs that answer."""
+        """`prepare` sees to it that the picture has the nodes of all hubs that answer.
+
+        `advice` is what to do about a request that is about no single hub.
+        """
+        self._advice = advice
         self._sessions = sessions
         self._picture = picture
         self._routes = routes
@@ -71,18 +79,46 @@ class SeveralRequests:
             return await self._explanation(parameters)
         if path == _PLAN:
             hub, own = await self._acting(parameters.get("node", ""))
-            return await self._sessions[hub].document(path, {"node": own})
+            return await self._ask(hub, path, {"node": own})
         if path.startswith(f"{_NODES}/"):
             await self._prepare()
             hub, own_path = self._of_node(path)
-            return await self._sessions[hub].document(own_path, parameters)
+            return await self._ask(hub, own_path, parameters)
         if target := self._by_id(path):
             hub, own_path = target
-            body = await self._sessions[hub].document(own_path, parameters)
+            body = await self._ask(hub, own_path, parameters)
             # Of pages by id only the incident itself has names in it.
             is_incident = path.startswith(INCIDENTS) and path.count("/") == INCIDENTS.count("/") + 1
             return await self._incident(hub, body) if is_incident else body
         raise self._refusal()
+
+    async def _ask(self, hub: int, path: str, query: Mapping[str, str]) -> bytes:
+        """A page of the hub that a request is about. Raises TargetFault, which names the hub."""
+        try:
+            return await self._sessions[hub].document(path, query)
+        except TargetFault as fault:
+            raise self._named(hub, fault) from fault
+
+    async def _send(
+        self,
+        hub: int,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: bytes | None,
+    ) -> bytes:
+        """A change at the hub that it is about. Raises TargetFault, which names the hub."""
+        try:
+            return await self._sessions[hub].change(method, path, query, body)
+        except TargetFault as fault:
+            raise self._named(hub, fault) from fault
+
+    def _named(self, hub: int, fault: TargetFault) -> TargetFault:
+        """The fault with the hub's name; what it says of a request itself stays as it is."""
+        if fault.code in _OF_REQUEST:
+            return fault
+        text = f"hub {self._routes.hubs[hub]}: {fault}"
+        return TargetFault(fault.reason, text, code=fault.code, retry_after_s=fault.retry_after_s)
 
     async def _explanation(self, query: dict[str, str]) -> bytes:
         """By the hub of the entity's node; a job or rack by the first that knows it.
@@ -104,13 +140,17 @@ class SeveralRequests:
         """The body of the answer to a change at one hub. Raises TargetFault, UnmetError, UsageError."""
         if target := self._by_id(path):
             hub, own_path = target
-            answer = await self._sessions[hub].change(method, own_path, query, body)
+            answer = await self._send(hub, method, own_path, query, body)
             return _with_ids(answer, self._routes.hubs[hub])
+        if path.startswith(f"{_NODES}/"):
+            await self._prepare()
+            hub, own_path = self._of_node(path)
+            return await self._send(hub, method, own_path, query, body)
         if path.startswith(f"{_REMEDIES}/"):
             node, _, verb = path.removeprefix(f"{_REMEDIES}/").partition("/")
             hub, own = await self._acting(unquote(node))
             own_path = f"{_REMEDIES}/{quote(own, safe='')}/{verb}"
-            return await self._sessions[hub].change(method, own_path, query, body)
+            return await self._send(hub, method, own_path, query, body)
         if path == SILENCES and body is not None:
             await self._prepare()
             document: dict[str, Any] = msgspec.json.decode(body)
@@ -118,7 +158,7 @@ class SeveralRequests:
             if len(targets) == 1:
                 ((hub, matchers),) = targets
                 own_body = msgspec.json.encode({**document, "matchers": matchers})
-                answer = await self._sessions[hub].change(method, path, query, own_body)
+                answer = await self._send(hub, method, path, query, own_body)
                 return _with_ids(answer, self._routes.hubs[hub])
         if path in _OF_ALL:
             return await self._send_to_all(method, path, query, body)
@@ -157,9 +197,7 @@ class SeveralRequests:
 
     def _refusal(self) -> UsageError:
         names = ", ".join(self._routes.hubs)
-        return UsageError(
-            f"this is not asked of several hubs at once: name one with --hub ({names})"
-        )
+        return UsageError(f"this is not asked of several hubs at once: {self._advice} ({names})")
 
     def _of_node(self, path: str) -> tuple[int, str]:
         """(hub, path there) of a page of a node. Raises UnmetError."""

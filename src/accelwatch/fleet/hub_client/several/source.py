@@ -107,6 +107,15 @@ class SeveralHubs:
             if view is not None
         }
 
+    def documents(self) -> list[FleetDocument]:
+        """What hubs have said last of themselves, also those that are left out."""
+        views = [source.fleet() for source in self._sources]
+        return [view.sums for view in views if view is not None]
+
+    def part(self, hub: int) -> HubPicture | None:
+        """The part of a hub as it counts now; None of one that has said nothing, or is left out."""
+        return self._pictures().get(hub)
+
     def fault(self, hub: int) -> str:
         """Why a hub need not be asked now: it is left out, silent, or has never answered."""
         fault = self._faults().get(hub, "")
