@@ -20,6 +20,7 @@ KINDS = {
     "kubernetes": ["kubernetes"],
     "over-prometheus": [],
     "pod": [],
+    "over-hubs": [],
 }
 
 

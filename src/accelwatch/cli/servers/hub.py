@@ -16,8 +16,12 @@ from accelwatch.cli.servers import server_flags
 from accelwatch.cli.servers.hub_status_command import status_command
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from accelwatch.config.layers import Effective
     from accelwatch.fleet.hub.model import HubSettings
+
+    Read = Callable[[], Effective[HubSettings]]
 
 
 class HubOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,8 +67,6 @@ def run_hub(options: HubOptions) -> None:
     from accelwatch.system.daemon.privacy import protect_process
 
     load_numpy()
-    from accelwatch.fleet.hub.foreign import foreign_reader
-    from accelwatch.fleet.hub.serve import serve_hub
 
     def read() -> "Effective[HubSettings]":
         from accelwatch.fleet.hub.model import effective
@@ -74,7 +76,34 @@ def run_hub(options: HubOptions) -> None:
         return msgspec.structs.replace(loaded, settings=settings)
 
     protect_process()
-    asyncio.run(serve_hub(read, foreign_reader))
+    asyncio.run(_serve(read))
+
+
+async def _serve(read: "Read") -> None:
+    """A hub that follows nodes, or, where the configuration names hubs, one that follows these."""
+    from accelwatch.fleet.hub.model import UnfitSettingsError
+
+    try:
+        first = read()
+    except UnfitSettingsError as error:
+        if error.settings.targets.hubs:
+            raise
+        first = None  # the hub reads it again, and notifies people of what is wrong with it
+    if first is not None and first.settings.targets.hubs:
+        from accelwatch.fleet.global_hub.serve import serve_global_hub
+
+        await serve_global_hub(_with_first(first, read))
+        return
+    from accelwatch.fleet.hub.foreign import foreign_reader
+    from accelwatch.fleet.hub.serve import serve_hub
+
+    await serve_hub(read if first is None else _with_first(first, read), foreign_reader)
+
+
+def _with_first(first: "Effective[HubSettings]", read: "Read") -> "Read":
+    """What was read already, then whatever is read: loading all rules twice would take a second."""
+    left = [first]
+    return lambda: left.pop() if left else read()
 
 
 @click.pass_context

@@ -1,6 +1,6 @@
 """What pages of the hub share: the states they ask for, long lists, and the first page."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
@@ -36,9 +36,16 @@ _LINKS = (
 )
 
 
-def listed(name: str, rows: list[bytes], following: str | None, headers: Headers) -> Page:
+def listed(
+    name: str,
+    rows: list[bytes],
+    following: str | None,
+    headers: Headers,
+    problems: Sequence[str] = (),
+) -> Page:
     """`NodesPage` or `DevicesPage` of rows that are JSON already; a large one goes out in pieces."""
-    prefix, end = b'{"%b":[' % name.encode(), b'],"next":%b}\n' % _to_json(following)
+    prefix = b'{"%b":[' % name.encode()
+    end = b'],"next":%b,"problems":%b}\n' % (_to_json(following), _to_json(problems))
     if sum(map(len, rows)) <= _LARGE_BYTES:
         body = prefix + b",".join(rows) + end
         return packed(body, JSON, headers.get("Accept-Encoding", ""))

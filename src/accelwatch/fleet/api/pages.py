@@ -169,6 +169,11 @@ class HubPages:
             media=("text/plain",),
         )
 
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        """All of them, with parameters and roles."""
+        return self._table.routes
+
     def methods(self, path: str) -> tuple[str, ...]:
         """The methods that a path takes; empty when there is no such path."""
         return self._table.methods(path)

@@ -94,6 +94,8 @@ class NodesPage(msgspec.Struct, frozen=True, kw_only=True):
 
     nodes: tuple[NodeSummary, ...]
     next: str | None
+    # Which of the hubs that this hub follows are missing in it, and why.
+    problems: tuple[str, ...] = ()
 
 
 class DeviceRow(DeviceIdentity, frozen=True, kw_only=True):
@@ -117,6 +119,8 @@ class DevicesPage(msgspec.Struct, frozen=True, kw_only=True):
 
     devices: tuple[DeviceRow, ...]
     next: str | None
+    # Which of the hubs that this hub follows are missing in it, and why.
+    problems: tuple[str, ...] = ()
 
 
 class EventRow(msgspec.Struct, frozen=True, kw_only=True, tag="event"):
@@ -168,6 +172,8 @@ class GroupsPage(msgspec.Struct, frozen=True, kw_only=True):
     by: str
     groups: tuple[GroupRow, ...]
     next: str | None
+    # Which of the hubs that this hub follows are missing in it, and why.
+    problems: tuple[str, ...] = ()
 
 
 class HistoryDocument(msgspec.Struct, frozen=True, kw_only=True):

@@ -76,12 +76,12 @@ def mistakes_of_hubs(targets: Targets) -> Iterator[tuple[str, str]]:
             yield f"{key}.name", f"another hub is called {endpoint.name} too: write another name"
         if places[endpoint.unix_socket or endpoint.base] > 1:
             yield f"{key}.url", "the same hub is listed before: remove one of them"
-        if _is_readable_on_the_way(hub, endpoint):
+        if _is_sent_unencrypted(hub, endpoint):
             text = "credentials could be read on the way: write https://, or credentials_over_http"
             yield f"{key}.url", text
 
 
-def _is_readable_on_the_way(hub: FollowedHub, endpoint: HubEndpoint) -> bool:
+def _is_sent_unencrypted(hub: FollowedHub, endpoint: HubEndpoint) -> bool:
     """Whether its credentials would go to another machine over http."""
     shown = bool(hub.basic_auth.password_file or hub.authorization.credentials_file)
     is_plain = endpoint.unix_socket is None and endpoint.base.startswith("http:")

@@ -26,7 +26,8 @@ from accelwatch.web.pages.page import (
 from accelwatch.web.protection.roles import Role
 
 Method = Literal["GET", "POST", "DELETE"]
-_PLACEHOLDER = re.compile(r"\{(\w+)(:path)?\}")
+# A value in a path: `{id}`, or `{node:path}` with slashes.
+PLACEHOLDER = re.compile(r"\{(\w+)(:path)?\}")
 _STRING: Mapping[str, object] = MappingProxyType({"type": "string"})
 
 
@@ -65,12 +66,12 @@ class Route(msgspec.Struct, frozen=True):
     @property
     def template(self) -> str:
         """The path as OpenAPI writes it."""
-        return _PLACEHOLDER.sub(r"{\1}", self.path)
+        return PLACEHOLDER.sub(r"{\1}", self.path)
 
     @property
     def path_parameters(self) -> tuple[str, ...]:
         """Names of the path's values, in their order."""
-        return tuple(name for name, _ in _PLACEHOLDER.findall(self.path))
+        return tuple(name for name, _ in PLACEHOLDER.findall(self.path))
 
 
 LIMIT = Parameter(
@@ -95,7 +96,7 @@ class RouteTable:
             by_path = templates if "{" in route.path else self._exact
             by_path.setdefault(route.path, {})[route.method] = route
         # `/v1/nodes/{node:path}/history` before `/v1/nodes/{node:path}`, which matches it too.
-        longest_first = sorted(templates, key=lambda path: -len(_PLACEHOLDER.sub("", path)))
+        longest_first = sorted(templates, key=lambda path: -len(PLACEHOLDER.sub("", path)))
         self._templates = [(_pattern(path), templates[path]) for path in longest_first]
 
     def methods(self, path: str) -> tuple[str, ...]:
@@ -148,7 +149,7 @@ class RouteTable:
 
 
 def _pattern(path: str) -> re.Pattern[Any]:
-    literals = _PLACEHOLDER.split(path)
+    literals = PLACEHOLDER.split(path)
     # Literal, name, `:path` or None, literal, ...
     pattern = re.escape(literals[0])
     for as_path, literal in zip(literals[2::3], literals[3::3], strict=True):

@@ -6,90 +6,26 @@ from collections.abc import AsyncIterator
 
 import msgspec
 import pytest
-from aiohttp import web
 
-from accelwatch.alerting.evaluation.documents import IncidentsPage
 from accelwatch.base.errors import AccelwatchError, UncertainError, UnmetError, UsageError
 from accelwatch.fleet.avoid.documents import AvoidPage, AvoidReason, NodeToAvoid, ReasonKind
-from accelwatch.fleet.documents.remedies import Commanded, PlanPage, RemediesPage
+from accelwatch.fleet.documents.remedies import Commanded, RemediesPage
 from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.hub_client.several.session import SeveralSession
-from accelwatch.fleet.picture.model import FIELDS
 from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
-from accelwatch.fleet.wire import DeviceSlot, FleetHello, FleetTick, NodeNow
-from accelwatch.web.http.stream import MSGPACK, framed
-from support.dashboards.fleets import fleet_document, slot_of
-from support.incidents.remedy_documents import answered, page, plan, remedy
-
-
-class CannedHub:
-    """One node `n1` or more with a device each; what is about remedies, and what is said to it."""
-
-    def __init__(self, remedies: RemediesPage, *nodes: str) -> None:
-        self.remedies = remedies
-        self.nodes = nodes or ("n1",)
-        self.said: list[str] = []
-        # The code of its answer to a word; 0: it accepts it.
-        self.refuses = 0
-        self.avoided = AvoidPage(time="2030-01-31T12:00:00Z", rules=1, nodes_total=len(self.nodes))
-        # Its remedies are not answered before this.
-        self.hangs: asyncio.Event | None = None
-        # Of its devices: hubs that have other serials follow other machines.
-        self.serial = "GPU"
-
-    def stream(self) -> bytes:
-        """What it tells once."""
-        slots: list[DeviceSlot] = [
-            msgspec.structs.replace(slot_of(number, node, 0, "r1"), uuid=f"{self.serial}-{node}")
-            for number, node in enumerate(self.nodes)
-        ]
-        tick = FleetTick(
-            sequence=1,
-            time=1.0,
-            fleet=fleet_document(nodes_total=len(self.nodes)),
-            nodes=tuple(NodeNow(node, "up", 0.1, 0) for node in self.nodes),
-            devices=(),
-        )
-        messages = (FleetHello(interval_s=1.0, fields=FIELDS), *slots, tick)
-        return b"".join(framed(message, MSGPACK) for message in messages)
-
-    async def answer(self, request: web.Request) -> web.Response:
-        path = request.path
-        if path == "/v1/stream":
-            return web.Response(body=self.stream(), content_type=MSGPACK)
-        if path == "/v1/remedies":
-            if self.hangs is not None:
-                await self.hangs.wait()
-            return web.Response(body=msgspec.json.encode(self.remedies))
-        self.said.append(f"{request.method} {request.raw_path}")
-        if self.refuses:
-            return web.Response(status=self.refuses, text="no")
-        if path == "/v1/avoid":
-            return web.Response(body=msgspec.json.encode(self.avoided))
-        if path == "/v1/incidents":
-            return web.Response(body=msgspec.json.encode(IncidentsPage(evaluated=True)))
-        if path == "/v1/plan":
-            return web.Response(body=msgspec.json.encode(PlanPage(plan=plan())))
-        return web.Response(body=msgspec.json.encode(answered("done")))
+from support.fleet.canned_hubs import CannedHub, serving
+from support.incidents.remedy_documents import page, remedy
 
 
 @contextlib.asynccontextmanager
 async def over(*hubs: CannedHub) -> AsyncIterator[SeveralSession]:
     """A session over hubs `pod-1`, `pod-2` ..."""
-    async with contextlib.AsyncExitStack() as stack:
-        endpoints = []
-        for number, hub in enumerate(hubs, 1):
-            app = web.Application()
-            app.router.add_route("*", "/{path:.*}", hub.answer)
-            runner = web.AppRunner(app, shutdown_timeout=1.0)
-            await runner.setup()
-            stack.push_async_callback(runner.cleanup)
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            host, port = runner.addresses[0]
-            endpoints.append(HubEndpoint(name=f"pod-{number}", base=f"http://{host}:{port}"))
+    async with serving(*hubs) as endpoints:
         session = SeveralSession(endpoints)
-        stack.push_async_callback(session.close)
-        yield session
+        try:
+            yield session
+        finally:
+            await session.close()
 
 
 def test_of_two_hubs_that_follow_a_node_the_one_that_does_something_is_told() -> None:

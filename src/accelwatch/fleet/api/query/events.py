@@ -96,7 +96,7 @@ class EventQuery(msgspec.Struct, frozen=True, kw_only=True):
         """Only events with a smaller number; None for all. Raises UsageError for a bad cursor."""
         return position_of(self.cursor)[1] if self.cursor else None
 
-    def is_wanted(self, node: str, time: float) -> bool:
+    def matches(self, node: str, time: float) -> bool:
         """Whether an event is of the node and the time."""
         of_node = self.node is None or node == self.node
         return of_node and (self.since is None or time >= self.since)
@@ -106,7 +106,7 @@ def events_page(fleet: Fleet, query: EventQuery) -> EventsPage:
     """The newest events that fit, from before the cursor. Raises UsageError for a bad cursor."""
     before = query.before
     noted = fleet.events.before(fleet.events.last + 1 if before is None else before)
-    rows = (event_row(event) for event in noted if query.is_wanted(event.node, event.event.time))
+    rows = (event_row(event) for event in noted if query.matches(event.node, event.event.time))
     return page_of(rows, query, lambda node: _labels(fleet, node))
 
 

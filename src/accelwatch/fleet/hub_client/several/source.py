@@ -78,8 +78,9 @@ class SeveralHubs:
 
     def fleet(self) -> FleetView | None:
         """The newest picture; None until the first hub has answered."""
-        now = self._clock.monotonic()
-        if self._is_due if self._remade_s is None else now - self._made_at >= self._remade_s:
+        now, remade_s = self._clock.monotonic(), self._remade_s
+        waits = remade_s is not None and self._view is not None and now - self._made_at < remade_s
+        if not waits and (self._is_due or remade_s is not None):
             self._is_due, self._made_at = False, now
             pictures = self._pictures()
             self._view = (
@@ -112,7 +113,7 @@ class SeveralHubs:
         views = [source.fleet() for source in self._sources]
         return [view.sums for view in views if view is not None]
 
-    def part(self, hub: int) -> HubPicture | None:
+    def picture_of(self, hub: int) -> HubPicture | None:
         """The part of a hub as it counts now; None of one that has said nothing, or is left out."""
         return self._pictures().get(hub)
 
@@ -123,6 +124,10 @@ class SeveralHubs:
         if picture is None:
             return fault or "it has not answered yet"
         return (fault or "not responding") if picture.silent else ""
+
+    def has_answered(self, hub: int) -> bool:
+        """Whether a hub has said something, or why it does not."""
+        return self._sources[hub].fleet() is not None or hub in self._faults()
 
     def hub_states(self) -> tuple[HubState, ...]:
         """How each hub stands now."""

@@ -11,12 +11,15 @@ _HEAD = re.compile(r"# (?:HELP|TYPE) (\S+)")
 _OWN = re.compile(r'(?<=[{,])hub="')
 
 
-def pages_merged(pages: Mapping[str, str], hubs: Sequence[str]) -> bytes:
-    """The pages of hubs by name, and of all `hubs` whether they answered."""
+def pages_merged(pages: Mapping[str, str], hubs: Sequence[str], own: str = "") -> bytes:
+    """The pages of hubs by name, and of all `hubs` whether they answered.
+
+    `own` is the page of who merges them, whose series stay as they are.
+    """
     heads: dict[str, list[str]] = {}
     samples: dict[str, list[str]] = {}
-    for hub, page in pages.items():
-        label = f'hub="{escape(hub)}"'
+    for hub, page in (("", own), *pages.items()):
+        label = f'hub="{escape(hub)}"' if hub else ""
         family = ""
         for line in page.splitlines():
             if match := _HEAD.match(line):
@@ -28,7 +31,7 @@ def pages_merged(pages: Mapping[str, str], hubs: Sequence[str]) -> bytes:
                     head.append(line)
                 samples.setdefault(family, [])
             elif line and not line.startswith("#"):
-                samples.setdefault(family, []).append(_labelled(line, label))
+                samples.setdefault(family, []).append(_labelled(line, label) if label else line)
     lines = [
         f"# HELP {_UP} Whether the hub answered.",
         f"# TYPE {_UP} gauge",

@@ -1,0 +1,143 @@
+"""The picture of several hubs as `/v1/stream` sends it."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from accelwatch.base.errors import UsageError
+from accelwatch.fleet.api.live.tick_frames import TickFrames
+from accelwatch.fleet.api.query.names import condition as compiled_condition
+from accelwatch.fleet.documents.fleet import DEFAULT_FIELDS
+from accelwatch.fleet.global_hub.events import NumberedEvents
+from accelwatch.fleet.global_hub.followed import FollowedHubs
+from accelwatch.fleet.hub_client.several.locations import HUB_LABEL, OWN_LABEL
+from accelwatch.fleet.hub_client.several.source import SeveralHubs
+from accelwatch.fleet.picture.model import FIELDS, FleetView
+from accelwatch.fleet.wire import DeviceNow, DeviceSlot, FleetDocument, FleetTick
+from accelwatch.web.http.stream import framed
+
+# For the first picture of a filter, before a client is shown that there is none yet.
+_PATIENCE_S = 3.0
+_POLL_S = 0.05
+
+
+class PictureFeed:
+    """Implements `LiveFeed` over a picture of several hubs."""
+
+    def __init__(
+        self,
+        fields: Sequence[str],
+        view: Callable[[], FleetView | None],
+        time: Callable[[], float],
+        own: SeveralHubs | None,
+    ) -> None:
+        """`own` is what has to be followed for it alone, where it has a filter."""
+        self.clients = 0
+        self.ticks = TickFrames()
+        self.fields = tuple(fields)
+        self._columns = None if self.fields == FIELDS else [FIELDS.index(name) for name in fields]
+        self._view = view
+        self._time = time
+        self._own = own
+        self._task: asyncio.Task[None] | None = None
+        self._events = NumberedEvents()
+        self._slots: Sequence[DeviceSlot | None] = ()
+
+    @property
+    def last_event(self) -> int:
+        """Number of the newest event."""
+        view = self._view()
+        self._events.update(() if view is None else view.events)
+        return self._events.last
+
+    async def start(self) -> None:
+        """Follow the hubs with its filter, and wait a moment for all of them."""
+        if self._own is None or self._task is not None:
+            return
+        self._task = asyncio.create_task(self._own.run(lambda: None), name="hubs of a filter")
+        hubs = range(len(self._own.picture.hubs))
+        for _ in range(int(_PATIENCE_S / _POLL_S)):
+            if all(self._own.has_answered(hub) for hub in hubs):
+                break
+            await asyncio.sleep(_POLL_S)
+
+    def close(self) -> None:
+        """Follow nothing for it any more."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def make(self, document: FleetDocument) -> None:
+        """Make the next tick."""
+        view = self._view()
+        if view is not None:
+            self._assign(view.slots)
+        self.ticks.publish(
+            FleetTick(
+                sequence=self.ticks.sequence + 1,
+                time=self._time(),
+                fleet=document,
+                nodes=() if view is None else tuple(view.nodes),
+                devices=() if view is None else self._devices(view),
+            )
+        )
+
+    def _assign(self, slots: Sequence[DeviceSlot | None]) -> None:
+        """Who stands in the slots; what has not changed is the same object as before."""
+        before, self._slots = self._slots, slots
+        if slots is before:
+            return
+        count = len(before)
+        for number, slot in enumerate(slots):
+            if slot is not None and (number >= count or before[number] is not slot):
+                self.ticks.assign(slot)
+
+    def _devices(self, view: FleetView) -> tuple[DeviceNow, ...]:
+        columns = self._columns
+        if columns is None:
+            return tuple(view.devices)
+        return tuple(
+            DeviceNow(
+                device.slot,
+                device.state,
+                device.health,
+                device.sample_age_s,
+                tuple(device.values[column] for column in columns),
+            )
+            for device in view.devices
+        )
+
+    def events(self, media: str, after: int) -> bytes:
+        """Events after a number, as bytes."""
+        return b"".join([framed(event, media) for event in self._events.after(after)])
+
+
+class PictureFeeds:
+    """Implements `LiveSource` over the hubs that are followed."""
+
+    def __init__(self, followed: FollowedHubs) -> None:
+        self._followed = followed
+
+    def feed(self, fields: Sequence[str], condition: str) -> PictureFeed:
+        """A new feed. Raises ExpressionError, UsageError."""
+        chosen = tuple(fields) or DEFAULT_FIELDS
+        unknown = [name for name in chosen if name not in FIELDS]
+        if unknown:
+            raise UsageError(
+                f"fields: {unknown[0][:60]!r} is not in the stream of a hub of hubs, which has "
+                f"{', '.join(FIELDS)}; /v1/devices has all"
+            )
+        clock = self._followed.clock
+        if not condition:
+            return PictureFeed(chosen, self._followed.view, clock.wall, None)
+        compiled_condition(condition, labels_of(self._followed.view()))
+        own = self._followed.source(condition)
+        return PictureFeed(chosen, own.fleet, clock.wall, own)
+
+    async def document(self) -> FleetDocument:
+        """The fleet in numbers."""
+        return self._followed.document()
+
+
+def labels_of(view: FleetView | None) -> set[str]:
+    """The labels that the hubs themselves know: those of nodes, but for the name of the hub."""
+    by_node = {} if view is None else view.node_labels
+    return set().union(*by_node.values()) - {HUB_LABEL, OWN_LABEL}

@@ -1,0 +1,209 @@
+"""`/v1/nodes`, `/v1/devices`, `/v1/groups` of all hubs: page by page from one hub after the other.
+
+Nothing is kept of what is passed on. Of a hub that does not answer come the rows that its last picture
+has; where a filter would have to be evaluated there are none, and the page says so.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from accelwatch.base.errors import UsageError
+from accelwatch.fleet.api.http import listed, states_of
+from accelwatch.fleet.api.query.names import columns, condition
+from accelwatch.fleet.api.query.rows import cursor_of, position_of
+from accelwatch.fleet.documents.fleet import GroupRow, GroupsPage
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, first_line
+from accelwatch.fleet.global_hub.feed import labels_of
+from accelwatch.fleet.global_hub.followed import FollowedHubs
+from accelwatch.fleet.global_hub.silent_rows import device_rows, encoded, node_rows
+from accelwatch.fleet.hub_client.several.groups import HubGroups
+from accelwatch.fleet.hub_client.several.hub_picture import HubPicture
+from accelwatch.fleet.hub_client.several.merging.totals import groups_added
+from accelwatch.fleet.hub_client.several.rows import shown_rows
+from accelwatch.web.pages.json_page import json_page
+from accelwatch.web.pages.page import Headers, Page, Query, limit_of, many, only
+
+_REFUSED = 400
+_decode_page = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_rows = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_decode_next = msgspec.json.Decoder(str | None).decode
+_to_json = msgspec.json.Encoder().encode
+
+# Of a hub by number, from its last picture, with why it is not asked: rows as JSON.
+SilentRows = Callable[[int, HubPicture, str], list[bytes]]
+
+
+class HubLists:
+    """The loop's thread only."""
+
+    def __init__(self, followed: FollowedHubs) -> None:
+        self._followed = followed
+
+    async def nodes(self, query: Query, headers: Headers) -> Page:
+        """Nodes, hub by hub. Raises UsageError."""
+        states = states_of(query)
+
+        def silent(hub: int, picture: HubPicture, fault: str) -> list[bytes]:
+            owner = self._followed.hubs.picture.owner
+            now = self._followed.clock.wall()
+            rows = node_rows(hub, picture, owner, fault, now)
+            return encoded(row for row in rows if not states or row.state in states)
+
+        parameters = {"state": ",".join(sorted(states))} if states else {}
+        return await _Walk(self._followed, "nodes", parameters, silent).page(query, headers)
+
+    async def devices(self, query: Query, headers: Headers) -> Page:
+        """Devices, hub by hub. Raises ExpressionError, UsageError."""
+        text, fields = only(query, "filter"), many(query, "fields")
+        names = tuple(name for name, _ in columns(fields))
+        parameters = {"fields": ",".join(names)}
+        if text:
+            condition(text, labels_of(self._followed.view()))
+            parameters["filter"] = text
+
+        def silent(hub: int, picture: HubPicture, _fault: str) -> list[bytes]:
+            owner = self._followed.hubs.picture.owner
+            return encoded(device_rows(hub, picture, owner, names))
+
+        walk = _Walk(self._followed, "devices", parameters, None if text else silent)
+        return await walk.page(query, headers)
+
+    async def groups(self, query: Query, headers: Headers) -> Page:
+        """Groups of the devices of all hubs that answer. Raises ExpressionError, UsageError."""
+        by, text, cursor = only(query, "by"), only(query, "filter"), only(query, "cursor")
+        if by is None:
+            raise UsageError("by: say by what, such as rack, partition, job, user or hub")
+        limit, after = limit_of(query), position_of(cursor)[0] if cursor else None
+        if text:
+            condition(text, labels_of(self._followed.view()))
+        requested = HubGroups({"by": by, **({"filter": text} if text else {})})
+        rows, problems = await self._groups(requested)
+        left = [row for row in rows if after is None or row.group is None or row.group > after]
+        shown = tuple(left[:limit])
+        following = cursor_of((shown[-1].group or "", 0, "")) if len(left) > limit else None
+        page = GroupsPage(by=by, groups=shown, next=following, problems=problems)
+        return json_page(page, headers)
+
+    async def _groups(self, requested: HubGroups) -> tuple[tuple[GroupRow, ...], tuple[str, ...]]:
+        """(groups, why those of a hub are missing). Raises UsageError when all hubs refuse."""
+        followed = self._followed
+
+        async def of(hub: int) -> list[GroupRow] | TargetFault:
+            session, picture = followed.sessions[hub], followed.hubs.picture_of(hub)
+            nodes = set() if picture is None else {node.node for node in picture.view.nodes}
+            hidden = followed.hubs.picture.owner.hidden[hub]
+            try:
+                own = await requested.fetch(session)
+                return list(
+                    await requested.own(session, own, nodes=nodes, hidden=hidden, silent=False)
+                )
+            except TargetFault as fault:
+                return fault
+
+        answers = await asyncio.gather(*(of(hub) for hub in range(len(followed.names))))
+        faults = {
+            name: answer
+            for name, answer in zip(followed.names, answers, strict=True)
+            if isinstance(answer, TargetFault)
+        }
+        _refuse(list(faults.values()), len(answers))
+        rows = [row for answer in answers if isinstance(answer, list) for row in answer]
+        return groups_added(rows), tuple(_missing(name, fault) for name, fault in faults.items())
+
+
+class _Walk:
+    """One page of a list: from the hub of its cursor on, until it is full."""
+
+    def __init__(
+        self,
+        followed: FollowedHubs,
+        what: str,
+        parameters: Mapping[str, str],
+        silent: SilentRows | None,
+    ) -> None:
+        """`silent` gives the rows of a hub that does not answer; None where nothing can."""
+        self._followed = followed
+        self._what = what
+        self._parameters = parameters
+        self._silent = silent
+        self._problems: list[str] = []
+        self._refusals: list[TargetFault] = []
+
+    async def page(self, query: Query, headers: Headers) -> Page:
+        """The page. Raises UsageError for a bad cursor, and when all hubs refuse the request."""
+        limit, cursor = limit_of(query), only(query, "cursor")
+        names = self._followed.names
+        name, offset, own_cursor = position_of(cursor) if cursor else (names[0], 0, "")
+        if name not in names:
+            raise UsageError("cursor: the hub that it names is not followed any more; begin anew")
+        rows: list[bytes] = []
+        for hub in range(names.index(name), len(names)):
+            more, following = await self._of(hub, limit - len(rows), offset, own_cursor)
+            rows += more
+            if following is not None:
+                return self._listed(rows, cursor_of((names[hub], *following)), headers)
+            if len(rows) >= limit and hub + 1 < len(names):
+                return self._listed(rows, cursor_of((names[hub + 1], 0, "")), headers)
+            offset, own_cursor = 0, ""
+        _refuse(self._refusals, len(names))
+        return self._listed(rows, None, headers)
+
+    def _listed(self, rows: list[bytes], following: str | None, headers: Headers) -> Page:
+        return listed(self._what, rows, following, headers, problems=self._problems)
+
+    async def _of(
+        self, hub: int, limit: int, offset: int, cursor: str
+    ) -> tuple[list[bytes], tuple[int, str] | None]:
+        """(rows of a hub, where the next page begins; None at its end).
+
+        An offset is among the rows of its last picture, a cursor its own.
+        """
+        name, text = self._followed.names[hub], self._followed.hubs.fault(hub)
+        if not offset:
+            try:
+                return await self._request(hub, limit, cursor)
+            except TargetFault as fault:
+                text = first_line(fault)
+                if fault.code == _REFUSED:
+                    self._refusals.append(fault)
+                if self._silent is None or cursor or fault.code == _REFUSED:
+                    self._problems.append(_missing(name, fault))
+                    return [], None
+        picture = self._followed.hubs.picture_of(hub)
+        if picture is None or self._silent is None:
+            self._problems.append(f"hub {name} is missing: {text}")
+            return [], None
+        rows = self._silent(hub, picture, text)
+        end = offset + limit
+        return rows[offset:end], (end, "") if len(rows) > end else None
+
+    async def _request(
+        self, hub: int, limit: int, cursor: str
+    ) -> tuple[list[bytes], tuple[int, str] | None]:
+        parameters = {**self._parameters, "limit": str(limit)}
+        if cursor:
+            parameters["cursor"] = cursor
+        body = await self._followed.sessions[hub].document(f"/v1/{self._what}", parameters)
+        try:
+            page = _decode_page(body)
+            raws = _decode_rows(page[self._what])
+            following = _decode_next(page["next"])
+            owner = self._followed.hubs.picture.owner
+            rows = [_to_json(row) for row in shown_rows(hub, raws, owner)]
+        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+            text = f"its list of {self._what} cannot be read"
+            raise TargetFault(Reason.GARBAGE, text) from error
+        return rows, None if following is None else (0, following)
+
+
+def _refuse(refusals: list[TargetFault], hubs: int) -> None:
+    """Raise UsageError when all hubs refuse a request."""
+    refused = [fault for fault in refusals if fault.code == _REFUSED]
+    if refused and len(refused) == hubs:
+        raise UsageError(str(refused[0]))
+
+
+def _missing(hub: str, fault: TargetFault) -> str:
+    return f"hub {hub} is missing: {first_line(fault)}"

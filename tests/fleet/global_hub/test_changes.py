@@ -1,0 +1,177 @@
+"""What people do through a hub over hubs: at the right hub below, with the roles of both."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+
+from accelwatch.web.protection.roles import Role
+from accelwatch.web.protection.web_config import Protection
+from agent.credentials import HASH, basic
+from support.fleet.canned_hubs import CannedHub, serving
+from support.fleet.global_hubs import following_hubs, until_fleet
+from support.fleet.hub_peers import Running
+from support.incidents.remedy_documents import page, remedy
+
+PASSWORD = "correct horse"
+ANA: dict[str, Any] = {"headers": basic("ana", PASSWORD)}
+BEN: dict[str, Any] = {"headers": basic("ben", PASSWORD)}
+CY: dict[str, Any] = {"headers": basic("cy", PASSWORD)}
+PROTECTION = Protection(
+    users={"ana": HASH, "ben": HASH, "cy": HASH},
+    roles={"ana": Role.ADMIN, "ben": Role.APPROVE},
+)
+APPROVE = {"reason": "seen", "plan": "5f3a91c2d4e5f607"}
+
+
+@contextlib.asynccontextmanager
+async def over(*hubs: CannedHub, protection: Protection = PROTECTION) -> AsyncIterator[Running]:
+    """A hub over canned ones, which knows all their nodes."""
+    async with (
+        serving(*hubs) as endpoints,
+        following_hubs(endpoints, protection=protection) as upper,
+    ):
+        count = len({node for hub in hubs for node in hub.nodes})
+        await until_fleet(upper, lambda fleet: fleet.nodes_total == count)
+        yield upper
+
+
+def two() -> tuple[CannedHub, CannedHub]:
+    return CannedHub(page(), "n1"), CannedHub(page(remedy("n2", "draining", "i1")), "n2")
+
+
+def words(hub: CannedHub) -> list[str]:
+    """What it was told to do, apart from what it was asked."""
+    return [text for text in hub.said if not text.startswith("GET")]
+
+
+def test_an_approval_goes_to_the_hub_of_the_node_with_the_name_of_who_gives_it() -> None:
+    async def main() -> None:
+        first, second = two()
+        async with over(first, second) as upper:
+            await upper.post("/v1/remedies/n2/approve", json=APPROVE, **BEN)
+        assert (words(first), words(second)) == ([], ["POST /v1/remedies/n2/approve"])
+        body: dict[str, Any] = msgspec.json.decode(
+            second.bodies[second.said.index("POST /v1/remedies/n2/approve")]
+        )
+        assert body == {**APPROVE, "reason": "seen (for ben)", "by": "ben"}
+
+    asyncio.run(main())
+
+
+def test_a_silence_goes_to_the_hub_of_its_node_and_one_by_rule_is_refused() -> None:
+    async def main() -> None:
+        first, second = two()
+        async with over(first, second) as upper:
+            silence = {"matchers": ["node=n2"], "for": "2h", "reason": "swap"}
+            await upper.post("/v1/silences", json=silence, **ANA)
+            text = await upper.post(
+                "/v1/silences", 400, json={**silence, "matchers": ["rule=gpu.lost"]}, **ANA
+            )
+            assert "ask one of the hubs that this hub follows (pod-1, pod-2)" in text
+        assert (words(first), words(second)) == ([], ["POST /v1/silences"])
+
+    asyncio.run(main())
+
+
+def test_an_incident_is_closed_at_the_hub_in_its_id() -> None:
+    async def main() -> None:
+        first, second = two()
+        async with over(first, second) as upper:
+            await upper.post("/v1/incidents/i7@pod-2/close", json={"reason": "done"}, **ANA)
+            text = await upper.post("/v1/incidents/i7/close", 404, json={"reason": "x"}, **ANA)
+            assert "i7@pod-1" in text
+            await upper.post("/v1/nodes/n1/acknowledge", **ANA)
+        assert words(first) == ["POST /v1/nodes/n1/acknowledge"]
+        assert words(second) == ["POST /v1/incidents/i7/close"]
+
+    asyncio.run(main())
+
+
+def test_who_may_only_read_here_changes_nothing_below() -> None:
+    async def main() -> None:
+        first, second = two()
+        async with over(first, second) as upper:
+            text = await upper.post("/v1/remedies/n2/approve", 403, json=APPROVE, **CY)
+            assert "cy may read, and this needs approve" in text
+            # Who may approve may not hold, and who may act here may not start everything again.
+            await upper.post("/v1/remedies/n2/hold", 403, json={"reason": "x"}, **BEN)
+            await upper.post("/v1/start", 403, json={"reason": "x"}, **BEN)
+        assert words(first) + words(second) == []
+
+    asyncio.run(main())
+
+
+def test_a_hub_that_asks_nobody_who_he_is_passes_nothing_on() -> None:
+    async def main() -> None:
+        first, second = two()
+        async with over(first, second, protection=Protection()) as upper:
+            text = await upper.post("/v1/remedies/n2/hold", 403, json={"reason": "x"})
+            assert "needs credentials" in text
+        assert words(first) + words(second) == []
+
+    asyncio.run(main())
+
+
+def test_what_the_hub_below_refuses_is_said_with_its_name() -> None:
+    async def main() -> None:
+        first, second = two()
+        second.refuses = 403
+        async with over(first, second) as upper:
+            text = await upper.post("/v1/remedies/n2/hold", 403, json={"reason": "x"}, **ANA)
+            assert text.startswith("hub pod-2: answered 403")
+            # Our own credentials are wrong there, not those of who asks here.
+            second.refuses = 401
+            text = await upper.post("/v1/remedies/n2/hold", 403, json={"reason": "x"}, **ANA)
+            assert text.startswith("hub pod-2: answered 401")
+            # Whether it was done is unknown after a failure of the hub, and certain after a refusal.
+            second.refuses = 500
+            await upper.post("/v1/remedies/n2/hold", 502, json={"reason": "x"}, **ANA)
+            second.refuses = 503
+            await upper.post("/v1/remedies/n2/hold", 503, json={"reason": "x"}, **ANA)
+
+    asyncio.run(main())
+
+
+def test_a_stop_goes_to_every_hub_that_acts() -> None:
+    async def main() -> None:
+        first, second = CannedHub(page(acts=False), "n1"), two()[1]
+        async with over(first, second) as upper:
+            await upper.post("/v1/stop", json={"reason": "storm"}, **ANA)
+        assert (words(first), words(second)) == ([], ["POST /v1/stop"])
+
+    asyncio.run(main())
+
+
+def test_a_plan_and_the_page_of_an_incident() -> None:
+    async def main() -> None:
+        first, second = two()
+        async with over(first, second) as upper:
+            await upper.get("/v1/plan", params={"node": "n2"}, **ANA)
+            assert "GET /v1/plan?node=n2" in second.said
+            text = await upper.get("/incidents/i7@pod-2", 404, **ANA)
+            assert "the page of i7 is at hub pod-2" in text
+            text = await upper.get("/v1/odd", 400, **ANA)
+            assert "ask one of the hubs that this hub follows (pod-1, pod-2)" in text
+
+    asyncio.run(main())
+
+
+def test_every_route_of_a_hub_has_its_role_here() -> None:
+    async def main() -> None:
+        first, second = two()
+        async with over(first, second) as upper:
+            paths = (await upper.get("/v1/openapi.json", **ANA))["paths"]
+        needed = {
+            path: operation["description"]
+            for path, operations in paths.items()
+            for method, operation in operations.items()
+            if method != "get"
+        }
+        assert needed["/v1/start"] == "Needs the role admin, where there are logins."
+        assert needed["/v1/remedies/{node}/approve"].startswith("Needs the role approve")
+        assert len(needed) > 15
+
+    asyncio.run(main())
