@@ -8,7 +8,7 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category
 from accelwatch.schema.health import EVENT_MEMORY_S, FATAL, SIGNALS, STATE_HEALTH
 from accelwatch.schema.metrics import Metric, MetricSource, Scope, Tier
-from accelwatch.schema.plausible import bounds
+from accelwatch.schema.values.plausible import bounds
 
 TARGET = Path(__file__).with_name("metrics.md")
 

@@ -10,10 +10,10 @@ import msgspec
 from accelwatch.backend.kit.listed_process import listed
 from accelwatch.backend.kit.text.quantity import CELSIUS, HERTZ, PERCENT, WATTS, Units, quantity
 from accelwatch.base.absence import Absence
-from accelwatch.schema.card_wide import BOARD_POWER, holder_note, shared_note
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Collected, Process, Reading
+from accelwatch.schema.values.card_wide import BOARD_POWER, holder_note, shared_note
 from accelwatch_ascend.document import Chip, Detail, Job, Pairs, PairsOrAbsence, meaningful_text
 from accelwatch_ascend.hccs import collect_links
 

@@ -5,9 +5,9 @@ from datetime import datetime
 
 from accelwatch.base.absence import Absence
 from accelwatch.schema import recovery_action
-from accelwatch.schema.free_memory import free_memory
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView, absences
+from accelwatch.schema.values.free_memory import free_memory
 from accelwatch_nvidia_smi.machine import Machine
 from accelwatch_nvidia_smi.query_field import MIB, QueryField
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.base.host_ranges import collapse, expand, listed
+from accelwatch.base.names.host_ranges import collapse, expand, listed
 
 NAMES = st.from_regex(r"[a-z]{1,3}[0-9]{0,4}(-[a-z]{1,2}[0-9]{0,3})?", fullmatch=True)
 

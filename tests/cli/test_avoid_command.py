@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 from click.testing import CliRunner
 
-from accelwatch.base.host_ranges import expand, listed
+from accelwatch.base.names.host_ranges import expand, listed
 from accelwatch.cli.startup.app import build
 from accelwatch.config.model import RuleSettings
 from support.fleet.hub_peers import agent, hub

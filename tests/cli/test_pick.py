@@ -16,11 +16,11 @@ from accelwatch.node.query import picking
 from accelwatch.node.query.picking import Criteria, Pick
 from accelwatch.node.query.visibility import Declared
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.free_memory import free_memory
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.values.free_memory import free_memory
 from support.machines.composed import GIB, device, lost_view, mig_view, view
 from support.machines.nvml_stand_ins import NvmlScenario
 from support.machines.packed_trees import FakeTree

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.base.hardware_keys import keys_of
+from accelwatch.base.names.hardware_keys import keys_of
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.case import Case, Limit, Policy

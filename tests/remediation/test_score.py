@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.base.hardware_keys import keys_of
+from accelwatch.base.names.hardware_keys import keys_of
 from accelwatch.remediation.policy.state.score import (
     HALF_LIFE_S,
     WEIGHTS,

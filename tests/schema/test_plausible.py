@@ -14,7 +14,8 @@ from accelwatch.node.sampler.turns.contract import sound_readings
 from accelwatch.schema.catalogue.lookup import by_key, host_metrics, opt_in_groups, reading_metrics
 from accelwatch.schema.json.wire import decode, encode
 from accelwatch.schema.metrics import Kind, Metric, Series
-from accelwatch.schema.plausible import (
+from accelwatch.schema.reading import Number, Process, Reading
+from accelwatch.schema.values.plausible import (
     SENTINELS,
     believed,
     believed_process,
@@ -24,7 +25,6 @@ from accelwatch.schema.plausible import (
     oversized,
     refusal_text,
 )
-from accelwatch.schema.reading import Number, Process, Reading
 from accelwatch_csv import CsvExporter
 from accelwatch_json import JsonExporter
 from accelwatch_prometheus import PrometheusExporter

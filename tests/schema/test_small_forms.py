@@ -7,7 +7,7 @@ import pytest
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import WireError
-from accelwatch.base.nearest import nearest
+from accelwatch.base.names.nearest import nearest
 from accelwatch.schema.device import (
     Device,
     DeviceState,

@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
-from accelwatch.base.numbered_names import numbered
+from accelwatch.base.names.numbered_names import numbered
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.tui.drawing.glyphs import UNICODE

@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 from accelwatch.alerting.rules.loading.pack_files import pack_file
-from accelwatch.base.host_ranges import expand
+from accelwatch.base.names.host_ranges import expand
 from accelwatch.expr.boot import SLACK_S
 from support.servers.agent_processes import AgentProcess
 from support.slurm.lab_cluster import WorkingSlurm

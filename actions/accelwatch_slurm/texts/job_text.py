@@ -9,7 +9,7 @@ from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import JobState
 from accelwatch.api_client.slurm.scontrol_text import pairs_of
 from accelwatch.base.errors import UsageError
-from accelwatch.base.host_ranges import expand, listed
+from accelwatch.base.names.host_ranges import expand, listed
 from accelwatch_slurm.texts.node_text import time_of
 
 _RUNNING = frozenset({"RUNNING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING"})

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from accelwatch.backend import Option
-from accelwatch.base.nearest import unknown_key
+from accelwatch.base.names.nearest import unknown_key
 from accelwatch.node.collecting import unknown_backend
 from accelwatch.node.sampler.declared_options import declared
 

@@ -93,7 +93,7 @@ def _format(arguments: Arguments) -> str:
         return "nvidia-smi"
     name = arguments.format or ("json" if arguments.json else "table")
     if name not in FORMATS and name not in (available := formats()):
-        from accelwatch.base.nearest import nearest
+        from accelwatch.base.names.nearest import nearest
 
         close = nearest(name, list(available))
         raise UsageError(

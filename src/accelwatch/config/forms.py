@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.base import durations
-from accelwatch.base.nearest import nearest
+from accelwatch.base.names.nearest import nearest
 from accelwatch.config.figures import Figure, figure
 from accelwatch.schema.catalogue.lookup import opt_in_groups
 

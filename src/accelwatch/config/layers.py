@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import inspect
 
-from accelwatch.base.nearest import unknown_key
+from accelwatch.base.names.nearest import unknown_key
 from accelwatch.config.convert import Mistake, convert
 from accelwatch.config.model import Settings
 from accelwatch.config.reader import LocatedValue, Reader, Values, build, source_of, sources_by_key

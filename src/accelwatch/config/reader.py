@@ -9,7 +9,7 @@ import msgspec
 from msgspec import inspect
 
 from accelwatch.base.errors import ConfigError
-from accelwatch.base.nearest import unknown_key
+from accelwatch.base.names.nearest import unknown_key
 from accelwatch.config.convert import Mistake, convert
 from accelwatch.system.located_yaml import nodes, tree
 from accelwatch.system.located_yaml.complaint import Complaint

@@ -6,7 +6,7 @@ from functools import cache
 import msgspec
 
 from accelwatch.base.errors import UsageError
-from accelwatch.base.nearest import nearest
+from accelwatch.base.names.nearest import nearest
 from accelwatch.schema.catalogue.lookup import catalogue, opt_in_groups
 from accelwatch.schema.metrics import Metric, Tier
 

@@ -10,7 +10,7 @@ import msgspec
 
 from accelwatch.base.default_addresses import AGENT_PORT
 from accelwatch.base.errors import UsageError
-from accelwatch.base.host_ranges import expand
+from accelwatch.base.names.host_ranges import expand
 from accelwatch.fleet.scrape_settings import Credentials
 from accelwatch.web.sockets.listeners import is_loopback
 

@@ -26,7 +26,7 @@ def opt_in(groups: Iterable[str]) -> frozenset[str]:
 
     Raises UsageError for what is no group.
     """
-    from accelwatch.base.nearest import nearest
+    from accelwatch.base.names.nearest import nearest
     from accelwatch.schema.catalogue.lookup import opt_in_groups
 
     existing = opt_in_groups()

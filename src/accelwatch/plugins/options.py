@@ -9,7 +9,7 @@ import msgspec
 from msgspec import inspect
 
 from accelwatch.base.errors import ConfigError, OptionsError
-from accelwatch.base.nearest import unknown_key
+from accelwatch.base.names.nearest import unknown_key
 
 Options = TypeVar("Options", bound=msgspec.Struct)
 

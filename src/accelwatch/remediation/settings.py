@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta, field
 
 from accelwatch.base.errors import UsageError
-from accelwatch.base.host_ranges import expand, listed
+from accelwatch.base.names.host_ranges import expand, listed
 from accelwatch.config.field_types import Path
 from accelwatch.remediation import active_tests
 from accelwatch.remediation.active_tests import ActiveTestSettings

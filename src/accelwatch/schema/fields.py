@@ -10,7 +10,7 @@ import msgspec
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import UsageError
-from accelwatch.base.nearest import nearest
+from accelwatch.base.names.nearest import nearest
 from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.device import Device
 from accelwatch.schema.json.wire import device_rows

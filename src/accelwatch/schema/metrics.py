@@ -82,7 +82,7 @@ class Metric(msgspec.Struct, frozen=True):
     buckets: tuple[float, ...] = ()
     otel: str = ""
     prefix: str = PREFIX
-    # What can be true, where the unit does not say it (`schema/plausible.py`).
+    # What can be true, where the unit does not say it (`schema/values/plausible.py`).
     bounds: Bounds | None = None
     # The quantity of which the readings over time make this one; it exists only so.
     over_time: str = ""

@@ -71,8 +71,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     sources: dict[str, str] = {}
     # Facts about this reading for people, such as "12 of 30 processes readable".
     notes: tuple[str, ...] = ()
-    # Numbers that were answered and cannot be true (`schema/plausible.py`), as text for people; their
-    # series are absent as `error`.
+    # Numbers that were answered and cannot be true (`schema/values/plausible.py`), as text for people;
+    # their series are absent as `error`.
     implausible: dict[Series, str] = {}
     # How long ago its source was read, in seconds: one with a pace of its own, such as a slow command,
     # gives the same answer to several reads.

@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.base.durations import seconds
 from accelwatch.base.errors import ConfigError, UsageError
-from accelwatch.base.nearest import nearest
+from accelwatch.base.names.nearest import nearest
 
 DEMO = "demo"
 

@@ -8,7 +8,7 @@ import msgspec
 from accelwatch.base.absence import Absence
 from accelwatch.base.durations import seconds
 from accelwatch.base.errors import UsageError
-from accelwatch.base.nearest import nearest
+from accelwatch.base.names.nearest import nearest
 from accelwatch.schema.catalogue.lookup import reading_metrics
 from accelwatch.schema.event import Category
 from accelwatch.schema.metrics import Series

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.base.errors import UsageError
-from accelwatch.base.host_ranges import expand
+from accelwatch.base.names.host_ranges import expand
 from accelwatch.system.located_yaml.document import Document, read
 from accelwatch.system.located_yaml.nodes import Location
 from accelwatch_lab.scenario.faults import (

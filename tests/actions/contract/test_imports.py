@@ -20,7 +20,7 @@ _ALLOWED = (
     "accelwatch.base.durations",
     "accelwatch.base.errors",
     "accelwatch.system.files.file_rights",
-    "accelwatch.base.host_ranges",
+    "accelwatch.base.names.host_ranges",
     "accelwatch.api_client.kubernetes",
     "accelwatch.plugins.options",
     "accelwatch.schema",

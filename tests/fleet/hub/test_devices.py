@@ -14,8 +14,8 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.json.wire import to_document
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.plausible import SENTINELS, bounds
 from accelwatch.schema.reading import Number, Reading
+from accelwatch.schema.values.plausible import SENTINELS, bounds
 from support.machines import composed as machines
 
 POWER, GPU, MEMORY = (

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.base.errors import ConfigError, UsageError
-from accelwatch.base.host_ranges import expand
+from accelwatch.base.names.host_ranges import expand
 from accelwatch.fleet.hub.flags import _split
 from accelwatch.fleet.target import Target, targets_of
 from accelwatch.fleet.targets.files import TargetFiles, read_targets

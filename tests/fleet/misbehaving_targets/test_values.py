@@ -14,7 +14,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
 from accelwatch.fleet.follow.frames import MAX_SLOTS
 from accelwatch.schema.json.wire import decode
-from accelwatch.schema.plausible import limits
+from accelwatch.schema.values.plausible import limits
 from fleet.misbehaving_targets.malformed import (
     HEALTH,
     SAMPLED,

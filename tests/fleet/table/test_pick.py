@@ -14,8 +14,8 @@ from accelwatch.fleet.state.nodes.devices import StreamDevice
 from accelwatch.fleet.table.columns import Columns
 from accelwatch.fleet.table.pick import DOUBLE, INTEGER, LARGE, count_of, decoded
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.plausible import SENTINELS
 from accelwatch.schema.stream.packed import pack, unpack
+from accelwatch.schema.values.plausible import SENTINELS
 from support.machines import composed as machines
 
 SERIES: tuple[Series, ...] = (

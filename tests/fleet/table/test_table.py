@@ -17,9 +17,9 @@ from accelwatch.fleet.table.rows import Rows
 from accelwatch.fleet.table.state_codes import STATES
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
-from accelwatch.schema.plausible import SENTINELS
 from accelwatch.schema.snapshot import Owner
 from accelwatch.schema.stream.context import Owners
+from accelwatch.schema.values.plausible import SENTINELS
 from support.fleet.manual_fleet import Bench
 from support.machines import composed as machines
 

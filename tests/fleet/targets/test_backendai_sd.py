@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from accelwatch.base.errors import UsageError
-from accelwatch.base.host_ranges import MAX_HOSTS
+from accelwatch.base.names.host_ranges import MAX_HOSTS
 from accelwatch.fleet.scrape_settings import Authorization, Credentials
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.backendai import BackendAiTargets, agents_in, http_settings

@@ -8,7 +8,7 @@ from accelwatch.agent.feed import Feed
 from accelwatch.agent.metrics.own_metrics import OwnMetrics
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import UsageError
-from accelwatch.base.nearest import nearest
+from accelwatch.base.names.nearest import nearest
 from accelwatch.exposition.exporter import Exporter
 from accelwatch.exposition.selection import Selection
 from accelwatch.exposition.text import OPENMETRICS, TEXT

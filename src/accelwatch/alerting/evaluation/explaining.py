@@ -11,7 +11,7 @@ from accelwatch.alerting.rules.rule import Rule
 from accelwatch.alerting.rules.timing import Phase
 from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.base.errors import UnmetError
-from accelwatch.base.nearest import nearest
+from accelwatch.base.names.nearest import nearest
 from accelwatch.expr.environment import Environment
 from accelwatch.expr.explain import Component, explain
 from accelwatch.expr.vocabulary.kleene import MISSING, UNKNOWN, Truth

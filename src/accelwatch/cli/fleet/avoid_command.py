@@ -10,7 +10,7 @@ import msgspec
 import yaml
 
 from accelwatch.base.exit_codes import OK
-from accelwatch.base.host_ranges import collapse
+from accelwatch.base.names.host_ranges import collapse
 from accelwatch.base.untrusted_text import printable
 from accelwatch.cli.hub_requests import HubFlags, fetch_page
 from accelwatch.cli.options import command

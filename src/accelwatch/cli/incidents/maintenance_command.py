@@ -6,7 +6,7 @@ import click
 
 from accelwatch.alerting.evaluation.silences.documents import MaintenanceChanged, MaintenancePage
 from accelwatch.base.errors import UsageError
-from accelwatch.base.host_ranges import listed
+from accelwatch.base.names.host_ranges import listed
 from accelwatch.cli.hub_requests import HubFlags, changed, fetch_page
 from accelwatch.cli.incidents.muting_flags import (
     AsJson,

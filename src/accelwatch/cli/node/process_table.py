@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from accelwatch.base.numbered_names import numbered
+from accelwatch.base.names.numbered_names import numbered
 from accelwatch.cli.fitted import fitted
 from accelwatch.cli.table_lines import Cells, Style
 from accelwatch.schema.display import printable, size

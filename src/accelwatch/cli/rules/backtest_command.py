@@ -88,7 +88,7 @@ def _rules(chosen: Chosen) -> "tuple[dict[str, Rule], str]":
     Raises ConfigError, UnmetError for one that is not there.
     """
     from accelwatch.base.errors import UnmetError
-    from accelwatch.base.nearest import nearest
+    from accelwatch.base.names.nearest import nearest
     from accelwatch.cli.rules.rule_loading import load_rules
 
     rules = load_rules(list(chosen.files), list(chosen.packs))

@@ -72,7 +72,7 @@ _COLUMNS = ("id", "scope", "severity", "mode")
 def rules_show(id_: str, files: list[Path] | None, packs: list[str] | None, as_json: bool) -> int:
     """What one rule says. Raises ConfigError, UnmetError for one that is not there."""
     from accelwatch.base.errors import UnmetError
-    from accelwatch.base.nearest import nearest
+    from accelwatch.base.names.nearest import nearest
 
     loaded = load_rules(files, packs).rules
     rule = loaded.get(id_)

@@ -9,7 +9,7 @@ from functools import cache
 
 import msgspec
 
-from accelwatch.base.nearest import nearest
+from accelwatch.base.names.nearest import nearest
 from accelwatch.expr.vocabulary.kleene import Key
 from accelwatch.schema.catalogue.lookup import catalogue
 from accelwatch.schema.device import DeviceKind, DeviceState, MemoryKind

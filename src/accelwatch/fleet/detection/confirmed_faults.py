@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 
-from accelwatch.base.hardware_keys import keys_of
+from accelwatch.base.names.hardware_keys import keys_of
 from accelwatch.detection.channels.prior import ConfirmedIncident
 from accelwatch.fleet.lemons.faults import Fault
 from accelwatch.schema.device import Device

@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.alerting.rules.document import Mode
 from accelwatch.base.errors import UnmetError, UsageError
-from accelwatch.base.nearest import nearest
+from accelwatch.base.names.nearest import nearest
 from accelwatch.detection.findings.finding import Finding, Scope
 from accelwatch.fleet.detection.device_names import names_of
 from accelwatch.fleet.documents.detector import DETECTOR, DetectorPage, FindingNote

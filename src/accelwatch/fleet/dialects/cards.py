@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.schema.card_wide import holder_note, shared_note
 from accelwatch.schema.device import UP, normal_pci_bus_id
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.values.card_wide import holder_note, shared_note
 
 
 def card_of(facts: Mapping[str, str]) -> str:

@@ -22,10 +22,10 @@ from accelwatch.schema.device import ABSENCE_WITHOUT_VALUES, Device, DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health, by_exporter, evaluate_health
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.plausible import believed_process, oversized, refusal_text
 from accelwatch.schema.reading import Number, Process, Reading, wholly_absent
 from accelwatch.schema.series import path_of
 from accelwatch.schema.snapshot import DeviceView, EventCount
+from accelwatch.schema.values.plausible import believed_process, oversized, refusal_text
 from accelwatch.system.kernel.xid import category_of
 
 # CONFIG_NODES_SHIFT of the kernel is at most 10.

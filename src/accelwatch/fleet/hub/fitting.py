@@ -12,7 +12,7 @@ from accelwatch.action.intent import IntentKind
 from accelwatch.alerting.rules.document import Mode
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.base.errors import ConfigError, UsageError
-from accelwatch.base.nearest import nearest
+from accelwatch.base.names.nearest import nearest
 from accelwatch.base.untrusted_text import printable
 from accelwatch.config.reader import source_of
 from accelwatch.fleet.hub.model import HubSettings

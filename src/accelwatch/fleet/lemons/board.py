@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from accelwatch.base.hardware_keys import NODE, SLOT, keys_of
+from accelwatch.base.names.hardware_keys import NODE, SLOT, keys_of
 from accelwatch.base.slices import LongWork
 from accelwatch.fleet.lemons.documents import (
     Blamed,

@@ -12,7 +12,7 @@ from accelwatch.alerting.incidents.grouping.grouping_key import NODE
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import Maintenance, Silence
 from accelwatch.alerting.rules.document import Advice, Scope, Severity
-from accelwatch.base.hardware_keys import keys_of
+from accelwatch.base.names.hardware_keys import keys_of
 
 # Advice that blames a device or a node. `restart` is for an application's own error, `wait` for what
 # befalls many, and `none` says nothing of hardware.

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from accelwatch.base.hardware_keys import NODE, SLOT
+from accelwatch.base.names.hardware_keys import NODE, SLOT
 from accelwatch.fleet.lemons.documents import LEAST_FAULTS, PERIOD_DAYS, Blamed
 from accelwatch.schema.timestamps import timestamp
 

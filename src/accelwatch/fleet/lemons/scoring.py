@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from accelwatch.base.hardware_keys import NODE, SERIAL, SLOT
+from accelwatch.base.names.hardware_keys import NODE, SERIAL, SLOT
 from accelwatch.detection.fading import PERIOD_S, faded
 from accelwatch.fleet.lemons.documents import LEAST_FAULTS, Blamed, FaultNote, Lemon
 from accelwatch.fleet.lemons.faults import Fault, distinct

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
-from accelwatch.base.host_ranges import collapse
+from accelwatch.base.names.host_ranges import collapse
 from accelwatch.fleet.report.summary import Offender, ReportDocuments, chosen, offenders
 from accelwatch.web.pages.markup import Markup, document, element, joined
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from accelwatch.base.errors import UsageError
-from accelwatch.base.host_ranges import expand
+from accelwatch.base.names.host_ranges import expand
 from accelwatch.fleet.target import NODE_LABEL, SSH, Target, checked_labels
 from accelwatch.web.sockets.listeners import is_loopback_host
 

@@ -1,4 +1,4 @@
-"""`schema.plausible` over arrays: which numbers are believed, in a few passes whatever their count."""
+"""`schema.values.plausible` over arrays: which numbers are believed, in a few passes at any count."""
 
 from functools import cache
 
@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.plausible import SENTINELS, believed, bounds
 from accelwatch.schema.reading import Number
+from accelwatch.schema.values.plausible import SENTINELS, believed, bounds
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.table.pick import Pick
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.plausible import bounds
 from accelwatch.schema.reading import in_catalogue, may_be_absent
 from accelwatch.schema.stream.compact import REASONS, Layout
+from accelwatch.schema.values.plausible import bounds
 
 _MAX_PICKS = 8
 

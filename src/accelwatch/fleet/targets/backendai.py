@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from accelwatch.base.errors import UsageError
-from accelwatch.base.host_ranges import MAX_HOSTS
+from accelwatch.base.names.host_ranges import MAX_HOSTS
 from accelwatch.base.untrusted_text import escaped
 from accelwatch.fleet.scrape_settings import Credentials
 from accelwatch.fleet.target import NODE_LABEL, Target

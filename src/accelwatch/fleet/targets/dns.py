@@ -8,7 +8,7 @@ import dns.nameserver
 import dns.resolver
 
 from accelwatch.base.errors import UsageError
-from accelwatch.base.host_ranges import MAX_HOSTS
+from accelwatch.base.names.host_ranges import MAX_HOSTS
 from accelwatch.config.forms import split_address
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.cache import TargetCache

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from accelwatch.base.errors import UsageError
-from accelwatch.base.host_ranges import MAX_HOSTS
+from accelwatch.base.names.host_ranges import MAX_HOSTS
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.rules import Rules
 

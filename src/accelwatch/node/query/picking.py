@@ -11,9 +11,9 @@ from accelwatch.node.query.lookup import lookup
 from accelwatch.node.query.visibility import Declared
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.display import size
-from accelwatch.schema.free_memory import free_memory
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.values.free_memory import free_memory
 
 
 class Criteria(msgspec.Struct, frozen=True, kw_only=True):

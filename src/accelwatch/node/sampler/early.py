@@ -51,7 +51,7 @@ def load_shared() -> None:
     import accelwatch.node.sampler.protocol.frames
     import accelwatch.node.store.usage
     import accelwatch.plugins.entry_points
-    import accelwatch.schema.plausible
+    import accelwatch.schema.values.plausible
     import accelwatch.system.kernel
     import accelwatch.system.processes
     from accelwatch.schema.catalogue.lookup import by_key

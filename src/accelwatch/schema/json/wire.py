@@ -20,7 +20,6 @@ from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
 from accelwatch.schema.json.plain import entries_of, plain_all
 from accelwatch.schema.metrics import Kind, Metric, MetricSource, Scope
-from accelwatch.schema.plausible import believed
 from accelwatch.schema.reading import Link, Process, Reading
 from accelwatch.schema.series import flatten, nest, path_of, series_of
 from accelwatch.schema.snapshot import (
@@ -34,6 +33,7 @@ from accelwatch.schema.snapshot import (
     absences,
 )
 from accelwatch.schema.timestamps import timestamp, unix_seconds
+from accelwatch.schema.values.plausible import believed
 
 _IDENTITY = tuple(name for name in Device.__struct_fields__ if name != "absent")
 _SCHEMA = re.compile(r"accelwatch/(\d+)")

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, get_args
 import msgspec
 
 from accelwatch.base.errors import ConfigError
-from accelwatch.base.nearest import unknown_key
+from accelwatch.base.names.nearest import unknown_key
 from accelwatch.system.located_yaml.complaint import Complaint, refuse
 from accelwatch.system.located_yaml.nodes import (
     Location,

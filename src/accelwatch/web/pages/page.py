@@ -6,7 +6,7 @@ from typing import Protocol
 import msgspec
 
 from accelwatch.base.errors import AccelwatchError, UsageError
-from accelwatch.base.nearest import nearest
+from accelwatch.base.names.nearest import nearest
 from accelwatch.web.protection.roles import Role
 
 PLAIN = "text/plain; charset=utf-8"

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from accelwatch.base.errors import ConfigError
-from accelwatch.base.nearest import nearest
+from accelwatch.base.names.nearest import nearest
 
 FilePath = Annotated[str, Meta(extra={"form": "path"})]
 Version = Literal["TLS10", "TLS11", "TLS12", "TLS13"]

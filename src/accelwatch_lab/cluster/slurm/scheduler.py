@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from accelwatch.api_client.slurm.scontrol_text import pairs_of, states_of
 from accelwatch.base.errors import AccelwatchError, UnmetError
-from accelwatch.base.host_ranges import expand, listed
+from accelwatch.base.names.host_ranges import expand, listed
 from accelwatch_lab.cluster.scheduler import SPARES, JobNow, NodeNow
 from accelwatch_lab.cluster.slurm.controller import Slurm, SlurmError
 from accelwatch_lab.cluster.slurm.installed import INSTALL_HINT, missing, program

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.base.host_ranges import expand, listed
+from accelwatch.base.names.host_ranges import expand, listed
 
 STEP_S = 0.1
 # Steps.

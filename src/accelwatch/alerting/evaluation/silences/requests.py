@@ -18,8 +18,8 @@ from accelwatch.alerting.incidents.model.silence import (
 )
 from accelwatch.base import durations
 from accelwatch.base.errors import UsageError
-from accelwatch.base.host_ranges import expand
-from accelwatch.base.nearest import nearest
+from accelwatch.base.names.host_ranges import expand
+from accelwatch.base.names.nearest import nearest
 
 # Nodes of one window; a rack has a hundred, and a whole cluster is `all`.
 MOST_NAMED = 4096

@@ -12,7 +12,7 @@ from functools import lru_cache
 import msgspec
 
 from accelwatch.base.errors import UsageError
-from accelwatch.base.host_ranges import expand
+from accelwatch.base.names.host_ranges import expand
 from accelwatch.expr.vocabulary.kleene import Raw
 from accelwatch.expr.vocabulary.pattern import compile_pattern
 

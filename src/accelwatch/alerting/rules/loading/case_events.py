@@ -8,7 +8,7 @@ from accelwatch.alerting.rules.loading.checks import Section
 from accelwatch.alerting.rules.rule import Rule
 from accelwatch.base.durations import seconds
 from accelwatch.base.errors import UsageError
-from accelwatch.base.nearest import nearest, unknown_key
+from accelwatch.base.names.nearest import nearest, unknown_key
 from accelwatch.expr.checking.tree import EventPattern
 from accelwatch.expr.event_match import depends_on, kind_of, matcher
 from accelwatch.expr.rule import RuleExpression

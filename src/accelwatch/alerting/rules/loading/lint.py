@@ -10,8 +10,8 @@ from accelwatch.expr.checking.tree import Comparison, Constant, Node, Peers, Rea
 from accelwatch.expr.vocabulary.windows import WindowKind
 from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.metrics import Kind
-from accelwatch.schema.plausible import bounds
 from accelwatch.schema.series import path_of
+from accelwatch.schema.values.plausible import bounds
 
 # Windows whose result is a value like any other.
 _OF_VALUES = frozenset({WindowKind.AVG, WindowKind.MIN, WindowKind.MAX, WindowKind.QUANTILE})

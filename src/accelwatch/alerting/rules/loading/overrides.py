@@ -15,7 +15,7 @@ from accelwatch.alerting.rules.document import AmendmentDocument, Confidence, Mo
 from accelwatch.alerting.rules.loading.checks import Section, action_of, canary_of
 from accelwatch.alerting.rules.loading.device_checks import check_device_level
 from accelwatch.alerting.rules.rule import Action, Canary, Origin, Rule
-from accelwatch.base.nearest import nearest
+from accelwatch.base.names.nearest import nearest
 
 _ANY = "*"
 

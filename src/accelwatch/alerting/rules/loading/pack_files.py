@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from accelwatch.base.errors import ConfigError
-from accelwatch.base.nearest import nearest
+from accelwatch.base.names.nearest import nearest
 from accelwatch.expr.vocabulary.detector_names import DETECTOR
 
 # The rules that are shipped, a file a pack.

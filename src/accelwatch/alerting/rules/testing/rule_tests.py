@@ -14,7 +14,7 @@ from accelwatch.alerting.rules.timing import Transition
 from accelwatch.alerting.rules.verdict import VerdictChange
 from accelwatch.base.durations import seconds
 from accelwatch.base.errors import ConfigError, ExpressionError, UsageError
-from accelwatch.base.host_ranges import expand
+from accelwatch.base.names.host_ranges import expand
 from accelwatch.expr.checking.tree import Reading
 from accelwatch.expr.rule import compile_rule_value
 from accelwatch.schema.event import Category, ErrorEvent

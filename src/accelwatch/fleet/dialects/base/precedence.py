@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from accelwatch.base.errors import UsageError
-from accelwatch.base.nearest import nearest
+from accelwatch.base.names.nearest import nearest
 
 # Ours, then the vendor's, then others; a dialect that is not listed comes last.
 PRECEDENCE: tuple[str, ...] = (

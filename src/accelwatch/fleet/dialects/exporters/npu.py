@@ -20,7 +20,7 @@ from accelwatch.fleet.dialects.base.table import (
     Row,
     Scale,
 )
-from accelwatch.schema.card_wide import BOARD_POWER
+from accelwatch.schema.values.card_wide import BOARD_POWER
 from accelwatch.system.kernel.pcie_link import GENERATIONS
 
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.dialects.base.table import INT64_BLANK, Combine, Dialect
-from accelwatch.schema.plausible import SENTINELS
 from accelwatch.schema.reading import Number
+from accelwatch.schema.values.plausible import SENTINELS
 
 
 class Term(NamedTuple):

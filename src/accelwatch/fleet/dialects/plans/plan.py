@@ -16,8 +16,8 @@ from accelwatch.fleet.dialects.plans.formulas import Formula, Term
 from accelwatch.fleet.dialects.plans.identity import DeviceIndex, KeyLabels, first_value
 from accelwatch.fleet.dialects.plans.partitions import PartitionDraft, partition_of
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.plausible import bounds
 from accelwatch.schema.series import series_of
+from accelwatch.schema.values.plausible import bounds
 
 # Number of the device and partition within it (empty for the whole).
 Location = tuple[int, str]

@@ -14,10 +14,10 @@ from accelwatch.fleet.table.pick import Values, decoded
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.plausible import SENTINELS, believed
 from accelwatch.schema.reading import Number, Reading, may_be_absent
 from accelwatch.schema.snapshot import DeviceView, EventCount
 from accelwatch.schema.stream.compact import REASONS
+from accelwatch.schema.values.plausible import SENTINELS, believed
 
 _STATES = frozenset(DeviceState)
 _HEALTHS = frozenset(Health)

@@ -12,7 +12,7 @@ import msgspec
 
 from accelwatch.api_client.slurm.scontrol_text import pairs_of, states_of, without_reason
 from accelwatch.base.errors import UsageError
-from accelwatch.base.host_ranges import expand
+from accelwatch.base.names.host_ranges import expand
 from accelwatch.fleet.targets.settings import SlurmSd
 
 _NOTHING = ("(null)", "N/A", "none", "")

@@ -6,7 +6,7 @@ They are Slurm's: it is asked again and again, nothing of them is written down, 
 from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.api_client.slurm.scontrol_text import pairs_of
 from accelwatch.base.errors import UsageError
-from accelwatch.base.host_ranges import expand, listed
+from accelwatch.base.names.host_ranges import expand, listed
 from accelwatch.fleet.targets.settings import SlurmSd
 from accelwatch.fleet.targets.slurm.scontrol import Scontrol
 

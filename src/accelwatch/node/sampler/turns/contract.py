@@ -18,14 +18,6 @@ from accelwatch.node.store.reports import Failure
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.plausible import (
-    SENTINELS,
-    Limits,
-    believed_process,
-    fits,
-    limits,
-    refusal_text,
-)
 from accelwatch.schema.reading import (
     MAX_PROCESSES,
     Number,
@@ -34,6 +26,14 @@ from accelwatch.schema.reading import (
     cut_note,
     largest,
     unasked,
+)
+from accelwatch.schema.values.plausible import (
+    SENTINELS,
+    Limits,
+    believed_process,
+    fits,
+    limits,
+    refusal_text,
 )
 
 MAX_DEVICES = 1024

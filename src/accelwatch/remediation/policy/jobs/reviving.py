@@ -10,7 +10,7 @@ import msgspec
 
 from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.base.hardware_keys import keys_of
+from accelwatch.base.names.hardware_keys import keys_of
 from accelwatch.remediation.policy.context.bearings import bearing_of_node
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext

@@ -3,7 +3,7 @@
 Nothing here is ever true for want of data: a node that is not heard has shown nothing.
 """
 
-from accelwatch.base.hardware_keys import keys_of
+from accelwatch.base.names.hardware_keys import keys_of
 from accelwatch.remediation.policy.context.cases import barring, leading
 from accelwatch.remediation.policy.context.views import NodeView
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind

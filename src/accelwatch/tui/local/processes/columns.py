@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from accelwatch.base.numbered_names import numbered
+from accelwatch.base.names.numbered_names import numbered
 from accelwatch.schema.reading import PROCESS_LETTERS
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.drawing import format as fmt

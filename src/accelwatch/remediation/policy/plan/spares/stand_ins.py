@@ -7,7 +7,7 @@ import msgspec
 from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState
-from accelwatch.base.hardware_keys import keys_of
+from accelwatch.base.names.hardware_keys import keys_of
 from accelwatch.remediation.policy.context.bearings import why_left_alone
 from accelwatch.remediation.policy.context.cases import barring, is_barred
 from accelwatch.remediation.policy.context.outcome import Loudness

@@ -1,0 +1,1 @@
+"""Names: ranges of hosts, numbers in few cells, what was likely meant, keys of hardware."""

@@ -1,0 +1,1 @@
+"""What values of devices can be, and how they are added up."""
