@@ -171,14 +171,14 @@ def _join(stages: StageState, nodes: Indices, power: Floats, traffic: Floats) ->
             apart += np.abs(logs[late, np.newaxis] - of_stage) / gap
     # What nothing is known of is like nobody.
     apart = np.where(np.isnan(apart), np.inf, apart)
-    known = np.isfinite(apart).any(axis=1)
-    stages.stage[late[known]] = present[apart[known].argmin(axis=1)]
+    has_level = np.isfinite(apart).any(axis=1)
+    stages.stage[late[has_level]] = present[apart[has_level].argmin(axis=1)]
 
 
 def _median(values: Floats) -> float:
     """Of those that are known; NaN for none."""
-    known = values[np.isfinite(values)]
-    return float(np.median(known)) if known.size else float("nan")
+    finite = values[np.isfinite(values)]
+    return float(np.median(finite)) if finite.size else float("nan")
 
 
 def _is_believed(stages: StageState, members: Indices, labels: Indices) -> bool:

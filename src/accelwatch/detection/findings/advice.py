@@ -5,8 +5,8 @@ import numpy as np
 from accelwatch.detection.evidence import Weight
 from accelwatch.detection.findings.explaining import Tables
 from accelwatch.detection.findings.finding import Level
+from accelwatch.detection.findings.node_heat import HEAT, heat_of_nodes
 from accelwatch.detection.findings.suspects import Suspect, contributes
-from accelwatch.detection.findings.whole_nodes import HEAT, heat_of_nodes
 from accelwatch.detection.fusion.families import Family, family_of, follows_from
 from accelwatch.detection.fusion.strength import AGREE
 from accelwatch.detection.tick import Tick
@@ -47,12 +47,12 @@ def _may_be_first_of_many(tick: Tick, tables: Tables, suspect: Suspect) -> bool:
     follows = frozenset[str]().union(*(follows_from(family.shared) for family in shared))
     return set(since) <= follows | {family.name for family in shared} and any(
         now - since[family.name] < family.within_s
-        and _befalls_whole_node(tick, tables, suspect.node, family)
+        and _affects_node(tick, tables, suspect.node, family)
         for family in shared
     )
 
 
-def _befalls_whole_node(tick: Tick, tables: Tables, node: int, family: Family) -> bool:
+def _affects_node(tick: Tick, tables: Tables, node: int, family: Family) -> bool:
     """Whether all of a node suffers: what is shared, such as air, spares none of its devices."""
     if family.name != HEAT:
         return True

@@ -7,8 +7,8 @@ import numpy as np
 
 from accelwatch.detection.evidence import Evidence, Subject
 from accelwatch.detection.findings.finding import Scope
+from accelwatch.detection.findings.node_heat import HEAT
 from accelwatch.detection.findings.suspects import Accusation, Suspect
-from accelwatch.detection.findings.whole_nodes import HEAT
 from accelwatch.detection.fusion.families import family_of, follows_from
 from accelwatch.detection.fusion.strength import AGREE_S
 from accelwatch.detection.tick import Tick

@@ -22,6 +22,7 @@ from accelwatch.detection.findings.common_cause import (
 from accelwatch.detection.findings.explaining import Tables
 from accelwatch.detection.findings.finding import Finding
 from accelwatch.detection.findings.hang_reports import culprit_of, of_hang, of_waiting
+from accelwatch.detection.findings.node_heat import warm_nodes
 from accelwatch.detection.findings.reports import of_common, of_node
 from accelwatch.detection.findings.suspects import (
     Accusation,
@@ -33,7 +34,6 @@ from accelwatch.detection.findings.suspects import (
     without,
 )
 from accelwatch.detection.findings.updates import LEVELS, updated
-from accelwatch.detection.findings.whole_nodes import warm_nodes
 from accelwatch.detection.fusion.fuse import Fused
 from accelwatch.detection.tick import Tick
 

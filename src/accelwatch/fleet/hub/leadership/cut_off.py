@@ -97,7 +97,7 @@ async def ask(hubs: Iterable[HubEntry], tls: TlsConfig | None) -> list[HubAnswer
     client = Client(scrape, Access(scrape))
     scheme = "http" if tls is None else "https"
     candidates = [hub for hub in hubs if hub.address][:_MOST_REQUESTS]
-    return list(await asyncio.gather(*(_asked(client, scheme, hub) for hub in candidates)))
+    return list(await asyncio.gather(*(_request_answer(client, scheme, hub) for hub in candidates)))
 
 
 def leader_among(answers: Iterable[HubAnswer]) -> str:
@@ -105,7 +105,7 @@ def leader_among(answers: Iterable[HubAnswer]) -> str:
     return next((answer.hub.name for answer in answers if answer.leads), "")
 
 
-async def _asked(client: Client, scheme: str, hub: HubEntry) -> HubAnswer:
+async def _request_answer(client: Client, scheme: str, hub: HubEntry) -> HubAnswer:
     target = Target(node="", scheme=scheme, address=hub.address)
     try:
         connection = target_client(client, target)

@@ -60,22 +60,22 @@ def _short(endpoint: HubEndpoint) -> str:
     return urlsplit(endpoint.base).hostname or endpoint.name
 
 
-def _unique(given: Sequence[str], endpoints: Sequence[HubEndpoint]) -> list[str]:
+def _unique(names: Sequence[str], endpoints: Sequence[HubEndpoint]) -> list[str]:
     """Names as given, else short ones where they differ, else those with port and path.
 
-    `given` has an empty text for a hub without a name. Raises UsageError.
+    `names` has an empty text for a hub without a name. Raises UsageError.
     """
-    repeated = next((name for name, count in Counter(given).items() if name and count > 1), None)
+    repeated = next((name for name, count in Counter(names).items() if name and count > 1), None)
     if repeated is not None:
         raise UsageError(
             f"--hub: two hubs are called {repeated}; give each a name of its own: "
             f"--hub {repeated}-1=URL --hub {repeated}-2=URL"
         )
-    shown = [name or _short(endpoint) for name, endpoint in zip(given, endpoints, strict=True)]
+    shown = [name or _short(endpoint) for name, endpoint in zip(names, endpoints, strict=True)]
     counts = Counter(shown)
     unique = [
         endpoint.name if counts[short] > 1 and not name else short
-        for name, short, endpoint in zip(given, shown, endpoints, strict=True)
+        for name, short, endpoint in zip(names, shown, endpoints, strict=True)
     ]
     if len(set(unique)) < len(unique):
         raise UsageError("--hub: two hubs have the same name; write other names, pod-1=URL")

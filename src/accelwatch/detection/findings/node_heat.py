@@ -68,14 +68,14 @@ def _piece(row: int, score: float, since: float, signal: int) -> Piece:
 def _heat(tick: Tick, tables: Tables) -> Floats:
     """float64[N]: the greatest deviation of a device's heat; 0 where it draws more, which heats it."""
     z = tick.devices.z
-    known = [
+    deviations = [
         -z[at] if row.direction is Direction.LOW else z[at]
         for at, row in enumerate(tables.devices)
         if row.family == HEAT and row.direction is not Direction.BOTH
     ]
-    if not known:
+    if not deviations:
         return np.full(z.shape[1], np.nan)
-    heat: Floats = np.fmax.reduce(known)
+    heat: Floats = np.fmax.reduce(deviations)
     power = next((at for at, row in enumerate(tables.devices) if row.series == _POWER), -1)
     draws_more = z[power] >= AGREE / 2 if power >= 0 else np.zeros(z.shape[1], dtype=np.bool_)
     return np.where(draws_more & (heat > 0), 0.0, heat)
