@@ -162,7 +162,6 @@ def pools_of(ctx: StepContext, name: str, node: str) -> tuple[str, ...]:
 def spares_page(state: RemedyState, settings: RemedySettings, now: float) -> SparesPage:
     """All spares as they stand at a moment in Unix seconds."""
     ctx = StepContext(state, settings, now)
-    names = {theirs: ours for ours, theirs in settings.nodes.items()}
     in_tests = nodes_in_tests(ctx)
     rows = []
     for name, spare in sorted(state.spares.spares.items()):
@@ -170,14 +169,14 @@ def spares_page(state: RemedyState, settings: RemedySettings, now: float) -> Spa
         rows.append(
             SpareDocument(
                 name=name,
-                node=names.get(name, name),
+                node=ctx.hub_name(name),
                 state=spare.standing.value,
                 usable=details.usable,
                 incident=spare.incident,
                 replaces=spare.stands_for,
                 tested=timestamp_or_none(spare.tested),
                 text=spare.text,
-                pools=pools_of(ctx, name, names.get(name, name)),
+                pools=pools_of(ctx, name, ctx.hub_name(name)),
                 model=details.labels.get("model", ""),
                 rack=details.labels.get("rack", ""),
                 score=details.score,

@@ -52,6 +52,10 @@ class StepContext:
         self._before = state
         # Only when somebody asks who is who.
         self._machine_index: MachineIndex | None = None
+        # The hub's names by the scheduler's, as people wrote them down.
+        self._mapped = {theirs: ours for ours, theirs in settings.nodes.items()}
+        # Those that this step has copied, and may add to.
+        self._own_proofs: dict[str, Proof | Denial] | None = None
         self._departed: dict[str, list[Departed]] | None = None
         # The tables that this step has copied, and may change.
         self._own: dict[StateTable[Any], dict[str, Any]] = {}
@@ -214,13 +218,30 @@ class StepContext:
         """Which of the scheduler's nodes it is."""
         cached = self.world.proofs.get(node)
         if cached is None:
-            if self._machine_index is None:
-                self._machine_index = machine_index_of(self.world)
-            cached = proven(node, self.world, self._machine_index, self.settings)
-            rows = dict(self.world.proofs)
-            rows[node] = cached
-            self.world = msgspec.structs.replace(self.world, proofs=rows)
+            cached = proven(node, self.world, self._machines(), self.settings)
+            if self._own_proofs is None or self.world.proofs is not self._own_proofs:
+                self._own_proofs = dict(self.world.proofs)
+                self.world = msgspec.structs.replace(self.world, proofs=self._own_proofs)
+            self._own_proofs[node] = cached
         return cached
+
+    def hub_name(self, name: str) -> str:
+        """The hub's name of a scheduler's node: of `remedy.nodes`, as proven, else the same."""
+        if name in self._mapped or name in self.world.node_statuses:
+            return self._mapped.get(name, name)
+        observation = self.world.scheduler_nodes.get(name)
+        if observation is None:
+            return name
+        for machine in self._machines().on_host(observation.address or name):
+            proof = self.proof(machine.node)
+            if isinstance(proof, Proof) and proof.name == name:
+                return machine.node
+        return name
+
+    def _machines(self) -> MachineIndex:
+        if self._machine_index is None:
+            self._machine_index = machine_index_of(self.world)
+        return self._machine_index
 
     def failure_domain(self, remedy: Remedy) -> FailureDomain:
         """Where a node belongs."""
@@ -232,7 +253,7 @@ class StepContext:
     def group_counts(self) -> GroupCounts:
         """All nodes counted; only when somebody asks."""
         if self.world.group_counts is None:
-            counted_now = counted(self.world, self.settings)
+            counted_now = counted(self.world, self.settings, self.hub_name)
             self.world = msgspec.structs.replace(self.world, group_counts=counted_now)
             return counted_now
         return self.world.group_counts

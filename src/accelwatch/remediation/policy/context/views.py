@@ -34,6 +34,9 @@ class CaseView(Protocol):
     def node_status(self, node: str) -> NodeStatus | None:
         """What the hub knows of a node."""
 
+    def hub_name(self, name: str) -> str:
+        """The hub's name of a scheduler's node."""
+
 
 class NodeView(CaseView, Protocol):
     """For a node and its jobs: besides that how its scheduler shows it, and which jobs have left it."""

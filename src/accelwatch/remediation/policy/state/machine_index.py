@@ -48,6 +48,10 @@ class MachineIndex:
             (node.address or node.name, node) for node in world.scheduler_nodes.values()
         )
 
+    def on_host(self, host: str) -> list[Machine]:
+        """Those whose host name this may be."""
+        return list(self._hosts.alike(host))
+
     def machines(self, machine: Machine) -> list[Machine]:
         """Those that could be the same as one, itself among them."""
         alike = (

@@ -1,5 +1,7 @@
 """Where nodes belong, and which of them are out: what the budgets are counted over."""
 
+from collections.abc import Callable
+
 from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.guards.failure_domains import (
@@ -27,12 +29,11 @@ def failure_domain_of(
     return FailureDomain(node=node, pools=pools or ((pool,) if pool else ()), domains=domains)
 
 
-def counted(world: World, settings: RemedySettings) -> GroupCounts:
+def counted(world: World, settings: RemedySettings, hub_name: Callable[[str], str]) -> GroupCounts:
     """All nodes that the scheduler shows, under the hub's names."""
-    names = {theirs: ours for ours, theirs in settings.nodes.items()}
     locations, out = [], []
     for name, observation in world.scheduler_nodes.items():
-        node = names.get(name, name)
+        node = hub_name(name)
         locations.append(
             failure_domain_of(node, world.node_statuses.get(node), observation, settings)
         )

@@ -14,7 +14,6 @@ from accelwatch.remediation.policy.context.tables import SPARES
 from accelwatch.remediation.policy.plan.spares.spare_tests import INCIDENT
 from accelwatch.remediation.policy.plan.spares.stand_ins import (
     fault_of,
-    hub_name,
     is_dead,
     start_return,
     why_unusable,
@@ -56,7 +55,7 @@ def _leave_to_its_remedy(ctx: StepContext, name: str) -> None:
 def _is_idle(ctx: StepContext, name: str) -> bool:
     """Whether it is well, runs nothing, and no draw of it is on its way any more."""
     observation = ctx.world.scheduler_nodes.get(name)
-    status = ctx.node_status(hub_name(ctx, name))
+    status = ctx.node_status(ctx.hub_name(name))
     if observation is None or observation.jobs or status is None:
         return False
     if why_unusable(ctx, name, status):

@@ -29,7 +29,6 @@ from accelwatch.remediation.policy.jobs.unfinished import changed_by, with_unfin
 from accelwatch.remediation.policy.plan.spares.spare_tests import tested
 from accelwatch.remediation.policy.plan.spares.stand_ins import (
     activate_spare,
-    hub_name,
     is_back,
     not_drawn,
 )
@@ -212,7 +211,7 @@ def _chore(ctx: StepContext, key: str, pursued: Pursued) -> None:
         return
     if pursued.result is not PursuitResult.ACHIEVED:
         text = f"{pursued.intent.kind} ({key}) was not done: {pursued.text}"
-        ctx.call(text, hub_name(ctx, pursued.intent.node))
+        ctx.call(text, ctx.hub_name(pursued.intent.node))
     else:
         is_back(ctx, pursued.intent)
 

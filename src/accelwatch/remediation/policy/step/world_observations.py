@@ -194,15 +194,14 @@ def _who(observation: NodeObservation) -> tuple[str, str, str, float | None, boo
 def _update_remedies(ctx: StepContext, poll: Poll) -> None:
     """Tell the remedies how their nodes stand, and find marks of ours that nobody knows."""
     nodes = {ctx.target(remedy): remedy.node for remedy in ctx.state.remedies.values()}
-    names = {theirs: ours for ours, theirs in ctx.settings.nodes.items()}
     forgotten = ctx.state.forgotten
     for observation in poll.nodes:
         ours = observation.hold_state is HoldState.OURS
-        node = nodes.get(observation.name) or names.get(observation.name, observation.name)
-        if ours or observation.name in nodes:
-            _stand(ctx, node, observation, poll.time)
-        elif node in forgotten:
-            ctx.set_row(FORGOTTEN, node, None)
+        node = nodes.get(observation.name)
+        if ours or node:
+            _stand(ctx, node or ctx.hub_name(observation.name), observation, poll.time)
+        elif forgotten and (name := ctx.hub_name(observation.name)) in forgotten:
+            ctx.set_row(FORGOTTEN, name, None)
 
 
 def _stand(ctx: StepContext, node: str, observation: NodeObservation, time: float) -> None:

@@ -6,7 +6,6 @@ from accelwatch.action.step import RefusalKind
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CHORES, SPARES
 from accelwatch.remediation.policy.guards.denial import Denial, denial_in
-from accelwatch.remediation.policy.plan.spares.stand_ins import hub_name
 from accelwatch.remediation.policy.plan.tests.idle_guards import guards_of_idle, is_testing
 from accelwatch.remediation.policy.plan.tests.peers import peer_of
 from accelwatch.remediation.policy.plan.tests.results import is_busy, record, result_of
@@ -24,7 +23,7 @@ def start_due_test(ctx: StepContext) -> None:
     if is_testing(ctx):
         return
     for name in spare_selection.due_for_test(ctx.state.spares, ctx.now, ctx.settings.spares):
-        node = hub_name(ctx, name)
+        node = ctx.hub_name(name)
         if denial_in(guards_of_idle(ctx, node, name)) is None and _start_test(ctx, node, name):
             return
 
@@ -58,7 +57,7 @@ def tested(ctx: StepContext, pursued: Pursued) -> None:
     spare = spare_state.spares.get(name)
     if spare is None or spare.standing is not SpareStatus.TESTING:
         return
-    node = hub_name(ctx, name)
+    node = ctx.hub_name(name)
     if pursued.result is PursuitResult.ACHIEVED or pursued.refusal is RefusalKind.UNFIT:
         result = result_of(ctx, node, pursued, may_lack_floor=True)
         record(ctx, node, pursued, result)

@@ -44,15 +44,9 @@ def drawn(ctx: StepView, remedy: Remedy) -> tuple[SpareState, Drawn | Denial]:
     return spare_selection.draw(ctx.state.spares, request, candidates, now=ctx.now, settings=limits)
 
 
-def hub_name(ctx: StepView, name: str) -> str:
-    """The hub's name of a spare, of which the settings know the scheduler's."""
-    names = {theirs: ours for ours, theirs in ctx.settings.nodes.items()}
-    return names.get(name, name)
-
-
 def candidate(ctx: StepView, name: str, in_tests: Collection[str] = ()) -> Candidate:
     """What is known of a spare besides its standing; `in_tests` has the nodes that tests run on."""
-    node = hub_name(ctx, name)
+    node = ctx.hub_name(name)
     status = ctx.node_status(node)
     if status is None:
         return Candidate(usable=False, why="has not answered since the hub started")
@@ -214,13 +208,13 @@ def start_return(ctx: StepContext, name: str, intent: Intent) -> None:
 def is_dead(ctx: StepContext, name: str) -> bool:
     """Whether a spare that is reserved or in use has a fault of its own."""
     busy = _is(ctx, name, SpareStatus.RESERVED) or _is(ctx, name, SpareStatus.IN_USE)
-    remedy = ctx.state.remedies.get(hub_name(ctx, name))
+    remedy = ctx.state.remedies.get(ctx.hub_name(name))
     return busy and remedy is not None and is_barred(ctx, remedy)
 
 
 def fault_of(ctx: StepContext, name: str) -> str:
     """What is wrong with a spare, for people."""
-    cases = barring(ctx, ctx.remedy(hub_name(ctx, name)))
+    cases = barring(ctx, ctx.remedy(ctx.hub_name(name)))
     return next((case.title or case.policy.rule for case in cases), "it is taken out itself")
 
 

@@ -7,7 +7,6 @@ from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import NODE_TESTS
 from accelwatch.remediation.policy.context.views import CaseView, StepView
 from accelwatch.remediation.policy.guards.denial import Denial
-from accelwatch.remediation.policy.plan.spares.stand_ins import hub_name
 from accelwatch.remediation.policy.plan.tests.floors import Floor, figure_text, floor_of
 from accelwatch.remediation.policy.state.node_tests import (
     Figure,
@@ -56,7 +55,7 @@ def result_of(
         text = f"{name} could not be measured: it ended well and printed no figure"
         return replace(base, text=text)
     shown = f"{name}: {figure_text(base.value, base.unit)}"
-    floor = floor_of(ctx, intent.test, node, (intent.node, *_hub_names(ctx, intent.peer)))
+    floor = floor_of(ctx, intent.test, node, (intent.node, *_names(ctx, intent.peer)))
     if isinstance(floor, Denial):
         return replace(base, passed=may_lack_floor, text=f"{shown}; {floor.text}")
     return _compared(base, base.value, floor, shown)
@@ -76,10 +75,9 @@ def _compared(
     return replace(base, passed=passed, text=text, floor=floor.value, floor_of=floor.text)
 
 
-def _hub_names(ctx: CaseView, name: str) -> tuple[str, ...]:
-    """Whatever the hub may call the scheduler's node; empty without one."""
-    ours = (node for node, theirs in ctx.settings.nodes.items() if theirs == name)
-    return (name, *ours) if name else ()
+def _names(ctx: CaseView, name: str) -> tuple[str, ...]:
+    """The scheduler's name of a node and the hub's; empty without a node."""
+    return (name, ctx.hub_name(name)) if name else ()
 
 
 def record_try(ctx: StepContext, node: str, pursued: Pursued) -> None:
@@ -95,7 +93,7 @@ def record_blame(ctx: StepContext, node: str, peer: str, result: VerificationRes
     """
     test = result.test
     text = f"{node} failed test {test} with it, and passed with {result.peer}"
-    _update_run(ctx, hub_name(ctx, peer), test, failed=text)
+    _update_run(ctx, ctx.hub_name(peer), test, failed=text)
     again = f"{peer} takes part in no test of others until it passes {test} itself"
     return f"{peer} may be slow: {text}; {again}"
 
