@@ -319,6 +319,25 @@ def test_what_one_node_of_many_had_explains_nothing_of_another(
     assert _notified(rules, *said) == notified
 
 
+@pytest.mark.parametrize(
+    ("between", "notified"), [("warn", ["wide", "lost"]), ("wide.again", ["wide"])]
+)
+def test_a_watch_in_between_makes_two_alerts_no_one_cause(
+    between: str, notified: list[str]
+) -> None:
+    fleet = Grouping(by="fleet", at_least=2, within_s=300.0, calm_s=300.0)
+    rules = RULES | {
+        name: rule(name, severity=Severity.CRITICAL, group=fleet) for name in ("wide", "wide.again")
+    }
+    nodes = ("n1", "n2") if between == "wide.again" else ("n1",)
+    said = (
+        ("wide", 0.0, ("n1", "n2")),
+        (between, TOGETHER_S - 120, nodes),
+        ("lost", TOGETHER_S + 120, ("n1",)),
+    )
+    assert _notified(rules, *said) == notified
+
+
 def _notified(rules: dict[str, Rule], *said: tuple[str, float, tuple[str, ...]]) -> list[str]:
     """Rules of incidents that people are notified of, when each fires on its nodes at its time."""
     numbers = itertools.count(1)

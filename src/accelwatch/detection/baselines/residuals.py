@@ -5,6 +5,7 @@ import numpy as np
 from accelwatch.detection.arrays import Bools, Codes, Floats
 from accelwatch.detection.baselines.grouping import MEMBERS, Grouping
 from accelwatch.detection.baselines.medians import Observed, quartiles
+from accelwatch.detection.baselines.other_work import excuse_other_work
 from accelwatch.detection.baselines.state import COARSE_PHASES, LevelState, Singles
 from accelwatch.detection.tick import Residuals
 
@@ -42,6 +43,7 @@ def forget_elsewhere(level: LevelState, grouping: Grouping, changed: Bools) -> N
     for offset in rows.offset:
         common = quartiles(grouping, offset).median
         offset[:, joined] -= common[:, code[joined]].astype(np.float32)
+    rows.joined_s[:, changed] = 0.0
     rows.recent[:, changed] = np.nan
     rows.variance[:, changed] = 0.0
     rows.watched_s[changed] = 0.0
@@ -77,7 +79,9 @@ def residuals(level: LevelState, tick: Observed, on_hold: Bools, frozen: Bools) 
     # large their noise is there.
     most = _PULL * np.hypot(np.fmin(by_peers, own), unlearned)
     pull = np.clip(left, -most, most)
-    _learn(level, tick, pull, phase, ~(rows_on_hold | frozen))
+    learns = ~(rows_on_hold | frozen)
+    excuse_other_work(level, tick, left, scale, phase=phase, learns=learns)
+    _learn(level, tick, pull, phase, learns)
     return Residuals(
         value,
         median,
@@ -184,6 +188,7 @@ def _learn(level: LevelState, tick: Observed, pull: Floats, phase: Codes, learns
         np.copyto(usual, value, where=first, casting="same_kind")
         learned[here] += step_s
         compared[here & compared_now] += step_s
+        rows.joined_s[each, here & compared_now] += step_s
 
 
 def _follow_spread(spread: Singles, away: Floats, gain: Floats, finite: Bools) -> None:

@@ -40,6 +40,8 @@ class RowMemory(NamedTuple):
     # float32[3, R]: seconds learned in each phase, and those of them beside peers.
     learned_s: Singles
     compared_s: Singles
+    # float32[3, R]: seconds learned beside the peers of now.
+    joined_s: Singles
     # float32[S, R]: own mean deviation from `usual`.
     spread: Singles
     # float32[L, R]: the greatest value ever read.
@@ -64,6 +66,7 @@ class RowMemory(NamedTuple):
             usual=_unknown(COARSE_PHASES, signals, rows),
             learned_s=_zeros(COARSE_PHASES, rows),
             compared_s=_zeros(COARSE_PHASES, rows),
+            joined_s=_zeros(COARSE_PHASES, rows),
             spread=_unknown(signals, rows),
             best=_unknown(len(layout.by_slot), rows),
         )

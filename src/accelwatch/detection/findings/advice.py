@@ -57,4 +57,5 @@ def _affects_node(tick: Tick, tables: Tables, node: int, family: Family) -> bool
     if family.name != HEAT:
         return True
     level = heat_of_nodes(tick, tables)[node]
-    return bool(np.isnan(level) or level >= AGREE)
+    # Half of what would tell a warm node is enough to wait for.
+    return bool(np.isnan(level) or level >= AGREE / 2)

@@ -63,17 +63,28 @@ _COMPUTE = (
     # lock step agree to 0.005.
     SignalRow(("utilization_ratio",), "compute", step=0.01, phase=True),
     # Ratios of the profiling counters are recorded to 0.001.
-    SignalRow(("compute_active_ratio",), "compute", step=0.005),
-    SignalRow(("compute_occupancy_ratio",), "compute", step=0.005),
-    SignalRow(("matrix_active_ratio",), "compute", step=0.002, relative=0.01),
+    # Who does more of the work than its peers is in no pain by that.
+    SignalRow(("compute_active_ratio",), "compute", direction=Direction.LOW, step=0.005),
+    SignalRow(("compute_occupancy_ratio",), "compute", direction=Direction.LOW, step=0.005),
+    SignalRow(
+        ("matrix_active_ratio",), "compute", direction=Direction.LOW, step=0.002, relative=0.01
+    ),
     # Whole numbers; a helper process that comes and goes is no fault.
     SignalRow(("processes", "compute"), "compute", direction=Direction.LOW, step=0.25),
 )
 
 _MEMORY = (
     # As utilization, and coarser.
-    SignalRow(("memory_controller_utilization_ratio",), "memory", step=0.01),
-    SignalRow(("memory_bandwidth_utilization_ratio",), "memory", step=0.005, relative=0.01),
+    SignalRow(
+        ("memory_controller_utilization_ratio",), "memory", direction=Direction.LOW, step=0.01
+    ),
+    SignalRow(
+        ("memory_bandwidth_utilization_ratio",),
+        "memory",
+        direction=Direction.LOW,
+        step=0.005,
+        relative=0.01,
+    ),
     # Allocators take blocks and caches differ; a device without the job's memory is far below.
     SignalRow(("memory_used_bytes",), "memory", step=0.5 * _GIB, relative=0.02),
     # What the driver keeps is the same on the same model, but for some MiB.
@@ -96,6 +107,7 @@ _NVLINK = (
         ("interconnect_bytes_total", "nvlink", "receive"),
         "nvlink",
         Form.RATE,
+        Direction.LOW,
         step=_BLOCK,
         relative=0.02,
         phase=True,
@@ -104,6 +116,7 @@ _NVLINK = (
         ("interconnect_bytes_total", "nvlink", "transmit"),
         "nvlink",
         Form.RATE,
+        Direction.LOW,
         step=_BLOCK,
         relative=0.02,
     ),
@@ -131,8 +144,12 @@ _PCIE = (
     ),
     # Across the devices of a node the spread is 1.3-1.6 times the mean: peers say little, so that
     # only what is far out counts.
-    SignalRow(("pcie_bytes_total", "receive"), "pcie", Form.RATE, step=1e8, relative=0.25),
-    SignalRow(("pcie_bytes_total", "transmit"), "pcie", Form.RATE, step=1e8, relative=0.25),
+    SignalRow(
+        ("pcie_bytes_total", "receive"), "pcie", Form.RATE, Direction.LOW, step=1e8, relative=0.25
+    ),
+    SignalRow(
+        ("pcie_bytes_total", "transmit"), "pcie", Form.RATE, Direction.LOW, step=1e8, relative=0.25
+    ),
     faults(("pcie_errors_total", "replay"), "pcie"),
 )
 

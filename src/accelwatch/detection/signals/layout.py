@@ -4,10 +4,14 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from accelwatch.detection.arrays import Floats, Indices
+from accelwatch.detection.arrays import Bools, Floats, Indices
+from accelwatch.detection.fusion.families import family_of
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from accelwatch.detection.signals.signal import Form, SignalRow
+
+# Families of links are not of work, but what they carry is.
+_TRAFFIC = frozenset({"interconnect_bytes_total", "pcie_bytes_total"})
 
 
 class Layout(NamedTuple):
@@ -21,6 +25,8 @@ class Layout(NamedTuple):
     # float64[signals]: no smaller difference means anything, in base units and as a share.
     step: Floats
     relative: Floats
+    # bool[signals]: what follows from which part of the work a row does.
+    work: Bools
 
     @classmethod
     def of(cls, table: tuple[SignalRow, ...]) -> Self:
@@ -32,7 +38,12 @@ class Layout(NamedTuple):
             np.array([i for i, row in enumerate(table) if row.by_slot], dtype=np.intp),
             np.array([row.step for row in table]),
             np.array([row.relative for row in table]),
+            np.array([_is_of_work(row) for row in table], dtype=np.bool_),
         )
+
+
+def _is_of_work(row: SignalRow) -> bool:
+    return family_of(row.family).of_work or row.series[0] in _TRAFFIC
 
 
 DEVICE_LAYOUT = Layout.of(DEVICE_SIGNALS)

@@ -215,7 +215,9 @@ class Causes:
 
     def _add(self, cause: Cause, incident: Incident, now: float) -> None:
         cause.closed = None
-        cause.grew = max(cause.grew, now)
+        # A watch that goes with an alert of hours ago brings nothing nearer to that.
+        if WEIGHT[level_of(incident)] >= WEIGHT[cause.level]:
+            cause.grew = max(cause.grew, now)
         self._of[incident.id] = cause
         if cause.group and incident.entity.group:
             for node in set(incident.nodes) - cause.nodes:

@@ -35,25 +35,13 @@ class Culprits(NamedTuple):
 def evidence(
     tick: Tick, rows: Indices, culprits: Culprits, stopped: Floats, started: float
 ) -> list[Evidence]:
-    """Of a job of these devices: nodes that are silent, else devices that differ, else the node that
-    stopped first, if one did.
+    """Of a job of these devices: devices that differ, else nodes that are silent, else the node that
+    stopped first, if one did. Of many nodes one always misses two samples: who answers and does nothing
+    is known better.
 
     `stopped` (Unix seconds; NaN: it did not) is float64[N].
     """
     frame = tick.frame
-    if culprits.silent.size:
-        return of_rows(
-            Channel.HANG,
-            Weight.DECISIVE,
-            Subject.NODE,
-            "other",
-            _mask(culprits.silent, frame.maintenance.size),
-            since=np.full(frame.maintenance.size, started),
-            now=frame.now,
-            score=12.0,
-            advice="reboot",
-            cause="node_silent",
-        )
     if culprits.differing.size:
         return of_rows(
             Channel.HANG,
@@ -66,6 +54,19 @@ def evidence(
             score=12.0,
             advice="exclude",
             cause="hang_culprit",
+        )
+    if culprits.silent.size:
+        return of_rows(
+            Channel.HANG,
+            Weight.DECISIVE,
+            Subject.NODE,
+            "other",
+            _mask(culprits.silent, frame.maintenance.size),
+            since=np.full(frame.maintenance.size, started),
+            now=frame.now,
+            score=12.0,
+            advice="reboot",
+            cause="node_silent",
         )
     first = _first_node(frame.node_of[rows], stopped[rows], frame.interval_s)
     if first < 0:
