@@ -21,3 +21,5 @@ class HubState(msgspec.Struct, frozen=True, kw_only=True):
     version: str = ""
     nodes_total: int = 0
     devices_total: int = 0
+    # Its devices and nodes that are not shown, beyond what is kept of it.
+    omitted: int = 0

@@ -207,3 +207,25 @@ def test_a_node_of_two_hubs_is_one_row_counted_once(tmp_path: Path) -> None:
             assert [(row["group"], row["devices_total"]) for row in groups] == [("r1", 8)]
 
     asyncio.run(main())
+
+
+def test_what_is_kept_of_a_hub_has_a_limit_that_is_said(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with (
+            agent() as one,
+            hub_of(tmp_path / "a", {"n1": one.address}) as first,
+        ):
+            (endpoint,) = endpoints_of(first.base)
+            limited = msgspec.structs.replace(endpoint, device_limit=3)
+            async with following_hubs([limited]) as upper:
+                fleet = await until_fleet(upper, lambda fleet: fleet.hubs[0].omitted)
+                # The totals are the hub's own.
+                assert (fleet.devices_total, fleet.hubs[0].omitted) == (8, 5)
+                assert fleet.hubs[0].state == "up"
+                assert any(
+                    "5 of its devices and nodes are not shown" in text for text in fleet.problems
+                )
+                lines = (await upper.get("/metrics")).splitlines()
+                assert 'accel_fleet_hub_omitted{hub="pod-1"} 5' in lines
+
+    asyncio.run(main())

@@ -12,6 +12,7 @@ from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.global_hub.session import FollowedSession
 from accelwatch.fleet.hub_client.several.requests import SeveralRequests
 from accelwatch.fleet.hub_client.several.source import SeveralHubs
+from accelwatch.fleet.hub_states import HubState
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 from accelwatch.fleet.wire import SCHEMA, FleetDocument
@@ -92,6 +93,9 @@ class FollowedHubs:
             sums = msgspec.structs.replace(_EMPTY, problems=problems)
         else:
             states, sums = tuple(view.hubs), view.sums
+            sums = msgspec.structs.replace(
+                sums, problems=(*sums.problems, *map(_omission, filter(_omits, states)))
+            )
         return msgspec.structs.replace(
             sums,
             version=__version__,
@@ -116,6 +120,17 @@ class FollowedHubs:
                 f"hub {state.name}: {state.fault}" for state in self.hubs.hub_states()
             )
             raise TargetFault(Reason.BUSY, f"no hub has answered yet: {faults}")
+
+
+def _omits(state: HubState) -> bool:
+    return state.omitted > 0
+
+
+def _omission(state: HubState) -> str:
+    return (
+        f"hub {state.name}: {state.omitted} of its devices and nodes are not shown: raise device_limit "
+        "of its entry in targets.hubs"
+    )
 
 
 _EMPTY = FleetDocument(

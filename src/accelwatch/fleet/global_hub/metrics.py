@@ -52,4 +52,5 @@ class HubMetrics:
         for hub in self._followed.document().hubs:
             own["fleet_hub_late_seconds", hub.name] = hub.late_s
             own["fleet_hub_fresh", hub.name] = int(hub.state != HUB_DOWN)
+            own["fleet_hub_omitted", hub.name] = hub.omitted
         return own

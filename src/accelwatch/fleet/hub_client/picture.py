@@ -6,7 +6,14 @@ from collections.abc import Iterable, Mapping
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.incidents import ReportedIncidents
 from accelwatch.fleet.picture.model import MOST_EVENTS, FleetView
-from accelwatch.fleet.wire import DeviceSlot, FleetEvent, FleetTick, IncidentNow, RulesNow
+from accelwatch.fleet.wire import (
+    DeviceNow,
+    DeviceSlot,
+    FleetEvent,
+    FleetTick,
+    IncidentNow,
+    RulesNow,
+)
 
 MOST_SLOTS = 1 << 20
 # Nodes that have gone and whose labels are kept all the same.
@@ -16,7 +23,12 @@ _SPARE_LABELS = 1000
 class Picture:
     """Mutable; parts that do not change keep their identity from one view to the next."""
 
-    def __init__(self) -> None:
+    def __init__(self, device_limit: int = MOST_SLOTS) -> None:
+        """Devices, and nodes, beyond the limit are counted and not kept."""
+        self._limit = device_limit
+        self._count = 0
+        # Whether a device was left out on this connection.
+        self._is_limited = False
         self._slots: list[DeviceSlot | None] = []
         self._labels: dict[str, Mapping[str, str]] = {}
         self._events: deque[FleetEvent] = deque(maxlen=MOST_EVENTS)
@@ -32,12 +44,18 @@ class Picture:
             (device.node, device.id): device for device in self._slots if device is not None
         }
         self._slots = []
+        self._count, self._is_limited = 0, False
         self._incidents.reset()
 
     def assign_slot(self, device: DeviceSlot) -> None:
         """Who the device of a slot is from now on."""
         if not 0 <= device.slot < MOST_SLOTS:
             return
+        is_new = device.slot >= len(self._slots) or self._slots[device.slot] is None
+        if is_new and self._count >= self._limit:
+            self._is_limited = True
+            return
+        self._count += is_new
         before = self._previous.get((device.node, device.id))
         if before == device:
             device = before
@@ -74,6 +92,19 @@ class Picture:
         """How judging goes, or an incident as it stands now."""
         self._incidents.apply(message)
 
+    def _kept(self, tick: FleetTick) -> tuple[DeviceNow, ...]:
+        """The devices within the limit. Raises TargetFault for those of which nobody told."""
+        if not self._is_limited:
+            self._check(tick)
+            return tick.devices
+        slots = self._slots
+        count = len(slots)
+        return tuple(
+            device
+            for device in tick.devices
+            if device.slot < count and slots[device.slot] is not None
+        )
+
     def _check(self, tick: FleetTick) -> None:
         slots = self._slots
         try:
@@ -93,7 +124,7 @@ class Picture:
         self, tick: FleetTick, arrived_s: float, interval_s: float, condition: str
     ) -> FleetView:
         """The fleet with a further tick. Raises TargetFault for devices of which nobody told."""
-        self._check(tick)
+        devices, nodes = self._kept(tick), tick.nodes[: self._limit]
         self._forget_labels(tick)
         if self._shown_events is None:
             self._shown_events = tuple(self._events)
@@ -105,10 +136,11 @@ class Picture:
             interval_s=interval_s,
             filter=condition,
             sums=tick.fleet,
-            nodes=tick.nodes,
+            nodes=nodes,
             node_labels=self._labels,
             slots=self._slots,
-            devices=tick.devices,
+            devices=devices,
+            omitted=len(tick.devices) - len(devices) + len(tick.nodes) - len(nodes),
             events=self._shown_events,
             rules=self._incidents.rules,
             incidents=self._incidents.shown(),

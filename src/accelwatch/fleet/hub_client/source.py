@@ -86,7 +86,7 @@ class HubSource:
         self._clock = clock or SystemClock()
         self._exit_reason = exit_reason
         self._backoff = SpreadBackoff(_MAX_BACKOFF_S)
-        self._picture = Picture()
+        self._picture = Picture(endpoint.device_limit)
         self._labels = Labels(self._session, self._picture, self._clock)
         self._view: FleetView | None = None
         self._problem: Problem | None = None

@@ -63,6 +63,8 @@ class FleetView(msgspec.Struct, frozen=True, kw_only=True):
     slots: Sequence[DeviceSlot | None]
     # Those that the filter leaves, a node's next to each other; their slots are in `places`.
     devices: Sequence[DeviceNow]
+    # Devices and nodes of the tick that are left out, beyond what is kept of the hub.
+    omitted: int = 0
     # Oldest first, at most MOST_EVENTS.
     events: Sequence[FleetEvent] = ()
     # How judging goes; None of a hub that tells nothing of incidents.

@@ -22,6 +22,10 @@ from accelwatch.system.located_yaml.complaint import refuse
 _REFUSED = {key.removeprefix("scrape."): why for key, why in REFUSED.items()}
 
 
+# A dashboard keeps what its hub has; a number beyond all fleets.
+MOST_DEVICES = 1 << 20
+
+
 class HubAccess(msgspec.Struct, frozen=True, kw_only=True):
     """The file of `--hub.config.file`: credentials as in Prometheus' HTTP client configuration."""
 
@@ -40,6 +44,8 @@ class HubEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     unix_socket: str | None = None
     # Only its credentials and certificates are used.
     access: Scrape = Scrape()
+    # Devices, and nodes, that are kept of it; how many more it has is told.
+    device_limit: int = MOST_DEVICES
 
 
 def socket_endpoint(path: FilePath, name: str) -> HubEndpoint:

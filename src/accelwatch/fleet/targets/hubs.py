@@ -35,7 +35,7 @@ def _endpoint(hub: FollowedHub) -> HubEndpoint:
     endpoint = endpoint_with(
         hub.url, _access(hub), flag="url", credentials="authorization or basic_auth, with files"
     )
-    return msgspec.structs.replace(endpoint, name=_name(hub))
+    return msgspec.structs.replace(endpoint, name=_name(hub), device_limit=hub.device_limit)
 
 
 def _access(hub: FollowedHub) -> HubAccess:

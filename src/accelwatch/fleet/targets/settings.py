@@ -162,6 +162,8 @@ class FollowedHub(msgspec.Struct, frozen=True, kw_only=True):
     # Whether a hub on another machine that is read over http may see them.
     credentials_over_http: bool = False
     tls_config: TlsConfig = TlsConfig()
+    # Devices, and nodes, of it that are kept here.
+    device_limit: Annotated[int, Meta(ge=1, le=1 << 20)] = 50_000
 
 
 class Targets(msgspec.Struct, frozen=True, kw_only=True):

@@ -191,6 +191,16 @@ METRICS: tuple[Metric, ...] = (
         source=MetricSource.SELF,
     ),
     Metric(
+        "fleet_hub_omitted",
+        Kind.GAUGE,
+        Tier.AGGREGATE,
+        "",
+        "Devices and nodes of a followed hub that are not shown, beyond device_limit of targets.hubs.",
+        labels=("hub",),
+        scope=Scope.NODE,
+        source=MetricSource.SELF,
+    ),
+    Metric(
         "fleet_journal_read_age_seconds",
         Kind.GAUGE,
         Tier.AGGREGATE,

@@ -11,6 +11,8 @@ from accelwatch.schema.stream.frames import FrameSizeError, Splitter
 from accelwatch.web.http.stream import INCIDENTS, MSGPACK, STREAM
 
 _MAX_FRAME = 256 << 20
+# Of one message: what any has at least room for, and what a tick has for each device that is kept.
+_LEAST_FRAME, _BYTES_A_DEVICE = 8 << 20, 400
 NO_HUB = "it answers, but not as a hub does; agents are followed with --targets"
 _NO_STREAM = (404, 405, 406)
 _REFUSED = 400
@@ -40,7 +42,8 @@ async def follow(
         kind = answered.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in (MSGPACK, INCIDENTS):
             raise TargetFault(Reason.GARBAGE, NO_HUB)
-        return _Messages(receive, needs_decoding, session.timeout_s, prolong)
+        most = min(_MAX_FRAME, _LEAST_FRAME + _BYTES_A_DEVICE * session.endpoint.device_limit)
+        return _Messages(receive, needs_decoding, session.timeout_s, prolong, most)
 
     try:
         await session.stream(STREAM, query, headers, open_messages)
@@ -62,8 +65,9 @@ class _Messages:
         needs_decoding: Callable[[bytes], bool],
         least_s: float,
         prolong: Prolong,
+        most_bytes: int,
     ) -> None:
-        self._splitter = Splitter(_MAX_FRAME)
+        self._splitter = Splitter(most_bytes)
         self._receive = receive
         self._needs_decoding = needs_decoding
         self._least_s = self._silence_s = least_s

@@ -100,6 +100,7 @@ def hub_state(name: str, picture: HubPicture | None, fault: str, newest_s: float
         version=sums.version,
         nodes_total=sums.nodes_total,
         devices_total=sums.devices_total,
+        omitted=picture.view.omitted,
     )
 
 
