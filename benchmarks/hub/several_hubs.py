@@ -93,7 +93,7 @@ def tick(hub: int, nodes: int, sequence: int) -> FleetTick:
                 (slot + sequence) % 100 / 100,
                 61 * GIB + sequence,
                 80 * GIB,
-                500.0 + sequence,
+                now,  # when it was made, by which a client of a hub over it knows how late it is
                 61,
                 89,
                 28,
