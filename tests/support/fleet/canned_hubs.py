@@ -9,7 +9,7 @@ from aiohttp import web
 
 from accelwatch.alerting.evaluation.documents import IncidentsPage
 from accelwatch.fleet.avoid.documents import AvoidPage
-from accelwatch.fleet.documents.remedies import PlanPage, RemediesPage
+from accelwatch.fleet.documents.remedies import PlanPage, RemediesPage, SparesPage
 from accelwatch.fleet.picture.model import FIELDS
 from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 from accelwatch.fleet.wire import DeviceSlot, FleetHello, FleetTick, NodeNow
@@ -30,6 +30,7 @@ class CannedHub:
         # The code of its answer to a word; 0: it accepts it.
         self.refuses = 0
         self.avoided = AvoidPage(time="2030-01-31T12:00:00Z", rules=1, nodes_total=len(self.nodes))
+        self.spares = SparesPage(acts=True)
         # Its remedies are not answered before this.
         self.hangs: asyncio.Event | None = None
         # Of its devices: hubs that have other serials follow other machines.
@@ -65,6 +66,8 @@ class CannedHub:
             return web.Response(status=self.refuses, text="no")
         if path == "/v1/avoid":
             return web.Response(body=msgspec.json.encode(self.avoided))
+        if path == "/v1/spares":
+            return web.Response(body=msgspec.json.encode(self.spares))
         if path == "/v1/incidents":
             return web.Response(body=msgspec.json.encode(IncidentsPage(evaluated=True)))
         if path == "/v1/plan":

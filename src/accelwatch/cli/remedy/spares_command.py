@@ -28,6 +28,8 @@ def spares_command(
         write_stdout(document)
         raise click.exceptions.Exit(OK)
     page = decoded(document, SparesPage)
+    for problem in page.problems:
+        complain(problem)
     if not page.acts:
         complain("no actions configured; see remedy.actions in hub.yaml")
     elif not page.spares:

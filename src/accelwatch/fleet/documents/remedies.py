@@ -187,3 +187,5 @@ class SparesPage(msgspec.Struct, frozen=True, kw_only=True):
     # How long ago a spare may have passed its test to be drawn; 0: it need not have.
     test_max_age_s: float = 0.0
     spares: tuple[SpareDocument, ...] = ()
+    # Of several hubs: those that do not answer.
+    problems: tuple[str, ...] = ()

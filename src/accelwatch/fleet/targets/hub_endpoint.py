@@ -47,6 +47,11 @@ class HubEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     # Devices, and nodes, that are kept of it; how many more it has is told.
     device_limit: int = MOST_DEVICES
 
+    @property
+    def url(self) -> str:
+        """As it is written on a command line."""
+        return self.base if self.unix_socket is None else f"unix:{self.unix_socket}"
+
 
 def socket_endpoint(path: FilePath, name: str) -> HubEndpoint:
     """The hub on a Unix socket, whose mode says who gets in."""

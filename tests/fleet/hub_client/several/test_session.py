@@ -9,7 +9,7 @@ import pytest
 
 from accelwatch.base.errors import AccelwatchError, UncertainError, UnmetError, UsageError
 from accelwatch.fleet.avoid.documents import AvoidPage, AvoidReason, NodeToAvoid, ReasonKind
-from accelwatch.fleet.documents.remedies import Commanded, RemediesPage
+from accelwatch.fleet.documents.remedies import Commanded, RemediesPage, SpareDocument, SparesPage
 from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.hub_client.several.session import SeveralSession
 from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
@@ -115,7 +115,7 @@ def test_what_is_about_no_hub_is_said_to_none(path: str) -> None:
     async def main() -> None:
         first, second = CannedHub(page()), CannedHub(page())
         async with over(first, second) as session:
-            with pytest.raises(UsageError, match=r"name one with --hub \(pod-1, pod-2\)"):
+            with pytest.raises(UsageError, match=r"--hub http://127.0.0.1:\d+ or --hub http://"):
                 await session.change("POST", path, None, b"{}")
         assert (first.said, second.said) == ([], [])
 
@@ -213,6 +213,46 @@ def test_nodes_to_avoid_of_both_hubs() -> None:
         assert [reason.incident for reason in shown.nodes[0].reasons] == ["i1@pod-1", "i1@pod-2"]
         assert (shown.nodes_total, shown.rules) == (3, 3)
         assert shown.problems == ("pod-1: no journal",)
+
+    asyncio.run(main())
+
+
+def spare(name: str, incident: str = "") -> SpareDocument:
+    return SpareDocument(
+        name=name,
+        node=name,
+        state="in_use" if incident else "ready",
+        usable=not incident,
+        incident=incident,
+        replaces="n9" if incident else "",
+        tested=None,
+        text="",
+        pools=("train",),
+        model="",
+        rack="r1",
+        score=0.0,
+    )
+
+
+def test_spares_of_both() -> None:
+    async def main() -> None:
+        first, second = CannedHub(page(), "n1", "n10"), CannedHub(page(), "n1", "n2")
+        second.serial = "other"
+        first.spares = SparesPage(acts=True, spares=(spare("n10"), spare("n1", "i1")))
+        second.spares = SparesPage(acts=True, test_max_age_s=60.0, spares=(spare("n1"),))
+        async with over(first, second) as session:
+            body = await session.document("/v1/spares")
+            second.refuses = 500
+            without = await session.document("/v1/spares")
+        shown = msgspec.json.decode(body, type=SparesPage)
+        assert [(one.node, one.incident) for one in shown.spares] == [
+            ("n1@pod-1", "i1@pod-1"),
+            ("n1@pod-2", ""),
+            ("n10", ""),
+        ]
+        assert (shown.acts, shown.test_max_age_s, shown.problems) == (True, 60.0, ())
+        (problem,) = msgspec.json.decode(without, type=SparesPage).problems
+        assert problem.startswith("hub pod-2: ")
 
     asyncio.run(main())
 

@@ -15,7 +15,7 @@ from accelwatch.alerting.evaluation.paths import EXPLAIN, INCIDENTS, MAINTENANCE
 from accelwatch.alerting.evaluation.silences.documents import MaintenancePage, SilencesPage
 from accelwatch.base.errors import AccelwatchError, UncertainError, UsageError
 from accelwatch.fleet.avoid.documents import AvoidPage
-from accelwatch.fleet.documents.remedies import Commanded, RemediesPage
+from accelwatch.fleet.documents.remedies import Commanded, RemediesPage, SparesPage
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, first_line, leaves_doubt
 from accelwatch.fleet.hub_client.connection.session import Requests, node_path
 from accelwatch.fleet.hub_client.documents import decoded
@@ -28,6 +28,7 @@ from accelwatch.fleet.hub_client.several.merging.pages import (
     maintenance_merged,
     remedies_merged,
     silences_merged,
+    spares_merged,
 )
 from accelwatch.fleet.hub_client.several.merging.usage import usage_added
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
@@ -37,6 +38,7 @@ from accelwatch.node.usage.report import UsageReport
 
 Document = TypeVar("Document", bound=msgspec.Struct)
 _NODES, _REMEDIES, _PLAN, _AVOID = "/v1/nodes", "/v1/remedies", "/v1/plan", "/v1/avoid"
+_SPARES = "/v1/spares"
 # Words about all nodes, for every hub that acts.
 _OF_ALL = ("/v1/stop", "/v1/start", "/v1/breaker/reset")
 # Pages below which an id follows.
@@ -56,7 +58,7 @@ class SeveralRequests:
         routes: Routes,
         prepare: Callable[[], Awaitable[object]],
         *,
-        advice: str = "name one with --hub",
+        advice: str,
     ) -> None:
         """`prepare` sees to it that the picture has the nodes of all hubs that answer.
 
@@ -73,7 +75,7 @@ class SeveralRequests:
         parameters = dict(query or {})
         if path == INCIDENTS:
             return await self._incidents(parameters)
-        if path in (USAGE, SILENCES, MAINTENANCE, _REMEDIES, _AVOID):
+        if path in (USAGE, SILENCES, MAINTENANCE, _REMEDIES, _AVOID, _SPARES):
             return await self._list(path, parameters)
         if path == EXPLAIN:
             return await self._explanation(parameters)
@@ -276,6 +278,9 @@ class SeveralRequests:
         if path == _AVOID:
             avoided, faults = await self._pages(path, query, AvoidPage)
             return msgspec.json.encode(avoid_merged(avoided, faults, owner))
+        if path == _SPARES:
+            spares, faults = await self._pages(path, query, SparesPage)
+            return msgspec.json.encode(spares_merged(spares, faults, owner))
         remedies, faults = await self._pages(path, query, RemediesPage)
         return msgspec.json.encode(remedies_merged(remedies, owner, faults))
 

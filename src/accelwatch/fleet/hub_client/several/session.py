@@ -27,7 +27,10 @@ class SeveralSession:
         self._picture = SeveralPicture(names)
         self._views: list[FleetView | None] = [None for _ in endpoints]
         routes = Routes(self._picture, lambda: self._views)
-        self._requests = SeveralRequests(self._sessions, self._picture, routes, self.view)
+        flags = " or ".join(f"--hub {endpoint.url}" for endpoint in endpoints)
+        self._requests = SeveralRequests(
+            self._sessions, self._picture, routes, self.view, advice=f"ask one at a time, {flags}"
+        )
         self._view: FleetView | None = None
 
     async def close(self) -> None:

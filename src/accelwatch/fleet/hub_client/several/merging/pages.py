@@ -19,13 +19,16 @@ from accelwatch.fleet.documents.remedies import (
     NoteDocument,
     RemediesPage,
     RemedyDocument,
+    SparesPage,
 )
 from accelwatch.fleet.hub_client.several.incident_ids import incident_in, with_hub
 from accelwatch.fleet.hub_client.several.shared_nodes import Ownership
 from accelwatch.schema.natural_order import natural
 
 Muting = TypeVar("Muting", bound=MutingDocument)
-Page = TypeVar("Page", AvoidPage, IncidentsPage, SilencesPage, MaintenancePage, RemediesPage)
+Page = TypeVar(
+    "Page", AvoidPage, IncidentsPage, SilencesPage, MaintenancePage, RemediesPage, SparesPage
+)
 
 
 def problems_of(
@@ -151,6 +154,27 @@ def avoid_merged(
             msgspec.structs.replace(nodes[name], node=name, reasons=tuple(reasons[name]))
             for name in sorted(nodes, key=natural)
         ),
+    )
+
+
+def spares_merged(
+    pages: Mapping[int, SparesPage], faults: Mapping[int, str], owner: Ownership
+) -> SparesPage:
+    """The spares of all hubs that answer, by the names of their nodes."""
+    spares = [
+        msgspec.structs.replace(
+            spare,
+            node=owner.name_of(hub, spare.node),
+            incident=with_hub(spare.incident, owner.hubs[hub]),
+        )
+        for hub, page in pages.items()
+        for spare in page.spares
+    ]
+    return SparesPage(
+        acts=any(page.acts for page in pages.values()),
+        test_max_age_s=max((page.test_max_age_s for page in pages.values()), default=0.0),
+        spares=tuple(sorted(spares, key=lambda spare: natural(spare.node))),
+        problems=problems_of(pages, faults, owner.hubs),
     )
 
 
