@@ -338,8 +338,36 @@ def test_a_watch_in_between_makes_two_alerts_no_one_cause(
     assert _notified(rules, *said) == notified
 
 
-def _notified(rules: dict[str, Rule], *said: tuple[str, float, tuple[str, ...]]) -> list[str]:
-    """Rules of incidents that people are notified of, when each fires on its nodes at its time."""
+@pytest.mark.parametrize(
+    ("second", "nodes", "notified"),
+    [
+        ("wide", ("n1", "n2"), ["wide"]),
+        ("other.wide", ("n1", "n2"), ["wide", "other.wide"]),
+        ("lost", ("n1",), ["wide", "lost"]),
+        ("warn", ("n1",), ["wide"]),
+    ],
+)
+def test_what_comes_after_many_are_well_again_is_the_same_only_in_the_same_way(
+    second: str, nodes: tuple[str, ...], notified: list[str]
+) -> None:
+    fleet = Grouping(by="fleet", at_least=2, within_s=300.0, calm_s=300.0)
+    wide = {
+        name: rule(name, severity=Severity.CRITICAL, group=fleet) for name in ("wide", "other.wide")
+    }
+    over_s = 2.0 * TOGETHER_S
+    said = (("wide", 0.0, ("n1", "n2")), (second, over_s + AGAIN_S - 400.0, nodes))
+    assert _notified(RULES | wide, *said, over_s=over_s) == notified
+
+
+def _notified(
+    rules: dict[str, Rule],
+    *said: tuple[str, float, tuple[str, ...]],
+    over_s: float | None = None,
+) -> list[str]:
+    """Rules of incidents that people are notified of, when each fires on its nodes at its time.
+
+    At `over_s` the first is over.
+    """
     numbers = itertools.count(1)
     kept = IncidentManager(rules, lambda _: Facts(), lambda: f"i{next(numbers)}")
     causes = Causes(rules, lambda _: (), lambda _nodes, _now: None)
@@ -350,6 +378,13 @@ def _notified(rules: dict[str, Rule], *said: tuple[str, float, tuple[str, ...]])
         changed = kept.step(fired, START + at_s)
         reports = causes.step(changed, START + at_s) + causes.step((), START + at_s + 61)
         names += [report.incident.rule for report in reports]
+        if over_s is not None and rule_id == said[0][0]:
+            for after_s in (0.0, 400.0):
+                gone = [
+                    change(CLEARED, over_s, rule_id=rule_id, entity=entity) for entity in entities
+                ]
+                now = START + over_s + after_s
+                causes.step(kept.step([] if after_s else gone, now), now)
     return names
 
 

@@ -30,6 +30,8 @@ class Cause:
     follows: dict[str, str] = field(default_factory=dict)
     closed: float | None = None
     group: bool = False
+    # Families in which its nodes suffer together, or did.
+    shared: set[str] = field(default_factory=set)
     # Whether it is known where it is.
     located: bool = True
 

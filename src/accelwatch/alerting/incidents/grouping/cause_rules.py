@@ -16,10 +16,13 @@ AGAIN_S = 1800.0
 _REPAIRS = frozenset({Advice.RESET, Advice.REPLACE})
 
 
-def is_near(cause: Cause, now: float) -> bool:
-    """Whether what begins now began together with a cause, or right after it was over."""
+def is_near(incident: Incident, cause: Cause, now: float) -> bool:
+    """Whether what begins now began together with a cause, or right after it was over.
+
+    Who waited with others and then has an alert of another kind is not there again.
+    """
     if cause.closed is not None and now - cause.closed < AGAIN_S:
-        return True
+        return not _has_other_reason(incident, cause)
     return now - cause.grew <= TOGETHER_S
 
 
@@ -36,20 +39,16 @@ def adds_nothing(incident: Incident, cause: Cause) -> bool:
 
 def _has_other_reason(incident: Incident, cause: Cause) -> bool:
     """Whether an alert is of another kind than what many nodes suffer: a storage that stalls, or a room
-    that is warm for hours, explains no congestion, hang or lost node that begins long after it.
+    that is warm for hours, explains no congestion, hang or lost node that begins long after it; nor does
+    what one of its nodes had explain what another has.
     """
-    return cause.group and level_of(incident) == ALERT and incident.family not in _shared(cause)
-
-
-def _shared(cause: Cause) -> set[str]:
-    """Families in which the nodes of a cause suffer together: one node's own say nothing of another."""
-    return {each.family for each in cause.open_.values() if each.entity.group}
+    return cause.group and level_of(incident) == ALERT and incident.family not in cause.shared
 
 
 def _is_to_be_repaired(incident: Incident, cause: Cause) -> bool:
     """Whether an alert asks for the repair of a device, which nothing that many share explains."""
     alert = level_of(incident) == ALERT and incident.advice in _REPAIRS
-    return cause.group and alert and incident.family not in _shared(cause)
+    return cause.group and alert and incident.family not in cause.shared
 
 
 def is_over(cause: Cause, now: float) -> bool:
@@ -70,7 +69,7 @@ def belongs(incident: Incident, suspects: Sequence[str], cause: Cause) -> bool:
     if entity.node not in cause.nodes or _is_to_be_repaired(incident, cause):
         return False
     if level_of(incident) != ALERT:
-        return True
+        return not _has_other_reason(incident, cause)
     if not cause.located:
         return False  # it says where, which nobody knew
     other = bool(entity.device and cause.device and entity.device != cause.device)

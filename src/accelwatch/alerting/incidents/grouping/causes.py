@@ -206,6 +206,7 @@ class Causes:
             grew=now,
             open_={incident.id: incident},
             group=group,
+            shared={incident.family} if incident.entity.group else set(),
             located=where.node is not None or group,
         )
         self._of[incident.id] = cause
@@ -219,6 +220,8 @@ class Causes:
         if WEIGHT[level_of(incident)] >= WEIGHT[cause.level]:
             cause.grew = max(cause.grew, now)
         self._of[incident.id] = cause
+        if incident.entity.group:
+            cause.shared.add(incident.family)
         if cause.group and incident.entity.group:
             for node in set(incident.nodes) - cause.nodes:
                 cause.nodes.add(node)
@@ -231,7 +234,7 @@ class Causes:
             cause
             for cause in self.near(incident, suspects)
             if not is_over(cause, now)
-            and (is_near(cause, now) or adds_nothing(incident, cause))
+            and (is_near(incident, cause, now) or adds_nothing(incident, cause))
             and belongs(incident, suspects, cause)
         ]
         return max(fitting, key=lambda cause: (cause.grew, -cause.number), default=None)
