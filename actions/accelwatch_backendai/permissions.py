@@ -114,7 +114,7 @@ class Permissions:
             f"release {self._release}; access_key is the key of a superadmin, with which everything may "
             "be done at this manager, also in the name of each user; the hub uses it to set agents "
             "schedulable or not, to move idle spares between resource groups, to end sessions, and to "
-            "create them anew for their owners"
+            "create them again for their owners"
         )
 
 

@@ -17,7 +17,7 @@ _UNKNOWN = (
 )
 _WORTHLESS = (
     "where the kernel log of an earlier boot was read up to cannot be read: nothing is lost by that, "
-    "and the file is written anew"
+    "and the file is rewritten"
 )
 
 

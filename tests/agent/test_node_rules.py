@@ -319,7 +319,7 @@ def test_a_lost_device_is_an_incident_until_it_is_back(site: Site) -> None:
             (
                 "gpu.lost",
                 "n01",
-                "gpu.lost has no node to judge: it is about a device, such as n12/nvidia3",
+                "gpu.lost has no node to evaluate: it is about a device, such as n12/nvidia3",
             ),
         ):
             with pytest.raises(UnmetError, match=complaint):

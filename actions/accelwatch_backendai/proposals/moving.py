@@ -109,7 +109,7 @@ def create(intent: Intent, view: JobView, predecessor: Session) -> Proposal:
         original={f"tag {predecessor.id}": predecessor.tag}
         if predecessor.tag and predecessor.id == first
         else {},
-        text=f"create {predecessor.name} anew, as it was in {predecessor.id}",
+        text=f"create {predecessor.name} again, as it was in {predecessor.id}",
     )
 
 

@@ -35,7 +35,7 @@ def preview_texts(
         else:
             moved += 1
     if moved:
-        yield f"{moved} {'session' if moved == 1 else 'sessions'} would be ended and created anew"
+        yield f"{moved} {'session' if moved == 1 else 'sessions'} would be ended and created again"
     for reason, names in stays.items():
         more = len(names) - _MOST_NAMED
         which = ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

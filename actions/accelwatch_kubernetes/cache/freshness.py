@@ -23,5 +23,5 @@ def why_stale(
     if failing_since is not None and now - failing_since > _BROKEN_S:
         return f"the {what} have not been followed for {now - failing_since:.0f} s{reason}"
     if now - confirmed_at > _SILENT_S:
-        return f"nothing was heard of the {what} for {now - confirmed_at:.0f} s{reason}"
+        return f"no update of the {what} for {now - confirmed_at:.0f} s{reason}"
     return ""

@@ -30,7 +30,7 @@ from support.fleet.detector_process import (
 )
 
 DIGEST = digest_of(DEVICE_SIGNALS, NODE_SIGNALS)
-LOSS = "the detector learns anew what is usual"
+LOSS = "the detector learns again what is usual"
 
 
 def parsed(data: bytes) -> Snapshot:

@@ -141,7 +141,7 @@ def test_a_detector_that_fails_starts_anew(
     first, second = asyncio.run(ticks())
     assert second is not first
     assert second.tick is not None
-    assert "starts anew" in caplog.text
+    assert "restarts without its baselines" in caplog.text
 
 
 def test_what_it_knows_outlives_it(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_of_what_the_device_has_not_told_it_says_so() -> None:
         "temperature_celsius.gpu",
         "utilization_ratio",
     ]
-    assert drawn.notes == ("no graph of power_watts: a nvidia0 told none in the last 15 min",)
+    assert drawn.notes == ("no graph of power_watts: a nvidia0 reported none in the last 15 min",)
 
 
 def test_a_series_that_rules_have_windows_over_is_drawn_as_far_as_they_reach() -> None:

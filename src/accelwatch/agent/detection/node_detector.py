@@ -71,7 +71,7 @@ class NodeDetector:
             await asyncio.to_thread(self._next_frame, frame)
         except Exception:
             # What it knows may be half written; rules go on, and it begins anew.
-            logger.exception("the detector failed and starts anew without its baselines")
+            logger.exception("the detector failed and restarts without its baselines")
             self._detector = Detector()
         self.findings = tuple(self._detector.findings.values())
         self._jobs = _jobs_of(frame)

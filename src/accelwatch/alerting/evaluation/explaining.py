@@ -64,7 +64,7 @@ def no_such_rule(id_: str, existing: Iterable[str]) -> UnmetError:
 def wrong_scope(rule: Rule, entity: Entity) -> UnmetError:
     """That a rule is not about such an entity, and how to name one that it is about."""
     return UnmetError(
-        f"{rule.id} has no {entity.scope} to judge: it is about a {rule.scope}, "
+        f"{rule.id} has no {entity.scope} to evaluate: it is about a {rule.scope}, "
         f"such as {_EXAMPLES[rule.scope]}"
     )
 

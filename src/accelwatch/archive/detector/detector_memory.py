@@ -61,7 +61,7 @@ _AHEAD_S = 60.0
 # Snapshots that are set aside. Each upgrade that changes signals leaves one, of up to MOST_BYTES, whose
 # content is learned anew within days: one is to look at, the others say whether that goes on.
 MOST_ASIDE = 3
-_LOSS = "the detector learns anew what is usual"
+_LOSS = "the detector learns again what is usual"
 _IDENTITIES = "identities"
 
 

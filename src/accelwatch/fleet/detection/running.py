@@ -116,7 +116,7 @@ class FleetDetector:
             self._publish(frame, observed)
         except Exception:
             # What it knows may be half written; rules go on, and it begins anew.
-            logger.exception("the detector failed and starts anew without its baselines")
+            logger.exception("the detector failed and restarts without its baselines")
             self.detector = Detector()
             self.facts.clear()
         if self._memory.is_due(frame.now):

@@ -89,7 +89,7 @@ async def _of_evidence(
             notes.append(unkept(named))
         elif values is None:
             notes.append(
-                f"no graph of {path_of(named)}: {subject.name} told none in the last {SPAN}"
+                f"no graph of {path_of(named)}: {subject.name} reported none in the last {SPAN}"
             )
         elif len(chosen) < MOST_GRAPHS:
             chosen.append(values)

@@ -10,7 +10,7 @@ INTERACTIVE = "it is interactive, and what its user has open would be lost"
 def test_each_session_is_counted_or_named_with_its_reason() -> None:
     sessions = [session(), session(SECOND, type="interactive", name="notebook")]
     assert list(preview_texts(sessions, [], {FIRST: ""}, {})) == [
-        "1 session would be ended and created anew",
+        "1 session would be ended and created again",
         f"stays: session notebook ({SECOND}): {INTERACTIVE}",
     ]
 

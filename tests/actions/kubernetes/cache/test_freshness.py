@@ -28,8 +28,8 @@ def test_what_was_confirmed_lately_is_believed(
     [
         (None, None, "the nodes are not all read yet"),
         (None, NOW - 1.0, "the nodes are not all read yet"),
-        (NOW - 121.0, None, "nothing was heard of the nodes for 121 s"),
-        (NOW - 121.0, NOW - 1.0, "nothing was heard of the nodes for 121 s"),
+        (NOW - 121.0, None, "no update of the nodes for 121 s"),
+        (NOW - 121.0, NOW - 1.0, "no update of the nodes for 121 s"),
         (NOW - 20.0, NOW - 16.0, "the nodes have not been followed for 16 s"),
     ],
 )

@@ -70,7 +70,7 @@ class Xml(msgspec.Struct, frozen=True):
         document = parse_log(output, self.root)
         if not document.complete:
             fault = document.fault or f"no {self.root}"
-            raise ReadError(f"{self.program} -q -x printed no whole XML: {fault}", code="garbage")
+            raise ReadError(f"{self.program} -q -x printed incomplete XML: {fault}", code="garbage")
         listed = (_of_element(gpu, at) for at, gpu in enumerate(document.gpus[:MAX_GPUS]))
         return Listing(driver_version=meaningful_text(document.driver_version), gpus=tuple(listed))
 
