@@ -322,3 +322,18 @@ def test_one_found_dead_needs_no_reading_though_the_last_poll_shows_it_there() -
     alive = msgspec.structs.replace(again, revive=False)
     with pytest.raises(BrokenError, match="on an old reading"):
         watch._allowed(ground.state, remedy, alive, ground.now)
+
+
+def test_one_whose_launcher_asks_for_no_restart_is_not_moved_and_its_node_goes_on() -> None:
+    ground = Ground()
+    ran(ground)
+    taken_out(ground)
+    looked(ground, msgspec.structs.replace(DEAD, declined="its own launcher asks for no restart"))
+    ground.wait(120)
+    assert Kind.MOVE_JOB not in ground.kinds(NODE)
+    plan = planned(ground.state, NODE, ground.now, ground.settings)
+    texts = [answer.text for step in plan.steps for answer in step.in_the_way]
+    assert any("its own launcher asks for no restart" in text for text in texts), texts
+    ground.wait(3700, every=60)
+    assert Kind.MOVE_JOB not in [one.kind for one in ground.begun]
+    assert ground.stage(NODE) is not Stage.DRAINING

@@ -505,3 +505,18 @@ def test_a_history_of_an_older_journal_is_of_whoever_has_the_id() -> None:
     retries = msgspec.structs.replace(ground.state.retries, jobs={NAME: blank})
     ground.state = msgspec.structs.replace(ground.state, retries=retries)
     assert not is_moved(ground, 2_000_000.0)
+
+
+def test_one_whose_launcher_asks_for_no_restart_is_left_to_people_whatever_is_another() -> None:
+    ground = Ground()
+    moved(ground)
+    ground.wait(60)
+    died(ground, checkpoint="step-950", step=950, declined="its own launcher asks for no restart")
+    ground.fault(OTHER)
+    ground.wait(400)
+    assert revivals(ground) == []
+    (text,) = told(ground, Loudness.ALERT)
+    assert text == (
+        "job 17 is not restarted: its own launcher asks for no restart; a person has to look"
+    )
+    assert history(ground).run is None

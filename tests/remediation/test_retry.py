@@ -306,3 +306,10 @@ def test_a_job_with_which_nothing_else_has_happened_is_forgotten_then() -> None:
     state = resumed(RetryState(), JOB, attempt(1), 10.0, LIMITS)
     assert not_resumed(state, JOB) == RetryState()
     assert not_resumed(RetryState(), JOB) == RetryState()
+
+
+def test_a_launcher_that_asks_for_no_restart_holds_it_back_until_a_later_run() -> None:
+    why = "its own launcher asks that it is not restarted (exit code 93)"
+    asked_not_to = death(100.0, declined=why, device_fault=True)
+    assert text_of(asked(after(asked_not_to), attempt(1), 5000.0)) == f"{why}; a person has to look"
+    assert asked(after(asked_not_to, death(200.0)), attempt(1), 5000.0) == PERMIT

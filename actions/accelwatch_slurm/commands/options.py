@@ -57,6 +57,8 @@ class SlurmOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     # Folder of the cycle files of nvidia-resiliency-ext, as this machine sees it; `{job}` stands for
     # the job's id. By them is seen that a job's own launcher has gone on without a node.
     cycle_info: str = ""
+    # Exit code by which a job's own launcher asks that it is not begun again; 0: none does.
+    no_restart_exit_code: Annotated[int, Meta(ge=0, le=255)] = 0
     # Command that takes a node's power; `{node}` stands for its name.
     power_off: _Argv = []
     # Command that ends with 0 when a node has no power, and with 1 when it has.

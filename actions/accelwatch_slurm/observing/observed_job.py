@@ -13,6 +13,9 @@ from accelwatch_slurm.texts.observed_context import CHECKPOINT, ObservedContext
 def job_in_context(key: JobKey, context: ObservedContext, options: SlurmOptions) -> JobObservation:
     """The job with the nodes of all its components and its newest two checkpoints."""
     observed, lines = observed_job(key, context.job), context.own.get(CHECKPOINT, "")
+    if context.job is not None and observed.failed:
+        declined = _declined(context.job, options.no_restart_exit_code)
+        observed = msgspec.structs.replace(observed, declined=declined)
     if context.components and observed.nodes:
         observed = msgspec.structs.replace(observed, nodes=nodes_of(context.components))
     checkpoints = options.checkpoints
@@ -21,6 +24,13 @@ def job_in_context(key: JobKey, context: ObservedContext, options: SlurmOptions)
     newest, earlier = checkpoints.read(lines)
     step = checkpoints.step_of(str(key), newest)
     return msgspec.structs.replace(observed, checkpoint=newest, earlier=earlier, step=step)
+
+
+def _declined(job: SlurmJob, code: int) -> str:
+    """Why a job that has died is not to be begun again, as its launcher says by its exit code."""
+    if not code or job.exit_code != f"{code}:0":
+        return ""
+    return f"its own launcher asks that it is not restarted (exit code {code})"
 
 
 def observed_job(key: JobKey, job: SlurmJob | None) -> JobObservation:

@@ -106,6 +106,8 @@ class JobObservation(msgspec.Struct, frozen=True, kw_only=True):
     interactive: bool = False
     # Whether one that has ended did so before it should, and not because somebody wanted it.
     failed: bool = False
+    # Why its own launcher asks that it is not begun again; empty where it does not.
+    declined: str = ""
     # Its newest whole checkpoint, where one is known.
     checkpoint: str = ""
     # The whole checkpoint before the newest, where the job can be told to begin from it.

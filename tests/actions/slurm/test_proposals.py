@@ -20,8 +20,11 @@ from accelwatch.action.step import (
     Wait,
 )
 from accelwatch.base.errors import ConfigError
+from accelwatch_slurm.commands.options import SlurmOptions
+from accelwatch_slurm.observing.observed_job import job_in_context
 from accelwatch_slurm.proposals.fencing import Answered, proof_of
 from accelwatch_slurm.texts.annotations import annotation_in, merged, reason_of
+from accelwatch_slurm.texts.job_text import job_of
 from accelwatch_slurm.texts.observed_context import ObservedContext, observed_context_of
 from support.slurm.scontrol_lines import KEY, NOW, action, intent, job, kind_of, node, propose
 
@@ -675,3 +678,36 @@ def test_a_silent_node_on_which_a_job_never_ran_keeps_it_from_nothing(
     waits = job("PENDING", Restarts="1", SubmitTime="1795355700")
     wanted = intent(IntentKind.MOVE_JOB, job=KEY, bad_nodes=("n1", "n9"), ran_on=ran_on)
     assert kind_of(propose(wanted, {"bad": bad, "job": waits})) == step
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "option", "declines"),
+    [
+        ("FAILED", "93:0", 93, True),
+        ("FAILED", "93:0", 0, False),
+        ("FAILED", "1:0", 93, False),
+        ("FAILED", "0:93", 93, False),
+        ("COMPLETED", "93:0", 93, False),
+        ("RUNNING", "93:0", 93, False),
+    ],
+)
+def test_a_launcher_asks_for_no_restart_by_the_exit_code_that_is_configured(
+    state: str, code: str, option: int, declines: bool
+) -> None:
+    job = job_of(f"JobId=17 JobState={state} ExitCode={code} SubmitTime=Unknown")
+    context = ObservedContext(
+        time=1.0,
+        field="Extra",
+        node=None,
+        bad={},
+        job=job,
+        components=(),
+        jobs=(),
+        reservations={},
+        own={},
+        proven_dead=False,
+    )
+    options = SlurmOptions(no_restart_exit_code=option)
+    seen = job_in_context(JobKey("c", "17", 0.0), context, options)
+    expected = "its own launcher asks that it is not restarted (exit code 93)"
+    assert seen.declined == (expected if declines else "")

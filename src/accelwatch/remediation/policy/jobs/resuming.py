@@ -78,6 +78,7 @@ def dead_of(ctx: StepContext, job: JobKey, observed_job: JobObservation) -> None
         at=ctx.now,
         step=observed_job.step,
         device_fault=True,
+        declined=observed_job.declined,
         tried=Try(nodes=tuple(sorted(observed_job.nodes))),
     )
     retries = job_events.died(_histories(ctx, job), name, death, 0.0, ctx.settings.resume)
@@ -127,6 +128,7 @@ def died(
         newest=run.seen.checkpoint,
         device_fault=device_fault,
         blamed=blame(ctx, run.seen.nodes),
+        declined=run.seen.declined,
         tried=latest,
     )
     return job_events.died(retries, name, death, ctx.now - run.since, ctx.settings.resume)

@@ -44,6 +44,8 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
     device_fault: bool = False
     # What spoke against its nodes.
     blamed: tuple[Blame, ...] = ()
+    # Why its own launcher asked that it is not begun again; empty where it did not.
+    declined: str = ""
     # With what it ran.
     tried: Try
 

@@ -31,6 +31,8 @@ def may_resume(state: RetryState, job: str, tried: Try, now: float, limits: Resu
         return _denial(
             f"{own_fault}; code, data or checkpoint are suspect, and a person has to look"
         )
+    if history.deaths and history.deaths[-1].declined:
+        return _denial(f"{history.deaths[-1].declined}; a person has to look")
     if limits.most == 0:
         return _denial("jobs are not resumed without a person here (remedy.resume.most is 0)")
     free = free_at(history.resumed, now, limits.most, limits.within_s)
