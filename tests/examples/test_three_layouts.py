@@ -61,6 +61,8 @@ MANY_GONE = {"AcceleratorManyExportersDown", "FleetNodesGone"}
 GONE_HUB = {"FleetHubGone"}
 # Of hubs that share a journal.
 OF_SHARED_JOURNALS = {"FleetNoHubLeads", "FleetHubBehind"}
+# Of a hub that follows hubs.
+OF_FOLLOWED_HUBS = {"FleetFollowedHubStale"}
 # Of how a hub's servers do; their series go where all of the hub's go.
 OF_STORES = {"FleetStoreFailing", "FleetRemoteWriteLosing"}
 # The job by which Prometheus scrapes the hub.
@@ -291,7 +293,7 @@ def test_every_alert_is_tried(examples: Path) -> None:
         document = yaml.safe_load((examples / f"prometheus/rules/{name}.yml").read_text("utf-8"))
         shipped |= {rule["alert"] for group in document["groups"] for rule in group["rules"]}
     of_nodes = {*AFFECTED, *ABOUT_NODE, *BY_SCRAPE, "AcceleratorExporterDown"}
-    of_hubs = HUB_ALERTS | GONE_HUB | OF_STORES | OF_SHARED_JOURNALS
+    of_hubs = HUB_ALERTS | GONE_HUB | OF_STORES | OF_SHARED_JOURNALS | OF_FOLLOWED_HUBS
     assert shipped == of_nodes | of_hubs | MANY_GONE
 
 

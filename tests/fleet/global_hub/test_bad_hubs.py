@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from accelwatch.base.clock import SystemClock
 from accelwatch.fleet.global_hub.followed import LOOP
 from accelwatch.fleet.scrape_settings import Authorization, Scrape
 from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
@@ -227,5 +228,33 @@ def test_what_is_kept_of_a_hub_has_a_limit_that_is_said(tmp_path: Path) -> None:
                 )
                 lines = (await upper.get("/metrics")).splitlines()
                 assert 'accel_fleet_hub_omitted{hub="pod-1"} 5' in lines
+
+    asyncio.run(main())
+
+
+class AheadClock(SystemClock):
+    """A wall clock that a test puts wrong."""
+
+    ahead_s = 0.0
+
+    def wall(self) -> float:
+        return super().wall() + self.ahead_s
+
+
+def test_a_hub_with_a_wrong_clock_is_named_and_its_ages_are_right(tmp_path: Path) -> None:
+    async def main() -> None:
+        clock = AheadClock()
+        clock.ahead_s = 3600.0
+        async with (
+            agent() as one,
+            hub_of(tmp_path / "a", {"n1": one.address}) as first,
+            following_hubs(endpoints_of(first.base), clock=clock) as upper,
+        ):
+            fleet = await until_fleet(upper, lambda fleet: fleet.devices_total == 8)
+            (problem,) = (text for text in fleet.problems if "clock" in text)
+            assert "s behind this hub's" in problem
+            (node,) = (await upper.get("/v1/nodes"))["nodes"]
+            assert node["state"] == "up"
+            assert fleet.hubs[0].state == "up"
 
     asyncio.run(main())

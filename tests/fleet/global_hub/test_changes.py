@@ -175,3 +175,44 @@ def test_every_route_of_a_hub_has_its_role_here() -> None:
         assert len(needed) > 15
 
     asyncio.run(main())
+
+
+def test_maintenance_of_the_nodes_of_one_hub_goes_there() -> None:
+    async def main() -> None:
+        first, second = CannedHub(page(), "n1"), CannedHub(page(), "m1", "m2")
+        async with over(first, second) as upper:
+            window = {"nodes": ["m[1-2]"], "for": "2h", "reason": "cables"}
+            await upper.post("/v1/maintenance", json=window, **ANA)
+            both = {**window, "nodes": ["n1", "m1"]}
+            text = await upper.post("/v1/maintenance", 400, json=both, **ANA)
+            assert "(pod-1, pod-2)" in text
+            everything = {"all": True, "for": "2h", "reason": "cables"}
+            await upper.post("/v1/maintenance", 400, json=everything, **ANA)
+            await upper.post("/v1/maintenance", 404, json={**window, "nodes": ["x"]}, **ANA)
+        assert (words(first), words(second)) == ([], ["POST /v1/maintenance"])
+        body = msgspec.json.decode(second.bodies[second.said.index("POST /v1/maintenance")])
+        assert body["nodes"] == ["m[1-2]"]
+
+    asyncio.run(main())
+
+
+def test_a_body_that_no_hub_would_take_goes_to_none() -> None:
+    async def main() -> None:
+        first, second = two()
+        async with over(first, second) as upper:
+            for body in (b"nonsense", b"[]", b'{"matchers": 1, "reason": "x"}', b'{"x": 1}'):
+                headers = {**ANA["headers"], "Content-Type": "application/json"}
+                await upper.post("/v1/silences", 400, data=body, headers=headers)
+        assert words(first) + words(second) == []
+
+    asyncio.run(main())
+
+
+def test_which_hub_leads_is_asked_of_the_hubs_below() -> None:
+    async def main() -> None:
+        first, second = two()
+        async with over(first, second) as upper:
+            text = await upper.get("/v1/hubs", 404, **ANA)
+            assert "follows hubs (pod-1, pod-2)" in text
+
+    asyncio.run(main())

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -22,6 +22,8 @@ from accelwatch.schema.timestamps import timestamp
 REMADE_S = 0.5
 # Ids of hubs below this one; more of them would be a loop through hubs that restart.
 _MOST_IDS = 256
+# From here on a hub's clock is said to be off; a message takes seconds at most.
+_CLOCK_OFF_S = 60.0
 LOOP = "it follows this hub, itself or through another: take one of them out of targets.hubs"
 
 
@@ -93,9 +95,8 @@ class FollowedHubs:
             sums = msgspec.structs.replace(_EMPTY, problems=problems)
         else:
             states, sums = tuple(view.hubs), view.sums
-            sums = msgspec.structs.replace(
-                sums, problems=(*sums.problems, *map(_omission, filter(_omits, states)))
-            )
+            problems = (*map(_omission, filter(_omits, states)), *self._clock_problems())
+            sums = msgspec.structs.replace(sums, problems=(*sums.problems, *problems))
         return msgspec.structs.replace(
             sums,
             version=__version__,
@@ -103,6 +104,19 @@ class FollowedHubs:
             hubs=states,
             hub_ids=self._ids(),
         )
+
+    def _clock_problems(self) -> Iterator[str]:
+        """Hubs whose clocks differ from ours."""
+        wall = self.clock.wall()
+        for number, name in enumerate(self.names):
+            picture = self.hubs.picture_of(number)
+            ahead_s = 0.0 if picture is None else picture.view.time - (wall - picture.age_s)
+            if abs(ahead_s) > _CLOCK_OFF_S:
+                where = "ahead of" if ahead_s > 0 else "behind"
+                yield (
+                    f"hub {name}: its clock is {abs(ahead_s):.0f} s {where} this hub's: times of its "
+                    "events and incidents are its own"
+                )
 
     def _ids(self) -> tuple[str, ...]:
         below = (id_ for document in self.hubs.documents() for id_ in document.hub_ids)

@@ -74,6 +74,13 @@ class GlobalPages:
                 yield route if route.path == STREAM else relay.over(route)
         yield Route(
             "GET",
+            "/v1/hubs",
+            "Which hub leads: to be asked of a hub that this hub follows",
+            self._leaders,
+            media=("text/plain",),
+        )
+        yield Route(
+            "GET",
             _INCIDENT_PAGE,
             "Where the page of an incident is: at its own hub",
             self._incident_page,
@@ -125,6 +132,13 @@ class GlobalPages:
             and requested.matches(event.node, event.time)
         )
         return json_page(page_of(events, requested, lambda node: labels.get(node, {})), headers)
+
+    def _leaders(self, _query: Query, _headers: Headers) -> Page:
+        names = ", ".join(self._followed.names)
+        raise UnmetError(
+            f"this hub follows hubs ({names}) and evaluates no rules: ask one of them who leads; "
+            "/v1/fleet says how they stand"
+        )
 
     def _incident_page(self, id_: str, _query: Query, _headers: Headers) -> Page:
         names = self._followed.names

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from accelwatch.alerting.evaluation.silences.requests import decode_request
 from accelwatch.base.errors import UncertainError
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, leaves_doubt
 from accelwatch.fleet.global_hub.followed import FollowedHubs
@@ -30,7 +31,10 @@ class Relay:
         self._requests = followed.requests
 
     def over(self, route: Route) -> Route:
-        """The route of a hub, answered by the hub that a request is about."""
+        """The route of a hub, answered by the hub that a request is about.
+
+        A body that no hub would take goes to none.
+        """
 
         async def read(*arguments: Any) -> Page:
             *values, query, headers = arguments
@@ -38,6 +42,8 @@ class Relay:
 
         async def change(*arguments: Any) -> Page:
             *values, change = arguments
+            if route.body is not None:
+                decode_request(change.body, route.body)
             return await self._change(_path(route, values), change)
 
         handler = read if route.method == "GET" else change
@@ -78,11 +84,8 @@ def _single(query: Query) -> dict[str, str]:
 
 def _signed(body: bytes, user: str) -> bytes:
     """The body with the person who asks here, for the audit log below, where this hub asks."""
-    try:
-        document: Any = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return body  # the hub says what is wrong with it
-    if not (isinstance(document, dict) and user):
+    document: dict[str, Any] = msgspec.json.decode(body)
+    if not user:
         return body
     for key in _REASONS:
         if isinstance(text := document.get(key), str) and text.strip():

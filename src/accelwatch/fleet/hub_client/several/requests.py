@@ -31,6 +31,7 @@ from accelwatch.fleet.hub_client.several.merging.pages import (
     spares_merged,
 )
 from accelwatch.fleet.hub_client.several.merging.usage import usage_added
+from accelwatch.fleet.hub_client.several.mutings import silence_at, window_at
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
 from accelwatch.fleet.hub_client.several.routes import Routes
 from accelwatch.node.usage.queries import PATH as USAGE
@@ -41,6 +42,8 @@ _NODES, _REMEDIES, _PLAN, _AVOID = "/v1/nodes", "/v1/remedies", "/v1/plan", "/v1
 _SPARES = "/v1/spares"
 # Words about all nodes, for every hub that acts.
 _OF_ALL = ("/v1/stop", "/v1/start", "/v1/breaker/reset")
+# What is set for some nodes or incidents, to what tells whose these are.
+_MUTINGS = {SILENCES: silence_at, MAINTENANCE: window_at}
 # Pages below which an id follows.
 _BY_ID = (INCIDENTS, SILENCES, MAINTENANCE)
 _NO_PAGE = 404
@@ -153,14 +156,11 @@ class SeveralRequests:
             hub, own = await self._acting(unquote(node))
             own_path = f"{_REMEDIES}/{quote(own, safe='')}/{verb}"
             return await self._send(hub, method, own_path, query, body)
-        if path == SILENCES and body is not None:
+        if path in _MUTINGS and body is not None:
             await self._prepare()
-            document: dict[str, Any] = msgspec.json.decode(body)
-            targets = self._routes.matchers(document.get("matchers", ()))
-            if len(targets) == 1:
-                ((hub, matchers),) = targets
-                own_body = msgspec.json.encode({**document, "matchers": matchers})
-                answer = await self._send(hub, method, path, query, own_body)
+            if match := _MUTINGS[path](self._routes, msgspec.json.decode(body)):
+                hub, document = match
+                answer = await self._send(hub, method, path, query, msgspec.json.encode(document))
                 return _with_ids(answer, self._routes.hubs[hub])
         if path in _OF_ALL:
             return await self._send_to_all(method, path, query, body)

@@ -33,6 +33,8 @@ from accelwatch.node.usage.report import UsageReport
 
 # How often the picture is made anew although nothing comes, so that what is silent grows old.
 _AGING_S = 1.0
+# Of a picture that is made anew at an interval: the pause, in times of what making it takes.
+_LEAST_PAUSE = 5.0
 # Between two looks at all devices of a hub whose stream is filtered, for the totals of shared nodes.
 _UNFILTERED_S = 10.0
 
@@ -75,11 +77,14 @@ class SeveralHubs:
         self._view: FleetView | None = None
         self._is_due = True
         self._made_at = float("-inf")
+        # How long making it took the last time.
+        self._duration_s = 0.0
 
     def fleet(self) -> FleetView | None:
         """The newest picture; None until the first hub has answered."""
         now, remade_s = self._clock.monotonic(), self._remade_s
-        waits = remade_s is not None and self._view is not None and now - self._made_at < remade_s
+        pause_s = 0.0 if remade_s is None else max(remade_s, _LEAST_PAUSE * self._duration_s)
+        waits = self._view is not None and now - self._made_at < pause_s
         if not waits and (self._is_due or remade_s is not None):
             self._is_due, self._made_at = False, now
             pictures = self._pictures()
@@ -93,6 +98,7 @@ class SeveralHubs:
                 if pictures
                 else None
             )
+            self._duration_s = self._clock.monotonic() - now
         return self._view
 
     def _views(self) -> list[FleetView | None]:
