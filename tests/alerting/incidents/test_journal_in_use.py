@@ -12,6 +12,7 @@ from accelwatch.alerting.incidents.incident_store import IncidentStore
 from accelwatch.alerting.incidents.journal import patient
 from accelwatch.alerting.incidents.journal.errors import JournalError
 from accelwatch.alerting.incidents.journal.journal import Journal
+from accelwatch.alerting.incidents.journal.patient import PatientJournal
 from accelwatch.alerting.incidents.journal.records import Batch, NoteRecord
 from accelwatch.alerting.incidents.journal.sqlite import checking
 from accelwatch.alerting.incidents.journal.sqlite.file import FILE, SQLiteFile, open_file
@@ -165,3 +166,25 @@ def test_the_trial_that_ends_a_problem_writes_for_real(
         await incident_store.stop()
 
     asyncio.run(scenario())
+
+
+def test_a_journal_that_nobody_waits_for_any_more_is_closed_once_it_is_open(tmp_path: Path) -> None:
+    """A hub that stops while it gets the lease keeps nobody else from it."""
+
+    async def main() -> None:
+        for at in range(5):
+            opening = asyncio.create_task(PatientJournal().open(tmp_path, 0.0))
+            await asyncio.sleep(0.002 * at)
+            opening.cancel()
+            await asyncio.wait([opening])
+        async with asyncio.timeout(60):
+            while True:
+                journal = PatientJournal()
+                await journal.open(tmp_path, 0.0)
+                if journal.writer is not None:
+                    break
+                await journal.close()
+                await asyncio.sleep(0.02)
+        await journal.close()
+
+    asyncio.run(main())

@@ -11,6 +11,7 @@ import msgspec
 from accelwatch.alerting.incidents.journal.errors import JournalError, JournalRefusedError
 from accelwatch.alerting.incidents.journal.location import JournalLocation
 from accelwatch.alerting.incidents.journal.opening import open_journal
+from accelwatch.alerting.incidents.journal.opening_result import OpeningResult
 from accelwatch.alerting.incidents.journal.records import Batch, Loaded, Record, key_of
 from accelwatch.alerting.incidents.journal.writer import JournalWriter
 from accelwatch.alerting.incidents.model.incident import ENGINE
@@ -54,7 +55,14 @@ class PatientJournal:
         Raises JournalError for a database that cannot be written, or that another process writes.
         """
         self.is_configured = location is not None
-        opened = await asyncio.to_thread(open_journal, location, now)
+        loop = asyncio.get_running_loop()
+        opening = loop.run_in_executor(None, open_journal, location, now)
+        try:
+            opened = await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            # What is open by then would keep everybody else from writing.
+            opening.add_done_callback(_let_go)
+            raise
         self._unopened, self._lock = opened.problem, opened.lock
         if opened.file is not None:
             self.writer = JournalWriter(opened.file)
@@ -169,6 +177,16 @@ class PatientJournal:
         error = None if writing.cancelled() else writing.exception()
         if not writing.cancelled():
             self._unwritten = "" if error is None else str(error)
+
+
+def _let_go(opening: "asyncio.Future[OpeningResult]") -> None:
+    if opening.cancelled() or opening.exception() is not None:
+        return
+    opened = opening.result()
+    if opened.file is not None:
+        opened.file.close()
+    if opened.lock is not None:
+        os.close(opened.lock)
 
 
 def _retrieve_error(writing: "asyncio.Future[None]") -> None:
