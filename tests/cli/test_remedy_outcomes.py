@@ -49,16 +49,18 @@ def spare(name: str, standing: str, **changes: Any) -> SpareDocument:
 SPARES = SparesPage(
     acts=True,
     spares=(
-        spare("n097", "ready", usable=False),
+        spare("n096", "ready", usable=False),
+        spare("n097", "ready", usable=False, text="is held by a person"),
         spare("n098", "failed", text="dcgm: memory", tested="2027-01-15T07:00:00.250Z"),
         spare("n099", "in_use", node="gpu-99", replaces="n009", incident="i4", pools=()),
     ),
 )
 TABLE = """\
-NODE           POOL   RACK  STATE                         TESTED                STANDS IN FOR
-n097           train  r9    ready, but cannot be used now  never
-n098           train  r9    failed: dcgm: memory          2027-01-15T07:00:00Z
-gpu-99 (n099)         r9    in use                        never                 n009 for i4
+NODE           POOL   RACK  STATE                           TESTED                STANDS IN FOR
+n096           train  r9    ready, but cannot be used now   never
+n097           train  r9    ready, but is held by a person  never
+n098           train  r9    failed: dcgm: memory            2027-01-15T07:00:00Z
+gpu-99 (n099)         r9    in use                          never                 n009 for i4
 """
 
 
@@ -72,7 +74,7 @@ def test_spares_are_listed_with_pool_state_test_and_whom_they_stand_for() -> Non
                 line.split() for line in TABLE.splitlines()
             ]
             code, out, _ = await typed("spares", "--json", "--hub", base)
-            assert (code, len(json.loads(out)["spares"])) == (0, 3)
+            assert (code, len(json.loads(out)["spares"])) == (0, 4)
             answers.of(SparesPage(acts=True))
             code, out, said = await typed("spares", "--hub", base)
             assert (code, out) == (0, "")

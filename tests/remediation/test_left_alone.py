@@ -7,6 +7,7 @@ import pytest
 
 from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.fleet.remedies.describing import spares_page
 from accelwatch.remediation.active_tests import ActiveTestSettings
 from accelwatch.remediation.policy.plan.plan import planned
 from accelwatch.remediation.policy.state.changes import Verb
@@ -102,6 +103,8 @@ def test_it_is_not_drawn_as_a_spare(keep: Keep, why: str) -> None:
     ground.end("n03")
     assert of_kind(ground, Kind.DRAW_SPARE) == []
     assert any(f"no spare fits: {why}" in note.text for note in ground.notes)
+    (row,) = spares_page(ground.state, ground.settings, ground.now).spares
+    assert (row.usable, f"n38 {row.text}") == (False, why)
 
 
 def test_without_such_a_label_all_of_this_is_done() -> None:

@@ -56,5 +56,5 @@ def _row(spare: SpareDocument) -> tuple[str, ...]:
 def _state(spare: SpareDocument) -> str:
     state = spare.state.replace("_", " ")
     if spare.state == "ready" and not spare.usable:
-        return "ready, but cannot be used now"
+        return f"ready, but {spare.text or 'cannot be used now'}"
     return f"{state}: {spare.text}" if spare.text else state

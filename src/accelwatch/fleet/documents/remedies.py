@@ -169,7 +169,7 @@ class SpareDocument(msgspec.Struct, frozen=True, kw_only=True):
     replaces: str = msgspec.field(name="stands_for")
     # When it passed its test last.
     tested: str | None
-    # Why it failed.
+    # Why it failed; of a ready one that is not usable, why not.
     text: str
     # As the scheduler shows them, else by label.
     pools: tuple[str, ...]

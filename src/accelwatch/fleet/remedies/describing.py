@@ -23,6 +23,7 @@ from accelwatch.remediation.policy.plan.tests.running_tests import nodes_in_test
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.node_locations import failure_domain_of
 from accelwatch.remediation.policy.state.orders import Veto
+from accelwatch.remediation.policy.state.spares.model import SpareStatus
 from accelwatch.remediation.settings import RemedySettings
 from accelwatch.schema.timestamps import timestamp, timestamp_or_none
 
@@ -175,7 +176,7 @@ def spares_page(state: RemedyState, settings: RemedySettings, now: float) -> Spa
                 incident=spare.incident,
                 replaces=spare.stands_for,
                 tested=timestamp_or_none(spare.tested),
-                text=spare.text,
+                text=spare.text or (details.why if spare.standing is SpareStatus.READY else ""),
                 pools=pools_of(ctx, name, ctx.hub_name(name)),
                 model=details.labels.get("model", ""),
                 rack=details.labels.get("rack", ""),
