@@ -6,6 +6,7 @@ import socket
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from accelwatch.base.clock import SystemClock
 from accelwatch.fleet.global_hub.followed import LOOP
@@ -256,5 +257,26 @@ def test_a_hub_with_a_wrong_clock_is_named_and_its_ages_are_right(tmp_path: Path
             (node,) = (await upper.get("/v1/nodes"))["nodes"]
             assert node["state"] == "up"
             assert fleet.hubs[0].state == "up"
+
+    asyncio.run(main())
+
+
+def test_a_page_without_end_is_an_error_of_its_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accelwatch.fleet.global_hub.session.BODY_SIZE_LIMIT", 1000)
+
+    async def main() -> None:
+        async with (
+            agent() as one,
+            hub_of(tmp_path / "a", {"n1": one.address}) as first,
+            following_hubs(endpoints_of(first.base)) as upper,
+        ):
+            await until_fleet(upper, lambda fleet: fleet.devices_total == 8)
+            devices = await upper.get("/v1/devices")
+            # The rows are those of its picture.
+            assert len(devices["devices"]) == 8
+            text = await upper.get("/v1/nodes/n1", code=503)
+            assert text.startswith("hub pod-1: ")
 
     asyncio.run(main())

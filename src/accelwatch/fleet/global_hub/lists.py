@@ -20,8 +20,8 @@ from accelwatch.fleet.global_hub.followed import FollowedHubs
 from accelwatch.fleet.global_hub.silent_rows import device_rows, encoded, node_rows
 from accelwatch.fleet.hub_client.several.groups import HubGroups
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture
+from accelwatch.fleet.hub_client.several.merging.rows import shown_rows
 from accelwatch.fleet.hub_client.several.merging.totals import groups_added
-from accelwatch.fleet.hub_client.several.rows import shown_rows
 from accelwatch.web.pages.json_page import json_page
 from accelwatch.web.pages.page import Headers, Page, Query, limit_of, many, only
 

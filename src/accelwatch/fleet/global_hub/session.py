@@ -8,6 +8,8 @@ from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 
 # Less than the client of this hub waits for its own answer.
 TIMEOUT_S = 3.0
+# Of one page: the largest has 20,000 devices, and several are passed on at a time.
+BODY_SIZE_LIMIT = 64 << 20
 
 
 class FollowedSession:
@@ -16,7 +18,7 @@ class FollowedSession:
     def __init__(self, endpoint: HubEndpoint, fault: Callable[[], str]) -> None:
         """`fault` says why the hub is not asked now; empty when it is. Raises ConfigError."""
         self.endpoint = endpoint
-        self._session = HubSession(endpoint, TIMEOUT_S)
+        self._session = HubSession(endpoint, TIMEOUT_S, body_size_limit_bytes=BODY_SIZE_LIMIT)
         self._fault = fault
 
     async def close(self) -> None:

@@ -45,9 +45,16 @@ class Requests(Protocol):
 class HubSession:
     """One HTTP session with a hub; made and used on the loop."""
 
-    def __init__(self, endpoint: HubEndpoint, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        endpoint: HubEndpoint,
+        timeout_s: float = TIMEOUT_S,
+        *,
+        body_size_limit_bytes: int = _MAX_BODY,
+    ) -> None:
         """`timeout_s` is for connecting and for a whole document. Raises ConfigError."""
         self.endpoint = endpoint
+        self._body_size_limit = body_size_limit_bytes
         self.timeout_s = timeout_s
         self._access = Access(endpoint.access)
         self._server = server_of(endpoint.base, endpoint.unix_socket)
@@ -109,7 +116,7 @@ class HubSession:
                 # Of a connection that has just been closed it is unknown whether a change was read.
                 with self._link(again=method == "GET") as link:
                     return await link.request(
-                        hub_request, await self._ticket(), _open_body, self.timeout_s
+                        hub_request, await self._ticket(), self._open_body, self.timeout_s
                     )
         except TimeoutError as error:
             raise TargetFault(Reason.TIMEOUT, "no complete answer in time") from error
@@ -143,15 +150,14 @@ class HubSession:
             else:
                 link.close()
 
+    def _open_body(self, headers: Mapping[str, str]) -> Body:
+        return Body(headers.get("content-encoding"), self._body_size_limit)
+
     async def _ticket(self) -> Ticket:
         try:
             return await self._access.ticket(secure=self._server.secure)
         except ConfigError as error:
             raise TargetFault(Reason.CREDENTIALS, str(error)) from error
-
-
-def _open_body(headers: Mapping[str, str]) -> Body:
-    return Body(headers.get("content-encoding"), _MAX_BODY)
 
 
 def node_path(node: str, page: str = "") -> str:
