@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.source import HubSource
 from accelwatch.fleet.picture.model import POWER
 from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
@@ -72,6 +73,7 @@ def upper_hub(places: dict[int, int], stream_interval_s: float) -> Iterator[int]
 
 class Measured(NamedTuple):
     uses: list[Use]
+    answers_s: list[float]
     lateness_s: list[float]
     ticks: int
 
@@ -100,16 +102,29 @@ async def watch(plan: Plan, pid: int) -> Measured:
             newest[hub] = max(newest.get(hub, 0.0), made_at)
         complete.set()
 
+    answers: list[float] = []
+
+    async def ask() -> None:
+        """The numbers of the fleet, once a second."""
+        session = HubSession(HubEndpoint(name="upper", base=_BASE))
+        while True:
+            began = time.monotonic()
+            await session.document("/v1/fleet")
+            answers.append(time.monotonic() - began)
+            await asyncio.sleep(1.0)
+
     task = asyncio.ensure_future(source.run(changed))
     await asyncio.wait_for(complete.wait(), 120)
+    asking = asyncio.ensure_future(ask())
     ticks[0] = 0
     uses = [use(pid)]
     for _ in range(max(round(plan.seconds / _USE_EVERY_S), 1)):
         await asyncio.sleep(_USE_EVERY_S)
         uses.append(use(pid))
     task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    return Measured(uses, lateness, ticks[0])
+    asking.cancel()
+    await asyncio.gather(task, asking, return_exceptions=True)
+    return Measured(uses, answers, lateness, ticks[0])
 
 
 def most_mib(pid: int) -> float:
@@ -150,6 +165,8 @@ def main() -> None:
     print(f"memory    {last.pss_mib:.0f} MiB PSS at the end, {most:.0f} MiB resident at most")
     print(f"          {found.uses[0].pss_mib:.0f} MiB PSS at the beginning")
     print(f"ticks     {found.ticks} at the client, {len(late)} of the hubs below in them")
+    answers = sorted(found.answers_s)
+    print(f"/v1/fleet median {statistics.median(answers) * 1000:.0f} ms, worst {answers[-1]:.2f} s")
     print(f"lateness  median {statistics.median(late):.2f} s, worst {late[-1]:.2f} s")
 
 
