@@ -79,10 +79,9 @@ class IncidentStore:
 
         Raises JournalError for a database that cannot be written, or that another process writes.
         """
-        if self._opened is None:
-            loaded = await self._journal.open(location, now)
-        else:
-            loaded = self._opened.loaded
+        # What a journal has loaded is as long as its history, and is not kept beside what is made of it.
+        opened, self._opened = self._opened, None
+        loaded = await self._journal.open(location, now) if opened is None else opened.loaded
         self._number = loaded.number
         incidents = loaded.incidents
         self._manager = IncidentManager(self._rules, self._describe, self._next_id, incidents)
