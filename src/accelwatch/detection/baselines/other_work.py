@@ -43,10 +43,10 @@ def excuse_other_work(
 def _of_most(tick: Observed, far: Bools) -> Bools:
     """bool[S, R]: rows of nodes most of whose members of the same group are far."""
     code = tick.grouping.groups.code
-    _, place = np.unique(
+    _, member_of = np.unique(
         code * (int(tick.node_of.max(initial=0)) + 1) + tick.node_of, return_inverse=True
     )
-    there = np.bincount(place)
-    hit = np.array([np.bincount(place, each, minlength=len(there)) for each in far])
-    most = (hit > _MOST * there) & (hit >= _LEAST)
-    return np.asarray(most[:, place])
+    members = np.bincount(member_of)
+    hit = np.array([np.bincount(member_of, each, minlength=len(members)) for each in far])
+    most = (hit > _MOST * members) & (hit >= _LEAST)
+    return np.asarray(most[:, member_of])
