@@ -5,7 +5,7 @@ import numpy as np
 from accelwatch.detection.evidence import Weight
 from accelwatch.detection.findings.explaining import Tables
 from accelwatch.detection.findings.finding import Level
-from accelwatch.detection.findings.node_heat import HEAT, heat_of_nodes
+from accelwatch.detection.findings.node_heat import HEAT, heat_of_node
 from accelwatch.detection.findings.suspects import Suspect, contributes
 from accelwatch.detection.fusion.families import Family, family_of, follows_from
 from accelwatch.detection.fusion.strength import AGREE
@@ -56,6 +56,6 @@ def _affects_node(tick: Tick, tables: Tables, node: int, family: Family) -> bool
     """Whether all of a node suffers: what is shared, such as air, spares none of its devices."""
     if family.name != HEAT:
         return True
-    level = heat_of_nodes(tick, tables)[node]
+    level = heat_of_node(tick, tables, node)
     # Half of what would tell a warm node is enough to wait for.
     return bool(np.isnan(level) or level >= AGREE / 2)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from accelwatch.detection.arrays import Floats
+from accelwatch.detection.arrays import Floats, Indices
 from accelwatch.detection.evidence import Channel, Subject, Weight
 from accelwatch.detection.findings.explaining import Tables
 from accelwatch.detection.findings.finding import Level
@@ -24,21 +24,22 @@ _INDEPENDENT = 4
 _POWER = ("power_watts",)
 
 
-def heat_of_nodes(tick: Tick, tables: Tables) -> Floats:
-    """float64[M]: standard deviations of the heat that more than half of each node's devices have.
+def heat_of_node(tick: Tick, tables: Tables, node: int) -> float:
+    """Standard deviations of the heat that more than half of a node's devices have; NaN for unknown."""
+    rows = np.flatnonzero(tick.frame.node_of == node)
+    heat = _heat(tick.devices.z[:, rows], tables)
+    return float(_of_nodes(heat, np.zeros(len(rows), dtype=np.intp), 1)[0])
 
-    NaN where that is not known of more than half.
-    """
-    heat = _heat(tick, tables)
-    count = len(tick.frame.node_state)
-    node_of = tick.frame.node_of
+
+def _of_nodes(heat: Floats, node_of: Indices, count: int) -> Floats:
+    """float64[count]: of each node the heat of more than half of its devices, by their number."""
     of_node = np.bincount(node_of, minlength=count)
     # The hottest of each node first, unknown ones last.
     order = np.lexsort((-np.where(np.isnan(heat), -np.inf, heat), node_of))
     starts = np.cumsum(of_node) - of_node
-    there = np.flatnonzero(of_node)
+    existing = np.flatnonzero(of_node)
     level = np.full(count, np.nan)
-    level[there] = heat[order[starts[there] + of_node[there] // 2]]
+    level[existing] = heat[order[starts[existing] + of_node[existing] // 2]]
     return level * np.sqrt(np.minimum(of_node, _INDEPENDENT))
 
 
@@ -47,7 +48,8 @@ def warm_nodes(tick: Tick, tables: Tables, before: Mapping[Accusation, float]) -
 
     `before` has since when each node suffered in each family, Unix seconds.
     """
-    level, heat = heat_of_nodes(tick, tables), _heat(tick, tables)
+    heat = _heat(tick.devices.z, tables)
+    level = _of_nodes(heat, tick.frame.node_of, len(tick.frame.node_state))
     signal = next((at for at, row in enumerate(tables.devices) if row.family == HEAT), -1)
     warm: list[Suspect] = []
     for node in np.flatnonzero(level >= AGREE).tolist():
@@ -65,9 +67,8 @@ def _piece(row: int, score: float, since: float, signal: int) -> Piece:
     return Piece(Channel.PEER, weight, HEAT, subject, row, score, since, signal, "", "")
 
 
-def _heat(tick: Tick, tables: Tables) -> Floats:
-    """float64[N]: the greatest deviation of a device's heat; 0 where it draws more, which heats it."""
-    z = tick.devices.z
+def _heat(z: Floats, tables: Tables) -> Floats:
+    """float64[R]: the greatest deviation of a device's heat; 0 where it draws more, which heats it."""
     deviations = [
         -z[at] if row.direction is Direction.LOW else z[at]
         for at, row in enumerate(tables.devices)
