@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats, Indices
-from accelwatch.detection.baselines.wiring import attainable
+from accelwatch.detection.baselines.wiring import alike_of, attainable
 from accelwatch.detection.channels.components.building import (
     active_since,
     evaluated_devices,
@@ -108,7 +108,7 @@ class Hard(ChannelState):
     def evidence(self, tick: Tick) -> list[Evidence]:
         """Rules that hold, each for itself."""
         now = tick.frame.now
-        evaluated = evaluated_devices(tick)
+        evaluated, alike = evaluated_devices(tick), alike_of(tick.frame)
         kept = self.devices.floats
         results: list[Evidence] = []
         for at, (rule, position) in enumerate(zip(RULES, self._positions, strict=True)):
@@ -117,7 +117,7 @@ class Hard(ChannelState):
                 grew = evaluated & (values_at(tick.device_increase, position) > 0)
                 since = np.where(grew, now, np.where(now - since <= _STANDS_S, since, np.nan))
             else:
-                active, finite = self._matches(rule, position, tick)
+                active, finite = self._matches(rule, position, tick, alike)
                 # A sample that is missing neither begins nor ends what lasts.
                 since = np.where(finite, active_since(since, active, now), since)
             # Nothing that began in maintenance is held against a device later.
@@ -148,14 +148,16 @@ class Hard(ChannelState):
             results += _evidence(rule, present, since, now, position)
         return results
 
-    def _matches(self, rule: Rule, position: int, tick: Tick) -> tuple[Bools, Bools]:
+    def _matches(
+        self, rule: Rule, position: int, tick: Tick, alike: Indices
+    ) -> tuple[Bools, Bools]:
         value = values_at(tick.devices.value, position)
         if rule.test is Test.ON:
             return value >= 1, ~np.isnan(value)
         loaded = values_at(tick.devices.value, self._load) >= _LOADED
         own = tick.devices.best[self._best_at[position]]
         most = _of_model(np.where(loaded, value, np.nan), tick.frame.model)
-        most = attainable(own, most, tick.frame)
+        most = attainable(own, most, alike)
         finite = ~np.isnan(value) & loaded
         return finite & (value < np.fmax(own, most)), finite
 
