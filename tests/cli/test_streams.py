@@ -77,6 +77,34 @@ def test_nowhere_to_write_is_one_line_and_exit_1(words: str, redirect: str, told
     assert told in complaint
 
 
+@pytest.mark.parametrize("redirect", [">&-", ">/dev/full"])
+@pytest.mark.parametrize(
+    ("words", "printed", "silent"),
+    [
+        ("--replay {healthy}", 0, 3),
+        ("--replay demo", 2, 2),
+        ("--replay demo --json", 2, 2),
+        ("--replay demo --timeout 50ms", 3, 3),
+    ],
+)
+def test_a_check_that_cannot_print_is_unknown_unless_it_is_critical(
+    words: str, printed: int, silent: int, redirect: str, tmp_path: Path
+) -> None:
+    healthy = tmp_path / "machine.yaml"
+    healthy.write_text("scenario: 1\ndevices:\n- {vendor: nvidia, model: m, count: 3}\n")
+    words = words.format(healthy=healthy)
+    if "--timeout" not in words:
+        words += " --timeout 50s"
+    line = f"exec {' '.join(COMMAND)} check {words} "
+    assert (
+        subprocess.run(["sh", "-c", line], capture_output=True, check=False).returncode == printed
+    )
+    run = subprocess.run(["sh", "-c", line + redirect], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout) == (silent, "")
+    (complaint,) = run.stderr.splitlines()
+    assert "cannot write to stdout" in complaint or "not done within" in complaint
+
+
 def test_an_error_of_a_command_is_none_of_stdout(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise OSError(5, "Input/output error")

@@ -13,13 +13,13 @@ from accelwatch.base.durations import deadline
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.cli.arguments import split_list
 from accelwatch.cli.check.check_options import CheckOptions
-from accelwatch.cli.output import write_stdout
+from accelwatch.cli.output import complain, write_stdout
 
 if TYPE_CHECKING:
     from accelwatch.alerting.rules.loading.rule_files import RuleFiles
     from accelwatch.cli.check.check_report import Report
 
-UNKNOWN = 3
+CRITICAL, UNKNOWN = 2, 3
 # Of the time that is left, for the agent's answer.
 _AGENT_SHARE = 0.3
 _READING_SHARE = 0.6
@@ -39,11 +39,24 @@ def run(options: CheckOptions) -> int:
         report = Report(host=os.uname().nodename, blind=(str(error),))
     signal.setitimer(signal.ITIMER_REAL, 0)
     if options.as_json:
-        write_stdout(document(report))
+        data = document(report)
     else:
         text = slurm(report) if options.slurm else nagios(report, verbose=options.verbose)
-        write_stdout(text.encode())
-    return int(report.status)
+        data = text.encode()
+    return _printed(data, int(report.status))
+
+
+def _printed(data: bytes, code: int) -> int:
+    """The exit code after writing: without its line a check is unknown, but stays critical.
+
+    The code of other commands that cannot write is 1, which here would say that a node is usable.
+    """
+    try:
+        write_stdout(data)
+    except AccelwatchError as error:
+        complain(str(error))
+        return code if code == CRITICAL else UNKNOWN
+    return code
 
 
 class _Left:
@@ -54,7 +67,10 @@ class _Left:
 
         def over(_number: int, _frame: Any) -> None:
             text = f"ACCELWATCH UNKNOWN - not done within {seconds:g} s | devices=0\n"
-            os.write(2 if sys.stdout is None else 1, text.encode())  # None: it was closed
+            try:
+                os.write(2 if sys.stdout is None else 1, text.encode())  # None: it was closed
+            except OSError as error:
+                complain(f"cannot write to stdout: {error.strerror}")
             os._exit(UNKNOWN)
 
         signal.signal(signal.SIGALRM, over)
