@@ -89,6 +89,17 @@ def test_a_device_that_cannot_be_read() -> None:
     assert run(ticks, structural, 3) == []
 
 
+def test_a_device_that_hangs_is_listed_although_no_samples_come() -> None:
+    ticks = Ticks()
+    structural = started(ticks)
+    run(ticks, structural, 12)
+    ticks.missing = {6}
+    ticks.device_state = {6: DeviceState.UNREADABLE}
+    found = run(ticks, structural, 4)
+    assert "device_gone" not in {each.cause for each in found}
+    assert only(found, "device_unreadable").advice == "reset"
+
+
 def test_a_family_that_is_gone_while_others_are_there() -> None:
     ticks = Ticks()
     structural = started(ticks)

@@ -157,13 +157,17 @@ def _age(frame: Frame, sampled: Floats) -> Floats:
 
 
 def _unlisted(frame: Frame) -> Bools:
-    """bool[N]: its node answers and does not list it; never of one that was never seen."""
+    """bool[N]: its node answers and does not list it; never of one that was never seen.
+
+    Of a device that hangs an agent has the state and no samples: that one is listed.
+    """
     node_fresh = _age(frame, frame.node_sampled) < frame.interval_s * 1.5
     # Its sample is older than its node's by two intervals.
     observed = np.isfinite(frame.device_sampled)
     newest = np.where(observed, frame.device_sampled, np.inf)
     behind = frame.node_sampled[frame.node_of] - newest >= frame.interval_s * 1.5
-    return np.asarray(node_fresh[frame.node_of] & behind & observed)
+    listed = frame.device_state == DeviceState.UNREADABLE
+    return np.asarray(node_fresh[frame.node_of] & behind & observed & ~listed)
 
 
 def _most_of(present: Bools, listed: Indices, node_of: Indices, evaluated: Bools) -> Bools:
