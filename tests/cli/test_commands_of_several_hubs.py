@@ -113,6 +113,24 @@ def test_why_is_answered_over_both_hubs(tmp_path: Path) -> None:
             assert run.returncode != 0
             run = await found.run("why", "n1", more="pod-3=127.0.0.1:1")
             assert run.returncode == 0, run.stderr
+            assert "  missing:    hub pod-3: cannot connect" in run.stdout
+            run = await found.run("why", "--json")
+            assert json.loads(run.stdout)["missing"] == []
+
+    asyncio.run(main())
+
+
+def test_a_name_that_only_a_silent_hub_may_know_is_not_said_to_be_none(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with pods(tmp_path) as found:
+            silence = ("silence", "add", "node=n9", "--for", "2h", "--reason", "cables")
+            for words in (("why", "n9"), silence):
+                run = await found.run(*words)
+                assert run.returncode == 4, run.stderr
+                assert "pod-" not in run.stderr
+                run = await found.run(*words, more="pod-3=127.0.0.1:1")
+                assert run.returncode == 1, run.stderr
+                assert "pod-3" in run.stderr
 
     asyncio.run(main())
 

@@ -25,6 +25,12 @@ class UnmetError(AccelwatchError):
     exit_code = UNMET
 
 
+class PartlyAskedError(UnmetError):
+    """A name means nothing to those who answered, and not all of those who may know it did."""
+
+    exit_code = FAILED
+
+
 class FollowsError(AccelwatchError):
     """Another hub has to be asked for a change; the message names it."""
 

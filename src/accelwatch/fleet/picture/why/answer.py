@@ -51,6 +51,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     record: str = ""
     # What the detector has found of its node, where the sentence does not say so: `watch: ...`.
     finding: str = ""
+    # Hubs whose nodes and jobs are not in this answer, of several, each with what is wrong with it.
+    missing: tuple[str, ...] = ()
 
 
 def answer(observed: ObservedState, subject: Subject) -> Answer:
@@ -78,6 +80,7 @@ def answer(observed: ObservedState, subject: Subject) -> Answer:
         differs="" if differs in sentence else differs,
         record="" if node is None else node.record,
         finding=_finding_text(observed, subject, sentence),
+        missing=observed.missing,
     )
     if chief is None:
         return base

@@ -18,6 +18,7 @@ def lines_of(answer: Answer, width: int, more: str = "accelwatch incidents {}") 
     rows += [("what to do", answer.remedy), ("the hub", answer.step), ("differs", answer.differs)]
     rows.append(("record", answer.record))
     rows.append(("detector", answer.finding))
+    rows += [("missing", text) for text in answer.missing]
     if answer.incident:
         rows.append(("more", more.format(answer.incident)))
     lines = textwrap.wrap(printable(answer.sentence), width)

@@ -6,6 +6,7 @@ import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.alerting.incidents.model.incident import IncidentState
+from accelwatch.fleet.hub_states import HUB_DOWN
 from accelwatch.fleet.names import GONE, NodeState
 from accelwatch.fleet.odd.documents import text_of
 from accelwatch.fleet.picture.model import UTILIZATION, FleetView
@@ -74,6 +75,8 @@ class ObservedState(msgspec.Struct, frozen=True, kw_only=True):
     steps: Mapping[str, str] = {}
     # Unix seconds since when what waits has been idle; 0 where it never worked or nobody has looked.
     idle_since: float = 0.0
+    # Hubs whose part is missing, of several, each with what is wrong with it.
+    missing: tuple[str, ...] = ()
 
 
 def observed_machine(
@@ -129,6 +132,11 @@ def observed_fleet(view: FleetView, steps: Mapping[str, str] | None = None) -> O
         devices=devices,
         incidents=_open(entry.incident for entry in view.incidents),
         steps=steps or {},
+        missing=tuple(
+            f"hub {hub.name}: {hub.fault or hub.state}"
+            for hub in view.hubs
+            if hub.state == HUB_DOWN
+        ),
     )
 
 

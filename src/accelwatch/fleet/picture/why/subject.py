@@ -5,7 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
-from accelwatch.base.errors import UnmetError
+from accelwatch.base.errors import PartlyAskedError, UnmetError
 from accelwatch.fleet.picture.why.observed_state import ObservedDevice, ObservedState
 from accelwatch.schema.natural_order import natural
 
@@ -36,7 +36,8 @@ def subject_of(observed: ObservedState, what: str) -> Subject:
     """A device (`nvidia6`, `n014/6`, a uuid's beginning), a node, a job (`4718`, `job:4718`), a user.
 
     A bare number is a device where there is one node only, else a job. Empty: everything. Raises
-    UnmetError, which says what there is, or which of several may be meant.
+    UnmetError, which says what there is, or which of several may be meant; PartlyAskedError where
+    a hub may know the name that did not answer.
     """
     text = what.strip()
     if not text:
@@ -51,7 +52,10 @@ def subject_of(observed: ObservedState, what: str) -> Subject:
             filter(None, (_BY_KIND[candidate](observed, text) for candidate in order)), None
         )
     if subject is None:
-        raise UnmetError(f"nothing is called {what!r} here; {_there_is(observed)}")
+        text = f"nothing is called {what!r} here; {_there_is(observed)}"
+        if observed.missing:  # it may be there
+            raise PartlyAskedError("; ".join((text, *observed.missing)))
+        raise UnmetError(text)
     return subject
 
 
