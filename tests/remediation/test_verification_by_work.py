@@ -173,6 +173,33 @@ def test_the_median_is_of_the_unit_that_was_measured_last() -> None:
     assert results(ground)[0].floor_of == "90 % of the median of 3 nodes"
 
 
+def test_idle_nodes_begin_the_median_of_a_test_that_has_another_unit_now() -> None:
+    ground = _ready("n01", "n02", "n03")
+    with_figures(ground, 50, 48, 47)
+    test = msgspec.structs.replace(BY_PEERS, pair=False, least_nodes=2)
+    ground.settings = settings(test)
+    for tokens in (1800.0, 1800.0, 100.0):
+        ground.wait(10, every=1)
+        ground.end_chore(Kind.TEST, measured=Measured(tokens, "tokens_per_second"))
+    runs = [ground.state.tests[name].runs["pair"] for name in ("n01", "n02", "n03")]
+    assert [run.not_run for run in runs] == ["", "", ""]
+    assert [run.failed for run in runs[:2]] == ["", ""]
+    assert runs[2].failed == (
+        "failed test pair: 100 tokens per second, less than 1620 tokens per second "
+        "(90 % of the median of 2 nodes)"
+    )
+
+
+def test_an_idle_node_is_not_compared_with_a_floor_of_the_site_in_another_unit() -> None:
+    ground = _ready("n01", "n02")
+    ground.settings = settings(EVERY_DAY)
+    ground.wait(10, every=1)
+    ground.end_chore(Kind.TEST, measured=Measured(99e9, "tokens_per_second"))
+    run = ground.state.tests["n01"].runs["pair"]
+    assert (run.figure, run.failed) == (None, "")
+    assert "could not be compared" in run.not_run
+
+
 def text_of(ground: Ground) -> str:
     """Why n03 stays out."""
     remedy = ground.remedy("n03")

@@ -18,6 +18,8 @@ class Floor(NamedTuple):
     unit: str
     # For people.
     text: str
+    # Whether it is a share of what other nodes have measured.
+    by_peers: bool = False
 
 
 def floor_of(ctx: CaseView, test: str, node: str, without: Collection[str] = ()) -> Floor | Denial:
@@ -60,6 +62,7 @@ def floor_of(ctx: CaseView, test: str, node: str, without: Collection[str] = ())
         settings.share * statistics.median(values),
         unit,
         f"{share} of the median of {len(values)} nodes",
+        by_peers=True,
     )
 
 
