@@ -264,6 +264,15 @@ def test_whole_nodes_that_get_warm_together_share_their_cooling_before_one_is_ho
     assert all(each.nodes == ("n000", "n001", "n002") for each in found)
 
 
+def test_warm_nodes_in_maintenance_are_no_warm_row() -> None:
+    detector = Detector(60)
+    for at in range(20):
+        now = tick(60, START + 30.0 * at, maintenance=[0])
+        now.devices.z[:] = 0.0
+        now.devices.z[2, :6] = 12.0
+        assert detector.on(now) == ()
+
+
 def test_one_warm_device_of_each_node_is_no_warm_row() -> None:
     detector = Detector(60)
     for at in range(20):

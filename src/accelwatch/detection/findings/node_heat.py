@@ -52,7 +52,7 @@ def warm_nodes(tick: Tick, tables: Tables, before: Mapping[Accusation, float]) -
     level = _of_nodes(heat, tick.frame.node_of, len(tick.frame.node_state))
     signal = next((at for at, row in enumerate(tables.devices) if row.family == HEAT), -1)
     warm: list[Suspect] = []
-    for node in np.flatnonzero(level >= AGREE).tolist():
+    for node in np.flatnonzero((level >= AGREE) & ~tick.frame.maintenance).tolist():
         rows = np.flatnonzero(tick.frame.node_of == node)
         rows = rows[heat[rows] >= AGREE / 2]
         since = before.get((tick.frame.names.nodes[node], HEAT), tick.frame.now)
