@@ -359,6 +359,18 @@ def test_what_comes_after_many_are_well_again_is_the_same_only_in_the_same_way(
     assert _notified(RULES | wide, *said, over_s=over_s) == notified
 
 
+@pytest.mark.parametrize(
+    ("after_s", "notified"), [(TOGETHER_S - 60, ["wide"]), (TOGETHER_S + 60, ["wide", "lost"])]
+)
+def test_what_follows_soon_is_the_same_although_the_first_is_over_already(
+    after_s: float, notified: list[str]
+) -> None:
+    fleet = Grouping(by="fleet", at_least=2, within_s=300.0, calm_s=300.0)
+    rules = RULES | {"wide": rule("wide", severity=Severity.CRITICAL, group=fleet)}
+    said = (("wide", 0.0, ("n1", "n2")), ("lost", after_s, ("n1",)))
+    assert _notified(rules, *said, over_s=120.0) == notified
+
+
 def _notified(
     rules: dict[str, Rule],
     *said: tuple[str, float, tuple[str, ...]],

@@ -21,9 +21,8 @@ def is_near(incident: Incident, cause: Cause, now: float) -> bool:
 
     Who waited with others and then has an alert of another kind is not there again.
     """
-    if cause.closed is not None and now - cause.closed < AGAIN_S:
-        return not _has_other_reason(incident, cause)
-    return now - cause.grew <= TOGETHER_S
+    again = cause.closed is not None and now - cause.closed < AGAIN_S
+    return now - cause.grew <= TOGETHER_S or (again and not _has_other_reason(incident, cause))
 
 
 def adds_nothing(incident: Incident, cause: Cause) -> bool:
@@ -69,7 +68,7 @@ def belongs(incident: Incident, suspects: Sequence[str], cause: Cause) -> bool:
     if entity.node not in cause.nodes or _is_to_be_repaired(incident, cause):
         return False
     if level_of(incident) != ALERT:
-        return not _has_other_reason(incident, cause)
+        return True
     if not cause.located:
         return False  # it says where, which nobody knew
     other = bool(entity.device and cause.device and entity.device != cause.device)
