@@ -159,6 +159,15 @@ def test_a_figure_in_another_unit_than_its_floor_keeps_the_node_out_and_blames_n
     assert "could not be compared" in run.not_run
 
 
+@pytest.mark.parametrize("by_peers", [False, True])
+def test_a_figure_in_another_unit_is_no_reason_for_another_peer(by_peers: bool) -> None:
+    ground = fleet(BY_PEERS if by_peers else FLOOR)
+    with_figures(ground, 50, 48, 47)
+    on_test(ground)
+    ground.end("n03", measured=Measured(99e9, "tokens_per_second"))
+    assert ground.flying["n03"].kind is Kind.REBOOT
+
+
 def test_the_median_is_of_the_unit_that_was_measured_last() -> None:
     ground = fleet(BY_PEERS)
     with_figures(ground, 50, 48, 10)

@@ -125,8 +125,8 @@ def other_peer(transition: TransitionView) -> bool:
     ctx, remedy, pursued = transition.ctx, transition.remedy, transition.event.pursued
     if pursued is None or not pursued.intent.peer:
         return False
-    if pursued.refusal is None and pursued.measured is None:
-        return False  # that a test prints no figure is the fault of no node
+    if pursued.refusal is None and result_of(ctx, remedy.node, pursued).value is None:
+        return False  # that a test prints no figure, or in another unit, is the fault of no node
     test, target = pursued.intent.test, ctx.target(remedy)
     if refuted(remedy, test):
         return False
