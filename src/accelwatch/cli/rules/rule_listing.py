@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from accelwatch.alerting.evaluation.documents import RuleRow, RulesPage
+from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.exit_codes import OK
 from accelwatch.cli.hub_requests import HubFlags, fetch_page
 from accelwatch.cli.output import complain, write_stdout
@@ -29,15 +30,17 @@ def rules_list(
 ) -> int:
     """A line a rule. Raises ConfigError."""
     rows = [_row(rule) for rule in load_rules(files, packs).rules.values()]
-    active = _active_rules(hub)
+    try:
+        active = _active_rules(hub)
+    except AccelwatchError as error:
+        active = None
+        complain(f"{error}; so whether a rule is switched off is not known")
     for row in rows:
         status = None if active is None else active.get(str(row["id"]))
         row["switched_off"] = None if active is None else status.switched_off if status else ""
         row["blind"] = None if active is None else status.blind if status else 0
         if row["switched_off"] and not as_json:
             row["mode"] = "switched off"
-    if active is None:
-        complain("no hub or agent answers, so whether one has switched a rule off is not known")
     for id_, status in (active or {}).items():
         if status.switched_off:
             complain(f"{id_} is switched off: {status.switched_off}")
@@ -54,15 +57,11 @@ def rules_list(
     return OK
 
 
-def _active_rules(hub: HubFlags) -> dict[str, RuleRow] | None:
-    """The rules in force by id, as who judges by them says; None where nobody answers."""
-    from accelwatch.base.errors import AccelwatchError
+def _active_rules(hub: HubFlags) -> dict[str, RuleRow]:
+    """The rules in force by id, as who judges by them says. Raises AccelwatchError."""
     from accelwatch.fleet.hub_client.documents import decoded
 
-    try:
-        page = decoded(fetch_page(hub, "/v1/rules", {}), RulesPage)
-    except AccelwatchError:
-        return None
+    page = decoded(fetch_page(hub, "/v1/rules", {}), RulesPage)
     return {row.id: row for row in page.rules}
 
 
