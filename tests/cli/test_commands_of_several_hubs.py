@@ -135,6 +135,20 @@ def test_a_name_that_only_a_silent_hub_may_know_is_not_said_to_be_none(tmp_path:
     asyncio.run(main())
 
 
+def test_a_list_of_nodes_to_avoid_without_a_hub_is_exit_1(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with pods(tmp_path) as found:
+            run = await found.run("avoid", "--format", "slurm")
+            assert (run.returncode, run.stdout) == (0, "n[1-2]\n"), run.stderr
+            run = await found.run("avoid", "--format", "slurm", more="pod-3=127.0.0.1:1")
+            assert (run.returncode, run.stdout) == (1, "n[1-2]\n")
+            assert "hub pod-3: cannot connect" in run.stderr
+            run = await found.run("avoid", "--format", "json", more="pod-3=127.0.0.1:1")
+            assert (run.returncode, json.loads(run.stdout)["whole"]) == (1, False)
+
+    asyncio.run(main())
+
+
 def test_usage_of_both_hubs_and_of_one_that_does_not_answer(tmp_path: Path) -> None:
     async def main() -> None:
         async with pods(tmp_path) as found:
@@ -152,6 +166,9 @@ def test_usage_of_both_hubs_and_of_one_that_does_not_answer(tmp_path: Path) -> N
 def test_what_is_not_of_several_hubs_names_them(tmp_path: Path) -> None:
     async def main() -> None:
         async with pods(tmp_path) as found:
+            run = await found.run("rules", "list")
+            assert run.returncode == 0
+            assert "this is not asked of several hubs at once" in run.stderr
             run = await found.run("odd")
             assert run.returncode == 2
             assert "this is not asked of several hubs at once" in run.stderr

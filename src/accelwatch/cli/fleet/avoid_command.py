@@ -9,7 +9,7 @@ import click
 import msgspec
 import yaml
 
-from accelwatch.base.exit_codes import OK
+from accelwatch.base.exit_codes import FAILED, OK
 from accelwatch.base.names.host_ranges import collapse
 from accelwatch.base.untrusted_text import printable
 from accelwatch.cli.hub_requests import HubFlags, fetch_page
@@ -77,13 +77,14 @@ def avoid_command(flags: AvoidFlags, hub: HubFlags) -> None:
     """
     query = {"severity": flags.severity, "reason": flags.reason, "within": flags.within}
     document = fetch_page(hub, "/v1/avoid", {key: text for key, text in query.items() if text})
+    page = decoded(document, AvoidPage)
     if flags.form is Format.JSON:
         write_stdout(document)
-        raise click.exceptions.Exit(OK)
-    page = decoded(document, AvoidPage)
-    _warn(page)
-    write_stdout(_WRITERS[flags.form](page.nodes).encode())
-    raise click.exceptions.Exit(OK)
+    else:
+        _warn(page)
+        write_stdout(_WRITERS[flags.form](page.nodes).encode())
+    # A launcher that checks with `&&` does not start on nodes of which nobody has answered.
+    raise click.exceptions.Exit(OK if page.whole else FAILED)
 
 
 def _warn(page: AvoidPage) -> None:

@@ -54,6 +54,8 @@ class AvoidPage(msgspec.Struct, frozen=True, kw_only=True):
     rules: int
     # All nodes that the hub follows.
     nodes_total: int
+    # Of several hubs: whether all have answered. The list lacks the nodes of those that have not.
+    whole: bool = True
     # Why the list may be incomplete.
     problems: tuple[str, ...] = ()
     nodes: tuple[NodeToAvoid, ...] = ()

@@ -149,6 +149,7 @@ def avoid_merged(
         time=max(page.time for page in pages.values()),
         rules=max(page.rules for page in pages.values()),
         nodes_total=sum(page.nodes_total for page in pages.values()) - hidden,
+        whole=not faults and all(page.whole for page in pages.values()),
         problems=problems_of(pages, faults, owner.hubs),
         nodes=tuple(
             msgspec.structs.replace(nodes[name], node=name, reasons=tuple(reasons[name]))
