@@ -36,20 +36,27 @@ class CannedHub:
         # Of its devices: hubs that have other serials follow other machines.
         self.serial = "GPU"
 
-    def stream(self) -> bytes:
-        """What it tells once."""
-        slots: list[DeviceSlot] = [
-            msgspec.structs.replace(slot_of(number, node, 0, "r1"), uuid=f"{self.serial}-{node}")
-            for number, node in enumerate(self.nodes)
-        ]
-        tick = FleetTick(
+    def hello(self) -> FleetHello:
+        """How its stream begins."""
+        return FleetHello(interval_s=1.0, fields=FIELDS)
+
+    def tick(self) -> FleetTick:
+        """Its only tick."""
+        return FleetTick(
             sequence=1,
             time=1.0,
             fleet=fleet_document(nodes_total=len(self.nodes)),
             nodes=tuple(NodeNow(node, "up", 0.1, 0) for node in self.nodes),
             devices=(),
         )
-        messages = (FleetHello(interval_s=1.0, fields=FIELDS), *slots, tick)
+
+    def stream(self) -> bytes:
+        """What it tells once."""
+        slots: list[DeviceSlot] = [
+            msgspec.structs.replace(slot_of(number, node, 0, "r1"), uuid=f"{self.serial}-{node}")
+            for number, node in enumerate(self.nodes)
+        ]
+        messages = (self.hello(), *slots, self.tick())
         return b"".join(framed(message, MSGPACK) for message in messages)
 
     async def answer(self, request: web.Request) -> web.Response:

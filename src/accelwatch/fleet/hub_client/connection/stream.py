@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping
 
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.connection.messages import Received, message
+from accelwatch.fleet.hub_client.connection.plausible import check_hello, check_tick
 from accelwatch.fleet.hub_client.connection.session import HubSession, Prolong
 from accelwatch.fleet.picture.model import FIELDS
-from accelwatch.fleet.wire import FleetHello
+from accelwatch.fleet.wire import FleetHello, FleetTick
 from accelwatch.schema.stream.frames import FrameSizeError, Splitter
 from accelwatch.web.http.stream import INCIDENTS, MSGPACK, STREAM
 
@@ -89,7 +90,10 @@ class _Messages:
 
     def _dispatch(self, body: bytes) -> None:
         received = message(body)
+        if isinstance(received, FleetTick):
+            check_tick(received)
         if isinstance(received, FleetHello):
+            check_hello(received)
             self._silence_s = max(self._least_s, 3 * min(received.interval_s, 600.0))
         if received is not None:
             self._receive(received)
