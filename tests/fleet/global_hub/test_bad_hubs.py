@@ -9,13 +9,16 @@ import msgspec
 import pytest
 
 from accelwatch.base.clock import SystemClock
+from accelwatch.fleet.api.live import streams
 from accelwatch.fleet.global_hub.followed import LOOP
+from accelwatch.fleet.picture.model import FIELDS
 from accelwatch.fleet.scrape_settings import Authorization, Scrape
 from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
+from accelwatch.web.http.stream import NDJSON
 from accelwatch.web.protection.web_config import Protection
 from support.fleet.canned_hubs import CannedHub, serving
 from support.fleet.global_hubs import endpoints_of, following_hubs, until_fleet
-from support.fleet.hub_peers import agent, peer
+from support.fleet.hub_peers import Running, agent, peer
 from support.fleet.several_hubs import hub_of
 from support.incidents.remedy_documents import page
 
@@ -160,6 +163,40 @@ def test_two_hubs_that_follow_each_other_leave_each_other_out(tmp_path: Path) ->
                     hub, lambda fleet: fleet.hubs[1].fault == LOOP and fleet.devices_total == 8
                 )
                 assert fleet.nodes_total == 1
+
+    asyncio.run(main())
+
+
+def test_a_filter_in_a_loop_ends_with_who_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of two hubs would watch the other's stream with the filter, for ever."""
+    monkeypatch.setattr(streams, "_MAX_FEEDS", 1)
+
+    async def first_line(hub: Running, condition: str) -> bytes:
+        query = {"filter": condition, "fields": ",".join(FIELDS)}
+        headers = {"Accept": NDJSON}
+        url = f"{hub.base}/v1/stream"
+        async with hub.session.get(url, params=query, headers=headers) as response:
+            line: bytes = await response.content.readline()
+            return line
+
+    async def main() -> None:
+        ports = [free_port(), free_port()]
+        bases = [f"http://127.0.0.1:{port}" for port in ports]
+        async with (
+            agent() as one,
+            hub_of(tmp_path / "a", {"n1": one.address}) as first,
+            following_hubs(endpoints_of(first.base, bases[1]), port=ports[0]) as left,
+            following_hubs(endpoints_of(first.base, bases[0]), port=ports[1]) as right,
+        ):
+            for hub in (left, right):
+                await until_fleet(hub, lambda fleet: fleet.hubs[1].fault == LOOP)
+            assert b"hello" in await first_line(left, "power_watts > 1")
+            async with asyncio.timeout(60):
+                for hub in (left, right):
+                    while b"hello" not in await first_line(hub, "power_watts > 2"):
+                        await asyncio.sleep(0.05)
 
     asyncio.run(main())
 

@@ -74,6 +74,8 @@ class SeveralHubs:
         self._condition = condition
         self._remade_s = remade_s
         self._refuse = refuse
+        # Hubs that are left out.
+        self._refused: set[int] = set()
         self._view: FleetView | None = None
         self._is_due = True
         self._made_at = float("-inf")
@@ -170,8 +172,9 @@ class SeveralHubs:
         """Want only devices for which this condition holds; empty: all."""
         self._condition = text
         self._is_due = True
-        for source in self._sources:
-            source.set_filter(text)
+        for hub, source in enumerate(self._sources):
+            if hub not in self._refused:
+                source.set_filter(text)
 
     def set_interval(self, interval_s: float) -> None:
         """Take a tick of each hub this often; never more often than it makes one."""
@@ -259,6 +262,7 @@ class SeveralHubs:
 
         def hub_changed() -> None:
             self._is_due = True
+            self._unfilter_refused()
             changed()
 
         try:
@@ -274,6 +278,15 @@ class SeveralHubs:
         finally:
             for session in self._sessions:
                 await session.close()
+
+    def _unfilter_refused(self) -> None:
+        """Ask no filter of hubs that are left out: in a loop they would keep each other's open."""
+        for hub, source in enumerate(self._sources):
+            view = source.fleet()
+            is_refused = view is not None and bool(self._refuse(view.sums))
+            if is_refused != (hub in self._refused):
+                self._refused ^= {hub}
+                source.set_filter("" if is_refused else self._condition)
 
     async def _poll_unfiltered(self, hub: int) -> None:
         """While a filter hides devices of shared nodes, look at all of them once in a while."""
