@@ -5,12 +5,15 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
+
 from accelwatch.base.clock import SystemClock
+from accelwatch.fleet.api.query.rows import cursor_of
 from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.once import fetch_fleet, first_view
 from accelwatch.fleet.hub_client.source import HubSource
 from accelwatch.fleet.picture.model import FleetView
-from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
+from accelwatch.fleet.targets.hub_endpoint import MOST_DEVICES, HubEndpoint
 from accelwatch.schema.event import Category, ErrorEvent
 from support.fleet.global_hubs import LaterClock, endpoints_of, following_hubs, until_fleet
 from support.fleet.hub_peers import Running, agent
@@ -54,6 +57,19 @@ def test_the_numbers_are_those_of_both_and_say_how_each_hub_stands(tmp_path: Pat
     asyncio.run(main())
 
 
+async def paged(upper: Running, what: str, limit: int, **query: str) -> list[tuple[str, str]]:
+    """(node, id) of each row of a list, page by page."""
+    found: list[tuple[str, str]] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        at = {"cursor": cursor} if cursor else {}
+        page = await upper.get(f"/v1/{what}", params={**query, **at, "limit": str(limit)})
+        assert len(page[what]) <= limit
+        found += [(row["node"], row.get("id", "")) for row in page[what]]
+        cursor = page["next"]
+    return found
+
+
 def test_lists_go_hub_by_hub_and_page_by_page(tmp_path: Path) -> None:
     async def main() -> None:
         async with two_hubs(tmp_path) as (upper, _, _):
@@ -62,15 +78,7 @@ def test_lists_go_hub_by_hub_and_page_by_page(tmp_path: Path) -> None:
                 ("n1", {"rack": "r1", "hub": "pod-1"}),
                 ("n2", {"hub": "pod-2"}),
             ]
-            found, cursor = [], None
-            while True:
-                query = {"limit": "3"} | ({"cursor": cursor} if cursor else {})
-                page = await upper.get("/v1/devices", params=query)
-                assert len(page["devices"]) <= 3
-                found += [(row["node"], row["id"]) for row in page["devices"]]
-                cursor = page["next"]
-                if cursor is None:
-                    break
+            found = await paged(upper, "devices", 3)
             assert len(found) == len(set(found)) == 10
             assert [node for node, _ in found] == ["n1"] * 8 + ["n2"] * 2
 
@@ -243,6 +251,10 @@ def test_a_hub_that_is_silent_keeps_its_part_stale(tmp_path: Path) -> None:
             devices = (await upper.get("/v1/devices"))["devices"]
             assert [row["state"] for row in devices] == ["ok"] * 8 + ["stale"] * 2
             assert devices[9]["labels"] == {"hub": "pod-2"}
+            assert await paged(upper, "devices", 1) == [(row["node"], row["id"]) for row in devices]
+            assert await paged(upper, "nodes", 1) == [("n1", ""), ("n2", "")]
+            assert await paged(upper, "nodes", 1, state="stale") == [("n2", "")]
+            assert await paged(upper, "nodes", 1, state="up") == [("n1", "")]
             page = await upper.get("/v1/devices", params={"filter": "power_watts > 0"})
             assert {row["node"] for row in page["devices"]} == {"n1"}
             assert page["problems"][0].startswith("hub pod-2 is missing: ")
@@ -255,5 +267,15 @@ def test_a_hub_that_is_silent_keeps_its_part_stale(tmp_path: Path) -> None:
             assert 'accel_fleet_hub_fresh{hub="pod-2"} 0' in lines
             assert 'accel_fleet_hub_up{hub="pod-2"} 0' in lines
             assert first.hub.alive
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("offset", [-1, MOST_DEVICES + 1])
+def test_a_cursor_beyond_all_rows_is_refused(tmp_path: Path, offset: int) -> None:
+    async def main() -> None:
+        async with two_hubs(tmp_path) as (upper, _, _):
+            query = {"cursor": cursor_of(("pod-1", offset, ""))}
+            assert "take it from `next`" in await upper.get("/v1/nodes", code=400, params=query)
 
     asyncio.run(main())

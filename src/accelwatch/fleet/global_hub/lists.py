@@ -5,23 +5,25 @@ has; where a filter would have to be evaluated there are none, and the page says
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
 from accelwatch.base.errors import UsageError
+from accelwatch.base.slices import LongWork
 from accelwatch.fleet.api.http import listed, states_of
 from accelwatch.fleet.api.query.names import columns, condition
 from accelwatch.fleet.api.query.rows import cursor_of, position_of
-from accelwatch.fleet.documents.fleet import GroupRow, GroupsPage
+from accelwatch.fleet.documents.fleet import DeviceRow, GroupRow, GroupsPage, NodeSummary
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, first_line
 from accelwatch.fleet.global_hub.feed import labels_of
 from accelwatch.fleet.global_hub.followed import FollowedHubs
-from accelwatch.fleet.global_hub.silent_rows import device_rows, encoded, node_rows
+from accelwatch.fleet.global_hub.silent_rows import device_rows, node_rows
 from accelwatch.fleet.hub_client.several.groups import HubGroups
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture
 from accelwatch.fleet.hub_client.several.merging.rows import shown_rows
 from accelwatch.fleet.hub_client.several.merging.totals import groups_added
+from accelwatch.fleet.targets.hub_endpoint import MOST_DEVICES
 from accelwatch.web.pages.json_page import json_page
 from accelwatch.web.pages.page import Headers, Page, Query, limit_of, many, only
 
@@ -31,8 +33,8 @@ _decode_rows = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _decode_next = msgspec.json.Decoder(str | None).decode
 _to_json = msgspec.json.Encoder().encode
 
-# Of a hub by number, from its last picture, with why it is not asked: rows as JSON.
-SilentRows = Callable[[int, HubPicture, str], list[bytes]]
+# Of a hub by number, from its last picture, with why it is not asked: its rows from a number on.
+SilentRows = Callable[[int, HubPicture, str, int], Iterator[NodeSummary] | Iterator[DeviceRow]]
 
 
 class HubLists:
@@ -45,11 +47,10 @@ class HubLists:
         """Nodes, hub by hub. Raises UsageError."""
         states = states_of(query)
 
-        def silent(hub: int, picture: HubPicture, fault: str) -> list[bytes]:
+        def silent(hub: int, picture: HubPicture, fault: str, start: int) -> Iterator[NodeSummary]:
             owner = self._followed.hubs.picture.owner
             now = self._followed.clock.wall()
-            rows = node_rows(hub, picture, owner, fault, now)
-            return encoded(row for row in rows if not states or row.state in states)
+            return node_rows(hub, picture, owner, fault, now, states=states, start=start)
 
         parameters = {"state": ",".join(sorted(states))} if states else {}
         return await _Walk(self._followed, "nodes", parameters, silent).page(query, headers)
@@ -63,9 +64,9 @@ class HubLists:
             condition(text, labels_of(self._followed.view()))
             parameters["filter"] = text
 
-        def silent(hub: int, picture: HubPicture, _fault: str) -> list[bytes]:
+        def silent(hub: int, picture: HubPicture, _fault: str, start: int) -> Iterator[DeviceRow]:
             owner = self._followed.hubs.picture.owner
-            return encoded(device_rows(hub, picture, owner, names))
+            return device_rows(hub, picture, owner, names, start=start)
 
         walk = _Walk(self._followed, "devices", parameters, None if text else silent)
         return await walk.page(query, headers)
@@ -128,6 +129,7 @@ class _Walk:
         self._what = what
         self._parameters = parameters
         self._silent = silent
+        self._work = LongWork()
         self._problems: list[str] = []
         self._refusals: list[TargetFault] = []
 
@@ -136,6 +138,8 @@ class _Walk:
         limit, cursor = limit_of(query), only(query, "cursor")
         names = self._followed.names
         name, offset, own_cursor = position_of(cursor) if cursor else (names[0], 0, "")
+        if not 0 <= offset <= MOST_DEVICES:
+            raise UsageError("cursor: take it from `next` of the page before")
         if name not in names:
             raise UsageError("cursor: the hub that it names is not followed any more; begin anew")
         rows: list[bytes] = []
@@ -175,9 +179,13 @@ class _Walk:
         if picture is None or self._silent is None:
             self._problems.append(f"hub {name} is missing: {text}")
             return [], None
-        rows = self._silent(hub, picture, text)
-        end = offset + limit
-        return rows[offset:end], (end, "") if len(rows) > end else None
+        rows: list[bytes] = []
+        for row in self._silent(hub, picture, text, offset):
+            if len(rows) == limit:
+                return rows, (offset + limit, "")
+            rows.append(_to_json(row))
+            await self._work.yield_control()
+        return rows, None
 
     async def _request(
         self, hub: int, limit: int, cursor: str
@@ -191,7 +199,10 @@ class _Walk:
             raws = _decode_rows(page[self._what])
             following = _decode_next(page["next"])
             owner = self._followed.hubs.picture.owner
-            rows = [_to_json(row) for row in shown_rows(hub, raws, owner)]
+            rows = []
+            for row in shown_rows(hub, raws, owner):
+                rows.append(_to_json(row))
+                await self._work.yield_control()
         except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
             text = f"its list of {self._what} cannot be read"
             raise TargetFault(Reason.GARBAGE, text) from error

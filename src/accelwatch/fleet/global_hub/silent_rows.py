@@ -1,9 +1,8 @@
 """Rows of nodes and devices of a hub that does not answer, from the picture that it gave last. Pure."""
 
 from collections import Counter
-from collections.abc import Iterator
-
-import msgspec
+from collections.abc import Collection, Iterator
+from itertools import islice
 
 from accelwatch.fleet.documents.fleet import DeviceRow, FaultNote, NodeSummary, TargetNote
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture
@@ -19,14 +18,27 @@ _IDENTITY = DeviceIdentity.__struct_fields__
 
 
 def node_rows(
-    hub: int, picture: HubPicture, owner: Ownership, fault: str, now: float
+    hub: int,
+    picture: HubPicture,
+    owner: Ownership,
+    fault: str,
+    now: float,
+    *,
+    states: Collection[str],
+    start: int = 0,
 ) -> Iterator[NodeSummary]:
-    """The nodes that a hub spoke for, as they count now; what only the hub knows is null."""
+    """The nodes that a hub spoke for, as they count now; what only the hub knows is null.
+
+    Of these states, or all without any; without the first `start` of them.
+    """
     view, name = picture.view, owner.hubs[hub]
     devices = Counter(slot.node for slot in _unpartitioned(picture))
-    for own in view.nodes:
-        if own.node in owner.hidden[hub]:
-            continue
+    wanted = (
+        node
+        for node in view.nodes
+        if node.node not in owner.hidden[hub] and (not states or picture.node_state(node) in states)
+    )
+    for own in islice(wanted, start, None):
         node = picture.node(own, owner.name_of(hub, own.node), name)
         count = devices[own.node]
         yield NodeSummary(
@@ -53,16 +65,18 @@ def node_rows(
 
 
 def device_rows(
-    hub: int, picture: HubPicture, owner: Ownership, fields: tuple[str, ...]
+    hub: int, picture: HubPicture, owner: Ownership, fields: tuple[str, ...], *, start: int = 0
 ) -> Iterator[DeviceRow]:
     """The same of devices; a field that the picture does not have is null."""
     view = picture.view
     states = {node.node: picture.node_state(node) for node in view.nodes}
     columns = {name: FIELDS.index(name) for name in fields if name in FIELDS}
-    for own in view.devices:
-        slot = view.slots[own.slot]
-        if slot is None or slot.node in owner.hidden[hub]:
-            continue
+    wanted = (
+        (device, slot)
+        for device in view.devices
+        if (slot := view.slots[device.slot]) is not None and slot.node not in owner.hidden[hub]
+    )
+    for own, slot in islice(wanted, start, None):
         device = picture.device(own, own.slot)
         identity = {name: getattr(slot, name) for name in _IDENTITY}
         identity["node"] = owner.name_of(hub, slot.node)
@@ -101,9 +115,3 @@ def _target(hub: str, fault: str) -> TargetNote:
         restarts_total=0,
         fault=FaultNote(reason=_REASON, message=message),
     )
-
-
-def encoded(rows: Iterator[NodeSummary] | Iterator[DeviceRow]) -> list[bytes]:
-    """Each as JSON."""
-    encode = msgspec.json.Encoder().encode
-    return [encode(row) for row in rows]
