@@ -279,3 +279,38 @@ def test_a_cursor_beyond_all_rows_is_refused(tmp_path: Path, offset: int) -> Non
             assert "take it from `next`" in await upper.get("/v1/nodes", code=400, params=query)
 
     asyncio.run(main())
+
+
+def test_an_event_is_streamed_once_whatever_filter_is_set(tmp_path: Path) -> None:
+    """The order of arrival is not that of time, so another stream has other numbers."""
+
+    async def main() -> None:
+        async with two_hubs(tmp_path) as (upper, first, second):
+            source = HubSource(endpoint(upper))
+            task = asyncio.ensure_future(source.run(lambda: None))
+            try:
+                await until(source, lambda view: len(view.devices) == 10)
+                now = SystemClock().wall()
+                for hub, node, code, age_s in (
+                    (first, "n1", "xid_1", 0.0),
+                    (second, "n2", "xid_2", 60.0),
+                ):
+                    hub.hub.fleet.events.note(node, "", event(code, now - age_s))
+                    await until(source, lambda view, code=code: code in codes(view))
+                source.set_filter("power_watts > 0")
+                await until(source, lambda view: view.filter == "power_watts > 0")
+                source.set_filter("")
+                view = await until(source, lambda view: view.filter == "")
+                assert codes(view).count("xid_1") == codes(view).count("xid_2") == 1
+                rows = (await upper.get("/v1/events", params={"node": "n1"}))["events"]
+                told = {shown.code: shown.sequence for shown in view.events}
+                assert {row["code"]: row["sequence"] for row in rows}["xid_1"] == told["xid_1"]
+            finally:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(main())
+
+
+def codes(view: FleetView) -> list[str]:
+    return [shown.code for shown in view.events]

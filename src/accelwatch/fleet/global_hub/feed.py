@@ -28,7 +28,8 @@ class PictureFeed:
         fields: Sequence[str],
         view: Callable[[], FleetView | None],
         time: Callable[[], float],
-        own: SeveralHubs | None,
+        events: NumberedEvents,
+        own: SeveralHubs | None = None,
     ) -> None:
         """`own` is what has to be followed for it alone, where it has a filter."""
         self.clients = 0
@@ -39,14 +40,12 @@ class PictureFeed:
         self._time = time
         self._own = own
         self._task: asyncio.Task[None] | None = None
-        self._events = NumberedEvents()
+        self._events = events
         self._slots: Sequence[DeviceSlot | None] = ()
 
     @property
     def last_event(self) -> int:
         """Number of the newest event."""
-        view = self._view()
-        self._events.update(() if view is None else view.events)
         return self._events.last
 
     async def start(self) -> None:
@@ -70,6 +69,7 @@ class PictureFeed:
         view = self._view()
         if view is not None:
             self._assign(view.slots)
+            self._events.update(view.events)
         self.ticks.publish(
             FleetTick(
                 sequence=self.ticks.sequence + 1,
@@ -127,10 +127,10 @@ class PictureFeeds:
             )
         clock = self._followed.clock
         if not condition:
-            return PictureFeed(chosen, self._followed.view, clock.wall, None)
+            return PictureFeed(chosen, self._followed.view, clock.wall, self._followed.events)
         compiled_condition(condition, labels_of(self._followed.view()))
         own = self._followed.source(condition)
-        return PictureFeed(chosen, own.fleet, clock.wall, own)
+        return PictureFeed(chosen, own.fleet, clock.wall, NumberedEvents(), own)
 
     async def document(self) -> FleetDocument:
         """The fleet in numbers."""

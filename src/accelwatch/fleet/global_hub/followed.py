@@ -9,6 +9,7 @@ import msgspec
 from accelwatch.base.clock import Clock
 from accelwatch.base.version import __version__
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.global_hub.events import NumberedEvents
 from accelwatch.fleet.global_hub.session import FollowedSession
 from accelwatch.fleet.hub_client.several.requests import SeveralRequests
 from accelwatch.fleet.hub_client.several.source import SeveralHubs
@@ -37,6 +38,8 @@ class FollowedHubs:
         self.endpoints = tuple(endpoints)
         self.clock = clock
         self.hubs = self.source()
+        # Of all hubs, in one numbering for the page and every stream without a filter.
+        self.events = NumberedEvents()
         self.sessions = [
             FollowedSession(endpoint, self._fault_of(number))
             for number, endpoint in enumerate(endpoints)

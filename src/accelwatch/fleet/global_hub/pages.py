@@ -12,7 +12,6 @@ from accelwatch.fleet.api.own import own_text
 from accelwatch.fleet.api.pages import HubPages
 from accelwatch.fleet.api.query.events import event_query, page_of
 from accelwatch.fleet.documents.fleet import FLEET_HISTORY, FleetHistory
-from accelwatch.fleet.global_hub.events import NumberedEvents
 from accelwatch.fleet.global_hub.feed import labels_of
 from accelwatch.fleet.global_hub.followed import FollowedHubs
 from accelwatch.fleet.global_hub.lists import HubLists
@@ -47,7 +46,6 @@ class GlobalPages:
         self._may_act = may_act
         self._lists = HubLists(followed)
         self._metrics = HubMetrics(followed, own_text(), more)
-        self._events = NumberedEvents()
         self._table = RouteTable(self._routes())
 
     def _routes(self) -> Iterator[Route]:
@@ -120,14 +118,16 @@ class GlobalPages:
 
     def _events_page(self, query: Query, headers: Headers) -> Page:
         view = self._followed.view()
-        self._events.update(() if view is None else view.events)
+        numbered = self._followed.events
+        if view is not None:
+            numbered.update(view.events)
         labels = {} if view is None else view.node_labels
         names = labels_of(view) | {"hub"}
         requested = event_query(query, self._followed.clock.wall(), names)
         before = requested.before
         events = (
             event
-            for event in self._events.newest_first()
+            for event in numbered.newest_first()
             if (before is None or event.sequence < before)
             and requested.matches(event.node, event.time)
         )

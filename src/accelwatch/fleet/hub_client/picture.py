@@ -1,7 +1,8 @@
 """The fleet as a stream has told it so far: places by slot, labels, events, the newest tick."""
 
-from collections import deque
 from collections.abc import Iterable, Mapping
+
+import msgspec
 
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.incidents import ReportedIncidents
@@ -31,7 +32,8 @@ class Picture:
         self._is_limited = False
         self._slots: list[DeviceSlot | None] = []
         self._labels: dict[str, Mapping[str, str]] = {}
-        self._events: deque[FleetEvent] = deque(maxlen=MOST_EVENTS)
+        # In their order, by all but their numbers: a hub over hubs numbers those of each filter anew.
+        self._events: dict[FleetEvent, FleetEvent] = {}
         self._shown_events: tuple[FleetEvent, ...] | None = ()
         self._incidents = ReportedIncidents()
         self._previous: dict[tuple[str, str], DeviceSlot] = {}
@@ -84,9 +86,13 @@ class Picture:
 
     def event(self, event: FleetEvent) -> None:
         """An event, unless it was told before, on another connection."""
-        if event not in self._events:
-            self._events.append(event)
-            self._shown_events = None
+        unnumbered = msgspec.structs.replace(event, sequence=0)
+        if unnumbered in self._events:
+            return
+        if len(self._events) >= MOST_EVENTS:
+            del self._events[next(iter(self._events))]
+        self._events[unnumbered] = event
+        self._shown_events = None
 
     def apply_incident(self, message: RulesNow | IncidentNow) -> None:
         """How judging goes, or an incident as it stands now."""
@@ -127,7 +133,7 @@ class Picture:
         devices, nodes = self._kept(tick), tick.nodes[: self._limit]
         self._forget_labels(tick)
         if self._shown_events is None:
-            self._shown_events = tuple(self._events)
+            self._shown_events = tuple(self._events.values())
         self._shown_slots, self._shown_labels = self._slots, self._labels
         return FleetView(
             sequence=tick.sequence,

@@ -123,8 +123,10 @@ def test_values_of_nobody_are_a_fault(slot: int) -> None:
 def test_events_are_kept_once_and_only_so_many() -> None:
     picture = Picture()
     for number in range(MOST_EVENTS + 10):
-        picture.event(fleet_event(sequence=number, time=1.0, node="n1"))
-    picture.event(fleet_event(sequence=MOST_EVENTS + 9, time=1.0, node="n1"))
+        picture.event(fleet_event(sequence=number, time=float(number), node="n1"))
+    newest = float(MOST_EVENTS + 9)
+    for sequence in (MOST_EVENTS + 9, MOST_EVENTS + 10):
+        picture.event(fleet_event(sequence=sequence, time=newest, node="n1"))
     events = picture.view(_decoded(_tick()), 1.0, 1.0, "").events
     assert (len(events), events[0].sequence) == (MOST_EVENTS, 10)
     assert events[-1].sequence == MOST_EVENTS + 9
