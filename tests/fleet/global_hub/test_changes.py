@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
+import pytest
 
 from accelwatch.web.protection.roles import Role
 from accelwatch.web.protection.web_config import Protection
@@ -214,5 +215,39 @@ def test_which_hub_leads_is_asked_of_the_hubs_below() -> None:
         async with over(first, second) as upper:
             text = await upper.get("/v1/hubs", 404, **ANA)
             assert "follows hubs (pod-1, pod-2)" in text
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("answer", [b"yes", b"[]", b"\xff"])
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/silences", {"matchers": ["node=n2"], "for": "2h", "reason": "swap"}),
+        ("/v1/incidents/i1@pod-2/close", {"reason": "done"}),
+        ("/v1/stop", {"reason": "wait"}),
+    ],
+)
+def test_of_an_answer_that_cannot_be_read_it_is_unknown_what_was_done(
+    path: str, body: dict[str, Any], answer: bytes
+) -> None:
+    async def main() -> None:
+        first, second = two()
+        second.garbles = answer
+        async with over(first, second) as upper:
+            text = await upper.post(path, 502, json=body, **ANA)
+        assert "pod-2: " in text
+        assert "cannot be read" in text
+
+    asyncio.run(main())
+
+
+def test_an_incident_that_cannot_be_read_is_a_fault_of_its_hub() -> None:
+    async def main() -> None:
+        first, second = two()
+        second.garbles = b"[]"
+        async with over(first, second) as upper:
+            text = await upper.get("/v1/incidents/i1@pod-2", 503, **ANA)
+        assert text.startswith("hub pod-2: its answer cannot be read: ")
 
     asyncio.run(main())

@@ -31,6 +31,8 @@ class CannedHub:
         self.refuses = 0
         self.avoided = AvoidPage(time="2030-01-31T12:00:00Z", rules=1, nodes_total=len(self.nodes))
         self.spares = SparesPage(acts=True)
+        # What it answers in place of what is asked for.
+        self.garbles = b""
         # Its remedies are not answered before this.
         self.hangs: asyncio.Event | None = None
         # Of its devices: hubs that have other serials follow other machines.
@@ -71,6 +73,8 @@ class CannedHub:
         self.bodies.append(await request.read())
         if self.refuses:
             return web.Response(status=self.refuses, text="no")
+        if self.garbles:
+            return web.Response(body=self.garbles)
         if path == "/v1/avoid":
             return web.Response(body=msgspec.json.encode(self.avoided))
         if path == "/v1/spares":

@@ -181,7 +181,10 @@ class SeveralRequests:
             except TargetFault as fault:
                 kind = UncertainError if leaves_doubt(fault) else AccelwatchError
                 raise kind(f"not accepted: {first_line(fault)}") from fault
-            answers[hub] = decoded(answer, Commanded)
+            try:
+                answers[hub] = decoded(answer, Commanded)
+            except AccelwatchError as error:
+                raise UncertainError(str(error)) from error
             return "done"
 
         # Each hub is asked and told by itself: a stop does not wait for one that hangs.
@@ -258,7 +261,11 @@ class SeveralRequests:
 
     async def _incident(self, hub: int, body: bytes) -> bytes:
         await self._prepare()
-        document = msgspec.json.decode(body, type=IncidentDocument)
+        try:
+            document = msgspec.json.decode(body, type=IncidentDocument)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            fault = TargetFault(Reason.GARBAGE, f"its answer cannot be read: {error}")
+            raise self._named(hub, fault) from error
         return msgspec.json.encode(incident_in(document, hub, self._picture.owner))
 
     async def _list(self, path: str, query: dict[str, str]) -> bytes:
@@ -297,8 +304,12 @@ async def _page(
 
 
 def _with_ids(body: bytes, hub: str) -> bytes:
-    """An answer to a change with the hub's name in its id."""
-    answer: dict[str, Any] = msgspec.json.decode(body)
+    """An answer to a change with the hub's name in its id. Raises UncertainError for what is none."""
+    try:
+        answer = msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        text = "its answer cannot be read, so it is unknown whether this was done"
+        raise UncertainError(f"hub {hub}: {text}: check before you repeat it") from error
     for document in (answer, answer.get("silence"), answer.get("maintenance")):
         if isinstance(document, dict) and isinstance(document.get("id"), str):
             document["id"] = with_hub(document["id"], hub)
