@@ -9,7 +9,7 @@ from accelwatch.fleet.api.query.names import condition as compiled_condition
 from accelwatch.fleet.documents.fleet import DEFAULT_FIELDS
 from accelwatch.fleet.global_hub.events import NumberedEvents
 from accelwatch.fleet.global_hub.followed import FollowedHubs
-from accelwatch.fleet.hub_client.several.locations import HUB_LABEL, OWN_LABEL
+from accelwatch.fleet.hub_client.several.locations import is_hub_label
 from accelwatch.fleet.hub_client.several.source import SeveralHubs
 from accelwatch.fleet.picture.model import FIELDS, FleetView
 from accelwatch.fleet.wire import DeviceNow, DeviceSlot, FleetDocument, FleetTick
@@ -140,4 +140,4 @@ class PictureFeeds:
 def labels_of(view: FleetView | None) -> set[str]:
     """The labels that the hubs themselves know: those of nodes, but for the name of the hub."""
     by_node = {} if view is None else view.node_labels
-    return set().union(*by_node.values()) - {HUB_LABEL, OWN_LABEL}
+    return {name for name in set().union(*by_node.values()) if not is_hub_label(name)}

@@ -8,6 +8,7 @@ import pytest
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.documents.fleet import GroupRow
 from accelwatch.fleet.hub_client.several.hub_picture import totals_of
+from accelwatch.fleet.hub_client.several.locations import is_hub_label, labelled
 from accelwatch.fleet.hub_client.several.merging.exposition import pages_merged
 from accelwatch.fleet.hub_client.several.merging.histories import added_histories
 from accelwatch.fleet.hub_client.several.merging.totals import (
@@ -275,3 +276,26 @@ def test_metrics_get_the_hub_and_keep_an_own_label_of_that_name() -> None:
         'x{hub="p2",a="1,hub=\\"q\\"",exported_hub="mine"} 4\n'
         'y{hub="p2"} 5\n'
     )
+
+
+def test_metrics_over_three_levels_have_each_family_and_label_once() -> None:
+    page = b"x 1\n"
+    for name in ("low", "middle", "top"):
+        page = pages_merged({name: page.decode()}, [name])
+    assert page.decode() == (
+        "# HELP accel_fleet_hub_up Whether the hub answered.\n"
+        "# TYPE accel_fleet_hub_up gauge\n"
+        'accel_fleet_hub_up{hub="top"} 1\n'
+        'accel_fleet_hub_up{hub="top",exported_hub="middle"} 1\n'
+        'accel_fleet_hub_up{hub="top",exported_hub="middle",exported_exported_hub="low"} 1\n'
+        'x{hub="top",exported_hub="middle",exported_exported_hub="low"} 1\n'
+    )
+
+
+def test_labels_over_three_levels_are_all_kept() -> None:
+    labels = {"rack": "r1", "hub": "mine"}
+    for name in ("low", "top"):
+        labels = labelled(labels, name)
+    expected = {"hub": "top", "exported_hub": "low", "exported_exported_hub": "mine"}
+    assert labels == {"rack": "r1", **expected}
+    assert {name for name in labels if is_hub_label(name)} == set(expected)

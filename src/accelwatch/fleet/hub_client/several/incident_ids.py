@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
+from accelwatch.fleet.hub_client.several.locations import labelled
 from accelwatch.fleet.hub_client.several.same_objects import same_objects
 from accelwatch.fleet.hub_client.several.shared_nodes import AT, Ownership
 from accelwatch.fleet.picture.model import MOST_EVENTS, FleetView
@@ -39,7 +40,7 @@ def incident_in(document: IncidentDocument, hub: int, owner: Ownership) -> Incid
         group_incident=with_hub(document.group_incident, name),
         follows=with_hub(document.follows, name),
         muted_by=mute and msgspec.structs.replace(mute, id=with_hub(mute.id, name)),
-        labels={**document.labels, "hub": name},
+        labels=labelled(document.labels, name),
     )
 
 

@@ -8,8 +8,10 @@ from accelwatch.fleet.hub_client.several.same_objects import same_objects
 from accelwatch.fleet.hub_client.several.shared_nodes import Ownership
 from accelwatch.fleet.wire import DeviceSlot
 
-# The label of nodes that says which hub follows them, and what the nodes' own of that name becomes.
-HUB_LABEL, OWN_LABEL = "hub", "exported_hub"
+# The label of nodes that says which hub follows them.
+HUB_LABEL = "hub"
+# Before a label that has this name already, here and in Prometheus; twice over two levels of hubs.
+_EXPORTED = "exported_"
 
 Slots = Sequence[DeviceSlot | None]
 Labels = Mapping[str, Mapping[str, str]]
@@ -17,8 +19,16 @@ Labels = Mapping[str, Mapping[str, str]]
 
 def labelled(labels: Mapping[str, str], hub: str) -> dict[str, str]:
     """A node's labels with its hub; a label of the same name is kept beside it."""
-    own = {OWN_LABEL: labels[HUB_LABEL]} if HUB_LABEL in labels else {}
-    return {**labels, **own, HUB_LABEL: hub}
+    own, name = {HUB_LABEL: hub}, HUB_LABEL
+    while name in labels:
+        own[_EXPORTED + name] = labels[name]
+        name = _EXPORTED + name
+    return {**labels, **own}
+
+
+def is_hub_label(name: str) -> bool:
+    """Whether a label has the name of one that was added here, or makes room for it."""
+    return name.replace(_EXPORTED, "") == HUB_LABEL
 
 
 class Locations:

@@ -7,8 +7,8 @@ from accelwatch.exposition.families import escape
 
 _UP = "accel_fleet_hub_up"
 _HEAD = re.compile(r"# (?:HELP|TYPE) (\S+)")
-# A label of that name at the place of a name: in a value quotes are escaped.
-_OWN = re.compile(r'(?<=[{,])hub="')
+# Labels of that name at the place of a name: in a value quotes are escaped.
+_OWN = re.compile(r'(?<=[{,])((?:exported_)*hub=")')
 
 
 def pages_merged(pages: Mapping[str, str], hubs: Sequence[str], own: str = "") -> bytes:
@@ -16,8 +16,9 @@ def pages_merged(pages: Mapping[str, str], hubs: Sequence[str], own: str = "") -
 
     `own` is the page of who merges them, whose series stay as they are.
     """
-    heads: dict[str, list[str]] = {}
-    samples: dict[str, list[str]] = {}
+    # A hub over hubs has this family too, and a page has each but once.
+    heads = {_UP: [f"# HELP {_UP} Whether the hub answered.", f"# TYPE {_UP} gauge"]}
+    samples = {_UP: [f'{_UP}{{hub="{escape(hub)}"}} {int(hub in pages)}' for hub in hubs]}
     for hub, page in (("", own), *pages.items()):
         label = f'hub="{escape(hub)}"' if hub else ""
         family = ""
@@ -32,22 +33,18 @@ def pages_merged(pages: Mapping[str, str], hubs: Sequence[str], own: str = "") -
                 samples.setdefault(family, [])
             elif line and not line.startswith("#"):
                 samples.setdefault(family, []).append(_labelled(line, label) if label else line)
-    lines = [
-        f"# HELP {_UP} Whether the hub answered.",
-        f"# TYPE {_UP} gauge",
-        *(f'{_UP}{{hub="{escape(hub)}"}} {int(hub in pages)}' for hub in hubs),
-    ]
+    lines: list[str] = []
     for family, lines_of in samples.items():
         lines += [*heads.get(family, ()), *lines_of]
     return ("\n".join(lines) + "\n").encode()
 
 
 def _labelled(line: str, label: str) -> str:
-    """A sample with one more label; its own of the same name becomes `exported_hub`."""
+    """A sample with one more label; its own of that name becomes `exported_hub`, and so on."""
     name, brace, remaining = line.partition("{")
     if brace and " " not in name:
         return f"{name}{{{label}{'' if remaining.startswith('}') else ','}" + _OWN.sub(
-            'exported_hub="', "{" + remaining
+            r"exported_\1", "{" + remaining
         ).removeprefix("{")
     name, _, value = line.partition(" ")
     return f"{name}{{{label}}} {value}"
