@@ -34,7 +34,7 @@ def test_no_other_command_throws_one_away(command: str) -> None:
     run = warm_command.accelwatch("--visible", command)
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr == (
-        f"accelwatch: --visible stands before '{command}', which does not read it; "
+        f"accelwatch: --visible stands before '{command}', where it is not read; "
         f"`accelwatch {command}` has no such option\n"
     )
 

@@ -40,7 +40,7 @@ def _export(
         Path, option("-o", "--output", metavar="DIR", help="The archive, a new folder.")
     ],
     start: Annotated[
-        str, option("--from", metavar="TIME", help="2026-03-01, ...T12:00:00Z, or 7d ago.")
+        str, option("--from", metavar="TIME", help="2026-03-01, ...T12:00:00Z, or 7d (before now).")
     ],
     end: Annotated[str, option("--to", metavar="TIME", help="As --from.")] = "now",
     interval: Annotated[

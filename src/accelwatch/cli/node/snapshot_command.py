@@ -55,4 +55,4 @@ def refuse_before(options: dict[str, Any], name: str, command: click.Command | N
             if flag in flags:
                 value = "" if isinstance(options[option.name], bool) else " ..."
                 hint = f"write: accelwatch {name} {flag}{value}"
-            raise UsageError(f"{flag} stands before {name!r}, which does not read it; {hint}")
+            raise UsageError(f"{flag} stands before {name!r}, where it is not read; {hint}")

@@ -197,7 +197,7 @@ def backtest_command(
     ] = None,
     start: Annotated[
         str | None,
-        option("--from", metavar="TIME", help="2026-03-01, ...T12:00:00Z, or 7d ago."),
+        option("--from", metavar="TIME", help="2026-03-01, ...T12:00:00Z, or 7d (before now)."),
     ] = None,
     end: Annotated[str | None, option("--to", metavar="TIME", help="As --from.")] = None,
     interval: Annotated[
