@@ -20,7 +20,7 @@ from support.fleet.canned_hubs import CannedHub, serving
 from support.fleet.global_hubs import endpoints_of, following_hubs, until_fleet
 from support.fleet.hub_peers import Running, agent, peer
 from support.fleet.several_hubs import hub_of
-from support.incidents.remedy_documents import page
+from support.incidents.remedy_documents import page as remedies
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 
@@ -62,7 +62,7 @@ def test_a_hub_that_hangs_from_the_start_is_down_and_the_others_are_shown(tmp_pa
 
 def test_a_hub_whose_pages_hang_is_named_on_the_page(tmp_path: Path) -> None:
     async def main() -> None:
-        slow = CannedHub(page(), "n2")
+        slow = CannedHub(remedies(), "n2")
         slow.hangs = asyncio.Event()
         async with (
             agent() as one,
@@ -72,8 +72,8 @@ def test_a_hub_whose_pages_hang_is_named_on_the_page(tmp_path: Path) -> None:
             named = msgspec.structs.replace(endpoint, name="pod-2")
             async with following_hubs([*endpoints_of(first.base), named]) as upper:
                 await until_fleet(upper, lambda fleet: fleet.nodes_total == 2)
-                remedies = await upper.get("/v1/remedies")
-                assert remedies["problems"] == ["hub pod-2: no complete answer in time"]
+                shown = await upper.get("/v1/remedies")
+                assert shown["problems"] == ["hub pod-2: no complete answer in time"]
             slow.hangs.set()
 
     asyncio.run(main())
@@ -83,7 +83,7 @@ def test_a_hub_without_a_page_is_left_out_of_it(tmp_path: Path) -> None:
     """An older hub knows fewer pages; what it says by stream is shown all the same."""
 
     async def main() -> None:
-        old = CannedHub(page(), "n2")
+        old = CannedHub(remedies(), "n2")
         old.refuses = 404
         async with (
             agent() as one,
@@ -206,13 +206,18 @@ def test_a_hub_over_a_hub_over_hubs_is_no_loop(tmp_path: Path) -> None:
         async with (
             agent() as one,
             hub_of(tmp_path / "a", {"n1": one.address}) as first,
-            following_hubs(endpoints_of(first.base)) as middle,
+            peer(hang) as address,
+            following_hubs(endpoints_of(first.base, f"http://{address}")) as middle,
             following_hubs(endpoints_of(middle.base)) as upper,
         ):
             fleet = await until_fleet(upper, lambda fleet: fleet.devices_total == 8)
             assert [hub.state for hub in fleet.hubs] == ["up"]
-            (node,) = (await upper.get("/v1/nodes"))["nodes"]
+            page = await upper.get("/v1/nodes")
+            (node,) = page["nodes"]
             assert node["labels"] == {"exported_hub": "pod-1", "hub": "pod-1"}
+            # What is missing further below is said up here.
+            (problem,) = page["problems"]
+            assert problem.startswith("pod-1: hub pod-2 is missing: ")
 
     asyncio.run(main())
 

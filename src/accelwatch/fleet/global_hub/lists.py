@@ -30,6 +30,7 @@ from accelwatch.web.pages.page import Headers, Page, Query, limit_of, many, only
 _REFUSED = 400
 _decode_page = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_rows = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_decode_texts = msgspec.json.Decoder(tuple[str, ...]).decode
 _decode_next = msgspec.json.Decoder(str | None).decode
 _to_json = msgspec.json.Encoder().encode
 
@@ -198,6 +199,8 @@ class _Walk:
             page = _decode_page(body)
             raws = _decode_rows(page[self._what])
             following = _decode_next(page["next"])
+            # Of one that follows hubs itself.
+            problems = _decode_texts(page.get("problems", msgspec.Raw(b"[]")))
             owner = self._followed.hubs.picture.owner
             rows = []
             for row in shown_rows(hub, raws, owner):
@@ -206,6 +209,8 @@ class _Walk:
         except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
             text = f"its list of {self._what} cannot be read"
             raise TargetFault(Reason.GARBAGE, text) from error
+        name = self._followed.names[hub]
+        self._problems += [f"{name}: {problem}" for problem in problems]
         return rows, None if following is None else (0, following)
 
 
