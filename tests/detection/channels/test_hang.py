@@ -78,6 +78,22 @@ def test_a_job_that_waits_for_a_silent_node(missed_before: int, ticks: int) -> N
     assert only(found, "node_silent").rows.tolist() == [3]
 
 
+def test_a_device_at_rest_is_named_before_a_silent_node_after_two_ticks() -> None:
+    job = Job()
+    job.run(40)
+    job.ticks.silent = {3}
+    job.run(1)
+    job.hangs()
+    job.load[5] = 0.0
+    assert job.run(1) == []
+    found = job.run(1)
+    assert of_jobs(found)
+    assert only(found, "hang_culprit").rows.tolist() == [5]
+    # That it waits as well is seen now.
+    job.load[5] = 0.99
+    assert only(job.run(1), "node_silent").rows.tolist() == [3]
+
+
 def test_a_job_that_works_without_a_sample_of_a_node() -> None:
     job = Job()
     job.run(40)

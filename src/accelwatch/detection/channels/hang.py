@@ -182,9 +182,10 @@ class Hang(ChannelState):
 
 
 def _ticks_needed(culprits: suspects.Culprits) -> int:
-    if culprits.silent.size:
-        return _TICKS_SILENT
-    return _TICKS_DIFFERS if culprits.differing.size else _TICKS
+    """By whoever is named of them: one sample of a device at rest is no second kind of evidence."""
+    if culprits.differing.size:
+        return _TICKS_DIFFERS
+    return _TICKS_SILENT if culprits.silent.size else _TICKS
 
 
 def _others(tick: Tick, rows: Indices) -> Bools:
