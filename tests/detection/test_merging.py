@@ -264,6 +264,19 @@ def test_whole_nodes_that_get_warm_together_share_their_cooling_before_one_is_ho
     assert all(each.nodes == ("n000", "n001", "n002") for each in found)
 
 
+def test_nodes_of_a_warm_row_say_as_well_that_their_fabric_is_shared() -> None:
+    detector = Detector(60)
+    for at in range(5):
+        now = tick(60, START + 30.0 * at)
+        now.devices.z[:] = 0.0
+        now.devices.z[2, :6] = 12.0
+        detector.on(now)
+    # One is accused; two that are warm differ in the same way.
+    slow = says(5, 9.0, 600.0, family="fabric", subject=Subject.NODE, now=now.frame.now)
+    hinted = says([0, 1], 5.5, 60.0, family="fabric", subject=Subject.NODE, now=now.frame.now)
+    assert [found.key for found in detector.on(now, slow, hinted)] == ["group/fabric"]
+
+
 def test_warm_nodes_in_maintenance_are_no_warm_row() -> None:
     detector = Detector(60)
     for at in range(20):

@@ -94,10 +94,11 @@ def common_causes(
     for suspect in [*accused, *(each for each in lasting if each.node not in blamed)]:
         for group in _groups_of(tick, suspect):
             groups.setdefault(group, []).append(suspect)
-    starting = blamed | {suspect.node for suspect in lasting}
-    for suspect in (each for each in hinted if each.node not in starting):
+    warm_rows = {suspect.node for suspect in lasting}
+    for suspect in hinted:
         for group in _groups_of(tick, suspect):
-            if group in groups:
+            is_there = group.family == HEAT and suspect.node in warm_rows
+            if group in groups and not is_there:
                 groups[group].append(suspect)
     by_key: dict[str, list[_Group]] = {}
     many = {group for group, members in groups.items() if _are_many(tick, group, members, since)}
@@ -106,7 +107,6 @@ def common_causes(
         # What takes its time to come takes it to go.
         if group in many or now - at <= family_of(group.family).within_s:
             by_key.setdefault(group.key, []).append(group)
-    warm_rows = {suspect.node for suspect in lasting}
     return [
         _common(key, matching, groups, many, warm_rows) for key, matching in sorted(by_key.items())
     ]
