@@ -277,6 +277,20 @@ def test_nodes_of_a_warm_row_say_as_well_that_their_fabric_is_shared() -> None:
     assert [found.key for found in detector.on(now, slow, hinted)] == ["group/fabric"]
 
 
+@pytest.mark.parametrize(
+    ("family", "keys"), [("clock", ["group/cooling"]), ("nvlink", ["group/cooling", "node/n000"])]
+)
+def test_a_warm_node_that_slows_down_is_one_of_its_row(family: str, keys: list[str]) -> None:
+    detector = Detector(60)
+    for at in range(5):
+        now = tick(60, START + 30.0 * at)
+        now.devices.z[:] = 0.0
+        now.devices.z[2, :6] = 3.6
+        slow = says(0, 9.0, 600.0, family=family, now=now.frame.now)
+        found = detector.on(now, slow) if at == 4 else detector.on(now)
+    assert [each.key for each in found] == keys
+
+
 def test_warm_nodes_in_maintenance_are_no_warm_row() -> None:
     detector = Detector(60)
     for at in range(20):

@@ -90,8 +90,9 @@ def common_causes(
     accused, hinted, warm = suffering
     now, names = tick.frame.now, tick.frame.names.nodes
     lasting = [each for each in warm if now - since[names[each.node], HEAT] >= AGREE_S]
-    blamed = {suspect.node for suspect in accused}
-    for suspect in [*accused, *(each for each in lasting if each.node not in blamed)]:
+    # Who is accused of something else, such as of a low clock, is warm all the same.
+    hot = {each.node for each in accused if any(piece.family == HEAT for piece in each.pieces)}
+    for suspect in [*accused, *(each for each in lasting if each.node not in hot)]:
         for group in _groups_of(tick, suspect):
             groups.setdefault(group, []).append(suspect)
     warm_rows = {suspect.node for suspect in lasting}
