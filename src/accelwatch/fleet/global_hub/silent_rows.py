@@ -33,12 +33,12 @@ def node_rows(
     """
     view, name = picture.view, owner.hubs[hub]
     devices = Counter(slot.node for slot in _unpartitioned(picture))
-    wanted = (
+    chosen = (
         node
         for node in view.nodes
         if node.node not in owner.hidden[hub] and (not states or picture.node_state(node) in states)
     )
-    for own in islice(wanted, start, None):
+    for own in islice(chosen, start, None):
         node = picture.node(own, owner.name_of(hub, own.node), name)
         count = devices[own.node]
         yield NodeSummary(
@@ -71,12 +71,12 @@ def device_rows(
     view = picture.view
     states = {node.node: picture.node_state(node) for node in view.nodes}
     columns = {name: FIELDS.index(name) for name in fields if name in FIELDS}
-    wanted = (
+    chosen = (
         (device, slot)
         for device in view.devices
         if (slot := view.slots[device.slot]) is not None and slot.node not in owner.hidden[hub]
     )
-    for own, slot in islice(wanted, start, None):
+    for own, slot in islice(chosen, start, None):
         device = picture.device(own, own.slot)
         identity = {name: getattr(slot, name) for name in _IDENTITY}
         identity["node"] = owner.name_of(hub, slot.node)
