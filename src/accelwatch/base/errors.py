@@ -25,7 +25,7 @@ class UnmetError(AccelwatchError):
     exit_code = UNMET
 
 
-class PartlyAskedError(UnmetError):
+class PartialAnswerError(UnmetError):
     """A name means nothing to those who answered, and not all of those who may know it did."""
 
     exit_code = FAILED

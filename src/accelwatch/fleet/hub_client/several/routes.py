@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from accelwatch.alerting.incidents.model.silence import Matcher, Operator
 from accelwatch.alerting.incidents.model.silence import matchers as parse_matchers
-from accelwatch.base.errors import PartlyAskedError, UnmetError
+from accelwatch.base.errors import PartialAnswerError, UnmetError
 from accelwatch.fleet.documents.remedies import RemediesPage
 from accelwatch.fleet.hub_client.several.incident_ids import split_id, with_hub
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
@@ -44,14 +44,14 @@ class Routes:
 
     def machine(self, node: str) -> list[tuple[int, str]]:
         """The same of exactly one machine. Raises UnmetError for none, and for several of that name;
-        PartlyAskedError where it may be a node of a hub that does not answer.
+        PartialAnswerError where it may be a node of a hub that does not answer.
         """
         matches = self.of_node(node)
         if not matches:
             silent = [name for hub, name in enumerate(self.hubs) if not self.has_answered(hub)]
             if silent:  # it may be there
                 text = f"no hub that answers has a node {node[:100]!r}; without an answer: "
-                raise PartlyAskedError(text + ", ".join(silent))
+                raise PartialAnswerError(text + ", ".join(silent))
             raise UnmetError(f"no hub has a node {node[:100]!r}")
         self._refuse_ambiguous(node, matches)
         return matches

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
-from accelwatch.base.errors import PartlyAskedError, UnmetError
+from accelwatch.base.errors import PartialAnswerError, UnmetError
 from accelwatch.fleet.picture.why.observed_state import ObservedDevice, ObservedState
 from accelwatch.schema.natural_order import natural
 
@@ -36,7 +36,7 @@ def subject_of(observed: ObservedState, what: str) -> Subject:
     """A device (`nvidia6`, `n014/6`, a uuid's beginning), a node, a job (`4718`, `job:4718`), a user.
 
     A bare number is a device where there is one node only, else a job. Empty: everything. Raises
-    UnmetError, which says what there is, or which of several may be meant; PartlyAskedError where
+    UnmetError, which says what there is, or which of several may be meant; PartialAnswerError where
     a hub may know the name that did not answer.
     """
     text = what.strip()
@@ -54,7 +54,7 @@ def subject_of(observed: ObservedState, what: str) -> Subject:
     if subject is None:
         text = f"nothing is called {what!r} here; {_there_is(observed)}"
         if observed.missing:  # it may be there
-            raise PartlyAskedError("; ".join((text, *observed.missing)))
+            raise PartialAnswerError("; ".join((text, *observed.missing)))
         raise UnmetError(text)
     return subject
 
