@@ -8,6 +8,7 @@ from accelwatch.base.errors import PartialAnswerError, UnmetError
 from accelwatch.fleet.documents.remedies import RemediesPage
 from accelwatch.fleet.hub_client.several.incident_ids import split_id, with_hub
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
+from accelwatch.fleet.hub_client.several.same_objects import same_objects
 from accelwatch.fleet.picture.model import FleetView
 
 # Names of a silence's matchers that, with `=`, are about one hub.
@@ -22,6 +23,9 @@ class Routes:
     ) -> None:
         self._picture = picture
         self._views = views
+        # Which hubs follow a node, by its name there: made anew when a view has come.
+        self._hubs: dict[str, list[int]] = {}
+        self._node_sources: list[object] = []
 
     @property
     def hubs(self) -> Sequence[str]:
@@ -36,11 +40,17 @@ class Routes:
             return [(number, own) for number in owner.shared[node]]
         if hub >= 0:
             return [(hub, own)]
-        return [
-            (number, node)
-            for number, view in enumerate(self._views())
-            if view is not None and any(now.node == node for now in view.nodes)
-        ]
+        return [(number, node) for number in self._hubs_by_node().get(node, ())]
+
+    def _hubs_by_node(self) -> Mapping[str, list[int]]:
+        nodes = [None if view is None else view.nodes for view in self._views()]
+        if not same_objects(nodes, self._node_sources):
+            self._hubs = {}
+            for number, of_hub in enumerate(nodes):
+                for now in of_hub or ():
+                    self._hubs.setdefault(now.node, []).append(number)
+            self._node_sources = list(nodes)
+        return self._hubs
 
     def machine(self, node: str) -> list[tuple[int, str]]:
         """The same of exactly one machine. Raises UnmetError for none, and for several of that name;
