@@ -1,8 +1,10 @@
 """A journal in PostgreSQL: one writes at a time, and what was lost or stolen is told in plain words."""
 
+import asyncio
 import contextlib
 import re
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from accelwatch.alerting.incidents.journal import patient
 from accelwatch.alerting.incidents.journal.errors import (
     JournalDamagedError,
     JournalError,
@@ -20,6 +23,8 @@ from accelwatch.alerting.incidents.journal.errors import (
 from accelwatch.alerting.incidents.journal.journal import Journal
 from accelwatch.alerting.incidents.journal.location import DatabaseLocation
 from accelwatch.alerting.incidents.journal.opening import open_journal, read_journal
+from accelwatch.alerting.incidents.journal.opening_result import OpeningResult
+from accelwatch.alerting.incidents.journal.patient import PatientJournal
 from accelwatch.alerting.incidents.journal.postgresql.database import PostgreSQLDatabase
 from accelwatch.alerting.incidents.journal.postgresql.opening import TOKEN_FILE
 from accelwatch.alerting.incidents.journal.records import Batch, NoteRecord
@@ -377,3 +382,29 @@ def test_a_hub_that_is_restarted_during_a_failover_waits_for_the_new_primary(
             write(journal, "after")
             assert journal.lease.token >> 32 == 2
         assert texts(settings) == ["before", "after"]
+
+
+def test_a_journal_that_nobody_waits_for_is_closed_once_open(
+    kept: InPostgreSQL, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    started, go_on = threading.Event(), threading.Event()
+
+    def slowly(location: DatabaseLocation, now: float) -> OpeningResult:
+        started.set()
+        go_on.wait(10)
+        return open_journal(location, now)
+
+    monkeypatch.setattr(patient, "open_journal", slowly)
+
+    async def main() -> None:
+        location = DatabaseLocation(settings=kept.settings)
+        opening = asyncio.create_task(PatientJournal().open(location, START))
+        await asyncio.to_thread(started.wait, 10)
+        opening.cancel()
+        await asyncio.gather(opening, return_exceptions=True)
+        go_on.set()
+
+    asyncio.run(main())
+    with eventually_open(kept.settings) as journal:
+        write(journal, "next")
+    assert caplog.messages == []

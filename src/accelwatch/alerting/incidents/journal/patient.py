@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import threading
 from collections.abc import Coroutine
 from typing import NamedTuple
 
@@ -60,8 +61,10 @@ class PatientJournal:
         try:
             opened = await asyncio.shield(opening)
         except asyncio.CancelledError:
-            # What is open by then would keep everybody else from writing.
-            opening.add_done_callback(_let_go)
+            # What is open by then would keep everybody else from writing; closing it blocks.
+            opening.add_done_callback(
+                lambda _: threading.Thread(target=_close, args=(opening,)).start()
+            )
             raise
         self._unopened, self._lock = opened.problem, opened.lock
         if opened.file is not None:
@@ -179,7 +182,8 @@ class PatientJournal:
             self._unwritten = "" if error is None else str(error)
 
 
-def _let_go(opening: "asyncio.Future[OpeningResult]") -> None:
+def _close(opening: "asyncio.Future[OpeningResult]") -> None:
+    """Close what was opened, if it was; for a thread without an event loop."""
     if opening.cancelled() or opening.exception() is not None:
         return
     opened = opening.result()
