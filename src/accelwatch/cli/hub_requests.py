@@ -13,7 +13,7 @@ from accelwatch.cli.parameters import option
 
 if TYPE_CHECKING:
     from accelwatch.fleet.hub_client.connection.session import HubSession
-    from accelwatch.fleet.hub_client.several.session import SeveralSession
+    from accelwatch.fleet.hub_client.several.requests.session import SeveralSession
     from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 
     Session = HubSession | SeveralSession
@@ -173,7 +173,7 @@ def _name(address: "Address") -> str:
 def _session(address: "Address") -> "Session":
     """Requests to one hub, or to several as one."""
     if len(address) > 1:
-        from accelwatch.fleet.hub_client.several.session import SeveralSession
+        from accelwatch.fleet.hub_client.several.requests.session import SeveralSession
 
         return SeveralSession(address)
     from accelwatch.fleet.hub_client.connection.session import HubSession

@@ -11,7 +11,7 @@ from accelwatch.base.version import __version__
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.global_hub.events import NumberedEvents
 from accelwatch.fleet.global_hub.session import FollowedSession
-from accelwatch.fleet.hub_client.several.requests import SeveralRequests
+from accelwatch.fleet.hub_client.several.requests.several_requests import SeveralRequests
 from accelwatch.fleet.hub_client.several.source import SeveralHubs
 from accelwatch.fleet.hub_states import HubState
 from accelwatch.fleet.picture.model import FleetView

@@ -17,7 +17,7 @@ from accelwatch.fleet.global_hub.followed import FollowedHubs
 from accelwatch.fleet.global_hub.lists import HubLists
 from accelwatch.fleet.global_hub.metrics import HubMetrics
 from accelwatch.fleet.global_hub.relay import Relay
-from accelwatch.fleet.hub_client.several.incident_ids import split_id
+from accelwatch.fleet.hub_client.several.names.incident_ids import split_id
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.schema.metrics import Series

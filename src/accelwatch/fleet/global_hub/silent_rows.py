@@ -6,8 +6,8 @@ from itertools import islice
 
 from accelwatch.fleet.documents.fleet import DeviceRow, FaultNote, NodeSummary, TargetNote
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture
-from accelwatch.fleet.hub_client.several.locations import labelled
-from accelwatch.fleet.hub_client.several.shared_nodes import Ownership
+from accelwatch.fleet.hub_client.several.names.locations import labelled
+from accelwatch.fleet.hub_client.several.names.shared_nodes import Ownership
 from accelwatch.fleet.picture.model import FIELDS
 from accelwatch.fleet.wire import DeviceIdentity, DeviceSlot
 from accelwatch.schema.timestamps import timestamp_or_none

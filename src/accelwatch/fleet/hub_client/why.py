@@ -12,7 +12,7 @@ from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.connection.session import HubSession, Requests, node_path
 from accelwatch.fleet.hub_client.node import read_node
 from accelwatch.fleet.hub_client.once import first_view
-from accelwatch.fleet.hub_client.several.session import SeveralSession
+from accelwatch.fleet.hub_client.several.requests.session import SeveralSession
 from accelwatch.fleet.hub_client.source import device_history_of
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.remedies import next_step

@@ -10,8 +10,8 @@ from accelwatch.alerting.evaluation.describing import document_of
 from accelwatch.alerting.evaluation.documents import MuteNote
 from accelwatch.base.errors import AccelwatchError, UnmetError
 from accelwatch.config.model import RuleSettings
-from accelwatch.fleet.hub_client.several.incident_ids import incident_in
-from accelwatch.fleet.hub_client.several.shared_nodes import ownership
+from accelwatch.fleet.hub_client.several.names.incident_ids import incident_in
+from accelwatch.fleet.hub_client.several.names.shared_nodes import ownership
 from accelwatch.fleet.picture.model import FleetView
 from support.fleet.hub_peers import Running, agent
 from support.fleet.several_hubs import following, hub_of, other_machine, until

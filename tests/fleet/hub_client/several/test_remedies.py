@@ -10,7 +10,7 @@ from accelwatch.fleet.documents.remedies import NoteDocument
 from accelwatch.fleet.hub_client.several.hub_picture import hub_picture_of
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
 from accelwatch.fleet.hub_client.several.remedies import SeveralRemedies
-from accelwatch.fleet.hub_client.several.routes import Routes
+from accelwatch.fleet.hub_client.several.requests.routes import Routes
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.remedies import STOP, Command
 from support.dashboards.fleets import FedRemedies, fleet_view

@@ -5,7 +5,7 @@ import pytest
 
 from accelwatch.base.errors import UnmetError
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
-from accelwatch.fleet.hub_client.several.routes import Routes
+from accelwatch.fleet.hub_client.several.requests.routes import Routes
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import NodeNow
 from support.dashboards.fleets import fleet_view

@@ -11,7 +11,7 @@ from accelwatch.base.errors import AccelwatchError, UncertainError, UnmetError, 
 from accelwatch.fleet.avoid.documents import AvoidPage, AvoidReason, NodeToAvoid, ReasonKind
 from accelwatch.fleet.documents.remedies import Commanded, RemediesPage, SpareDocument, SparesPage
 from accelwatch.fleet.follow.failures.faults import TargetFault
-from accelwatch.fleet.hub_client.several.session import SeveralSession
+from accelwatch.fleet.hub_client.several.requests.session import SeveralSession
 from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 from support.fleet.canned_hubs import CannedHub, serving
 from support.incidents.remedy_documents import page, remedy

@@ -8,7 +8,6 @@ import pytest
 from accelwatch.base.absence import Absence
 from accelwatch.fleet.documents.fleet import GroupRow
 from accelwatch.fleet.hub_client.several.hub_picture import totals_of
-from accelwatch.fleet.hub_client.several.locations import is_hub_label, labelled
 from accelwatch.fleet.hub_client.several.merging.exposition import pages_merged
 from accelwatch.fleet.hub_client.several.merging.histories import added_histories
 from accelwatch.fleet.hub_client.several.merging.totals import (
@@ -20,7 +19,8 @@ from accelwatch.fleet.hub_client.several.merging.totals import (
     without,
 )
 from accelwatch.fleet.hub_client.several.merging.usage import usage_added
-from accelwatch.fleet.hub_client.several.shared_nodes import ownership
+from accelwatch.fleet.hub_client.several.names.locations import is_hub_label, labelled
+from accelwatch.fleet.hub_client.several.names.shared_nodes import ownership
 from accelwatch.fleet.picture.model import RecentHistory
 from accelwatch.fleet.wire import DeviceTotals
 from accelwatch.node.usage.report import EnergyPrice, UsageReport, UsageRow

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from accelwatch.fleet.hub_client.several.fan_out import at_each
-from accelwatch.fleet.hub_client.several.incident_ids import with_hub
-from accelwatch.fleet.hub_client.several.routes import Routes
+from accelwatch.fleet.hub_client.several.names.incident_ids import with_hub
+from accelwatch.fleet.hub_client.several.requests.routes import Routes
 from accelwatch.fleet.picture.changing import IncidentChanges
 
 

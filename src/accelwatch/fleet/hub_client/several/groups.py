@@ -10,13 +10,13 @@ from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.connection.session import Requests
 from accelwatch.fleet.hub_client.connection.stream import NO_HUB
 from accelwatch.fleet.hub_client.once import all_rows
-from accelwatch.fleet.hub_client.several.locations import HUB_LABEL
 from accelwatch.fleet.hub_client.several.merging.totals import (
     added,
     groups_without,
     stale_group,
     with_name,
 )
+from accelwatch.fleet.hub_client.several.names.locations import HUB_LABEL
 from accelwatch.schema.status.device_status import severity
 
 # Nodes that one filter names: it has to fit into the line of a request.

@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture, hub_state, totals_of
-from accelwatch.fleet.hub_client.several.incident_ids import Reports, rules_of
-from accelwatch.fleet.hub_client.several.locations import Locations
 from accelwatch.fleet.hub_client.several.merging.totals import (
     added,
     numbers_of,
     stale,
     without,
 )
-from accelwatch.fleet.hub_client.several.shared_nodes import (
+from accelwatch.fleet.hub_client.several.names.incident_ids import Reports, rules_of
+from accelwatch.fleet.hub_client.several.names.locations import Locations
+from accelwatch.fleet.hub_client.several.names.shared_nodes import (
     Ownership,
     names_in_several,
     ownership,

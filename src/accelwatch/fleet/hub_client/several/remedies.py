@@ -14,9 +14,9 @@ from accelwatch.fleet.hub_client.several.merging.pages import (
     commanded_merged,
     remedies_merged,
 )
+from accelwatch.fleet.hub_client.several.names.same_objects import same_objects
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
-from accelwatch.fleet.hub_client.several.routes import Routes
-from accelwatch.fleet.hub_client.several.same_objects import same_objects
+from accelwatch.fleet.hub_client.several.requests.routes import Routes
 from accelwatch.fleet.picture.remedies import Command, RemedySource
 from accelwatch.remediation.policy.plan.model import Plan
 

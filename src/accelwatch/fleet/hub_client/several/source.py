@@ -22,7 +22,7 @@ from accelwatch.fleet.hub_client.several.merging.histories import added_historie
 from accelwatch.fleet.hub_client.several.merging.usage import usage_added
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
 from accelwatch.fleet.hub_client.several.remedies import SeveralRemedies
-from accelwatch.fleet.hub_client.several.routes import Routes
+from accelwatch.fleet.hub_client.several.requests.routes import Routes
 from accelwatch.fleet.hub_client.source import HubSource
 from accelwatch.fleet.hub_states import HubState
 from accelwatch.fleet.picture.model import FleetView, Problem, RecentHistory

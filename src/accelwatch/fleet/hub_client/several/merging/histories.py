@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import msgspec
 
 from accelwatch.fleet.documents.graphs import IncidentGraphs
-from accelwatch.fleet.hub_client.several.incident_ids import with_hub
-from accelwatch.fleet.hub_client.several.shared_nodes import Ownership
+from accelwatch.fleet.hub_client.several.names.incident_ids import with_hub
+from accelwatch.fleet.hub_client.several.names.shared_nodes import Ownership
 from accelwatch.fleet.picture.model import RecentHistory
 
 _LOAD, _DEVICES, _SILENT = "utilization_ratio", "devices", "devices_not_answering"

@@ -21,8 +21,8 @@ from accelwatch.fleet.documents.remedies import (
     RemedyDocument,
     SparesPage,
 )
-from accelwatch.fleet.hub_client.several.incident_ids import incident_in, with_hub
-from accelwatch.fleet.hub_client.several.shared_nodes import Ownership
+from accelwatch.fleet.hub_client.several.names.incident_ids import incident_in, with_hub
+from accelwatch.fleet.hub_client.several.names.shared_nodes import Ownership
 from accelwatch.schema.natural_order import natural
 
 Muting = TypeVar("Muting", bound=MutingDocument)

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture
-from accelwatch.fleet.hub_client.several.locations import labelled
 from accelwatch.fleet.hub_client.several.merging.totals import (
     stale_device_state,
     stale_node_state,
 )
-from accelwatch.fleet.hub_client.several.shared_nodes import Ownership
+from accelwatch.fleet.hub_client.several.names.locations import labelled
+from accelwatch.fleet.hub_client.several.names.shared_nodes import Ownership
 
 # A row as the API has it.
 Row = dict[str, Any]

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from accelwatch.fleet.hub_client.several.same_objects import same_objects
-from accelwatch.fleet.hub_client.several.shared_nodes import Ownership
+from accelwatch.fleet.hub_client.several.names.same_objects import same_objects
+from accelwatch.fleet.hub_client.several.names.shared_nodes import Ownership
 from accelwatch.fleet.wire import DeviceSlot
 
 # The label of nodes that says which hub follows them.

@@ -10,8 +10,8 @@ from accelwatch.fleet.hub_client.once import first_view
 from accelwatch.fleet.hub_client.several.fan_out import ask_all
 from accelwatch.fleet.hub_client.several.hub_picture import hub_picture_of
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
-from accelwatch.fleet.hub_client.several.requests import SeveralRequests
-from accelwatch.fleet.hub_client.several.routes import Routes
+from accelwatch.fleet.hub_client.several.requests.routes import Routes
+from accelwatch.fleet.hub_client.several.requests.several_requests import SeveralRequests
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 

@@ -5,48 +5,38 @@ else one hub has to be named.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote, unquote
 
 import msgspec
 
-from accelwatch.alerting.evaluation.documents import IncidentDocument, IncidentsPage
+from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.alerting.evaluation.paths import EXPLAIN, INCIDENTS, MAINTENANCE, SILENCES
-from accelwatch.alerting.evaluation.silences.documents import MaintenancePage, SilencesPage
 from accelwatch.base.errors import AccelwatchError, UncertainError, UsageError
-from accelwatch.fleet.avoid.documents import AvoidPage
-from accelwatch.fleet.documents.remedies import Commanded, RemediesPage, SparesPage
+from accelwatch.fleet.documents.remedies import Commanded, RemediesPage
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, first_line, leaves_doubt
 from accelwatch.fleet.hub_client.connection.session import Requests, node_path
 from accelwatch.fleet.hub_client.documents import decoded
-from accelwatch.fleet.hub_client.several.fan_out import ask_all, at_each
-from accelwatch.fleet.hub_client.several.incident_ids import incident_in, with_hub
-from accelwatch.fleet.hub_client.several.merging.pages import (
-    avoid_merged,
-    commanded_merged,
-    incidents_merged,
-    maintenance_merged,
-    remedies_merged,
-    silences_merged,
-    spares_merged,
-)
-from accelwatch.fleet.hub_client.several.merging.usage import usage_added
-from accelwatch.fleet.hub_client.several.mutings import silence_at, window_at
+from accelwatch.fleet.hub_client.several.fan_out import at_each
+from accelwatch.fleet.hub_client.several.merging.pages import commanded_merged
+from accelwatch.fleet.hub_client.several.names.incident_ids import incident_in, with_hub
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
-from accelwatch.fleet.hub_client.several.routes import Routes
-from accelwatch.node.usage.queries import PATH as USAGE
-from accelwatch.node.usage.report import UsageReport
+from accelwatch.fleet.hub_client.several.requests.lists import (
+    NO_PAGE,
+    REMEDIES,
+    SeveralLists,
+    read_page,
+)
+from accelwatch.fleet.hub_client.several.requests.mutings import silence_at, window_at
+from accelwatch.fleet.hub_client.several.requests.routes import Routes
 
-Document = TypeVar("Document", bound=msgspec.Struct)
-_NODES, _REMEDIES, _PLAN, _AVOID = "/v1/nodes", "/v1/remedies", "/v1/plan", "/v1/avoid"
-_SPARES = "/v1/spares"
+_NODES, _PLAN = "/v1/nodes", "/v1/plan"
 # Words about all nodes, for every hub that acts.
 _OF_ALL = ("/v1/stop", "/v1/start", "/v1/breaker/reset")
 # What is set for some nodes or incidents, to what tells whose these are.
 _MUTINGS = {SILENCES: silence_at, MAINTENANCE: window_at}
 # Pages below which an id follows.
 _BY_ID = (INCIDENTS, SILENCES, MAINTENANCE)
-_NO_PAGE = 404
 # Answers that are about the request, not about the hub: a bad filter, an unknown name.
 _OF_REQUEST = (400, 404)
 
@@ -72,14 +62,14 @@ class SeveralRequests:
         self._picture = picture
         self._routes = routes
         self._prepare = prepare
+        self._lists = SeveralLists(sessions, picture, routes)
 
     async def document(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
         """The body of a page. Raises TargetFault, UnmetError, UsageError."""
         parameters = dict(query or {})
-        if path == INCIDENTS:
-            return await self._incidents(parameters)
-        if path in (USAGE, SILENCES, MAINTENANCE, _REMEDIES, _AVOID, _SPARES):
-            return await self._list(path, parameters)
+        if self._lists.has(path):
+            await self._prepare()
+            return await self._lists.document(path, parameters)
         if path == EXPLAIN:
             return await self._explanation(parameters)
         if path == _PLAN:
@@ -151,10 +141,10 @@ class SeveralRequests:
             await self._prepare()
             hub, own_path = self._of_node(path)
             return await self._send(hub, method, own_path, query, body)
-        if path.startswith(f"{_REMEDIES}/"):
-            node, _, verb = path.removeprefix(f"{_REMEDIES}/").partition("/")
+        if path.startswith(f"{REMEDIES}/"):
+            node, _, verb = path.removeprefix(f"{REMEDIES}/").partition("/")
             hub, own = await self._acting(unquote(node))
-            own_path = f"{_REMEDIES}/{quote(own, safe='')}/{verb}"
+            own_path = f"{REMEDIES}/{quote(own, safe='')}/{verb}"
             return await self._send(hub, method, own_path, query, body)
         if path in _MUTINGS and body is not None:
             await self._prepare()
@@ -190,9 +180,9 @@ class SeveralRequests:
         # Each hub is asked and told by itself: a stop does not wait for one that hangs.
         async def send_if_acting(hub: int) -> str:
             try:
-                page = await _page(self._sessions[hub], _REMEDIES, {}, RemediesPage)
+                page = await read_page(self._sessions[hub], REMEDIES, {}, RemediesPage)
             except TargetFault as fault:
-                return "" if fault.code == _NO_PAGE else await send(hub)
+                return "" if fault.code == NO_PAGE else await send(hub)
             return await send(hub) if page.acts else ""
 
         hubs = range(len(self._sessions))
@@ -228,36 +218,8 @@ class SeveralRequests:
         matches = self._routes.machine(node)
         if len(matches) == 1:
             return matches[0]
-        pages, _ = await self._pages(_REMEDIES, {}, RemediesPage)
+        pages, _ = await self._lists.pages(REMEDIES, {}, RemediesPage, {})
         return self._routes.acting(node, pages)
-
-    async def _pages(
-        self,
-        path: str,
-        query: Mapping[str, str],
-        kind: type[Document],
-        *,
-        nodes: Mapping[int, str] | None = None,
-    ) -> tuple[dict[int, Document], dict[int, str]]:
-        """(pages, faults) by hub; a hub that has no such page is neither. Raises TargetFault.
-
-        `nodes` is what some hubs call the node of the query.
-        """
-        own = {self._sessions[hub]: {**query, "node": node} for hub, node in (nodes or {}).items()}
-
-        async def read(session: Requests) -> Document:
-            return await _page(session, path, own.get(session, query), kind)
-
-        pages, faults = await ask_all(self._sessions, read)
-        return pages, {
-            hub: first_line(fault) for hub, fault in faults.items() if fault.code != _NO_PAGE
-        }
-
-    async def _incidents(self, query: dict[str, str]) -> bytes:
-        await self._prepare()
-        nodes = dict(self._routes.of_node(query["node"])) if "node" in query else {}
-        pages, faults = await self._pages(INCIDENTS, query, IncidentsPage, nodes=nodes)
-        return msgspec.json.encode(incidents_merged(pages, faults, self._picture.owner))
 
     async def _incident(self, hub: int, body: bytes) -> bytes:
         await self._prepare()
@@ -267,40 +229,6 @@ class SeveralRequests:
             fault = TargetFault(Reason.GARBAGE, f"its answer cannot be read: {error}")
             raise self._named(hub, fault) from error
         return msgspec.json.encode(incident_in(document, hub, self._picture.owner))
-
-    async def _list(self, path: str, query: dict[str, str]) -> bytes:
-        await self._prepare()
-        owner, names = self._picture.owner, self._routes.hubs
-        if path == USAGE:
-            reports, faults = await self._pages(path, query, UsageReport)
-            by_name = {names[hub]: report for hub, report in reports.items()}
-            texts = {names[hub]: text for hub, text in faults.items()}
-            return msgspec.json.encode(usage_added(by_name, texts, owner.sentence))
-        if path == SILENCES:
-            silences, faults = await self._pages(path, query, SilencesPage)
-            return msgspec.json.encode(silences_merged(silences, faults, names))
-        if path == MAINTENANCE:
-            windows, faults = await self._pages(path, query, MaintenancePage)
-            return msgspec.json.encode(maintenance_merged(windows, faults, names))
-        if path == _AVOID:
-            avoided, faults = await self._pages(path, query, AvoidPage)
-            return msgspec.json.encode(avoid_merged(avoided, faults, owner))
-        if path == _SPARES:
-            spares, faults = await self._pages(path, query, SparesPage)
-            return msgspec.json.encode(spares_merged(spares, faults, owner))
-        remedies, faults = await self._pages(path, query, RemediesPage)
-        return msgspec.json.encode(remedies_merged(remedies, owner, faults))
-
-
-async def _page(
-    session: Requests, path: str, query: Mapping[str, str], kind: type[Document]
-) -> Document:
-    """A page of one hub. Raises TargetFault."""
-    body = await session.document(path, query)
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise TargetFault(Reason.GARBAGE, f"its answer cannot be read: {error}") from error
 
 
 def _with_ids(body: bytes, hub: str) -> bytes:

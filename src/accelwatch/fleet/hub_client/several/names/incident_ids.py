@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
-from accelwatch.fleet.hub_client.several.locations import labelled
-from accelwatch.fleet.hub_client.several.same_objects import same_objects
-from accelwatch.fleet.hub_client.several.shared_nodes import AT, Ownership
+from accelwatch.fleet.hub_client.several.names.locations import labelled
+from accelwatch.fleet.hub_client.several.names.same_objects import same_objects
+from accelwatch.fleet.hub_client.several.names.shared_nodes import AT, Ownership
 from accelwatch.fleet.picture.model import MOST_EVENTS, FleetView
 from accelwatch.fleet.wire import FleetEvent, IncidentNow, RulesNow
 

@@ -6,9 +6,9 @@ from accelwatch.alerting.incidents.model.silence import Matcher, Operator
 from accelwatch.alerting.incidents.model.silence import matchers as parse_matchers
 from accelwatch.base.errors import PartialAnswerError, UnmetError
 from accelwatch.fleet.documents.remedies import RemediesPage
-from accelwatch.fleet.hub_client.several.incident_ids import split_id, with_hub
+from accelwatch.fleet.hub_client.several.names.incident_ids import split_id, with_hub
+from accelwatch.fleet.hub_client.several.names.same_objects import same_objects
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
-from accelwatch.fleet.hub_client.several.same_objects import same_objects
 from accelwatch.fleet.picture.model import FleetView
 
 # Names of a silence's matchers that, with `=`, are about one hub.

@@ -3,7 +3,7 @@
 from typing import Any
 
 from accelwatch.base.names.host_ranges import expand
-from accelwatch.fleet.hub_client.several.routes import Routes
+from accelwatch.fleet.hub_client.several.requests.routes import Routes
 
 # A body as the API takes it.
 Document = dict[str, Any]

@@ -1,0 +1,1 @@
+"""What nodes, devices and incidents of several hubs are called where they stand together."""
