@@ -156,6 +156,7 @@ def test_a_database_that_goes_away_is_told_and_the_copy_grows_old(
             await second.hub.status.watch.poll()
             page = await page_of(second)
             assert page.database_reachable is False
+            assert page.auto_allowed is None
             assert any("the journal cannot be read" in text for text in page.problems)
 
     asyncio.run(play())

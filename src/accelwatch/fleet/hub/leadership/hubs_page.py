@@ -22,6 +22,9 @@ def hubs_page(status: HubStatus) -> HubsPage:
     watch, leader, shared = status.watch, status.leading_hub, status.watch.shared
     entry = status.own_entry() if status.leads else None if leader is None else leader.entry
     note, late_s, database = status.leader_note, watch.late_s, status.journal.postgresql
+    is_reachable = shared is not None and not watch.problem
+    # What it was before the database went away says nothing about what happens now.
+    loss_risk = None if entry is None or not is_reachable else entry.loss_risk
     return HubsPage(
         leads=status.leads,
         acts=status.acts,
@@ -32,10 +35,10 @@ def hubs_page(status: HubStatus) -> HubsPage:
         since=None if note is None else note.since,
         token=None if shared is None else shared.token,
         timeline=None if shared is None else timeline_of(shared.token),
-        database_reachable=shared is not None and not watch.problem,
+        database_reachable=is_reachable,
         late_s=None if late_s is None else round(late_s, 3),
-        auto_allowed=None if entry is None else not entry.loss_risk,
-        auto_refused="" if entry is None else entry.loss_risk,
+        auto_allowed=None if loss_risk is None else not loss_risk,
+        auto_refused=loss_risk or "",
         problems=(*filter(None, (watch.problem, watch.unannounced)), *status.problems),
         hubs=()
         if shared is None
