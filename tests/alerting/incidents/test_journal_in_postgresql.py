@@ -55,13 +55,13 @@ def texts(settings: PostgreSQL) -> list[str]:
 
 
 @contextlib.contextmanager
-def eventually_open(settings: PostgreSQL) -> Iterator[Journal]:
-    """The journal, as soon as whoever had it is out of it."""
+def eventually_open(settings: PostgreSQL, folder: Path | None = None) -> Iterator[Journal]:
+    """The journal, as soon as the database has noticed that whoever had it is out of it."""
     opened: list[Journal] = []
 
     def try_() -> bool:
         with contextlib.suppress(JournalInUseError):
-            opened.append(opens(settings))
+            opened.append(opens(settings, folder))
         return bool(opened)
 
     wait_until(try_)
@@ -341,7 +341,7 @@ def test_a_database_that_has_failed_over_is_loaded_again(
         both = (f"{primary.folder}:{primary.port}", f"{standby.folder}:{standby.port}")
         settings = msgspec.structs.replace(kept.settings, hosts=both)
         opens(settings, tmp_path).close()
-        with contextlib.closing(opens(settings, tmp_path)) as journal:
+        with eventually_open(settings, tmp_path) as journal:
             write(journal, "replicated")
             standby.wait_for(primary)
             if lost_commits:
@@ -356,7 +356,7 @@ def test_a_database_that_has_failed_over_is_loaded_again(
             wait_until(lambda: lost(journal))
             with pytest.raises(LeaseLostError, match="has failed over"):
                 write(journal, "on another history")
-        with contextlib.closing(opens(settings, tmp_path)) as journal:
+        with eventually_open(settings, tmp_path) as journal:
             write(journal, "after")
         assert int((tmp_path / TOKEN_FILE).read_text()) >> 32 == 2
 
@@ -382,6 +382,16 @@ def test_a_hub_that_is_restarted_during_a_failover_waits_for_the_new_primary(
             write(journal, "after")
             assert journal.lease.token >> 32 == 2
         assert texts(settings) == ["before", "after"]
+
+
+@pytest.mark.parametrize("others", [(), ("/nowhere:5433",)])
+def test_a_server_that_is_stopped_is_told_without_numbers(others: tuple[str, ...]) -> None:
+    settings = PostgreSQL(hosts=("/nowhere:5432", *others))
+    with pytest.raises(
+        JournalError, match="no server has its socket there; start PostgreSQL"
+    ) as told:
+        opens(settings)
+    assert "Errno" not in str(told.value)
 
 
 def test_a_journal_that_nobody_waits_for_is_closed_once_open(

@@ -16,6 +16,8 @@ from accelwatch.config.journal import PostgreSQL
 
 # A database that takes longer is as good as away: what is written waits for it for 2 s.
 ANSWER_S = 2.0
+# For a session to close; one that does not is dropped.
+_CLOSE_S = 0.5
 # A writer that says nothing for so long has been stopped, or cut off: the database lets go of it, and
 # another may write. It says something each second.
 LEASE_S = 3.0
@@ -123,7 +125,14 @@ class Connection:
             self._loop.run_until_complete(asyncio.sleep(0))
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Let go of everything; a database that answers has dropped the session by then."""
+        session = self._session
+        if session is not None:
+            # What it holds is free for the next hub at once, not when the database sees the end.
+            with contextlib.suppress(
+                asyncpg.PostgresError, asyncpg.InterfaceError, OSError, NotAnsweredError
+            ):
+                self._run(session.close(timeout=_CLOSE_S))
         self.drop()
         if not self._loop.is_closed():
             self._loop.close()

@@ -46,7 +46,15 @@ def translated(doing: str) -> Iterator[None]:
     except ConfigError as error:
         raise JournalError(str(error)) from error
     except (NotAnsweredError, InterfaceError, OSError, UnicodeError) as error:
-        raise JournalError(f"{doing}: {error or type(error).__name__}") from error
+        raise JournalError(f"{doing}: {text_of(error)}") from error
+
+
+def text_of(error: BaseException) -> str:
+    """What went wrong on the way to a database, in words."""
+    if isinstance(error, FileNotFoundError):
+        return "no server has its socket there; start PostgreSQL, or see hosts"
+    strerror = error.strerror if isinstance(error, OSError) else None
+    return strerror or str(error) or type(error).__name__
 
 
 def _of(error: PostgresError, doing: str) -> JournalError:

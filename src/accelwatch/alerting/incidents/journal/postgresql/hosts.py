@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import asyncpg
 
-from accelwatch.alerting.incidents.journal.postgresql.failures import NotAnsweredError
+from accelwatch.alerting.incidents.journal.postgresql.failures import NotAnsweredError, text_of
 from accelwatch.alerting.incidents.journal.postgresql.schema import TIMELINE
 from accelwatch.config.journal import PostgreSQL, host_and_port
 from accelwatch.system.files.secret_file import read_secret
@@ -65,7 +65,7 @@ def _has_answered(task: "asyncio.Future[_Answer]") -> bool:
 def _text(result: "_Answer | BaseException") -> str:
     if isinstance(result, _Answer):
         return "it is a standby"
-    return str(result) or type(result).__name__
+    return text_of(result)
 
 
 async def _ask(
