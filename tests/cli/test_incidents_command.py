@@ -376,5 +376,23 @@ def test_without_a_hub_on_this_machine_its_agent_is_asked(monkeypatch: pytest.Mo
     monkeypatch.setattr(hub_requests, "DEFAULT_AGENT", "127.0.0.1:2")
     flags = hub_requests.HubFlags()
     monkeypatch.setattr(hub_requests, "DEFAULT_HUB", "127.0.0.1:1")
-    with pytest.raises(AccelwatchError, match="127.0.0.1:1 and 127.0.0.1:2: cannot connect"):
+    with pytest.raises(
+        AccelwatchError, match="127.0.0.1:1 and 127.0.0.1:2: cannot connect"
+    ) as told:
+        hub_requests.fetch_page(flags, "/v1/incidents", {})
+    assert str(told.value).endswith(
+        "; if the hub is on another machine, add --hub http://host:9878"
+    )
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        hub_requests.HubFlags(hub=["127.0.0.1:1"]),
+        hub_requests.HubFlags(agent="127.0.0.1:1"),
+        hub_requests.HubOnlyFlags(hub=["127.0.0.1:1"]),
+    ],
+)
+def test_who_names_a_hub_is_not_told_to_name_one(flags: hub_requests.HubOnlyFlags) -> None:
+    with pytest.raises(AccelwatchError, match="127.0.0.1:1: cannot connect: Connection refused$"):
         hub_requests.fetch_page(flags, "/v1/incidents", {})

@@ -66,7 +66,13 @@ def fetch_page(hub: HubOnlyFlags, path: str, query: Mapping[str, str]) -> bytes:
 
 def fetch(hub: HubOnlyFlags, request: "Callable[[Session], Awaitable[T]]") -> "T":
     """Several pages of whoever judges, over one session. Raises AccelwatchError."""
-    return _over(_resolve_addresses(hub), request)
+    try:
+        return _over(_resolve_addresses(hub), request)
+    except NobodyAnswersError as error:
+        if hub.hub or (isinstance(hub, HubFlags) and hub.agent is not None):
+            raise
+        text = f"{error}; if the hub is on another machine, add --hub http://host:9878"
+        raise NobodyAnswersError(text) from error
 
 
 def changed(
