@@ -12,11 +12,13 @@ from click.testing import CliRunner
 
 from accelwatch.alerting.evaluation.describing import document_of
 from accelwatch.alerting.evaluation.documents import IncidentDocument, IncidentsPage
+from accelwatch.base.errors import UnmetError
 from accelwatch.cli.startup.app import build
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.report.summary import chosen, offenders
 from accelwatch.schema.timestamps import timestamp
 from support.fleet.hub_peers import agent, hub
+from support.fleet.several_hubs import other_machine
 from support.incidents.incident_samples import incident
 from support.machines import composed as machines
 
@@ -128,7 +130,8 @@ def test_the_file_of_a_real_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         state = tmp_path / "state"
         async with (
             agent(broken) as bad,
-            hub(bad.address, rules=rules, state_dir=state) as running,
+            agent(other_machine()) as good,
+            hub(bad.address, good.address, rules=rules, state_dir=state) as running,
         ):
             await running.until(lambda: bool(running.hub.rules and running.hub.rules.open))
             for words in ([], ["--node", bad.address]):
@@ -147,6 +150,14 @@ def test_the_file_of_a_real_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             asking = ["report", "--hub", running.base, "-o", "report.html/x"]
             result = await asyncio.to_thread(CliRunner().invoke, build(), asking)
             assert "cannot be written" in str(result.exception)
+            asking = ["report", "--hub", running.base, "-o", "good.html", "--node", good.address]
+            result = await asyncio.to_thread(CliRunner().invoke, build(), asking)
+            assert result.exit_code == 0, result.stderr
+            asking = ["report", "--hub", running.base, "-o", "none.html", "--node", "n9"]
+            result = await asyncio.to_thread(CliRunner().invoke, build(), asking)
+            assert isinstance(result.exception, UnmetError)
+            assert not Path("none.html").exists()
+
             asking = ["report", "--hub", running.base, "--since", "7"]
             result = await asyncio.to_thread(CliRunner().invoke, build(), asking)
             assert "no unit" in str(result.exception)

@@ -40,6 +40,7 @@ def report_command(
         raise UsageError("a report is an HTML file; write: accelwatch report -o report.html")
     start = time.time() - durations.seconds_with_unit(since)
     documents = _documents(hub, since)
+    _check_node(hub, documents, start, node)
     # Rendering is loaded when there is something to render.
     from accelwatch.fleet.report.page import report
 
@@ -68,6 +69,18 @@ def _documents(hub: HubFlags, since: str) -> "ReportDocuments":
         odd=decoded(fetch_page(hub, "/v1/odd", {}), OddPage),
         avoid=decoded(fetch_page(hub, "/v1/avoid", {}), AvoidPage),
     )
+
+
+def _check_node(hub: HubFlags, documents: "ReportDocuments", start: float, node: str) -> None:
+    """See that there is such a node. Raises UnmetError: the report would be that of a good node.
+
+    One that has left the fleet since is known by its incidents.
+    """
+    from accelwatch.fleet.hub_client.connection.session import node_path
+    from accelwatch.fleet.report.summary import chosen
+
+    if node and not chosen(documents.incidents, start, node):
+        fetch_page(hub, node_path(node), {})
 
 
 def _write(path: Path, page: bytes) -> None:
