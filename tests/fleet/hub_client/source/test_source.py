@@ -301,7 +301,12 @@ def _numbered(sequence: int) -> dict[str, object]:
 
 
 def test_left_out_ticks_are_counted_and_garbage_ends_the_connection() -> None:
-    hello = {"type": "hello", "schema": "accelwatch-fleet/1", "interval_s": 0.05, "fields": []}
+    hello = {
+        "type": "hello",
+        "schema": "accelwatch-fleet/1",
+        "interval_s": 0.05,
+        "fields": FIELDS,
+    }
     sent = _frames(hello, {"type": "news"}, _numbered(1), _numbered(4))
     looked_at = asyncio.Event()
 
