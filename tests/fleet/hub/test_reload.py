@@ -15,7 +15,7 @@ import pytest
 from accelwatch.config.layers import Effective
 from accelwatch.fleet.hub import server
 from accelwatch.fleet.hub.model import HubSettings, effective
-from accelwatch.fleet.hub.serve import read_again
+from accelwatch.fleet.hub.reloading import read_again
 from support.fleet.hub_peers import agent, hub
 from support.machines import composed as machines
 

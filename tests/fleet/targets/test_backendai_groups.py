@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from accelwatch.fleet.hub.model import effective
-from accelwatch.fleet.hub.serve import read_again
+from accelwatch.fleet.hub.reloading import read_again
 from accelwatch.fleet.targets.backendai import BackendAiTargets
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import BackendAiSd, BackendAiServer

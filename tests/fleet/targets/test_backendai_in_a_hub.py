@@ -10,7 +10,7 @@ import msgspec
 from aiohttp import web
 
 from accelwatch.fleet.hub.model import effective
-from accelwatch.fleet.hub.serve import read_again
+from accelwatch.fleet.hub.reloading import read_again
 from accelwatch.schema.snapshot import Owner, Snapshot
 from support.fleet.hub_peers import Running, agent, hub
 from support.machines import composed as machines

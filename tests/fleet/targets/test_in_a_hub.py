@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from accelwatch.fleet.hub.model import effective
-from accelwatch.fleet.hub.serve import read_again
+from accelwatch.fleet.hub.reloading import read_again
 from support.fleet.hub_peers import agent, hub, peer
 
 

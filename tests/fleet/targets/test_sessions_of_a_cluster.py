@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from accelwatch.fleet.hub.model import effective
-from accelwatch.fleet.hub.serve import read_again
+from accelwatch.fleet.hub.reloading import read_again
 from accelwatch.schema.snapshot import Snapshot
 from node.workloads import scratch
 from node.workloads.annotation import known, workloads

@@ -10,6 +10,7 @@ import aiohttp
 from accelwatch.base.clock import SystemClock
 from accelwatch.config.model import Web
 from accelwatch.fleet.global_hub.server import GlobalHubServer
+from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.web.protection.web_config import Protection
@@ -44,10 +45,10 @@ async def following_hubs(
     port: int = 0,
 ) -> AsyncIterator[Running]:
     """A hub that follows these hubs, and its server."""
-    web = Web(listen_address=("127.0.0.1:0",))
+    settings = HubSettings(web=Web(listen_address=("127.0.0.1:0",)), stream_interval_s=0.05)
     sockets = open_tcp(f"127.0.0.1:{port}")
     server = GlobalHubServer(
-        endpoints, clock or SystemClock(), protection or Protection(), web=web, interval_s=0.05
+        endpoints, clock or SystemClock(), protection or Protection(), settings
     )
     server.followed.start()
     server.http.start(sockets)

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Sequence
 
 from accelwatch.base.clock import Clock
-from accelwatch.config.model import Web
 from accelwatch.fleet.api.live.streams import LiveStreams
 from accelwatch.fleet.global_hub.feed import PictureFeeds
 from accelwatch.fleet.global_hub.followed import FollowedHubs
@@ -32,10 +31,10 @@ class GlobalHubServer:
         endpoints: Sequence[HubEndpoint],
         clock: Clock,
         protection: Protection,
-        *,
-        web: Web,
-        interval_s: float,
+        settings: HubSettings,
     ) -> None:
+        """`settings` are those in force; `endpoints` are of their `targets.hubs`."""
+        self.settings = settings
         self.followed = FollowedHubs(endpoints, clock)
         # Whether the configuration of `hub` and of `web` was read well the last time.
         self.reloads: dict[str, bool] = {}
@@ -43,13 +42,13 @@ class GlobalHubServer:
         streams = LiveStreams(
             PictureFeeds(self.followed),
             clock,
-            interval_s,
+            settings.stream_interval_s,
             incidents=PictureIncidents(self.followed.view),
         )
         self.http = HttpServer(
-            pages, streams, clock, limits=server_limits(web), protection=protection
+            pages, streams, clock, limits=server_limits(settings.web), protection=protection
         )
-        self._front = Front(self.http, web, self._web_read)
+        self._front = Front(self.http, settings.web, self._web_read)
 
     async def start(self) -> None:
         """Listen and follow. Raises AccelwatchError."""
@@ -57,16 +56,19 @@ class GlobalHubServer:
         self.followed.start()
         self._front.start(sockets)
 
-    async def change(
-        self, before: HubSettings, settings: HubSettings, protection: Protection
-    ) -> None:
+    async def change(self, settings: HubSettings, protection: Protection) -> None:
         """Other settings from now on, but for those that only a restart changes; these are told."""
+        before = self.settings
         if settings.targets != before.targets:
             logger.warning("a change takes a restart key=targets.hubs")
         if settings.stream_interval_s != before.stream_interval_s:
             logger.warning("a change takes a restart key=stream_interval")
         set_up_logging(settings.log.level, settings.log.format)
         self._front.change(settings.web, protection)
+        self.settings = settings
+
+    def refuse(self, text: str) -> None:
+        """No rules are evaluated here, whose page would tell it."""
 
     async def stop(self) -> None:
         """End in good order."""

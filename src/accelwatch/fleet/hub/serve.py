@@ -3,25 +3,24 @@
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError
-from accelwatch.config.layers import Effective
-from accelwatch.config.reloading import check_filled
 from accelwatch.fleet.hub.collecting import tend
 from accelwatch.fleet.hub.following import MakeForeignReader
 from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import HubSettings, UnfitSettingsError
+from accelwatch.fleet.hub.reloading import Read, read_again
 from accelwatch.fleet.hub.server import HubServer
 from accelwatch.system.daemon.lifecycle import Lifecycle
 from accelwatch.system.daemon.logs import set_up_logging
 from accelwatch.system.daemon.notify import notifier_of
 from accelwatch.system.daemon.open_files import raise_open_files
 from accelwatch.system.files.file_rights import make_state_folder
-from accelwatch.web.protection.exposure import check_kept, protection_of
+from accelwatch.web.protection.exposure import protection_of
 
 logger = logging.getLogger(__name__)
 
@@ -49,10 +48,7 @@ def state_folder(settings: HubSettings, environ: Mapping[str, str]) -> Path | No
     return Path(folder)
 
 
-async def serve_hub(
-    read: Callable[[], Effective[HubSettings]],
-    make_reader: MakeForeignReader | None,
-) -> None:
+async def serve_hub(read: Read, make_reader: MakeForeignReader | None) -> None:
     """Run a hub until SIGTERM or SIGINT; SIGHUP has it read its configuration again.
 
     Raises AccelwatchError.
@@ -85,9 +81,7 @@ async def serve_hub(
         await server.stop()
 
 
-async def _settings_in_force(
-    read: Callable[[], Effective[HubSettings]], clock: Clock
-) -> HubSettings:
+async def _settings_in_force(read: Read, clock: Clock) -> HubSettings:
     """As they are read; people are notified once of those that cannot be used. Raises ConfigError."""
     try:
         return read().settings
@@ -120,23 +114,3 @@ async def _notify_refused(
         await refused.is_over()
     else:
         await refused.notify(error)
-
-
-async def read_again(server: HubServer, read: Callable[[], Effective[HubSettings]]) -> None:
-    """Read the configuration again; one with a mistake changes nothing and is told."""
-    try:
-        loaded = await asyncio.to_thread(read)
-        check_filled(server.hub.settings, loaded, loaded.file)
-        protection = protection_of(loaded.settings.web)
-        check_kept(server.http.protection, protection)
-        await server.change(loaded.settings, protection)
-    except AccelwatchError as error:
-        logger.error("configuration refused, the previous one stays in force: %s", error)
-        server.reloads["hub"] = False
-        if server.hub.rules is not None:
-            server.hub.rules.refuse(str(error))
-    else:
-        if server.hub.rules is not None:
-            server.hub.rules.refuse("")
-        server.reloads["hub"] = True
-        logger.info("configuration read again")

@@ -184,6 +184,16 @@ class HubServer:
             await first()
         self._front.start(sockets)
 
+    @property
+    def settings(self) -> HubSettings:
+        """Those in force."""
+        return self.hub.settings
+
+    def refuse(self, text: str) -> None:
+        """Tell why the configuration was refused, where rules are evaluated; empty when it was not."""
+        if self.hub.rules is not None:
+            self.hub.rules.refuse(text)
+
     async def change(self, settings: HubSettings, protection: Protection) -> None:
         """Other settings from now on, but for those that only a restart changes; these are told.
 
