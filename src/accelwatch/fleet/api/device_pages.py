@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.api.fleet_counts import FleetCounts
 from accelwatch.fleet.api.http import listed
-from accelwatch.fleet.api.query.groups import check_grouping
+from accelwatch.fleet.api.query.groups import check_grouping, page_of
 from accelwatch.fleet.api.query.names import columns, condition
-from accelwatch.fleet.api.query.rows import cursor_of, page, position_of
+from accelwatch.fleet.api.query.rows import page, position_of
 from accelwatch.fleet.documents.fleet import DevicesPage, GroupsPage
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.web.pages.json_page import json_page
@@ -66,11 +66,4 @@ class DevicePages:
         check_grouping(by, self._counts.labels())
         limit, after = limit_of(query), position_of(cursor)[0] if cursor else None
         rows = await self._counts.groups(by, text or "")
-        left = [row for row in rows if after is None or row.group is None or row.group > after]
-        shown = tuple(left[:limit])
-        following = _next(shown[-1].group or "") if len(left) > limit else None
-        return json_page(GroupsPage(by=by, groups=shown, next=following), headers)
-
-
-def _next(name: str) -> str:
-    return cursor_of((name, 0, ""))
+        return json_page(page_of(by, rows, limit, after), headers)

@@ -12,9 +12,10 @@ import msgspec
 from accelwatch.base.errors import UsageError
 from accelwatch.base.slices import LongWork
 from accelwatch.fleet.api.http import listed, states_of
+from accelwatch.fleet.api.query.groups import page_of
 from accelwatch.fleet.api.query.names import columns, condition
 from accelwatch.fleet.api.query.rows import cursor_of, position_of
-from accelwatch.fleet.documents.fleet import DeviceRow, GroupRow, GroupsPage, NodeSummary
+from accelwatch.fleet.documents.fleet import DeviceRow, GroupRow, NodeSummary
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, first_line
 from accelwatch.fleet.global_hub.feed import labels_of
 from accelwatch.fleet.global_hub.followed import FollowedHubs
@@ -82,11 +83,7 @@ class HubLists:
             condition(text, labels_of(self._followed.view()))
         requested = HubGroups({"by": by, **({"filter": text} if text else {})})
         rows, problems = await self._groups(requested)
-        left = [row for row in rows if after is None or row.group is None or row.group > after]
-        shown = tuple(left[:limit])
-        following = cursor_of((shown[-1].group or "", 0, "")) if len(left) > limit else None
-        page = GroupsPage(by=by, groups=shown, next=following, problems=problems)
-        return json_page(page, headers)
+        return json_page(page_of(by, rows, limit, after, problems), headers)
 
     async def _groups(self, requested: HubGroups) -> tuple[tuple[GroupRow, ...], tuple[str, ...]]:
         """(groups, why those of a hub are missing). Raises UsageError when all hubs refuse."""

@@ -12,8 +12,9 @@ from accelwatch.expr import Expression, Type, device_names
 from accelwatch.expr.vocabulary.names import did_you_mean
 from accelwatch.fleet.api.query.choosing import chosen, series_of, subject_at
 from accelwatch.fleet.api.query.names import every
+from accelwatch.fleet.api.query.rows import cursor_of
 from accelwatch.fleet.api.query.totals import SUMMED, Totals, tallied
-from accelwatch.fleet.documents.fleet import GroupRow
+from accelwatch.fleet.documents.fleet import GroupRow, GroupsPage
 from accelwatch.fleet.names import GONE, fleet_names
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.fleet_status import (
@@ -49,6 +50,16 @@ def check_grouping(by: str, labels: Iterable[str]) -> None:
     if by not in names and by not in _USUAL:
         hint = did_you_mean(by, names) or "try rack, partition, job or user"
         raise UsageError(f"by: no name {by[:60]!r}; {hint}")
+
+
+def page_of(
+    by: str, rows: Iterable[GroupRow], limit: int, after: str | None, problems: tuple[str, ...] = ()
+) -> GroupsPage:
+    """The groups that come after a name, as many as are wanted, and the cursor of the next page."""
+    left = [row for row in rows if after is None or row.group is None or row.group > after]
+    shown = tuple(left[:limit])
+    following = cursor_of((shown[-1].group or "", 0, "")) if len(left) > limit else None
+    return GroupsPage(by=by, groups=shown, next=following, problems=problems)
 
 
 async def groups(
