@@ -4,8 +4,7 @@ Nothing is kept of what is passed on. Of a hub that does not answer come the row
 has; where a filter would have to be evaluated there are none, and the page says so.
 """
 
-import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -20,6 +19,7 @@ from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, first_l
 from accelwatch.fleet.global_hub.feed import labels_of
 from accelwatch.fleet.global_hub.followed import FollowedHubs
 from accelwatch.fleet.global_hub.silent_rows import device_rows, node_rows
+from accelwatch.fleet.hub_client.several.fan_out import gathered
 from accelwatch.fleet.hub_client.several.groups import HubGroups
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture
 from accelwatch.fleet.hub_client.several.merging.rows import shown_rows
@@ -89,27 +89,20 @@ class HubLists:
         """(groups, why those of a hub are missing). Raises UsageError when all hubs refuse."""
         followed = self._followed
 
-        async def of(hub: int) -> list[GroupRow] | TargetFault:
+        async def of(hub: int) -> Sequence[GroupRow]:
             session, picture = followed.sessions[hub], followed.hubs.picture_of(hub)
             nodes = set() if picture is None else {node.node for node in picture.view.nodes}
             hidden = followed.hubs.picture.owner.hidden[hub]
-            try:
-                own = await requested.fetch(session)
-                return list(
-                    await requested.own(session, own, nodes=nodes, hidden=hidden, silent=False)
-                )
-            except TargetFault as fault:
-                return fault
+            own = await requested.fetch(session)
+            return await requested.own(session, own, nodes=nodes, hidden=hidden, silent=False)
 
-        answers = await asyncio.gather(*(of(hub) for hub in range(len(followed.names))))
-        faults = {
-            name: answer
-            for name, answer in zip(followed.names, answers, strict=True)
-            if isinstance(answer, TargetFault)
-        }
-        _refuse(list(faults.values()), len(answers))
-        rows = [row for answer in answers if isinstance(answer, list) for row in answer]
-        return groups_added(rows), tuple(_missing(name, fault) for name, fault in faults.items())
+        names = followed.names
+        answers, faults = await gathered([of(hub) for hub in range(len(names))], TargetFault)
+        _refuse(list(faults.values()), len(names))
+        rows = [row for groups in answers.values() for row in groups]
+        return groups_added(rows), tuple(
+            _missing(names[hub], fault) for hub, fault in faults.items()
+        )
 
 
 class _Walk:
