@@ -14,7 +14,7 @@ from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.version import __version__
 from accelwatch.fleet.documents.graphs import IncidentGraphs
-from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
+from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, first_line
 from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.explaining import explained
 from accelwatch.fleet.hub_client.incident_changes import IncidentChanges
@@ -150,7 +150,7 @@ def _no_other(node: str) -> NoReturn:
 def _fault_text(fault: TargetFault, name: str) -> str:
     if fault.reason is Reason.CONNECT:
         return f"no {name} answers"
-    return f"{name}: {str(fault).partition(chr(10))[0]}"
+    return f"{name}: {first_line(fault)}"
 
 
 def _incidents_of(page: IncidentsPage) -> list[IncidentNow]:
