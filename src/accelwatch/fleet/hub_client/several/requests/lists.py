@@ -122,7 +122,11 @@ async def read_page(
     session: Requests, path: str, query: Mapping[str, str], kind: type[Document]
 ) -> Document:
     """A page of one hub. Raises TargetFault."""
-    body = await session.document(path, query)
+    return read_body(await session.document(path, query), kind)
+
+
+def read_body(body: bytes, kind: type[Document]) -> Document:
+    """What a hub has answered. Raises TargetFault for what cannot be read."""
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

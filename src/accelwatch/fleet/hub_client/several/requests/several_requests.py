@@ -14,7 +14,7 @@ from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.alerting.evaluation.paths import EXPLAIN, INCIDENTS, MAINTENANCE, SILENCES
 from accelwatch.base.errors import AccelwatchError, UncertainError, UsageError
 from accelwatch.fleet.documents.remedies import Commanded, RemediesPage
-from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, first_line, leaves_doubt
+from accelwatch.fleet.follow.failures.faults import TargetFault, first_line, leaves_doubt
 from accelwatch.fleet.hub_client.connection.session import Requests, node_path
 from accelwatch.fleet.hub_client.documents import decoded
 from accelwatch.fleet.hub_client.several.fan_out import at_each
@@ -25,6 +25,7 @@ from accelwatch.fleet.hub_client.several.requests.lists import (
     NO_PAGE,
     REMEDIES,
     SeveralLists,
+    read_body,
     read_page,
 )
 from accelwatch.fleet.hub_client.several.requests.mutings import silence_at, window_at
@@ -224,10 +225,9 @@ class SeveralRequests:
     async def _incident(self, hub: int, body: bytes) -> bytes:
         await self._prepare()
         try:
-            document = msgspec.json.decode(body, type=IncidentDocument)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            fault = TargetFault(Reason.GARBAGE, f"its answer cannot be read: {error}")
-            raise self._named(hub, fault) from error
+            document = read_body(body, IncidentDocument)
+        except TargetFault as fault:
+            raise self._named(hub, fault) from fault
         return msgspec.json.encode(incident_in(document, hub, self._picture.owner))
 
 
