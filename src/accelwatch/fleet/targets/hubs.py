@@ -96,20 +96,23 @@ def mistakes_beside_hubs(
     """Settings of a hub that are given beside `targets.hubs`, and belong to the hubs that it follows."""
     if not targets.hubs:
         return
-    for name in Targets.__struct_fields__:
-        if name != "hubs" and getattr(targets, name) != getattr(Targets(), name):
-            key = _written(Targets, name)
+    for field in _changed(targets, Targets()):
+        if field.name != "hubs":
             text = (
                 "a hub follows either nodes or hubs: follow these with a hub of their own, and list it "
                 "in targets.hubs"
             )
-            yield f"targets.{key}", text
-    for name in settings.__struct_fields__:
-        if name not in _OF_BOTH and getattr(settings, name) != getattr(defaults, name):
-            key = _written(type(settings), name)
-            yield key, "does nothing in a hub that follows hubs: set it at the hubs of targets.hubs"
+            yield f"targets.{field.encode_name}", text
+    for field in _changed(settings, defaults):
+        if field.name not in _OF_BOTH:
+            text = "does nothing in a hub that follows hubs: set it at the hubs of targets.hubs"
+            yield field.encode_name, text
 
 
-def _written(shape: type[msgspec.Struct], name: str) -> str:
-    fields = {field.name: field.encode_name for field in msgspec.structs.fields(shape)}
-    return fields[name]
+def _changed(
+    settings: msgspec.Struct, defaults: msgspec.Struct
+) -> Iterator[msgspec.structs.FieldInfo]:
+    """The settings that are not as by default."""
+    for field in msgspec.structs.fields(settings):
+        if getattr(settings, field.name) != getattr(defaults, field.name):
+            yield field
