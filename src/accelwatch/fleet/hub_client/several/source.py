@@ -13,11 +13,7 @@ from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.once import first_view
 from accelwatch.fleet.hub_client.several.changes import SeveralChanges
 from accelwatch.fleet.hub_client.several.fan_out import gathered
-from accelwatch.fleet.hub_client.several.hub_picture import (
-    HubPicture,
-    hub_picture_of,
-    hub_state,
-)
+from accelwatch.fleet.hub_client.several.hub_picture import HubPicture, hub_picture_of, hub_state
 from accelwatch.fleet.hub_client.several.merging.histories import added_histories, graphs_in
 from accelwatch.fleet.hub_client.several.merging.usage import usage_added
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
@@ -92,10 +88,7 @@ class SeveralHubs:
             pictures = self._pictures()
             self._view = (
                 self.picture.view(
-                    pictures,
-                    self._condition,
-                    self._faults(),
-                    ages_of_now=self._remade_s is not None,
+                    pictures, self._condition, self._faults(), ages_of_now=remade_s is not None
                 )
                 if pictures
                 else None
@@ -103,18 +96,24 @@ class SeveralHubs:
             self._duration_s = self._clock.monotonic() - now
         return self._view
 
+    def _view_of(self, hub: int) -> FleetView | None:
+        """What a hub has said last; None of one that has said nothing, or is left out."""
+        view = self._sources[hub].fleet()
+        return None if view is None or self._refuse(view.sums) else view
+
     def _views(self) -> list[FleetView | None]:
-        """What each hub has said last; None of one that has said nothing, or is left out."""
-        views = [source.fleet() for source in self._sources]
-        return [None if view is None or self._refuse(view.sums) else view for view in views]
+        return [self._view_of(hub) for hub in range(len(self._sources))]
+
+    def _picture(self, hub: int, now: float) -> HubPicture | None:
+        view = self._view_of(hub)
+        if view is None:
+            return None
+        return hub_picture_of(view, max(now - view.arrived_s, 0.0), self._fault_of(hub) or "")
 
     def _pictures(self) -> dict[int, HubPicture]:
-        now, faults = self._clock.monotonic(), self._faults()
-        return {
-            hub: hub_picture_of(view, max(now - view.arrived_s, 0.0), faults.get(hub, ""))
-            for hub, view in enumerate(self._views())
-            if view is not None
-        }
+        now = self._clock.monotonic()
+        pictures = {hub: self._picture(hub, now) for hub in range(len(self._sources))}
+        return {hub: picture for hub, picture in pictures.items() if picture is not None}
 
     def documents(self) -> list[FleetDocument]:
         """What hubs have said last of themselves, also those that are left out."""
@@ -123,19 +122,18 @@ class SeveralHubs:
 
     def picture_of(self, hub: int) -> HubPicture | None:
         """The part of a hub as it counts now; None of one that has said nothing, or is left out."""
-        return self._pictures().get(hub)
+        return self._picture(hub, self._clock.monotonic())
 
     def fault(self, hub: int) -> str:
         """Why a hub need not be asked now: it is left out, silent, or has never answered."""
-        fault = self._faults().get(hub, "")
-        picture = self._pictures().get(hub)
+        fault, picture = self._fault_of(hub), self.picture_of(hub)
         if picture is None:
             return fault or "it has not answered yet"
         return (fault or "not responding") if picture.silent else ""
 
     def has_answered(self, hub: int) -> bool:
         """Whether a hub has said something, or why it does not."""
-        return self._sources[hub].fleet() is not None or hub in self._faults()
+        return self._sources[hub].fleet() is not None or self._fault_of(hub) is not None
 
     def hub_states(self) -> tuple[HubState, ...]:
         """How each hub stands now."""
@@ -145,19 +143,21 @@ class SeveralHubs:
             for hub, name in enumerate(self.picture.hubs)
         )
 
+    def _fault_of(self, hub: int) -> str | None:
+        """What is wrong with a hub, or with the filter there; None while nothing is."""
+        source = self._sources[hub]
+        view, problem = source.fleet(), source.problem()
+        if view is not None and (refusal := self._refuse(view.sums)):
+            return refusal
+        if problem is None:
+            return None
+        text = problem.text.removeprefix(f"{source.name}: ")
+        return f"refuses the filter: {text}" if source.refuses_filter else text
+
     def _faults(self) -> Mapping[int, str]:
-        """What is wrong with each hub, or with the filter there."""
-        texts: dict[int, str] = {}
-        for hub, source in enumerate(self._sources):
-            view = source.fleet()
-            if view is not None and (refusal := self._refuse(view.sums)):
-                texts[hub] = refusal
-                continue
-            problem = source.problem()
-            if problem is not None:
-                text = problem.text.removeprefix(f"{source.name}: ")
-                texts[hub] = f"refuses the filter: {text}" if source.refuses_filter else text
-        return texts
+        """The same of each hub with which something is."""
+        faults = {hub: self._fault_of(hub) for hub in range(len(self._sources))}
+        return {hub: fault for hub, fault in faults.items() if fault is not None}
 
     def problem(self) -> Problem | None:
         """What is wrong with all hubs, or with the filter at all of them; None while one answers."""
