@@ -7,10 +7,8 @@ no other page. Lateness is the time from a tick at a stand-in to the first tick 
 its client that has it.
 """
 
-import argparse
 import asyncio
 import contextlib
-import multiprocessing
 import statistics
 import subprocess
 import sys
@@ -25,7 +23,7 @@ from accelwatch.fleet.hub_client.source import HubSource
 from accelwatch.fleet.picture.model import POWER
 from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 from hub_processes import Use, share, use
-from several_hubs import DEVICES, Plan, serve
+from several_hubs import DEVICES, Plan, parser_of, serving
 
 PORT = 19879
 _BASE = f"http://127.0.0.1:{PORT}"
@@ -38,10 +36,7 @@ class Options(NamedTuple):
 
 
 def options() -> Options:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--hubs", type=int, default=4)
-    parser.add_argument("--nodes", type=int, default=3125, help="of each hub")
-    parser.add_argument("--interval", type=float, default=5.0)
+    parser = parser_of(__doc__)
     parser.add_argument("--stream-interval", type=float, default=5.0)
     parser.add_argument("--seconds", type=float, default=600)
     given = parser.parse_args()
@@ -135,23 +130,10 @@ def most_mib(pid: int) -> float:
 
 def main() -> None:
     plan, stream_interval_s = options()
-    context = multiprocessing.get_context("spawn")
-    ports: multiprocessing.Queue[tuple[int, int]] = context.Queue()
-    hubs = [
-        context.Process(target=serve, args=(hub, plan, ports), daemon=True)
-        for hub in range(plan.hubs)
-    ]
-    for process in hubs:
-        process.start()
-    try:
-        places = dict(ports.get(timeout=60) for _ in hubs)
-        with upper_hub(places, stream_interval_s) as pid:
-            time.sleep(3)
-            found = asyncio.run(watch(plan, pid))
-            most = most_mib(pid)
-    finally:
-        for process in hubs:
-            process.terminate()
+    with serving(plan) as places, upper_hub(places, stream_interval_s) as pid:
+        time.sleep(3)
+        found = asyncio.run(watch(plan, pid))
+        most = most_mib(pid)
     late, last = sorted(found.lateness_s), found.uses[-1]
     devices = plan.hubs * plan.nodes * DEVICES
     shares = [share(*pair) for pair in zip(found.uses, found.uses[1:], strict=False)]

@@ -9,11 +9,13 @@ With --shared every hub follows the nodes of the first: each node is one row all
 
 import argparse
 import asyncio
+import contextlib
 import multiprocessing
 import os
 import resource
 import statistics
 import time
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from accelwatch.fleet.hub_client.several.source import SeveralHubs
@@ -45,11 +47,17 @@ class Plan(NamedTuple):
     shared: bool
 
 
-def arguments() -> Plan:
-    parser = argparse.ArgumentParser(description=__doc__)
+def parser_of(description: str | None) -> argparse.ArgumentParser:
+    """The options of all that have stand-ins of hubs."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--hubs", type=int, default=4)
     parser.add_argument("--nodes", type=int, default=3125, help="of each hub")
     parser.add_argument("--interval", type=float, default=5.0)
+    return parser
+
+
+def arguments() -> Plan:
+    parser = parser_of(__doc__)
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--shared", action="store_true")
     given = parser.parse_args()
@@ -153,6 +161,24 @@ def serve(hub: int, plan: Plan, ports: "multiprocessing.Queue[tuple[int, int]]")
     asyncio.run(main())
 
 
+@contextlib.contextmanager
+def serving(plan: Plan) -> Iterator[dict[int, int]]:
+    """The ports of the stand-ins by hub, a process each; they end with the block."""
+    context = multiprocessing.get_context("spawn")
+    ports: multiprocessing.Queue[tuple[int, int]] = context.Queue()
+    hubs = [
+        context.Process(target=serve, args=(hub, plan, ports), daemon=True)
+        for hub in range(plan.hubs)
+    ]
+    for process in hubs:
+        process.start()
+    try:
+        yield dict(ports.get(timeout=60) for _ in hubs)
+    finally:
+        for process in hubs:
+            process.terminate()
+
+
 class Measured(NamedTuple):
     pictures: int
     devices: int
@@ -197,25 +223,13 @@ async def follow(plan: Plan, endpoints: list[HubEndpoint]) -> Measured:
 
 def main() -> None:
     plan = arguments()
-    context = multiprocessing.get_context("spawn")
-    ports: multiprocessing.Queue[tuple[int, int]] = context.Queue()
-    hubs = [
-        context.Process(target=serve, args=(hub, plan, ports), daemon=True)
-        for hub in range(plan.hubs)
-    ]
-    for process in hubs:
-        process.start()
-    try:
-        places = dict(ports.get(timeout=60) for _ in hubs)
+    with serving(plan) as places:
         endpoints = [
             HubEndpoint(name=f"pod-{hub}", base=f"http://127.0.0.1:{places[hub]}")
             for hub in range(plan.hubs)
         ]
         found = asyncio.run(follow(plan, endpoints))
         memory = use(os.getpid()).pss_mib
-    finally:
-        for process in hubs:
-            process.terminate()
     late = sorted(found.lateness_s)
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
