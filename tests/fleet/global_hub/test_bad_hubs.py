@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-import socket
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
@@ -21,6 +21,7 @@ from support.fleet.global_hubs import endpoints_of, following_hubs, until_fleet
 from support.fleet.hub_peers import Running, agent, peer
 from support.fleet.several_hubs import hub_of
 from support.incidents.remedy_documents import page as remedies
+from support.servers.prometheus_servers import free_port
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 
@@ -28,13 +29,6 @@ TOKEN = "0123456789abcdef0123456789abcdef"
 async def hang(_reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
     """Accept a request and never answer it."""
     await asyncio.Event().wait()
-
-
-def free_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port: int = held.getsockname()[1]
-        return port
 
 
 def test_a_hub_that_hangs_from_the_start_is_down_and_the_others_are_shown(tmp_path: Path) -> None:
@@ -148,16 +142,23 @@ def test_a_hub_that_follows_itself_leaves_itself_out(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+@contextlib.asynccontextmanager
+async def in_a_loop(folder: Path) -> AsyncIterator[tuple[Running, Running]]:
+    """Two hubs that follow each other, and both a hub of node n1."""
+    ports = [free_port(), free_port()]
+    bases = [f"http://127.0.0.1:{port}" for port in ports]
+    async with (
+        agent() as one,
+        hub_of(folder / "a", {"n1": one.address}) as first,
+        following_hubs(endpoints_of(first.base, bases[1]), port=ports[0]) as left,
+        following_hubs(endpoints_of(first.base, bases[0]), port=ports[1]) as right,
+    ):
+        yield left, right
+
+
 def test_two_hubs_that_follow_each_other_leave_each_other_out(tmp_path: Path) -> None:
     async def main() -> None:
-        ports = [free_port(), free_port()]
-        bases = [f"http://127.0.0.1:{port}" for port in ports]
-        async with (
-            agent() as one,
-            hub_of(tmp_path / "a", {"n1": one.address}) as first,
-            following_hubs(endpoints_of(first.base, bases[1]), port=ports[0]) as left,
-            following_hubs(endpoints_of(first.base, bases[0]), port=ports[1]) as right,
-        ):
+        async with in_a_loop(tmp_path) as (left, right):
             for hub in (left, right):
                 fleet = await until_fleet(
                     hub, lambda fleet: fleet.hubs[1].fault == LOOP and fleet.devices_total == 8
@@ -182,14 +183,7 @@ def test_a_filter_in_a_loop_ends_with_who_watched(
             return line
 
     async def main() -> None:
-        ports = [free_port(), free_port()]
-        bases = [f"http://127.0.0.1:{port}" for port in ports]
-        async with (
-            agent() as one,
-            hub_of(tmp_path / "a", {"n1": one.address}) as first,
-            following_hubs(endpoints_of(first.base, bases[1]), port=ports[0]) as left,
-            following_hubs(endpoints_of(first.base, bases[0]), port=ports[1]) as right,
-        ):
+        async with in_a_loop(tmp_path) as (left, right):
             for hub in (left, right):
                 await until_fleet(hub, lambda fleet: fleet.hubs[1].fault == LOOP)
             assert b"hello" in await first_line(left, "power_watts > 1")

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import socket
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import aiohttp
 
 from support.fleet.hub_peers import agent
 from support.fleet.several_hubs import hub_of
+from support.servers.prometheus_servers import free_port
 
 _HUB = "from accelwatch.cli.servers.hub import hub_command; hub_command()"
 
@@ -38,9 +38,7 @@ async def ready(base: str) -> None:
 
 def test_it_follows_reads_its_file_again_and_stops(tmp_path: Path) -> None:
     async def main() -> None:
-        with socket.socket() as held:
-            held.bind(("127.0.0.1", 0))
-            port = held.getsockname()[1]
+        port = free_port()
         base, file = f"http://127.0.0.1:{port}", tmp_path / "over.yaml"
         async with agent() as one, hub_of(tmp_path / "a", {"n1": one.address}) as below:
             text = (
