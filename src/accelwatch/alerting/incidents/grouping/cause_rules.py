@@ -46,8 +46,7 @@ def _has_other_reason(incident: Incident, cause: Cause) -> bool:
 
 def _is_to_be_repaired(incident: Incident, cause: Cause) -> bool:
     """Whether an alert asks for the repair of a device, which nothing that many share explains."""
-    alert = level_of(incident) == ALERT and incident.advice in _REPAIRS
-    return cause.group and alert and incident.family not in cause.shared
+    return incident.advice in _REPAIRS and _has_other_reason(incident, cause)
 
 
 def is_over(cause: Cause, now: float) -> bool:

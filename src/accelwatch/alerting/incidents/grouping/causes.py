@@ -220,9 +220,8 @@ class Causes:
         if WEIGHT[level_of(incident)] >= WEIGHT[cause.level]:
             cause.grew = max(cause.grew, now)
         self._of[incident.id] = cause
-        if incident.entity.group:
-            cause.shared.add(incident.family)
         if cause.group and incident.entity.group:
+            cause.shared.add(incident.family)
             for node in set(incident.nodes) - cause.nodes:
                 cause.nodes.add(node)
                 self._at.setdefault(node, {})[cause] = None
