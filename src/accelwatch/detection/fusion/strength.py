@@ -8,7 +8,7 @@ import numpy as np
 from accelwatch.detection.arrays import Bools, Floats, Indices
 from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.frame import Frame
-from accelwatch.detection.fusion.families import FAMILIES, position_of
+from accelwatch.detection.fusion.families import FAMILIES, Family, position_of
 
 # Two families that agree: in 55 simulated days of 63 nodes, 2 of 12 families above 4 for two minutes
 # gave 0.02 false alarms a day.
@@ -17,7 +17,7 @@ AGREE_S = 120.0
 # One family alone: above 8 for four minutes gave 0.08 a day, for ten minutes 0.02.
 ALONE = 8.0
 ALONE_S = 240.0
-ALONE_MILD_S = 600.0
+_ALONE_MILD_S = 600.0
 # Devices of a node that suffer alike: three, and half of them.
 LEAST_DEVICES, MOST_DEVICES = 3, 0.5
 WATCH = 6.0
@@ -28,7 +28,6 @@ MOST_SCORE = 12.0
 # No past is so bad that it lowers a threshold by more than a fifth.
 _LEAST_PRIOR = 0.8
 
-_MILD = np.array([family.is_mild for family in FAMILIES])
 _OF_WORK = np.array([family.of_work for family in FAMILIES])
 _OF_NODE = [family.of_node for family in FAMILIES]
 
@@ -52,6 +51,11 @@ class Strength(NamedTuple):
     decisive: Bools
     # float64[F, R]: factor of thresholds by budget and prior.
     factor: Floats
+
+
+def alone_s(family: Family) -> float:
+    """Seconds that a family has to be above `ALONE` before it wakes somebody without any other."""
+    return _ALONE_MILD_S if family.is_mild else ALONE_S
 
 
 def factors(raised: Floats, prior: Floats) -> Floats:
@@ -137,8 +141,7 @@ def _add(to: Strength, item: Evidence, position: int, rows: Indices) -> None:
         soon = is_shared & (score >= ALONE) & (lasted >= WATCH_S)
         to.watched[position, rows[soon | (lasted >= CONFIRMING_S)]] = True
         return
-    needed_s = ALONE_MILD_S if _MILD[position] else ALONE_S
     to.agrees[position, rows[(score >= AGREE) & (lasted >= AGREE_S)]] = True
     to.lasts[position, rows[(score >= AGREE) & (lasted >= ALONE_S)]] = True
-    to.alone[position, rows[(score >= ALONE) & (lasted >= needed_s)]] = True
+    to.alone[position, rows[(score >= ALONE) & (lasted >= alone_s(FAMILIES[position]))]] = True
     to.watched[position, rows[(score >= WATCH) & (lasted >= WATCH_S)]] = True

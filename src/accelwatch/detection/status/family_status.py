@@ -13,11 +13,10 @@ from accelwatch.detection.fusion.strength import (
     AGREE,
     AGREE_S,
     ALONE,
-    ALONE_MILD_S,
-    ALONE_S,
     WATCH,
     WATCH_S,
     Strength,
+    alone_s,
     factors,
     is_lifted,
     strength,
@@ -101,7 +100,6 @@ def _family(
 ) -> FamilyStatus:
     family = FAMILIES[position]
     factor = float(combined.factor[position, row])
-    alone_s = ALONE_MILD_S if family.is_mild else ALONE_S
     strongest = sorted(evidence, key=lambda each: (each.weight != "decisive", -each.score))
     return FamilyStatus(
         family=family.name,
@@ -111,7 +109,7 @@ def _family(
         factor=factor,
         watch=Threshold(score=WATCH * factor, lasted_s=WATCH_S),
         agree=Threshold(score=AGREE * factor, lasted_s=AGREE_S),
-        alert=Threshold(score=ALONE * factor, lasted_s=alone_s),
+        alert=Threshold(score=ALONE * factor, lasted_s=alone_s(family)),
         enough_for=_enough_for(combined, position, row),
         evidence=tuple(strongest),
     )
