@@ -86,23 +86,22 @@ def common_causes(
     `shared_at` has by key and family when enough last did, Unix seconds: not all are well again at
     once. Who still suffers after that has another reason than the others had.
     """
-    groups: dict[_Group, list[Suspect]] = {}
+    # By node, so that who is accused of heat, or hinted at, and is warm as well is there once.
+    groups: dict[_Group, dict[int, Suspect]] = {}
     accused, hinted, warm = suffering
     now, names = tick.frame.now, tick.frame.names.nodes
     lasting = [each for each in warm if now - since[names[each.node], HEAT] >= AGREE_S]
     # Who is accused of something else, such as of a low clock, is warm all the same.
-    hot = {each.node for each in accused if any(piece.family == HEAT for piece in each.pieces)}
-    for suspect in [*accused, *(each for each in lasting if each.node not in hot)]:
+    for suspect in [*accused, *lasting]:
         for group in _groups_of(tick, suspect):
-            groups.setdefault(group, []).append(suspect)
-    warm_rows = {suspect.node for suspect in lasting}
+            groups.setdefault(group, {}).setdefault(suspect.node, suspect)
     for suspect in hinted:
         for group in _groups_of(tick, suspect):
-            is_there = group.family == HEAT and suspect.node in warm_rows
-            if group in groups and not is_there:
-                groups[group].append(suspect)
+            if group in groups:
+                groups[group].setdefault(suspect.node, suspect)
     by_key: dict[str, list[_Group]] = {}
     many = {group for group, members in groups.items() if _are_many(tick, group, members, since)}
+    warm_rows = {suspect.node for suspect in lasting}
     for group in groups:
         at = shared_at.get(group.key, {}).get(group.family, -np.inf)
         # What takes its time to come takes it to go.
@@ -161,11 +160,11 @@ def _groups_of(tick: Tick, suspect: Suspect) -> list[_Group]:
 
 
 def _are_many(
-    tick: Tick, group: _Group, members: Sequence[Suspect], since: Mapping[Accusation, float]
+    tick: Tick, group: _Group, members: Iterable[int], since: Mapping[Accusation, float]
 ) -> bool:
-    """Whether enough came within the time, whichever it was."""
+    """Whether enough of its members, rows of nodes, came within the time, whichever it was."""
     names = tick.frame.names.nodes
-    times = np.sort([since[names[member.node], group.family] for member in members])
+    times = np.sort([since[names[node], group.family] for node in members])
     family = family_of(group.family)
     # For each the number of those that came up to `within_s` after it, itself among them.
     last = np.searchsorted(times, times + family.within_s, side="right")
@@ -179,11 +178,11 @@ def _are_many(
 def _common(
     key: str,
     matching: Sequence[_Group],
-    groups: Mapping[_Group, Sequence[Suspect]],
+    groups: Mapping[_Group, Mapping[int, Suspect]],
     many: Set[_Group],
     warm: Set[int],
 ) -> Common:
-    members = {member.node: member for group in matching for member in groups[group]}
+    members = {node: member for group in matching for node, member in groups[group].items()}
     is_job = key.startswith("job/")
     return Common(
         key,
