@@ -31,7 +31,11 @@ def excuse_other_work(
     if not new.any() or not work.any():
         return
     away = np.where(new, left[work] / scale[work], np.nan)
-    other = (_of_most(tick, away >= _FAR) | _of_most(tick, away <= -_FAR)).any(axis=0) & new
+    # Most in the same direction.
+    far = np.concatenate((away >= _FAR, away <= -_FAR))
+    if not far.any():
+        return
+    other = _of_most(tick, far).any(axis=0) & new
     gain = tick.step_s / (joined + tick.step_s) if tick.step_s > 0 else np.zeros(len(phase))
     changes = work[:, np.newaxis] & other & np.isfinite(left)
     for each in range(COARSE_PHASES):
