@@ -12,6 +12,9 @@ from accelwatch.alerting.incidents.incident_store import IncidentStore
 from accelwatch.alerting.incidents.journal import patient
 from accelwatch.alerting.incidents.journal.errors import JournalError
 from accelwatch.alerting.incidents.journal.journal import Journal
+from accelwatch.alerting.incidents.journal.location import JournalLocation
+from accelwatch.alerting.incidents.journal.opening import open_journal
+from accelwatch.alerting.incidents.journal.opening_result import OpeningResult
 from accelwatch.alerting.incidents.journal.patient import PatientJournal
 from accelwatch.alerting.incidents.journal.records import Batch, NoteRecord
 from accelwatch.alerting.incidents.journal.sqlite import checking
@@ -168,15 +171,26 @@ def test_the_trial_that_ends_a_problem_writes_for_real(
     asyncio.run(scenario())
 
 
-def test_a_journal_that_nobody_waits_for_any_more_is_closed_once_it_is_open(tmp_path: Path) -> None:
+def test_a_journal_that_nobody_waits_for_any_more_is_closed_once_it_is_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A hub that stops while it gets the lease keeps nobody else from it."""
+    begun, disk = threading.Event(), threading.Event()
+
+    def opens_slowly(location: JournalLocation | None, now: float) -> OpeningResult:
+        begun.set()
+        disk.wait()
+        return open_journal(location, now)
 
     async def main() -> None:
-        for at in range(5):
+        with monkeypatch.context() as slow:
+            slow.setattr(patient, "open_journal", opens_slowly)
             opening = asyncio.create_task(PatientJournal().open(tmp_path, 0.0))
-            await asyncio.sleep(0.002 * at)
-            opening.cancel()
-            await asyncio.wait([opening])
+            await asyncio.to_thread(begun.wait)
+        opening.cancel()
+        await asyncio.wait([opening])
+        assert opening.cancelled()
+        disk.set()
         async with asyncio.timeout(60):
             while True:
                 journal = PatientJournal()
