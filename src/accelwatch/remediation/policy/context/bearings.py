@@ -1,24 +1,25 @@
 """What bears on a node by itself, whatever rule or plan there is. Pure."""
 
 from accelwatch.alerting.rules.document import Mode
-from accelwatch.remediation.policy.context.views import CaseView
+from accelwatch.remediation.policy.context.views import CaseView, NodeView
 from accelwatch.remediation.policy.guards.limits.ceiling import Bearing, Ceiling
 
 
-def bearing_of_node(ctx: CaseView, node: str, *, loss_risk: str) -> Bearing:
+def bearing_of_node(ctx: NodeView, node: str, *, goes_on: bool = False) -> Bearing:
     """The ceilings of the site and the profile, a stop and a person's hold; `node` is the hub's name.
 
-    `loss_risk` is that of the journal; empty for what goes on with a plan that was allowed.
+    What goes on with a plan that was allowed needs no whole journal, and no label forbids it.
     """
     status, stop, veto = ctx.node_status(node), ctx.state.stop, ctx.state.vetoes.get(node)
+    labelled = "" if goes_on else label_veto(ctx, node)
     return Bearing(
         node=node,
         mode=Mode.AUTO,
-        loss_risk=loss_risk,
+        loss_risk="" if goes_on else ctx.world.journal.loss_risk,
         site=Ceiling(ctx.settings.ceiling),
         profile=None if status is None else Ceiling(status.ceiling),
         stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",
-        vetoed_by="" if veto is None else f"{veto.by}: {veto.reason}",
+        vetoed_by=labelled if veto is None else f"{veto.by}: {veto.reason}",
     )
 
 

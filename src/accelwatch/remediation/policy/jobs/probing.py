@@ -4,12 +4,10 @@ A scheduler believes that a daemon answers until a message to it has timed out. 
 begins only when something is done about the node, so it comes after the hub's own. Pure.
 """
 
-import msgspec
-
 from accelwatch.action.intent import Intent, OwnerAnnotation
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import HoldState, NodeObservation
-from accelwatch.remediation.policy.context.bearings import bearing_of_node, label_veto
+from accelwatch.remediation.policy.context.bearings import bearing_of_node
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import CHORES
 from accelwatch.remediation.policy.context.world_tables import PROBED
@@ -92,6 +90,4 @@ def _worth_it(ctx: StepContext, node: str, since: float) -> NodeObservation | No
 
 def _evaluate_guards(ctx: StepContext, node: str) -> tuple[Answer, ...]:
     """What everybody says who may keep jobs from being moved, for only that makes a probe worth it."""
-    bearing = bearing_of_node(ctx, node, loss_risk=ctx.world.journal.loss_risk)
-    vetoed_by = bearing.vetoed_by or label_veto(ctx, node)
-    return answers(msgspec.structs.replace(bearing, vetoed_by=vetoed_by), Kind.PROBE)
+    return answers(bearing_of_node(ctx, node), Kind.PROBE)

@@ -119,7 +119,7 @@ def _is_moved(ctx: StepContext, name: str) -> bool:
 
 def _evaluate_guards(ctx: StepContext, name: str, run: Run, tried: Try) -> Iterator[Answer]:
     # The plan that it was moved by was allowed, and this goes on with it.
-    yield from answers(bearing_of_node(ctx, run.node, loss_risk=""), Kind.MOVE_JOB)
+    yield from answers(bearing_of_node(ctx, run.node, goes_on=True), Kind.MOVE_JOB)
     yield data_guard.may_start(ctx.world.guard)
     scheduler = ctx.world.schedulers.get(ctx.world.shown_by.get(run.moved.node, ""))
     if scheduler is None or scheduler.unavailable or ctx.now - scheduler.time > FRESH_S:

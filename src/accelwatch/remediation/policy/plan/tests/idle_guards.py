@@ -2,10 +2,8 @@
 
 from collections.abc import Iterator
 
-import msgspec
-
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.remediation.policy.context.bearings import bearing_of_node, label_veto
+from accelwatch.remediation.policy.context.bearings import bearing_of_node
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
@@ -23,9 +21,7 @@ def is_testing(ctx: StepView) -> bool:
 def guards_of_idle(ctx: StepView, node: str, name: str) -> Iterator[Answer]:
     """What every guard says to a test; `node` is the hub's name, `name` the scheduler's."""
     status, observation = ctx.node_status(node), ctx.world.scheduler_nodes.get(name)
-    bearing = bearing_of_node(ctx, node, loss_risk=ctx.world.journal.loss_risk)
-    vetoed_by = bearing.vetoed_by or label_veto(ctx, node)
-    yield from answers(msgspec.structs.replace(bearing, vetoed_by=vetoed_by), Kind.TEST)
+    yield from answers(bearing_of_node(ctx, node), Kind.TEST)
     yield data_guard.may_start(ctx.world.guard)
     proof = ctx.proof(node)
     yield proof if isinstance(proof, Denial) else PERMIT
