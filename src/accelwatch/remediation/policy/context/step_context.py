@@ -130,8 +130,7 @@ class StepContext:
 
     def set_idle_tests_due(self, at: float) -> None:
         """Before that no idle node has to be tested; Unix seconds."""
-        if at != self.world.idle_tests_due:
-            self.world = msgspec.structs.replace(self.world, idle_tests_due=at)
+        self.world = msgspec.structs.replace(self.world, idle_tests_due=at)
 
     def guard(self, guard: DataGuardState) -> None:
         """How much is seen of the fleet."""

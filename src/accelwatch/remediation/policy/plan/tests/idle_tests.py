@@ -59,16 +59,12 @@ def start_due_test(ctx: StepContext) -> None:
     again = ctx.now + _AT_MOST_S
     for test in tests:
         due, next_due = _due(ctx, test)
+        if _start_first(ctx, test, _in_turn(due, ctx.now)):
+            again = ctx.now
+            break
         again = min(again, next_due)
         if len(due) > 2 * _CHECKED:
             again = ctx.now  # the others have their turn
-        for node in _in_turn(due, ctx.now):
-            proof = ctx.proof(node)
-            if isinstance(proof, Proof) and _start(ctx, test, node, proof.name):
-                again = ctx.now
-                break
-        if is_testing(ctx):
-            break
     ctx.set_idle_tests_due(again)
 
 
@@ -109,6 +105,15 @@ def _in_turn(due: list[str], now: float) -> list[str]:
     first, others = due[:_CHECKED], due[_CHECKED:]
     start = int(now) * _CHECKED % len(others) if others else 0
     return first + others[start : start + _CHECKED]
+
+
+def _start_first(ctx: StepContext, test: ActiveTestSettings, nodes: list[str]) -> bool:
+    """Begin the test of the first of these nodes that may be tested now; whether it was begun."""
+    for node in nodes:
+        proof = ctx.proof(node)
+        if isinstance(proof, Proof) and _start(ctx, test, node, proof.name):
+            return True
+    return False
 
 
 def _start(ctx: StepContext, test: ActiveTestSettings, node: str, name: str) -> bool:
