@@ -166,18 +166,18 @@ def spares_page(state: RemedyState, settings: RemedySettings, now: float) -> Spa
     in_tests = nodes_in_tests(ctx)
     rows = []
     for name, spare in sorted(state.spares.spares.items()):
-        details = candidate(ctx, name, in_tests)
+        details, node = candidate(ctx, name, in_tests), ctx.hub_name(name)
         rows.append(
             SpareDocument(
                 name=name,
-                node=ctx.hub_name(name),
+                node=node,
                 state=spare.standing.value,
                 usable=details.usable,
                 incident=spare.incident,
                 replaces=spare.stands_for,
                 tested=timestamp_or_none(spare.tested),
                 text=spare.text or (details.why if spare.standing is SpareStatus.READY else ""),
-                pools=pools_of(ctx, name, ctx.hub_name(name)),
+                pools=pools_of(ctx, name, node),
                 model=details.labels.get("model", ""),
                 rack=details.labels.get("rack", ""),
                 score=details.score,

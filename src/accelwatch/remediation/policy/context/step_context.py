@@ -1,6 +1,7 @@
 """The state while a step works on it, and what has come of the step so far."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, TypeVar
 
 import msgspec
@@ -52,8 +53,6 @@ class StepContext:
         self._before = state
         # Only when somebody asks who is who.
         self._machine_index: MachineIndex | None = None
-        # The hub's names by the scheduler's, as people wrote them down.
-        self._mapped = {theirs: ours for ours, theirs in settings.nodes.items()}
         # Those that this step has copied, and may add to.
         self._own_proofs: dict[str, Proof | Denial] | None = None
         self._departed: dict[str, list[Departed]] | None = None
@@ -236,6 +235,11 @@ class StepContext:
             if isinstance(proof, Proof) and proof.name == name:
                 return machine.node
         return name
+
+    @cached_property
+    def _mapped(self) -> dict[str, str]:
+        """The hub's names by the scheduler's, as people wrote them down; most steps ask for none."""
+        return {theirs: ours for ours, theirs in self.settings.nodes.items()}
 
     def _machines(self) -> MachineIndex:
         if self._machine_index is None:
