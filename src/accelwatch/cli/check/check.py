@@ -17,9 +17,8 @@ from accelwatch.cli.output import complain, write_stdout
 
 if TYPE_CHECKING:
     from accelwatch.alerting.rules.loading.rule_files import RuleFiles
-    from accelwatch.cli.check.check_report import Report
+    from accelwatch.cli.check.check_report import Report, Status
 
-CRITICAL, UNKNOWN = 2, 3
 # Of the time that is left, for the agent's answer.
 _AGENT_SHARE = 0.3
 _READING_SHARE = 0.6
@@ -43,26 +42,30 @@ def run(options: CheckOptions) -> int:
     else:
         text = slurm(report) if options.slurm else nagios(report, verbose=options.verbose)
         data = text.encode()
-    return _printed(data, int(report.status))
+    return int(_printed(data, report.status))
 
 
-def _printed(data: bytes, code: int) -> int:
+def _printed(data: bytes, status: "Status") -> "Status":
     """The exit code after writing: without its line a check is unknown, but stays critical.
 
     The code of other commands that cannot write is 1, which here would say that a node is usable.
     """
+    from accelwatch.cli.check.check_report import Status
+
     try:
         write_stdout(data)
     except AccelwatchError as error:
         complain(str(error))
-        return code if code == CRITICAL else UNKNOWN
-    return code
+        return Status.CRITICAL if status is Status.CRITICAL else Status.UNKNOWN
+    return status
 
 
 class _Left:
     """The time that is left, counted from the start of this process; when it is over, so is it."""
 
     def __init__(self, seconds: float) -> None:
+        from accelwatch.cli.check.check_report import Status
+
         self._until = time.monotonic() - _age_s() + seconds
 
         def over(_number: int, _frame: Any) -> None:
@@ -71,7 +74,7 @@ class _Left:
                 os.write(2 if sys.stdout is None else 1, text.encode())  # None: it was closed
             except OSError as error:
                 complain(f"cannot write to stdout: {error.strerror}")
-            os._exit(UNKNOWN)
+            os._exit(Status.UNKNOWN)
 
         signal.signal(signal.SIGALRM, over)
         signal.setitimer(signal.ITIMER_REAL, max(self() - _REPORTING_S, 0.001))
