@@ -3,7 +3,6 @@
 import msgspec
 import pytest
 
-from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.active_tests import ActiveTestSettings
 from accelwatch.remediation.policy.state.changes import Verb
@@ -41,36 +40,32 @@ def fleet(tested_ago_s: float | None, *, idle: bool = True) -> tuple[Ground, Cou
     return ground, rows
 
 
-def begun(ground: Ground) -> list[Intent]:
-    return [one for one in ground.begun if one.kind is Kind.TEST]
-
-
 def test_while_no_turn_comes_nodes_are_looked_at_once_a_minute() -> None:
     ground, rows = fleet(DAY / 2)
     ground.wait(55, every=1)
     assert rows.asked == NODES
     ground.wait(60, every=1)
-    assert (rows.asked, begun(ground)) == (2 * NODES, [])
+    assert (rows.asked, ground.of_kind(Kind.TEST)) == (2 * NODES, [])
 
 
 def test_a_turn_that_comes_is_not_missed_by_a_second() -> None:
     ground, _ = fleet(DAY - 40)
     ground.wait(39, every=1)
-    assert begun(ground) == []
+    assert ground.of_kind(Kind.TEST) == []
     ground.wait(2, every=1)
-    assert len(begun(ground)) == 1
+    assert len(ground.of_kind(Kind.TEST)) == 1
     ground.end_chore(Kind.TEST)
     ground.wait(2, every=1)
-    assert len(begun(ground)) == 2
+    assert len(ground.of_kind(Kind.TEST)) == 2
 
 
 def test_nodes_that_are_due_and_have_jobs_are_looked_at_now_and_then() -> None:
     ground, rows = fleet(None, idle=False)
     ground.wait(60, every=1)
-    assert (rows.asked, begun(ground)) == (4 * NODES, [])
+    assert (rows.asked, ground.of_kind(Kind.TEST)) == (4 * NODES, [])
     ground.nodes["n07"].jobs = ()
     ground.wait(16, every=1)
-    assert [one.node for one in begun(ground)] == ["n07"]
+    assert [one.node for one in ground.of_kind(Kind.TEST)] == ["n07"]
 
 
 def test_a_node_that_is_new_has_its_turn_within_a_minute() -> None:
@@ -81,7 +76,7 @@ def test_a_node_that_is_new_has_its_turn_within_a_minute() -> None:
         ground.state, tests={name: row for name, row in ground.state.tests.items() if name != "n00"}
     )
     ground.wait(61, every=1)
-    assert [one.node for one in begun(ground)] == [new.name]
+    assert [one.node for one in ground.of_kind(Kind.TEST)] == [new.name]
 
 
 @pytest.mark.parametrize("back_s", [30.0, 3600.0])
@@ -90,7 +85,7 @@ def test_a_clock_that_is_set_back_keeps_nobody_from_his_turn(back_s: float) -> N
     ground.wait(2, every=1)
     ground.set_back(back_s)
     ground.wait(back_s + 130, every=1)
-    assert len(begun(ground)) == 1
+    assert len(ground.of_kind(Kind.TEST)) == 1
 
 
 def test_after_a_hold_ends_its_node_has_its_turn() -> None:
@@ -99,6 +94,6 @@ def test_after_a_hold_ends_its_node_has_its_turn() -> None:
         node.jobs = () if name == "n07" else (JOB,)
     ground.say(Verb.HOLD, "n07", until=ground.now + 30)
     ground.wait(20, every=1)
-    assert begun(ground) == []
+    assert ground.of_kind(Kind.TEST) == []
     ground.wait(30, every=1)
-    assert [one.node for one in begun(ground)] == ["n07"]
+    assert [one.node for one in ground.of_kind(Kind.TEST)] == ["n07"]

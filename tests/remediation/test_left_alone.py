@@ -5,7 +5,6 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.fleet.remedies.describing import spares_page
 from accelwatch.remediation.active_tests import ActiveTestSettings
@@ -27,10 +26,6 @@ def by_hold(ground: Ground, name: str) -> None:
     ground.say(Verb.HOLD, name)
 
 
-def of_kind(ground: Ground, kind: Kind) -> list[Intent]:
-    return [one for one in ground.begun if one.kind is kind]
-
-
 left_alone = pytest.mark.parametrize("keep", [by_label, by_hold])
 Keep = Callable[[Ground, str], None]
 
@@ -49,7 +44,7 @@ def test_it_is_not_tested_in_turn(keep: Keep) -> None:
     keep(ground, "n01")
     ground.settings = msgspec.structs.replace(ground.settings, tests=(EVERY_DAY,))
     ground.wait(60)
-    assert [one.node for one in of_kind(ground, Kind.TEST)] == ["n02"]
+    assert [one.node for one in ground.of_kind(Kind.TEST)] == ["n02"]
 
 
 def test_a_node_whose_label_is_gone_has_its_turn() -> None:
@@ -57,10 +52,10 @@ def test_a_node_whose_label_is_gone_has_its_turn() -> None:
     by_label(ground, "n01")
     ground.settings = msgspec.structs.replace(ground.settings, tests=(EVERY_DAY,))
     ground.wait(60)
-    assert of_kind(ground, Kind.TEST) == []
+    assert ground.of_kind(Kind.TEST) == []
     ground.nodes["n01"].labels = {}
     ground.wait(60)
-    assert [one.node for one in of_kind(ground, Kind.TEST)] == ["n01"]
+    assert [one.node for one in ground.of_kind(Kind.TEST)] == ["n01"]
 
 
 @left_alone
@@ -70,7 +65,7 @@ def test_it_is_not_tested_as_a_spare(keep: Keep) -> None:
     spares = SpareSettings(nodes=("n38", "n39"), alike=(), test="quick", test_max_age_s=DAY)
     ground.settings = msgspec.structs.replace(ground.settings, spares=spares)
     ground.start()
-    assert [one.node for one in of_kind(ground, Kind.TEST)] == ["n39"]
+    assert [one.node for one in ground.of_kind(Kind.TEST)] == ["n39"]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +96,7 @@ def test_it_is_not_drawn_as_a_spare(keep: Keep, why: str) -> None:
     keep(ground, "n38")
     ground.fault("n03", policy=job_policy(draw_spare=True))
     ground.end("n03")
-    assert of_kind(ground, Kind.DRAW_SPARE) == []
+    assert ground.of_kind(Kind.DRAW_SPARE) == []
     assert any(f"no spare fits: {why}" in note.text for note in ground.notes)
     (row,) = spares_page(ground.state, ground.settings, ground.now).spares
     assert (row.usable, f"n38 {row.text}") == (False, why)
@@ -112,4 +107,4 @@ def test_without_such_a_label_all_of_this_is_done() -> None:
     ground.nodes["n38"].labels = {"accelwatch_no_auto": ""}
     ground.fault("n03", policy=job_policy(draw_spare=True))
     ground.end("n03")
-    assert [one.spare for one in of_kind(ground, Kind.DRAW_SPARE)] == ["n38"]
+    assert [one.spare for one in ground.of_kind(Kind.DRAW_SPARE)] == ["n38"]

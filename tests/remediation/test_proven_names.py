@@ -14,9 +14,8 @@ from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.changes import CaseChanged
 from accelwatch.remediation.policy.state.spares.model import SpareStatus
-from accelwatch.remediation.policy.state.world import NodeStatus
 from accelwatch.remediation.settings import RemedySettings, SpareSettings
-from support.remediation.small_fleet import JOB, SETTINGS, Ground, Node, job_policy
+from support.remediation.small_fleet import JOB, SETTINGS, Ground, WholeNameNode, job_policy
 
 DAY = 86_400.0
 MODEL = "H100"
@@ -25,19 +24,12 @@ PAIR = ActiveTestSettings(
 )
 
 
-class _Whole(Node):
-    """The hub's name of it has a domain; its boot id proves which node of the scheduler it is."""
-
-    def status(self, now: float) -> NodeStatus:
-        return msgspec.structs.replace(super().status(now), node=f"{self.name}.site")
-
-
 def fleet(idle: tuple[str, ...] = (), **limits: object) -> Ground:
     settings: RemedySettings = msgspec.structs.replace(SETTINGS, **limits)
     ground = Ground(count=0, settings=settings)
     for at in range(16):
         name = f"n{at:02d}"
-        node = _Whole(name, f"r{at // 8}", serial=f"board-{at}", model=MODEL)
+        node = WholeNameNode(name, f"r{at // 8}", serial=f"board-{at}", model=MODEL)
         node.jobs = () if name in idle else (JOB,)
         ground.nodes[name] = node
     ground.start()
@@ -64,7 +56,7 @@ def test_a_spare_is_known_to_be_well_and_drawn() -> None:
     assert (row.name, row.node, row.usable, row.rack) == ("n15", "n15.site", True, "r1")
     fault(ground, "n03")
     ground.end("n03")
-    assert [one.spare for one in ground.begun if one.kind is Kind.DRAW_SPARE] == ["n15"]
+    assert [one.spare for one in ground.of_kind(Kind.DRAW_SPARE)] == ["n15"]
 
 
 def fault(ground: Ground, name: str) -> None:
@@ -100,7 +92,7 @@ def test_a_peer_that_is_to_blame_is_no_peer_any_more() -> None:
     ground.nodes["n03"].jobs = ()
     ground.wait(300, every=60)
     ground.end_chore(Kind.TEST, measured=fast)
-    begun = [(one.node, one.peer) for one in ground.begun if one.kind is Kind.TEST]
+    begun = [(one.node, one.peer) for one in ground.of_kind(Kind.TEST)]
     assert begun[:2] == [("n01", "n02"), ("n01", "n03")]
     assert "n02 may be slow" in alerts(ground)[-1]
     assert ground.state.tests["n02.site"].runs["pair"].failed

@@ -3,7 +3,6 @@
 import msgspec
 import pytest
 
-from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.step import Measured
 from accelwatch.config.figures import Figure
@@ -37,10 +36,6 @@ def under_test(spares: SpareSettings) -> Ground:
     return ground
 
 
-def of_kind(ground: Ground, kind: Kind) -> list[Intent]:
-    return [one for one in ground.begun if one.kind is kind]
-
-
 def faulty(ground: Ground) -> None:
     """n05 is taken out, and its rule asks for a spare."""
     ground.fault(OTHER, policy=job_policy(draw_spare=True))
@@ -54,7 +49,7 @@ def test_another_spare_is_drawn_than_the_peer_of_a_test(restart: bool) -> None:
         ground.killed()
         ground.wait(180)
     faulty(ground)
-    assert [one.spare for one in of_kind(ground, Kind.DRAW_SPARE)] == ["n39"]
+    assert [one.spare for one in ground.of_kind(Kind.DRAW_SPARE)] == ["n39"]
 
 
 @pytest.mark.parametrize("restart", [False, True])
@@ -64,7 +59,7 @@ def test_the_peer_is_drawn_when_its_test_has_ended(restart: bool) -> None:
         ground.killed()
         ground.wait(180)
     faulty(ground)
-    assert of_kind(ground, Kind.DRAW_SPARE) == []
+    assert ground.of_kind(Kind.DRAW_SPARE) == []
     texts = [note.text for note in ground.notes]
     assert any(f"no spare fits: {PEER} takes part in a test" in text for text in texts)
     # Its job waits in the queue meanwhile.
@@ -72,7 +67,7 @@ def test_the_peer_is_drawn_when_its_test_has_ended(restart: bool) -> None:
     ground.end(NODE, measured=FAST)
     ground.wait(5, every=1)
     ground.end(OTHER, PursuitResult.CANCELLED)
-    assert [one.spare for one in of_kind(ground, Kind.DRAW_SPARE)] == [PEER]
+    assert [one.spare for one in ground.of_kind(Kind.DRAW_SPARE)] == [PEER]
 
 
 def test_it_is_in_use_while_nobody_knows_what_became_of_the_test() -> None:
@@ -80,7 +75,7 @@ def test_it_is_in_use_while_nobody_knows_what_became_of_the_test() -> None:
     ground.end(NODE, PursuitResult.UNKNOWN)
     assert ground.stage(NODE) is Stage.UNKNOWN
     faulty(ground)
-    assert of_kind(ground, Kind.DRAW_SPARE) == []
+    assert ground.of_kind(Kind.DRAW_SPARE) == []
 
 
 @pytest.mark.parametrize("restart", [False, True])

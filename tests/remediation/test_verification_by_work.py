@@ -21,9 +21,8 @@ from accelwatch.remediation.policy.state.node_tests import (
 from accelwatch.remediation.policy.state.pursued import PursuitResult
 from accelwatch.remediation.policy.state.spares.model import SpareStatus
 from accelwatch.remediation.policy.state.stage import Stage
-from accelwatch.remediation.policy.state.world import NodeStatus
 from accelwatch.remediation.settings import RemedySettings, SpareSettings
-from support.remediation.small_fleet import JOB, POLICY, SETTINGS, Ground, Node
+from support.remediation.small_fleet import JOB, POLICY, SETTINGS, Ground, WholeNameNode
 
 DAY = 86_400.0
 MODEL, RATE = "H100", "bytes_per_second"
@@ -474,16 +473,9 @@ def _ready(*names: str) -> Ground:
     return ground
 
 
-class _OtherName(Node):
-    """The hub calls the node by its whole host name; that it is the same, its boot id proves."""
-
-    def status(self, now: float) -> NodeStatus:
-        return msgspec.structs.replace(super().status(now), node=f"{self.name}.site")
-
-
 def test_an_idle_node_is_tested_of_which_only_its_boot_id_proves_which_it_is() -> None:
     ground = Ground(settings=SETTINGS, count=0)
-    ground.nodes["n01"] = _OtherName("n01", "r0", model=MODEL)
+    ground.nodes["n01"] = WholeNameNode("n01", "r0", model=MODEL)
     ground.start()
     ground.settings = settings(EVERY_DAY)
     ground.wait(60)

@@ -144,6 +144,13 @@ class Node:
         )
 
 
+class WholeNameNode(Node):
+    """The hub calls it by its whole host name; its boot id proves which node of the scheduler it is."""
+
+    def status(self, now: float) -> NodeStatus:
+        return msgspec.structs.replace(super().status(now), node=f"{self.name}.site")
+
+
 @dataclass
 class Ground:
     """A fleet, the engine's state over it, and what is on its way."""
@@ -375,6 +382,10 @@ class Ground:
     def kinds(self, name: str) -> list[IntentKind]:
         """What was begun for a node so far."""
         return [intent.kind for intent in self.begun if intent.node == name]
+
+    def of_kind(self, kind: IntentKind) -> list[Intent]:
+        """What of a kind was begun so far."""
+        return [intent for intent in self.begun if intent.kind is kind]
 
 
 def taken_out(node: Node, intent: Intent) -> None:
