@@ -52,7 +52,7 @@ NAME = r"[^/]+"
 
 
 class Option(msgspec.Struct, frozen=True):
-    """A key that a backend takes in its own section of the configuration."""
+    """A key that a backend reads from its own section of the configuration."""
 
     name: str
     # Whether it is of a file: a relative path starts at the folder of the configuration's file.
@@ -79,7 +79,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     one_shot: bool = False
 
     def leaves_asleep(self, pci_bus_id: str | None) -> bool:
-        """Whether a device sleeps and must be left alone; asking that does not wake it."""
+        """Whether a device sleeps and must be left alone; the check does not wake it."""
         return is_left_asleep(self.root, pci_bus_id, wake=self.wake_suspended)
 
 
@@ -98,7 +98,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     slow: bool = True
     # To be called with readings that lack nothing but processes, before these are looked for.
     #
-    # Should the processes take longer than the device is given, these readings count. The device may
+    # If the processes exceed the device's deadline, these readings count. The device may
     # then be read again, without processes, on another thread while the search goes on.
     numbers: Callable[[Sequence[Reading]], None] = _ignore_numbers
 
@@ -107,20 +107,20 @@ _PCI_ADDRESS = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
 
 
 class Visibility(msgspec.Struct, frozen=True, kw_only=True):
-    """How a vendor's runtime is told which devices a process sees.
+    """How a vendor's runtime learns which devices a process sees.
 
     Raises ValueError for what is no name of a variable.
     """
 
     # The environment variable, such as `CUDA_VISIBLE_DEVICES`: letters, digits and `_`.
     variable: str
-    # Pattern of a whole entry by uuid; None where the runtime takes the vendor's indices only.
+    # Pattern of a whole entry by uuid; None where the runtime accepts the vendor's indices only.
     #
-    # A driver's text that is another could name further devices, or be run by a shell.
+    # Any other text from a driver could name further devices, or be run by a shell.
     uuid_pattern: str | None = None
     # Further variables that the runtime heeds, each before `variable`.
     also: tuple[str, ...] = ()
-    # How a device is named where the runtime takes no uuid: `npu:{index}`, `{pci_bus_id}`.
+    # How a device is named where the runtime accepts no uuid: `npu:{index}`, `{pci_bus_id}`.
     entry: str = "{index}"
 
     def __post_init__(self) -> None:
@@ -196,7 +196,7 @@ class Backend(Protocol):
     def identify(self, device: Device) -> Sequence[Device]:
         """The device with its full identity, then its partitions; called on the device's own worker.
 
-        Raises ReadError when the device cannot even be asked who it is.
+        Raises ReadError when the device cannot even be identified.
         """
         ...
 
@@ -228,8 +228,8 @@ class Confining(Protocol):
 class Configurable(Protocol):
     """Optional declaration of a backend, on its class: the keys of `collect.options` that are its own.
 
-    Others are then mistakes of the configuration, and relative paths start at its folder. Nothing is
-    said of the options of a backend without it. It is read without building the backend.
+    Other keys are configuration errors, and relative paths start at its folder. The options of a
+    backend without it are not checked. It is read without building the backend.
     """
 
     options: tuple[Option, ...]
@@ -266,7 +266,7 @@ class EventSource(Protocol):
         ...
 
 
-# All that a backend may have besides; a name that is nearly one of theirs is told as a mistake.
+# Every optional part of a backend; a name that is nearly one of theirs is reported as an error.
 OPTIONAL: tuple[type, ...] = (
     Supported,
     Confining,

@@ -43,7 +43,7 @@ STATE_WITHOUT_VALUES = {
     Absence.ERROR: DeviceState.DEGRADED,
     Absence.UNSUPPORTED: DeviceState.DEGRADED,
 }
-# Why a device has no values, where its state is all that is told; others have a reason of their own.
+# Why a device has no values, where only its state is reported; others have a reason of their own.
 ABSENCE_WITHOUT_VALUES: Mapping[DeviceState, Absence] = MappingProxyType(
     {
         DeviceState.LOST: Absence.LOST,

@@ -1,4 +1,4 @@
-"""Numbers for people: percent, GiB, MHz. The only place where values are rounded."""
+"""Numbers for people: percent, GiB, MHz. Values are rounded only here."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 def utf8(stream: TextIO | None, environ: Mapping[str, str] = os.environ) -> bool:
     """Whether a stream can show more than ASCII; false for a closed one.
 
-    Python writes UTF-8 in the C locale too (PEP 540), so a locale that was chosen is looked at first.
+    Python writes UTF-8 in the C locale too (PEP 540), so an explicitly set locale is checked first.
     """
     if stream is None or environ.get("TERM") == "dumb" or _plain_locale(environ):
         return False
@@ -34,7 +34,7 @@ def utf8(stream: TextIO | None, environ: Mapping[str, str] = os.environ) -> bool
 
 
 def _plain_locale(environ: Mapping[str, str]) -> bool:
-    """Whether C or POSIX was asked for. Python adds an LC_CTYPE of its own to LANG=C (PEP 538)."""
+    """Whether C or POSIX was set. Python adds an LC_CTYPE of its own to LANG=C (PEP 538)."""
     plain = ("C", "POSIX")
     if everything := environ.get("LC_ALL"):
         return everything in plain
@@ -52,7 +52,7 @@ def colour(choice: str, stream: TextIO | None, environ: Mapping[str, str] = os.e
 
 
 def without_vendor(model: str) -> str:
-    """A model's name without its vendor's, which the device's own name tells already."""
+    """A model's name without its vendor's, which the device's own name has already."""
     for prefix in _VENDOR_PREFIXES:
         model = model.removeprefix(prefix)
     return model

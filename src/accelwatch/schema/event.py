@@ -34,7 +34,7 @@ class ErrorEvent(msgspec.Struct, frozen=True, kw_only=True):
     # Unix seconds at which the fault was reported.
     time: float
     text: str
-    # `nvml`, `kernel_log`, `sysfs`, `collector`; `hub`; `pushed` for what others have told a hub.
+    # `nvml`, `kernel_log`, `sysfs`, `collector`; `hub`; `pushed` for events that others sent to a hub.
     source: str
     device_id: str = ""
     subject: str = ""
@@ -47,7 +47,7 @@ class ErrorEvent(msgspec.Struct, frozen=True, kw_only=True):
 FATAL = frozenset(
     {Category.MEMORY_FATAL, Category.BUS, Category.LINK_FATAL, Category.FIRMWARE, Category.HANG}
 )
-# The source of events that others have told a hub.
+# The source of events that others have pushed to a hub.
 PUSHED = "pushed"
 # Worst first.
 SEVERITIES = ("critical", "warning", "info")
@@ -55,7 +55,7 @@ SEVERITIES = ("critical", "warning", "info")
 SEVERITY = "severity"
 
 
-# Codes of events that tell the end of something.
+# Codes of events that report the end of a fault.
 RECOVERED = frozenset({"device_recovered", "node_recovered"})
 
 

@@ -81,7 +81,7 @@ DEFAULT_CSV: tuple[str, ...] = (
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A name that may be asked for; unit and labels are empty for identity."""
+    """A name that a user may request; unit and labels are empty for identity."""
 
     name: str
     unit: str

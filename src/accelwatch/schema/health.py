@@ -79,9 +79,9 @@ SIGNALS: tuple[tuple[Series, Health, str], ...] = (
 
 # Code of a failed read that says: the device is on its bus and no driver has it.
 NO_DRIVER = "no_driver"
-# How that is told; the pack `device` looks for these words.
+# The text for that; the pack `device` matches it.
 WITHOUT_DRIVER = "no driver has the device"
-# What is told where nobody but an exporter judges a device; the pack `device` looks for it at the
+# The reason where only an exporter rates a device; the pack `device` matches it at the
 # beginning of the reasons, after which only the vendor's word and error codes may stand.
 BY_EXPORTER = MappingProxyType(
     {
@@ -119,7 +119,7 @@ def signals(reading: Reading) -> list[tuple[Health, str]]:
 
 
 def by_exporter(health: Health, reading: Reading) -> str:
-    """What an exporter says of a device, with the vendor's word and error codes where it tells them."""
+    """The reason by an exporter, with the vendor's word and error codes where it exports them."""
     return _with_vendor_status(BY_EXPORTER[health], reading)
 
 

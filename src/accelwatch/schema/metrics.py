@@ -32,7 +32,7 @@ class Kind(StrEnum):
 
 
 class Tier(StrEnum):
-    """Who gets a family without asking."""
+    """Who gets a family by default."""
 
     MINIMAL = "minimal"
     DEFAULT = "default"

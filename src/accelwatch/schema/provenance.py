@@ -9,15 +9,15 @@ class Provenance(StrEnum):
 
     # Our agent, read over TLS whose certificate was verified; or read by the agent itself.
     AUTHENTICATED = "authenticated"
-    # Our agent over HTTP, or over TLS whose certificate nobody looked at.
+    # Our agent over HTTP, or over TLS whose certificate was not verified.
     PLAIN = "plain"
     # Another's exporter, however it is reached.
     EXPORTER = "exporter"
     # A Prometheus-compatible store, or an archive: whoever may write there can say it.
     STORE = "store"
-    # Told to a hub from outside (`POST /v1/evidence`).
+    # Pushed to a hub from outside (`POST /v1/evidence`).
     PUSHED = "pushed"
-    # Written down by a version that did not tell.
+    # Written by a version that did not record it.
     UNKNOWN = "unknown"
 
 

@@ -46,7 +46,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Link(msgspec.Struct, frozen=True, kw_only=True):
-    """One device-to-device link; `remote` is the peer's PCI id or uuid when the driver tells it."""
+    """One device-to-device link; `remote` is the peer's PCI id or uuid when the driver reports it."""
 
     fabric: str
     link: str
@@ -77,7 +77,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     # How long ago its source was read, in seconds: one with a pace of its own, such as a slow command,
     # gives the same answer to several reads.
     age_s: float = 0.0
-    # Seconds from one answer of such a source to the next; 0: it is asked anew at each read.
+    # Seconds from one answer of such a source to the next; 0: it is read again at each read.
     pace_s: float = 0.0
 
 

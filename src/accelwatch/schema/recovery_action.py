@@ -1,4 +1,4 @@
-"""What a driver asks for so that a GPU works again: NVML's numbers, and nvidia-smi's words for them.
+"""The recovery action that a driver requests for a GPU: NVML's numbers and nvidia-smi's words.
 
 Relatives of nvidia-smi print the same words.
 """
@@ -19,7 +19,7 @@ ACTIONS: Mapping[int, str] = MappingProxyType(
         7: "system_reboot",
     }
 )
-# It is about the NVLink domain of many nodes: no GPU is to be reset, and no node taken out.
+# It concerns the NVLink domain of many nodes: no GPU is to be reset, and no node drained.
 OF_DOMAIN = "recover_imex_domain"
 # What nvidia-smi prints for those that it has words for (its manual, "GPU Recovery Action").
 PRINTED_TEXTS: Mapping[str, str] = MappingProxyType(

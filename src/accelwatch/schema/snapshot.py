@@ -1,4 +1,4 @@
-"""The state of one node at one moment: what every view (table, JSON, exposition) is made from."""
+"""The state of one node at one time: what every view (table, JSON, exposition) is made from."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -16,7 +16,7 @@ from accelwatch.schema.reading import Number, Process, Reading
 SCHEMA = "accelwatch/2"
 
 
-# Backends that read no accelerator: left out where only devices are asked for.
+# Backends that read no accelerator: left out of lists of accelerators.
 NO_ACCELERATORS = frozenset({"host", "kernel_log"})
 
 
@@ -62,12 +62,12 @@ class BackendStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reads_accelerators(self) -> bool:
-        """False of those that read the host or its log; one that was not heard of has no vendor."""
+        """False for backends that read the host or its log; a backend never received has no vendor."""
         return self.name not in NO_ACCELERATORS and self.vendor not in ("host", "kernel")
 
 
 def unusable(backends: Iterable[BackendStatus]) -> list[BackendStatus]:
-    """Those that cannot tell of their accelerators although some, or their driver, are there."""
+    """Backends that cannot read their accelerators although some, or their driver, are there."""
     bad = (BackendState.UNAVAILABLE, BackendState.FAILED)
     return [backend for backend in backends if backend.state in bad and backend.reads_accelerators]
 
@@ -101,7 +101,7 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     job_name: str = ""
 
 
-# What filters, rules, groups, rows and places call the parts of owners.
+# The names of an owner's fields in filters, rules, groups, rows and paths.
 OWNER_NAMES = (
     *("job", "user", "account", "queue", "scheduler", "namespace", "pod", "container"),
     "job_name",
@@ -109,7 +109,7 @@ OWNER_NAMES = (
 
 
 class EventCount(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a code was seen on a device since its counter began, and when last (Unix seconds)."""
+    """How often a code was seen on a device since its counter started, and when last (Unix seconds)."""
 
     code: str
     category: str
@@ -122,11 +122,11 @@ class DeviceView(msgspec.Struct, frozen=True, kw_only=True):
 
     device: Device
     state: DeviceState
-    # Unix seconds; 0.0 where it was in that state at the first look: nobody knows since when.
+    # Unix seconds; 0.0 where the first reading found it in that state: nobody knows since when.
     state_since: float
-    # As it was read; `absences` has the reasons for what it is silent about, too.
+    # As it was read; `absences` adds the reasons for quantities that it leaves out.
     reading: Reading
-    # Reasons for the quantities that the kind could have and of which nothing was said; one object from
+    # Reasons for the quantities that the kind could have and the reading leaves out; one object from
     # tick to tick. Empty where the reading is complete, as one from a document is.
     unreported: dict[Series, Absence] = {}
     # Unix seconds of the last good read; None before the first.
@@ -171,7 +171,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     # The host itself, when it was collected.
     node: DeviceView | None = None
     boot_id: str = ""
-    # Unix seconds, of the node's own clock; told on streams only, as is `system_uuid`.
+    # Unix seconds, of the node's own clock; sent on streams only, as is `system_uuid`.
     boot_time: float | None = None
     # Of the machine's firmware; empty where nobody may read it.
     system_uuid: str = ""
@@ -189,11 +189,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def observed_since(view: DeviceView, snapshot: Snapshot) -> float | None:
-    """When the device came into its state, in Unix seconds; None where it was so at the first look.
+    """When the device came into its state, in Unix seconds; None if it already was at the first reading.
 
-    A single reading does not know, and `state_since` of a device that was never read is when somebody
-    began to look. Only a driver call that has not returned is counted from its own start. Of one that
-    answers and calls itself degraded, `state_since` is since when it answers.
+    A single reading does not know, and `state_since` of a device that was never read is the time
+    of the first attempt. Only a driver call that has not returned is counted from its own start. Of a
+    device that answers and calls itself degraded, `state_since` is since when it answers.
     """
     if snapshot.interval_s is None or view.state_since == 0.0:
         return None
@@ -213,7 +213,7 @@ def _in_driver_call(view: DeviceView, snapshot: Snapshot) -> bool:
 
 
 def with_absences(snapshot: Snapshot) -> Snapshot:
-    """The snapshot with complete readings, for programs that look at these alone."""
+    """The snapshot with complete readings, for programs that read nothing else."""
     return msgspec.structs.replace(
         snapshot,
         devices=tuple(filled(view) for view in snapshot.devices),

@@ -1,4 +1,4 @@
-"""Moments as people and documents write them: RFC 3339 in UTC."""
+"""Timestamps as people and documents write them: RFC 3339 in UTC."""
 
 import datetime
 
@@ -20,7 +20,7 @@ def unix_seconds(text: str) -> float:
 
 
 def timestamp_or_none(unix_s: float | None) -> str | None:
-    """As `timestamp`; None for 0, which stands for an unknown moment, and beyond the calendar."""
+    """As `timestamp`; None for 0, an unknown time, and for a time beyond the calendar."""
     if not unix_s:
         return None
     try:

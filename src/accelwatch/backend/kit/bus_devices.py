@@ -45,7 +45,7 @@ def accelerators(
 def bare_device(
     root: Path, location: Listed, *, vendor: str, prefix: str, kind: DeviceKind
 ) -> Device:
-    """What is known without an answer: the place on the bus."""
+    """A device by its location on the bus alone, before any driver has answered."""
     bus = location.pci_bus_id
     return Device(
         id=f"{vendor}:{bus or location.number}",

@@ -11,7 +11,7 @@ CpuTimes = dict[str, float]
 def busy_ratio(before: CpuTimes, now: CpuTimes) -> tuple[float | None, CpuTimes]:
     """The busy share, and with which reading to compare the next one.
 
-    None when too little time has passed, or the counters have begun anew. A mode that went back, as
+    None when too little time has passed, or the counters have restarted. A mode that went back, as
     iowait may, counts as no time.
     """
     passed = {mode: max(0.0, seconds - before.get(mode, 0.0)) for mode, seconds in now.items()}

@@ -22,7 +22,7 @@ def listed(
     *,
     is_comm: bool = False,
 ) -> Process:
-    """A process as a tool lists it, with its memory on the device in bytes; its load is not told.
+    """A process as a tool lists it, with its memory on the device in bytes but without its load.
 
     Of `command`, which may be a path and have arguments, the program's name is kept alone, unless it is
     the kernel's name of the process, which has no arguments and may have blanks.

@@ -1,7 +1,7 @@
-"""A source that answers for many devices at once and slowly, asked at a pace of its own.
+"""Polls a slow source that answers for many devices at once, at its own pace.
 
-Vendor commands take 0.5 to 2 s as a rule, devices are read every second. Whoever reads a device gets the
-newest answer with its age; a new one is asked for when it is due, by one thread, never by two at once.
+Vendor commands take 0.5 to 2 s as a rule, devices are read every second. A reader of a device gets
+the newest answer with its age; one thread, never two, polls for the next when it is due.
 """
 
 import threading
@@ -23,7 +23,7 @@ PACE_S = 2.0
 PATIENCE_S = 0.3
 # Failures in a row after which the answer before them is still given, with its age.
 _FORGIVEN = 1
-# The pace is at least so many times what asking took: the source is idle half of the time.
+# The pace is at least so many times the length of a poll: the source is idle half of the time.
 _SHARE = 2.0
 
 
@@ -100,11 +100,11 @@ class Polled(Generic[T]):
             return self._newest()
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop polling."""
         self._closed = True
 
     def _due_round(self) -> threading.Event | None:
-        """The round under way, begun now if one is due; None when the answer is new enough."""
+        """The poll under way, started now if one is due; None when the answer is new enough."""
         if self._round is not None:
             return self._round
         now = self._clock.monotonic()

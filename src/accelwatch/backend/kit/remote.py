@@ -34,7 +34,7 @@ class RemoteCommand(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float = 10.0
     # Key of a command before it: this one is run only when that one has not ended with status 0.
     if_fails: str = ""
-    # A folder: it is run for each entry, whose name is its last argument, and told as `key/entry`.
+    # A folder: it runs for each entry, whose name is its last argument, with the key `key/entry`.
     each_in: str = ""
     # Arguments of a listing that the same program prints: it is run for each row of numbers, on a
     # connection until all have ended with status 0. Its answers are `key/4-0` and so on; `row_options`
@@ -51,12 +51,12 @@ class CommandOutput(msgspec.Struct, frozen=True, kw_only=True):
     output: bytes
     # Its standard error, at most 2000 bytes of it.
     errors: str = ""
-    # Its exit status, as a shell tells it: 124 and 137 when it was ended because it took too long.
+    # Its exit status, as a shell reports it: 124 and 137 when it was killed at its timeout.
     status: int = 0
 
     @property
     def late(self) -> bool:
-        """Whether it was ended because it took too long; timeout(1)."""
+        """Whether it was killed at its timeout; timeout(1)."""
         return self.status in (124, 137)
 
     def printed(self, is_complete: CompletenessCheck = never) -> bytes:
@@ -92,7 +92,7 @@ class RemoteReader(Protocol):
     def read(self, outputs: Outputs) -> Sequence[RemoteRow]:
         """The devices by the outputs that came, by key; a whole device before its partitions.
 
-        Raises ReadError or BackendUnavailable when the commands tell of none and say why.
+        Raises ReadError or BackendUnavailable when the outputs list no device and say why.
         """
         ...
 

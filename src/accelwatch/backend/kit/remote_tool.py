@@ -55,7 +55,7 @@ class ToolReader(Generic[D, E]):
             device = self._identified(self._at(entry), entry, document)
             cached = self._cached.get(key)
             if cached is not None and cached.uuid is not None and device.uuid is None:
-                # It was told before: now the command that tells it has failed.
+                # The uuid was read before: now the command that prints it has failed.
                 device = cached
             self._cached[key] = device
             before.pop(key, None)
@@ -88,9 +88,10 @@ class ToolReader(Generic[D, E]):
 
 
 def replay(commands: Iterable[RemoteCommand], outputs: Outputs) -> Callable[..., bytes]:
-    """Stands for runs of the program here: gives what it printed there for the same arguments.
+    """Stands in for runs of the program here: returns what it printed there for the same arguments.
 
-    So that what asks in several runs reads another machine as it reads this one. May raise ReadError.
+    Code that queries in several runs then reads another machine as it reads this one. May raise
+    ReadError.
     """
     keys = {command.arguments: command.key for command in commands}
 

@@ -1,7 +1,7 @@
 """What backends share whose devices a vendor's command lists (`vendor_tool`).
 
-A vendor's own is what it says of its command and driver (`Command`), how the command is asked, and what
-an answer tells of a device.
+A vendor's part is the description of its command and driver (`Command`), how to query the command, and
+how to read a device from an answer.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ from accelwatch.system.processes.complete_output import CompletenessCheck, never
 
 # What the command answers.
 T = TypeVar("T")
-# What an answer tells of one device.
+# The entry of one device in an answer.
 E = TypeVar("E", bound=Listed)
 _VERSION_CHARS = 64
 
@@ -34,7 +34,7 @@ _VERSION_CHARS = 64
 class Command(NamedTuple):
     """A vendor's command, its driver, and the devices that it lists."""
 
-    # Of the program: the first that is found is asked.
+    # Of the program: the first that is found is used.
     names: tuple[str, ...]
     # Of the configuration; it names the file.
     option: str
@@ -58,7 +58,7 @@ class Command(NamedTuple):
 
     @property
     def options(self) -> tuple[Option, ...]:
-        """What the backend of such a command takes from the configuration, for its own `options`."""
+        """What the backend of such a command reads from the configuration, for its own `options`."""
         return (Option(self.option, is_path=True), Option("pace_s"))
 
     def remote(self, key: str, *arguments: str, if_fails: str = "") -> RemoteCommand:
@@ -85,7 +85,7 @@ class ToolBackend(Generic[T, E]):
         self._tool: VendorTool[T, E] | None = None
 
     def make_query(self) -> Callable[[], T]:
-        """How the program is asked for all devices; may raise ReadError each time."""
+        """A query that lists all devices through the program; each call may raise ReadError."""
         raise NotImplementedError
 
     def listed(self, answer: T) -> Iterable[E]:
@@ -137,7 +137,7 @@ class ToolBackend(Generic[T, E]):
         return Check(subject=command.names[0], ok=is_present, remedy=command.remedy)
 
     def open(self) -> Opened:
-        """Find the command and begin to ask it. Raises BackendUnavailable."""
+        """Find the command and start to poll it. Raises BackendUnavailable."""
         program = self.find()
         if program is None:
             raise self.not_found().with_devices(self._there())
@@ -157,7 +157,7 @@ class ToolBackend(Generic[T, E]):
         )
 
     def start(self, query: Callable[[], T], *, source: str) -> Opened:
-        """Begin to ask; wait for the first answer for a moment. Raises BackendUnavailable."""
+        """Start to poll; wait briefly for the first answer. Raises BackendUnavailable."""
         command = self.command
         try:
             self._tool = VendorTool(
@@ -182,13 +182,13 @@ class ToolBackend(Generic[T, E]):
         return self.tool.discover()
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop polling."""
         if self._tool is not None:
             self._tool.close()
 
     @property
     def tool(self) -> VendorTool[T, E]:
-        """Who asks the command; there once the backend is open."""
+        """The poller of the command; there once the backend is open."""
         assert self._tool is not None
         return self._tool
 
@@ -233,9 +233,9 @@ class ToolBackend(Generic[T, E]):
         numbers: Reading,
         processes: Callable[[], Sequence[Process]] | Absence,
     ) -> list[Reading]:
-        """One device's numbers with their age and, where they are asked for, the listed processes.
+        """One device's numbers with their age and, on request, the listed processes.
 
-        Of processes that are not known, why.
+        `processes` that are unknown come as the reason why.
         """
         numbers = msgspec.structs.replace(numbers, age_s=answer.age_s, pace_s=answer.pace_s)
         if not request.processes:
@@ -246,7 +246,7 @@ class ToolBackend(Generic[T, E]):
         return [with_processes(self._context.root, numbers, processes())]
 
     def not_found(self) -> BackendUnavailable:
-        """Why there is nobody to ask."""
+        """The error for a command that is not installed."""
         command = self.command
         named = self._context.options.get(command.option)
         if isinstance(named, str):

@@ -15,7 +15,7 @@ class Unlisted:
         self._runs: dict[object, tuple[int, object]] = {}
 
     def note(self, device: object, answer: object) -> bool:
-        """An answer does not list a device, however often it is looked at; whether it is lost now."""
+        """Count an answer that does not list a device, each answer once; whether it is lost now."""
         count, newest = self._runs.get(device, (0, None))
         if newest is not answer:
             count += 1

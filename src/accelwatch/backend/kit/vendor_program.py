@@ -10,7 +10,7 @@ from accelwatch.system.processes import command
 from accelwatch.system.processes.complete_output import CompletenessCheck, has_full_output, never
 from accelwatch.system.processes.printed import plain
 
-# Where packages put commands. PATH is not asked: it is whoever's, and we may be root.
+# Where packages put commands. PATH is not searched: anyone may set it, and we may be root.
 FOLDERS = ("usr/bin", "usr/local/bin", "bin", "usr/sbin", "usr/local/sbin", "sbin")
 
 

@@ -39,7 +39,7 @@ _FIRST_WAIT_S = 3.0
 
 
 class VendorTool(Generic[T, E]):
-    """Asks the command through `query` and knows which devices there are. `name` is backend and
+    """Polls the command through `query` and knows which devices there are. `name` is backend and
     vendor.
     """
 
@@ -61,7 +61,7 @@ class VendorTool(Generic[T, E]):
         """`listed` in an answer; `prefix` of the names of devices, `classes` of PCI that they have.
 
         `nodes` of devices are so called below /dev (`rbln[0-9]*`). `with_address` is an entry whose
-        address could not be read, at the only place that is left for it. Raises BackendUnavailable.
+        address could not be read, with the only address left for it. Raises BackendUnavailable.
         """
         self._context = context
         self._listed, self._with_address = listed, with_address
@@ -69,7 +69,7 @@ class VendorTool(Generic[T, E]):
         self._prefix, self._vendor_id = prefix, vendor_id
         self._classes, self._kind, self._nodes = classes, kind, nodes
         self._laid_out: tuple[T, Sequence[E]] | None = None
-        # Places at which the command has listed a device that was read.
+        # PCI addresses at which the command has listed a device that was read.
         self._read_addresses: set[str | None] = set()
         self._was_on_bus: set[str | None] = set()
         # By number: what only the command has listed.
@@ -142,9 +142,9 @@ class VendorTool(Generic[T, E]):
             raise ReadError(str(error), code="command_failed") from error
 
     def entry_for(self, device: Device) -> tuple[Answer[T], E]:
-        """The newest answer, and what it lists at the device's place. Raises ReadError.
+        """The newest answer, and its entry at the device's address. Raises ReadError.
 
-        What `not_listed` says when that is nothing.
+        The error is that of `not_listed` when the answer has no such entry.
         """
         answer, bus = self.answer_for(device), device.pci_bus_id
         for entry in self._entries(answer.document):
@@ -172,7 +172,7 @@ class VendorTool(Generic[T, E]):
         return ReadError(f"{text} in this run", code="not_listed")
 
     def _entries(self, document: T) -> Sequence[E]:
-        """What a document lists, each at its place; the same for as long as the document is."""
+        """The entries of a document, each with its address; computed once a document."""
         if self._laid_out is None or self._laid_out[0] is not document:
             self._laid_out = document, self._fill_addresses(list(self._listed(document)))
         return self._laid_out[1]
@@ -219,7 +219,7 @@ class VendorTool(Generic[T, E]):
         return device_nodes.is_virtual_function(self._context.root, bus)
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop polling."""
         self._polled.close()
 
     def _provisional(self, location: Listed) -> Device:

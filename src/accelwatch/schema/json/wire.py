@@ -1,8 +1,8 @@
 """The JSON form `accelwatch/2`: a snapshot as a document and back.
 
 Keys are the catalogue's. An unknown value is null and has its reason in the sibling map `absent`; every
-moment is RFC 3339. Reading ignores unknown fields, takes `accelwatch/1` too, and refuses a newer major
-version.
+timestamp is RFC 3339. Reading ignores unknown fields, accepts `accelwatch/1` too, and refuses a newer
+major version.
 """
 
 import re

@@ -25,7 +25,7 @@ WORST_FIRST = tuple(SEVERITY)
 BAD = 4
 # States of documents that people read under a shorter word.
 STATE_LABELS = {"unresponsive": "hung", "suspended": "asleep"}
-# Reasons for low clocks (labels of `throttle_active`) that are nothing to look at.
+# Reasons for low clocks (labels of `throttle_active`) that are no cause for concern.
 CALM_THROTTLES = frozenset({"idle", "clock_setting"})
 _UNHEALTHY = frozenset({Health.DEGRADED.value, Health.FAILED.value})
 

@@ -20,7 +20,7 @@ from accelwatch.schema.stream.context import (
 from accelwatch.schema.stream.context_encoder import ContextEncoder, EventNumbers
 from accelwatch.schema.stream.packed import FORM, pack
 
-# Schema of streams: all their moments are Unix seconds.
+# Schema of streams: all their timestamps are Unix seconds.
 STREAM = "accelwatch/1"
 
 # Of the reasons for absences, in a tick.
@@ -49,7 +49,7 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
     boot_time: float | None = None
     system_uuid: str = ""
     interval_s: float | None = None
-    # `packed` where the values of ticks are bytes (`packed.py`), which a reader must ask for.
+    # `packed` where the values of ticks are bytes (`packed.py`), which a reader must request.
     values: str | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -77,7 +77,7 @@ class DeviceTick(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Tick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):
-    """All devices at one moment; `sequence` grows by one, a gap means that ticks were dropped."""
+    """All devices at one time; `sequence` grows by one, a gap means that ticks were dropped."""
 
     sequence: int
     time: float
@@ -108,7 +108,7 @@ Message = Hello | Layout | Tick | Context
 
 
 def packed(message: Message) -> Message | PackedTick:
-    """A message of a stream whose reader asked for packed values."""
+    """A message of a stream whose reader requested packed values."""
     if isinstance(message, Hello):
         return msgspec.structs.replace(message, values=FORM)
     if not isinstance(message, Tick):
@@ -139,7 +139,7 @@ _ESSENTIAL = frozenset(kind.__struct_config__.tag for kind in (Hello, Layout, Ti
 
 
 def is_spare(body: bytes) -> bool:
-    """Whether a MessagePack message that cannot be read may be skipped: it tells no numbers.
+    """Whether a MessagePack message that cannot be read may be skipped: it carries no numbers.
 
     A newer agent sends kinds, and words within known kinds, that this version does not know.
     """

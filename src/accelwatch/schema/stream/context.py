@@ -1,5 +1,5 @@
-"""What a stream tells beside its ticks, when it changes: owners, processes, findings, backends, events,
-and what the agent says of itself.
+"""Messages of a stream beside its ticks, sent on change: owners, processes, findings, backends, events,
+and the agent's own metrics.
 
 Ticks carry numbers only. These messages name a device by the `slot` of its layout; a reader that does
 not know a kind of message skips it.
@@ -16,10 +16,10 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import BackendStatus, EventCount, Owner, ReadFailure
 
-# Processes of a device that are told, those with the most device memory.
+# Processes of a device that are sent, those with the most device memory.
 MAX_PROCESSES = 16
 MAX_OWNERS = 64
-# Series of an agent's own that are told.
+# Series of an agent's own that are sent.
 MAX_OWN = 512
 MAX_USERS = 8
 _MAX_TEXT = 256
@@ -153,7 +153,7 @@ def _clipped(text: str) -> str:
 
 
 def identities(processes: Iterable[Process] | None) -> list[tuple[object, ...]] | None:
-    """What tells processes apart, without the numbers that move all the time."""
+    """What distinguishes processes, without the numbers that change all the time."""
     if processes is None:
         return None
     return [(p.pid, p.start_time, p.user, p.command, p.container, p.pod, p.job) for p in processes]

@@ -1,6 +1,6 @@
-"""Finds what has changed beside the numbers since a stream was last told, and numbers error events.
+"""Finds what has changed beside the numbers since a stream last sent it, and numbers error events.
 
-Only events are looked at more often than every few seconds, and nothing is sent that is as before.
+Only events are compared more often than every few seconds, and nothing unchanged is sent.
 """
 
 import math
@@ -23,13 +23,13 @@ from accelwatch.schema.stream.context import (
     processes_message,
 )
 
-# How often owners, findings and the set of processes are compared with what was told.
+# How often owners, findings and the set of processes are compared with what was sent.
 CHECK_EVERY_S = 5.0
-# How often processes are told again of which only memory and load have changed.
+# How often processes are sent again of which only memory and load have changed.
 NUMBERS_EVERY_S = 15.0
-# Events of before that a new stream is told.
+# Earlier events that a new stream sends.
 BACKLOG = 64
-# An event that takes another's place in the store within this time is that one, better known.
+# An event that replaces another in the store within this time is the same fault, better known.
 SAME_FAULT_S = 5.0
 
 
@@ -41,7 +41,7 @@ _AT_ONCE = frozenset(
         "collector_devices_expected",
     }
 )
-# What an agent tells of itself.
+# The series that an agent sends of itself.
 _OWN = _AT_ONCE | {
     "collector_duration_seconds",
     "collector_last_success_timestamp_seconds",
@@ -62,7 +62,7 @@ class EventNumbers:
         self.numbered: dict[int, ErrorEvent] = {}
 
     def assign(self, events: tuple[ErrorEvent, ...], time: float) -> None:
-        """What the store remembers now, oldest first; `time` in Unix seconds begins the numbers."""
+        """Number the events of the store, oldest first; numbers start at `time`, in Unix seconds."""
         if events == self._events:
             return
         self._events = events
@@ -80,7 +80,7 @@ class EventNumbers:
         self.numbered = dict(sorted((numbers[name], event) for name, event in named.items()))
 
 
-# What tells events apart; the last part counts those that are alike.
+# What distinguishes events; the last part counts those that are alike.
 _Name = tuple[str, str, str, str, float, int]
 
 
@@ -95,7 +95,7 @@ def _named(events: tuple[ErrorEvent, ...]) -> dict[_Name, ErrorEvent]:
 
 
 def _replaced(event: ErrorEvent, removed: Mapping[int, ErrorEvent]) -> int | None:
-    """The number of the event that this one stands for since more is known."""
+    """The number of the event that this event replaces since more is known."""
     for number, before in removed.items():
         if (
             before.code == event.code
@@ -107,7 +107,7 @@ def _replaced(event: ErrorEvent, removed: Mapping[int, ErrorEvent]) -> int | Non
 
 
 class _Sent:
-    """What a stream was told of one device."""
+    """What a stream has sent of one device."""
 
     __slots__ = ("findings", "owners", "processes", "processes_at")
 
@@ -159,7 +159,7 @@ class ContextEncoder:
                 self._device(slot, view, snapshot.time, messages)
 
     def _check_own(self, snapshot: Snapshot, messages: list[Context]) -> None:
-        """Times of reads are others each time: they alone are told again after a while only."""
+        """Send our own series; those of times, which always differ, at `NUMBERS_EVERY_S` only."""
         own = {key: value for key, value in snapshot.own.items() if key[0] in _OWN}
         own = dict(list(own.items())[:MAX_OWN])
         before = self._own
@@ -192,7 +192,7 @@ class ContextEncoder:
 
 
 def _prompt_values(own: Mapping[Series, Number]) -> dict[Series, Number]:
-    """What is told as soon as it changes: which series there are, and whether collecting goes well."""
+    """What is sent as soon as it changes: which series there are, and whether collecting goes well."""
     return {key: value if key[0] in _AT_ONCE else 0 for key, value in own.items()}
 
 

@@ -1,8 +1,8 @@
 """The packed form of a tick's values: a mark for each, then eight bytes for each, little-endian.
 
 A mark is `d` (a double), `q` or `Q` (an integer, signed or unsigned), or the letter of why there is no
-value (`compact.py`); the eight bytes of an absent value are zero. Readers of many devices take the
-numbers as they lie, without looking at them one by one.
+value (`compact.py`); the eight bytes of an absent value are zero. Readers of many devices use the
+numbers as they are, without decoding each.
 """
 
 import struct
@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from accelwatch.schema.reading import Number
 
-# What a reader asks for and a hello says.
+# A reader requests this form by this name, and a hello names it.
 FORM = "packed"
 # Bytes a value.
 WIDTH = 9

@@ -64,7 +64,7 @@ def _shapes() -> Iterator[Number]:
 
 
 # What an empty register of 32 or 64 bits becomes in base units; a true reading that meets one of these
-# numbers to the last digit is a sample lost. Empty registers of 8 and 16 bits are told by the bounds.
+# numbers to the last digit is a sample lost. The bounds catch empty registers of 8 and 16 bits.
 SENTINELS: frozenset[Number] = frozenset(_shapes())
 
 # Parts that cannot be greater than their whole.

@@ -1,4 +1,4 @@
-"""What can go wrong with a source that is asked or read, as one exception with a word for machines."""
+"""Any failure to query or read a source, as one exception with a reason for machines."""
 
 from accelwatch.base.errors import AccelwatchError
 

@@ -21,7 +21,7 @@ MAX_BODY_BYTES = 16 << 20
 
 _STREAM = 1
 _DEFAULT_WINDOW = 65_535
-# Things a peer may tell before its answer ends; above any answer of the largest size.
+# Events a peer may send before its answer ends; more than the largest answer needs.
 _MAX_EVENTS = 200_000
 
 # What has come, at least one octet. Raises SourceError at the end of the connection or the time.

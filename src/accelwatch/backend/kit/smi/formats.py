@@ -1,7 +1,7 @@
 """How relatives of nvidia-smi print GPUs: `-q` as text, JSON or XML, and the table for people. Pure.
 
-Each format is made of what a vendor's program calls itself and its columns; its `parse` takes what was
-printed to a listing, and raises ReadError for what is none.
+Each format is built from the name and columns of a vendor's program; its `parse` turns printed
+output into a listing, and raises ReadError for anything else.
 """
 
 import re
@@ -105,7 +105,7 @@ class Json(msgspec.Struct, frozen=True):
 
 
 def _of_block(block: object, at: int) -> Gpu | None:
-    """A GPU; without an index it is the one of its place in the list. None for what is no block."""
+    """A GPU; without an index its number is its position in the list. None if it is no block."""
     if not isinstance(block, Mapping):
         return None
     fields = dict(of_mapping(block))

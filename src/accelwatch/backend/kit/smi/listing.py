@@ -62,7 +62,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
 
     driver_version: str | None = None
     gpus: tuple[Gpu, ...] = ()
-    # None when nothing tells which processes there are.
+    # None when the program does not list processes.
     jobs: tuple[Job, ...] | None = None
 
     def completed(self, other: "Listing") -> "Listing":

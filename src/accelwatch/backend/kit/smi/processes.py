@@ -32,14 +32,14 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     pid: int
     command: str
-    # As told.
+    # As printed.
     memory: str
     # `gi1/ci0`, of one that runs in a part of the GPU.
     instance: str | None = None
 
 
 def title_at(lines: Sequence[str]) -> int:
-    """Place of the line that begins the table; that after the last when there is none."""
+    """Index of the line that begins the table; the number of lines when there is no table."""
     return next((at for at, line in enumerate(lines) if _TITLE.fullmatch(line)), len(lines))
 
 
@@ -75,7 +75,7 @@ def _instance(row: Mapping[str, str | None]) -> str | None:
 
 
 def processes_of(device_id: str, jobs: Iterable[Job], units: Units) -> list[Process]:
-    """The processes on a GPU, by pid, the rows of one taken together; `units` of its memory."""
+    """The processes on a GPU, by pid, the rows of a process merged; `units` of its memory."""
     return by_pid(
         listed(device_id, job.pid, job.command, quantity(job.memory, units)) for job in jobs
     )

@@ -1,4 +1,4 @@
-"""Asks a relative of nvidia-smi what it can answer: its fullest query first, its table at the least."""
+"""Queries a relative of nvidia-smi: with its fullest query first, by its table at the least."""
 
 from collections.abc import Callable, Sequence
 
@@ -24,7 +24,7 @@ class Queries:
         self._run = run
         self._queries = tuple(queries)
         self._parse_table = parse_table
-        # Place of the query that worked; past their end there is only the table.
+        # Index of the query that worked; past the last there is only the table.
         self._working_index = 0
 
     def query(self) -> Listing:

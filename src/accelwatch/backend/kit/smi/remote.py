@@ -43,7 +43,7 @@ def remote_of(vendor: SmiVendor) -> Remote:
 
 
 def _document(vendor: SmiVendor, outputs: Outputs) -> Listing:
-    """What the query tells, completed by the table; either alone where the other fails."""
+    """The query's output completed by the table; either alone where the other fails."""
     query, table = vendor.queries[0].format, vendor.table
     try:
         listing = query.parse(outputs[_QUERY].printed(parsed(query.parse, _gpus)))

@@ -1,6 +1,6 @@
 """The table of GPUs that nvidia-smi's relatives print for people. Pure.
 
-A GPU takes as many lines as the heading has; cells go by their headings, so that a column which newer
+A GPU spans as many lines as the heading has; cells go by their headings, so that a column which newer
 releases have may be there or not.
 """
 
@@ -43,7 +43,7 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
     cells: Mapping[str, str]
     # Heading of a cell with two values to the paths of both.
     pairs: Mapping[str, tuple[str, str]] = {}
-    # Takes such a cell apart.
+    # Splits such a cell.
     split: Callable[[str], Sequence[str]] = slashed
     # The lines of headings of every release, where rows may be printed without.
     headings: tuple[str, ...] = ()

@@ -31,7 +31,7 @@ def _no_node(_gpu: Gpu, /) -> str | None:
 
 
 class Query(msgspec.Struct, frozen=True):
-    """One way to ask the command."""
+    """One way to query the command."""
 
     arguments: tuple[str, ...]
     format: Format

@@ -39,7 +39,7 @@ class _RefusedError(Exception):
 def parse_log(content: bytes, root: str) -> Document:
     """The document with this root; never raises.
 
-    Text that is not UTF-8 is replaced, a stray `&` is taken as text. Warnings before
+    Text that is not UTF-8 is replaced, a stray `&` is read as text. Warnings before
     and after it (`WARNING: infoROM is corrupted ...`) are left out.
     """
     text = _ILLEGAL.sub("\ufffd", plain(content).decode("utf-8", "replace"))
@@ -71,7 +71,7 @@ def parse_log(content: bytes, root: str) -> Document:
 
 
 def _version(texts: Mapping[str, str], *tags: str) -> str | None:
-    """The first that is a version; a sentence or `N/A` may stand in its place."""
+    """The first that is a version, not a sentence or `N/A` instead of one."""
     candidates = (texts[tag] for tag in tags if tag in texts)
     return next((text for text in candidates if text[:1].isdecimal()), None)
 

@@ -37,7 +37,7 @@ def _apart(match: re.Match[str]) -> str:
 
 
 def normalise_failed_cells(line: str) -> str:
-    """The line with such words without a blank, all that follows where it was: for columns by place."""
+    """The line with such phrases without blanks and all other columns at their old offsets."""
     return _FAILED.sub(lambda match: _failure_text(match[1]).ljust(len(match[0])), line)
 
 
