@@ -35,14 +35,14 @@ from accelwatch.node.store.reports import Written
 from accelwatch.schema.stream.frames import Splitter
 from accelwatch.system.processes.parent_death import die_with_parent
 
-# How long an orderly end may take before the process just ends.
+# How long a graceful exit may take before the process exits at once.
 _CLOSE_LIMIT_S = 0.5
 _ONE_SHOT_GRACE_S = 1.0
 _CHUNK = 65536
 
 
 def collect(order: StartOrder, out: int, control: int | None, crash: int) -> None:
-    """Be a collector; returns when told to stop, when all is told, or when nobody reads any more.
+    """Be a collector; returns on request to stop, when all is reported, or when the reader is gone.
 
     `out`, `control` and `crash` are descriptors: of the pipe for reports, of the pipe that orders come
     by, and of the file for the crash report.
@@ -124,7 +124,7 @@ class _Reports:
 
 
 def _file_behind(descriptor: int) -> tuple[int, int] | None:
-    """What tells a file from others; None for a descriptor that is closed."""
+    """The device and inode of an open file; None for a closed descriptor."""
     try:
         status = os.fstat(descriptor)
     except OSError:
@@ -150,7 +150,7 @@ def _arm_kill_timer(seconds: float) -> None:
 def _prefer_oom_kill() -> None:
     """Have the kernel end this process, rather than the server beside it, when memory runs out.
 
-    Raising one's own oom_score_adj takes no privilege; proc(5).
+    Raising a process's own oom_score_adj needs no privilege; proc(5).
     """
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_bytes(b"1000")

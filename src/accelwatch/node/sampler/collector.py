@@ -1,4 +1,4 @@
-"""The collector: the loop that drives every backend and tells what happened, usually in a child process.
+"""The collector: the loop that drives every backend and reports events, usually in a child process.
 
 The loop thread alone decides and reports; it never calls into a backend.
 """
@@ -35,7 +35,7 @@ _CLOSE_S = 0.3
 
 
 class Collector:
-    """Runs until told to stop, or, for a single reading, until everything is told."""
+    """Runs until it is stopped, or, for a single reading, until everything is reported."""
 
     def __init__(
         self,
@@ -51,12 +51,12 @@ class Collector:
         absent: Callable[[str], str] | None = None,
         flush: Callable[[], None] = lambda: None,
     ) -> None:
-        """`note` is told of calls, by any thread, before and after each of them.
+        """Every thread calls `note` before and after each call into a backend.
 
         `absent` says why a backend need not be loaded now, each time that it would be brought up.
 
-        `flush` has everything told that `emit` was given. It is called before a call is made, and when
-        nothing more is to come in a moment.
+        `flush` sends the reports that `emit` was given. The collector calls it before each driver call,
+        and when no report is due soon.
         """
         self.inbox: Inbox = Inbox()
         self._settings = settings
@@ -82,7 +82,7 @@ class Collector:
         # Backends that were absent at the start, until they are looked for again.
         self._later: list[str] = []
         self._later_at = start + _LATER_S
-        # Backends without accelerators, until they are begun.
+        # Backends without accelerators, until they are started.
         self._host_backends: list[str] = []
         self._host_backends_at = start + _HOST_BACKENDS_S
 
@@ -93,7 +93,7 @@ class Collector:
     ) -> None:
         """Begin with every backend that is neither held out nor known to be absent, with the reason.
 
-        Accelerators come first: people wait for them, and what else is loaded would take the
+        Accelerators come first: people wait for them, and loading anything else would take the
         interpreter from them. A collector that goes on looks for what is absent a little later again,
         and then for as long as it lives.
         """
@@ -163,9 +163,9 @@ class Collector:
                 self._collector.calls.deliver(message)
 
     def _flush_if_due(self) -> None:
-        """Have what is held back told, unless more will come in a moment: to be told wakes the owner.
+        """Send buffered reports unless more will come soon: each send wakes the owner.
 
-        A single reading is not held back: its deadline may come before.
+        A single reading is never buffered: its deadline may come before.
         """
         now = self._clock.monotonic()
         more = self._collector.calls.waiting and not self._settings.one_shot
@@ -206,7 +206,7 @@ class Collector:
             self._start_backend(component.backend)
 
     def _start_host_backends(self, now: float) -> None:
-        """Begin what is no accelerator once these have been told, or take long."""
+        """Start the other backends once accelerators are reported, or are late."""
         if not self._host_backends:
             return
         if now >= self._host_backends_at or all(stack.finished for stack in self._stacks.values()):

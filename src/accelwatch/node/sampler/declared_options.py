@@ -1,6 +1,6 @@
-"""What backends declare of their options, asked of a process of its own.
+"""What backends declare of their options, read in a separate process.
 
-Backends are loaded to know it, and whoever asks would have them in its memory for months:
+Reading it loads the backends, which would stay in the caller's memory for months:
 `python -m accelwatch.node.sampler.declared_options nvidia` prints it instead.
 """
 
@@ -21,12 +21,12 @@ Declared = dict[str, tuple[Option, ...]]
 
 logger = logging.getLogger(__name__)
 
-# Loading a backend takes a fraction of a second; on a machine that is overloaded, more.
+# Loading a backend takes a fraction of a second; on an overloaded machine, more.
 _TIMEOUT_S = 30.0
 
 
 def declared(names: Iterable[str]) -> Declared:
-    """What these backends declare; nothing, and a line in the log, when it cannot be told."""
+    """What these backends declare; empty, with a line in the log, when the query fails."""
     requested = tuple(sorted(names))
     if not requested:
         return {}

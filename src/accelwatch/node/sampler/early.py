@@ -1,4 +1,4 @@
-"""A collector process begun before its owner has read its own command line, so that both load at once.
+"""A collector process forked before its owner parses its own command line, so that both load at once.
 
 What both need is imported before the fork, and so once instead of twice; what only one of them needs it
 imports after it. A child whose owner turns out to want no reading ends when the pipe for its orders
@@ -38,7 +38,7 @@ _MORE = (
     ),
 )
 _child: EarlyChild | None = None
-# What the child was told before it was handed over.
+# The order that the child received before it was handed over.
 _order: "StartOrder | None" = None
 
 
@@ -98,7 +98,7 @@ def start(*, lasting: bool = False) -> None:
 
 
 def hand_over(*, lasting: bool = False) -> EarlyChild | None:
-    """The child that was begun, for its owner to order; None when there is none of this kind."""
+    """The early child, for its owner to order; None when there is none of this kind."""
     global _child
     if _child is None or (_child[-1] is not None) != lasting:
         return None
@@ -107,7 +107,7 @@ def hand_over(*, lasting: bool = False) -> EarlyChild | None:
 
 
 def give_order(order: "StartOrder") -> None:
-    """Tell the child that was begun what to do while whoever takes it over is still being loaded."""
+    """Send the early child its order while the module that will own it is still loading."""
     global _order  # noqa: PLW0603 - as above
     if _child is None:
         return
@@ -115,13 +115,13 @@ def give_order(order: "StartOrder") -> None:
 
     try:
         write_all(_child[2], encode(order))
-    except OSError:  # it has died: who takes it over finds out
+    except OSError:  # it has died: its owner will notice
         return
     _order = order
 
 
 def received_order() -> "StartOrder | None":
-    """What the child has been told; None: nothing yet."""
+    """The order that the child has received; None: none yet."""
     return _order
 
 

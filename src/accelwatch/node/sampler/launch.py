@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _FATAL = b"Fatal Python error"
 # Ends that come from outside: an operator, a supervisor, the kernel when memory runs out.
 _KILLS = frozenset({"SIGKILL", "SIGTERM"})
-# How long a process whose reports have ended may take to end; on a busy machine that is not at once.
+# How long a process whose reports have ended may take to exit; a busy machine delays that.
 _EXIT_WAIT_S = 1.0
 # The same for one that was killed: how it ends is known.
 _DYING_S = 0.1
@@ -56,7 +56,7 @@ class Child:
                 write_all(self._orders, encode(LetIn(part=component)))
 
     def request_stop(self) -> None:
-        """Close the orders, which ends the child within half a second unless it hangs."""
+        """Close the pipe of orders, which ends the child within half a second unless it hangs."""
         if self._orders is not None:
             os.close(self._orders)
             self._orders = None
@@ -94,7 +94,7 @@ class Child:
 def post_mortem(child: Child, wall: float, *, hint: str = "") -> CollectorExited:
     """Why a child's reports have ended, and what was being called.
 
-    Nobody asked it to end, so a library that calls `exit` has crashed it.
+    Nobody stopped it, so a library that calls `exit` has crashed it.
     """
     code = child.how()
     report = child.process.crash_report()
@@ -140,7 +140,7 @@ def fork(order: StartOrder) -> Child:
 
 
 def _ordered(forked: early.EarlyChild, order: StartOrder) -> Child | None:
-    """The child that was begun early, now with its order; None when it cannot be used for that."""
+    """The early child, now with its order; None when it cannot be used for that."""
     pid, reports, orders, crash, printed = forked
     child = Child(pid, reports, orders, crash)
     if printed is not None:
@@ -158,14 +158,14 @@ def _ordered(forked: early.EarlyChild, order: StartOrder) -> Child | None:
         child.release()
         return None
     if printed is None:
-        child.request_stop()  # a single reading takes no further orders
+        child.request_stop()  # a single reading needs no further orders
     return child
 
 
 def spawn(order: StartOrder, environ: Mapping[str, str] | None = None) -> Child:
     """A collector as a new interpreter, for a process with threads, or that lives long.
 
-    One that was begun early for its owner to stay is taken instead, where there is one.
+    Uses the early lasting child instead, where there is one.
     """
     reap_leftovers()
     if environ is None and (forked := early.hand_over(lasting=True)) is not None:

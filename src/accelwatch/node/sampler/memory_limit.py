@@ -1,4 +1,4 @@
-"""Whether a collector takes too much memory: a slow leak has no culprit, a sudden growth has."""
+"""Whether a collector uses too much memory: a slow leak has no culprit, a sudden growth has."""
 
 from typing import NamedTuple
 

@@ -42,7 +42,7 @@ Isolation = Literal["auto", "fork", "exec", "thread"]
 
 # How often it is looked whether the collector was stopped, while nothing comes from it.
 _POLL_S = 0.1
-# The collector tells of late devices at the deadline; after this it is not waited for any longer.
+# The collector reports late devices at the deadline; the owner waits no longer than this after it.
 _MARGIN_S = 0.1
 
 
@@ -54,7 +54,7 @@ def read_once(
 
 
 class OneShot:
-    """A reading under way: begun when built, so that other work can be done before `finish`."""
+    """A reading under way: it starts when built, so that other work can be done before `finish`."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class OneShot:
         return self._started_at + self._settings.timeout_s + _MARGIN_S - self._clock.monotonic()
 
     def _follow(self) -> CollectorExited | None:
-        """Take reports in until all is told or time is up (None), or the collector dies."""
+        """Receive reports until all has come or time is up (None), or the collector dies."""
         source = self._source
         try:
             while (left := self._left()) > 0:

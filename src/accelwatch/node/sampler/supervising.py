@@ -1,4 +1,4 @@
-"""A supervisor on an event loop: its child's reports are taken in as they come."""
+"""A supervisor on an event loop, which receives its child's reports as they come."""
 
 import asyncio
 import contextlib
@@ -53,7 +53,7 @@ async def check_and_wait(supervisor: Supervisor, wake: asyncio.Event) -> None:
 
 
 async def shut_down(supervisor: Supervisor) -> None:
-    """Ask the child to end and give it its time, while the event loop goes on."""
+    """Request the child to stop and wait for it, while the event loop goes on."""
     supervisor.request_stop()
     try:
         with contextlib.suppress(TimeoutError):

@@ -62,8 +62,8 @@ def _ignore(_: int) -> None:
 class Supervisor:
     """One collector process and its successors.
 
-    `sink` gets every report, in order. `watch` and `unwatch` are told which descriptor to call
-    `receive` for.
+    `sink` gets every report, in order. `watch` and `unwatch` get the descriptor whose input calls for
+    `receive`.
     """
 
     def __init__(
@@ -77,8 +77,8 @@ class Supervisor:
         watch: Callable[[int], None] = _ignore,
         unwatch: Callable[[int], object] = _ignore,
     ) -> None:
-        # The child gets the settings as they are: what nobody asked for by name it loads only where its
-        # hardware is.
+        # The child gets the settings as they are: it loads a backend that is not configured by name
+        # only where its hardware is.
         self._settings = msgspec.structs.replace(settings, one_shot=False)
         self._backends = {Component(name) for name in resolve(settings)}
         self._sink = sink
@@ -115,15 +115,15 @@ class Supervisor:
     def patience_s(self) -> float:
         """How long an owner may wait that calls `check` whenever something has come.
 
-        Once the next sign of life is overdue, silence and memory are looked at every CHECK_S: a call
-        that holds the interpreter tells nothing while it takes all there is.
+        Once the next heartbeat is overdue, the owner checks silence and memory every CHECK_S: a call
+        that holds the interpreter reports nothing while it uses up memory.
         """
         if self._child is None:
             return CHECK_S
         return max(self._received_at + _NEXT_SIGN_S - self._clock.monotonic(), CHECK_S)
 
     def receive(self) -> None:
-        """Take in what has come."""
+        """Read and forward the reports that have come."""
         child = self._child
         if child is None:
             return
@@ -160,7 +160,7 @@ class Supervisor:
                 self._quarantine.forgive(now)
 
     def _too_big(self, pid: int, now: float) -> bool:
-        """End a child that takes too much memory."""
+        """Kill a child that uses too much memory."""
         excess = self._memory.check(pid, now)
         if excess is not None:
             # To blame the call in flight for a slow leak would exclude a device for nothing.
@@ -249,7 +249,7 @@ class Supervisor:
         self._buried(msgspec.structs.replace(end, code=code, parts=components))
 
     def _buried(self, end: CollectorExited) -> None:
-        """The child has ended: tell, hold out whoever did it, and start the next one when it is time."""
+        """The child has ended: report it, exclude the component at fault, start the next when due."""
         self._release()
         if self._stopping:
             return

@@ -13,7 +13,7 @@ from accelwatch.schema.snapshot import BackendState, BackendStatus
 def statuses(
     settings: CollectSettings, reported: Container[str], failure: Failure
 ) -> Iterator[BackendStatus]:
-    """The status of each backend that was to be read and is not among those that were heard of."""
+    """The status of each backend that was to be read and has not reported."""
     not_here = absent(settings)
     for name in resolve(settings):
         if name in reported:

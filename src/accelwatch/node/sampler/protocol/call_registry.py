@@ -1,9 +1,8 @@
 """Which calls are out, and which threads are inside a driver, in memory that outlives the collector.
 
-A library that ends the process (a crash, `exit`, a kill) leaves no time to tell anything; whose call it
-was is read from here, by the owner, once the process has ended. The memory is that of the crash file,
-behind the longest crash report. A mark is set without a call into the kernel: nobody is woken for it,
-and no thread lets go of the interpreter.
+A library that ends the process (a crash, `exit`, a kill) leaves no time for a report; afterwards the
+owner reads from here whose call it was. The memory is that of the crash file, behind the longest crash
+report. Setting a mark makes no system call: it wakes nobody, and no thread releases the interpreter.
 """
 
 import mmap
@@ -36,7 +35,7 @@ _encoder = msgspec.msgpack.Encoder()
 def map_registry(descriptor: int) -> mmap.mmap:
     """The memory for marks in a crash file. Raises OSError where there is no room for it.
 
-    The room is taken at once: without it, the first mark on a full disk would end the process.
+    Allocates the room at once: without it, the first mark on a full disk would end the process.
     """
     os.posix_fallocate(descriptor, _OFFSET, _CALLS_END)
     return mmap.mmap(descriptor, _CALLS_END, offset=_OFFSET)
@@ -80,7 +79,7 @@ class Inside:
 
 
 class CallsOut:
-    """A cell for each call that has begun and not come back; used by all threads."""
+    """A cell for each call that has started and not come back; used by all threads."""
 
     def __init__(self, memory: mmap.mmap) -> None:
         self._memory = memory

@@ -29,10 +29,10 @@ _encoder = msgspec.msgpack.Encoder()
 _orders: msgspec.msgpack.Decoder[Order] = msgspec.msgpack.Decoder(Order)
 
 
-# A msgspec decoder takes memory and milliseconds to build, and is stateless.
+# Building a msgspec decoder costs memory and milliseconds; it is stateless.
 @cache
 def _reports() -> msgspec.msgpack.Decoder[Report]:
-    """Built when first asked for: a collector only writes reports."""
+    """Built at the first use: a collector only writes reports."""
     return msgspec.msgpack.Decoder(Report)
 
 

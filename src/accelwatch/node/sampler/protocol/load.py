@@ -1,4 +1,4 @@
-"""From names in the settings to factories of backends, each imported only when it is asked for."""
+"""From names in the settings to factories of backends, each imported only when it is used."""
 
 import math
 import threading
@@ -16,7 +16,7 @@ from accelwatch.system.kernel.pci_bus import on_bus
 
 Factory = Callable[[Context], Backend]
 _NOT_BY_DEFAULT = frozenset({"replay"})
-# How long a look at the PCI bus counts: backends are brought up, and tried again, together.
+# How long a scan of the PCI bus counts: backends are opened, and tried again, together.
 _FRESH_S = 5.0
 
 
@@ -36,7 +36,7 @@ def resolve(settings: CollectSettings) -> dict[str, Callable[[], Factory]]:
 def absent(settings: CollectSettings) -> dict[str, str]:
     """Backends that need not be loaded, as none of their marks is here, and how that is known.
 
-    A backend that is asked for by name, or has options, is always loaded.
+    A backend that is configured by name, or has options, is always loaded.
     """
     if settings.backends or not (signatures := plugins.addresses(plugins.PRESENCE)):
         return {}
@@ -51,7 +51,7 @@ def absent(settings: CollectSettings) -> dict[str, str]:
 
 
 def _missed(root: Path, bus: frozenset[str] | None, signatures: list[str]) -> str:
-    """What is not here; empty where one of the marks is, or where that cannot be told."""
+    """What is missing here; empty where a signature matches, or where the bus cannot be read."""
     paths = [signature for signature in signatures if signature.startswith("/")]
     codes = [signature for signature in signatures if signature not in paths]
     if codes and (bus is None or not bus.isdisjoint(codes)):
@@ -71,11 +71,11 @@ class Absent:
         self._clock = clock
         self._reasons: dict[str, str] = {}
         self._fresh_until = -math.inf
-        # Workers of several backends ask together; one look at the bus serves all of them.
+        # Workers of several backends check together; one scan of the bus serves all of them.
         self._refresh_lock = threading.Lock()
 
     def __call__(self, name: str) -> str:
-        """Why a backend need not be loaded now; empty when it may be of use. Any thread may ask."""
+        """Why a backend need not be loaded now; empty when it may be of use. Any thread may call it."""
         return self.reasons().get(name, "")
 
     def reasons(self) -> dict[str, str]:

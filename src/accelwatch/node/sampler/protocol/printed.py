@@ -1,4 +1,4 @@
-"""What vendor libraries print, bounded: a file takes the beginning, what follows is thrown away.
+"""The output of vendor libraries, bounded: a file keeps the beginning and drops what follows.
 
 Nobody has to read it for the library to go on: one that prints without end fills neither a journal nor
 memory, and waits for nobody.
@@ -42,7 +42,7 @@ class Printed:
         self._polls = 0
 
     def new_output(self) -> str:
-        """What was printed since it was last told, on one line of bounded length; call it now and then.
+        """The output since the last call, on one line of bounded length; call it now and then.
 
         Nothing while more is coming: two halves of one message are not two messages.
         """

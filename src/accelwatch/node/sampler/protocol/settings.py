@@ -1,4 +1,4 @@
-"""What a collector is told to do; encodable, because it crosses to the child process."""
+"""A collector's orders; encodable, because they cross to the child process."""
 
 import msgspec
 

@@ -247,7 +247,7 @@ class Stack:
         self._tracker.close_if_over()
 
     def _stuck(self) -> bool:
-        """Whether a driver that takes one call at a time has one out."""
+        """Whether a serial driver, which allows one call at a time, has a call out."""
         if self._slot_table is None or self._backend is None or not self._backend.serial:
             return False
         busy = any(slot.busy for slot in self._slot_table.slots.values())

@@ -1,4 +1,4 @@
-"""The devices of a backend that wait for their turn; a driver may take one call at a time."""
+"""The devices of a backend that wait for their turn; a driver may allow one call at a time."""
 
 from collections import deque
 from collections.abc import Callable
@@ -19,10 +19,10 @@ BEHIND = Failure(
 
 
 class TurnQueue:
-    """Starts turns in order, as many at a time as the driver takes."""
+    """Starts turns in order, as many at a time as the driver allows."""
 
     def __init__(self, tracker: CycleTracker, clock: Clock, is_stuck: Callable[[], bool]) -> None:
-        """`is_stuck`: whether a driver that takes one call at a time has one out."""
+        """`is_stuck`: whether a driver that allows one call at a time has a call out."""
         self._tracker = tracker
         self._clock = clock
         self._is_stuck = is_stuck
@@ -46,7 +46,7 @@ class TurnQueue:
         self._slots.clear()
 
     def start(self, now: float) -> None:
-        """Start the turns that the driver takes now."""
+        """Start the turns that the driver allows now."""
         while self._slots and not self._is_stuck():
             slot = self._slots.popleft()
             slot.start(now, partial(self._turn_over, slot))
@@ -60,8 +60,8 @@ class TurnQueue:
 
     def _turn_over(self, slot: Slot, failure: Failure | None) -> None:
         self._tracker.finish_turn(slot, failure)
-        # Its call is still out in a driver that takes one at a time: whoever waits behind it would be
-        # late without having been asked.
+        # Its call is still out in a driver that allows one at a time: the devices behind it would
+        # be late without having been read.
         if slot.busy and self._is_stuck():
             self.give_up()
         self.start(self._clock.monotonic())

@@ -1,4 +1,4 @@
-"""The calls that are out: each is noted before it is made and has one place for its answer."""
+"""The calls that are out: each is noted before it is made and has one slot for its answer."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ class Calls:
         # Who makes a turn that must not wait any longer.
         self._own: dict[int, Worker] = {}
         self._turns = Succession(note, clock, inbox)
-        # Those whose present call takes long: others do not wait for it.
+        # Sources whose present call is slow: others do not wait for it.
         self._slow: set[AnswerSource] = set()
         # The turn that was being made when the loop looked last.
         self._observed_turn: int | None = None
@@ -109,14 +109,14 @@ class Calls:
             turns.stop()
 
     def poll(self) -> None:
-        """Take in what has come; begin the turns that wait when the one before them takes long."""
+        """Read the answers that have come; start the waiting turns when the one before them is slow."""
         self.collect_answers()
         observed, self._observed_turn = self._observed_turn, self._turns.present
         if self.is_stalled or (observed is not None and observed == self._observed_turn):
             self.hurry()
 
     def hurry(self) -> None:
-        """Begin every turn that waits: the one before them takes long, or they will be ended."""
+        """Start every turn that waits: the one before them is slow, or they will be ended."""
         waiting = self._turns.withdraw()
         if not waiting:
             return
@@ -156,13 +156,13 @@ class CollectorContext(msgspec.Struct, frozen=True):
     inbox: Inbox
     # What workers pass before they bring a backend up, or identify or read a device.
     gate: Gate = msgspec.field(default_factory=Gate)
-    # What is not called for now, and why; what is let in is taken out.
+    # Components that are not called for now, and why; a component let in again is removed.
     quarantined: dict[Component, str] = {}
     # Why a backend need not be loaded now; empty when it may be of use.
     absent: Callable[[str], str] = lambda _: ""
     # Moment from which the ticks of all backends are counted.
     started_at: float = 0.0
-    # Moment by which a single reading must have told everything.
+    # Time by which a single reading must have reported everything.
     end: float = math.inf
 
     def worker(self, name: str) -> Worker:

@@ -37,7 +37,7 @@ from accelwatch.schema.values.plausible import (
 )
 
 MAX_DEVICES = 1024
-# Events taken from one answer of an event source; the newest are kept.
+# Events accepted from one answer of an event source; the newest are kept.
 MAX_EVENTS = 4096
 
 _encoder = msgspec.msgpack.Encoder()
@@ -156,7 +156,7 @@ def sound_events(result: object) -> tuple[ErrorEvent, ...]:
 
 
 def _decoder(kind: type[_T]) -> "msgspec.msgpack.Decoder[_T]":
-    """What reads this kind, made by one thread: msgspec 0.22 crashes when two look at a new type."""
+    """The decoder of a type, made by one thread: msgspec 0.22 crashes when two make one at once."""
     with _making:
         made: msgspec.msgpack.Decoder[_T] | None = _decoders.get(kind)
         if made is None:
@@ -174,7 +174,7 @@ def _checked(data: _T, kind: type[_T]) -> tuple[_T, bytes]:
 
 
 def _requested_only(reading: Reading, off: frozenset[str]) -> Reading:
-    """The reading without quantities that nobody asked for; they become `not_collected`."""
+    """The reading without quantities that are off; they become `not_collected`."""
     spare = [series for series in reading.values if series[:1] and series[0] in off]
     untrue = [
         series

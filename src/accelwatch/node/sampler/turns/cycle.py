@@ -34,7 +34,7 @@ class CycleTracker:
         self._waiting.add(turn)
 
     def finish_turn(self, turn: Hashable, failure: Failure | None) -> None:
-        """A turn has ended; the last one closes the cycle when everything has been begun."""
+        """A turn has ended; the last one closes the cycle when every turn has started."""
         self.note(failure)
         self._waiting.discard(turn)
 

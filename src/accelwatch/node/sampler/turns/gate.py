@@ -1,6 +1,6 @@
 """Fast devices one after another, slow ones side by side.
 
-Workers that fight for the interpreter cost twice the processor time of workers that take turns; a driver
+Workers that fight for the interpreter cost twice the processor time of workers in turn; a driver
 that lets its callers wait costs least when all of them wait at once.
 """
 
@@ -30,7 +30,7 @@ class Gate:
         inside: Inside | None = None,
         careful: bool = False,
     ) -> None:
-        # Held during a driver call while calls are made one by one. A holder that hangs is passed
+        # Held during a driver call while calls are made in sequence. A holder that hangs is passed
         # after a patience, so it delays the others and does not stop them.
         self._lock = Lock()
         self._patience_s = patience_s

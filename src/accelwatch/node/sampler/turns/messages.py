@@ -34,7 +34,7 @@ class AnswerSource(Protocol):
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """What calls in succession have returned is to be taken from there."""
+    """Calls in succession have returned; their answers are to be read from `of`."""
 
     of: AnswerSource
 

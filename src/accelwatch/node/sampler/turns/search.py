@@ -1,7 +1,7 @@
 """The search for a device's processes, which must not keep its numbers waiting.
 
-A backend tells the numbers before it looks for processes. When these are late, the numbers are what was
-read, and the device is read without processes until the search has come back.
+A backend reports the numbers before it looks for processes. When these are late, the numbers count as
+the reading, and the device is read without processes until the search has come back.
 """
 
 from collections.abc import Sequence

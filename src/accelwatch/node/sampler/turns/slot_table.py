@@ -21,7 +21,7 @@ class SlotTable:
         self._around = SlotContext(backend, name, collector)
 
     def accept(self, devices: tuple[Device, ...]) -> list[Slot]:
-        """Take the devices as discovered, to be identified anew; returns the slots that have gone."""
+        """Accept the devices as discovered, to be identified again; returns the removed slots."""
         around = self._around
         around.collector.emit(Slots(backend=self._name, devices=devices))
         before = self.slots

@@ -1,8 +1,8 @@
-"""Turns one after another on one thread, without asking the collector's loop in between.
+"""Turns in succession on one thread, without waking the collector's loop in between.
 
 A loop that is woken for each answer, and wakes another thread for the next call, costs as much as
-reading a fast device. What takes long is left to this thread alone: the loop takes back what waits
-behind it, and has it made by each device's own worker.
+reading a fast device. A slow call keeps this thread to itself: the loop takes the turns behind it back,
+and has each device's own worker make them.
 """
 
 import threading
@@ -19,7 +19,7 @@ from accelwatch.node.store.reports import Called, Noted, Returned
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """A call as it is to be made, and how it is noted; its thread is told when it is known."""
+    """A call to make and how to note it; its thread is notified when it is known."""
 
     job: Job
     called: Called
@@ -42,7 +42,7 @@ class Succession:
         self._thread: threading.Thread | None = None
         # The call that is being made.
         self.present: int | None = None
-        # Moment at which it was begun, or the first turn was given.
+        # Monotonic time at which it started, or the first turn was queued.
         self.since = 0.0
 
     @property
@@ -71,7 +71,7 @@ class Succession:
         return turns
 
     def answers(self) -> list[Answer]:
-        """What has come so far and was not taken yet."""
+        """The answers that have come and were not returned yet."""
         collected = []
         while self._done:
             collected.append(self._done.popleft())

@@ -55,7 +55,7 @@ def matches(device: Device, selectors: tuple[str, ...]) -> bool:
 
 
 class Slot:
-    """A place where a backend found a device, and the device's turns."""
+    """A slot where a backend found a device, and the device's turns."""
 
     def __init__(self, device: Device, worker: Worker, around: SlotContext) -> None:
         self.device = device
@@ -65,7 +65,7 @@ class Slot:
         self.retired = False
         self._around = around
         self._root = Path(around.collector.settings.root)
-        # Whether a backend has an ability is looked at once: that takes as long as asking a device.
+        # A backend's abilities are checked once: a check takes as long as reading a device.
         backend = around.backend
         self._elsewhere = backend if isinstance(backend, Elsewhere) else None
         self._asleep = backend if isinstance(backend, ReadableAsleep) else None
@@ -99,13 +99,13 @@ class Slot:
         return min(self._started_at + collector.settings.timeout_s, collector.end)
 
     def settled(self, now: float) -> Failure | None:
-        """The failure that stands without asking: excluded, held out, still out, or backing off."""
+        """The failure that needs no read: excluded, quarantined, still out, or backing off."""
         if matches(self.device, self._around.collector.settings.excluded):
             return _EXCLUDED
         why = self._around.collector.quarantined.get(self._component)
         if why is not None:
             return Failure(absence=Absence.ERROR, code=CRASHED, message=why)
-        # A second call into a driver that hangs would hang another thread and tell nothing new.
+        # A second call into a driver that hangs would hang another thread and bring nothing new.
         if self.busy:
             return _LATE
         if self._failure is not None and not self._backoff.ready(now):
@@ -126,7 +126,7 @@ class Slot:
 
     def expire(self, now: float) -> None:
         """End the present turn as too late; the numbers count if only processes are late."""
-        # A search of /proc that hangs must not cost the numbers that the driver has given.
+        # A search of /proc that hangs must not cost the numbers that the driver has returned.
         numbers = self._search.numbers(self._identity, self._around.collector.settings.groups)
         if numbers is None:
             self._finish(_LATE, now)
@@ -153,7 +153,7 @@ class Slot:
         self._waiting = None
 
     def report(self, failure: Failure) -> None:
-        """Tell the owner why there is no reading this time."""
+        """Report to the owner why there is no reading this time."""
         clock = self._around.collector.clock
         self._around.collector.emit(
             Outcome(
@@ -239,8 +239,8 @@ class Slot:
             self._submit("read", self._reader(answer.timestamp), self._on_read)
 
     def _on_read(self, answer: Answer) -> None:
-        # The numbers of that turn have been told; its worker's answer ends the search for processes
-        # only.
+        # The numbers of that turn have been reported; its worker's answer only ends the search for
+        # processes.
         if answer.call == self._search.call:
             self._search.finish(answer.timestamp, late=True)
             return
@@ -248,8 +248,8 @@ class Slot:
         self._settle(answer)
 
     def _settle(self, answer: Answer) -> None:
-        # The turn was ended as late and told so: this answer is of a moment that has gone. That it came
-        # only now is what counts against the device.
+        # The turn was ended and reported as late: this answer comes too late to count. That it came
+        # only now counts against the device.
         if self._waiting is None:
             self._backoff.failed(answer.timestamp)
             self._failure = _WAS_LATE
@@ -288,7 +288,7 @@ class Slot:
         # The pause of a call that is out begins when it has come back.
         if failure.absence is not Absence.SUSPENDED and not self.busy:
             self._backoff.failed(now)
-        # Whatever failed may have been reset, replaced or divided anew before it answers again.
+        # Whatever failed may have been reset, replaced or repartitioned before it answers again.
         self.identify_due = True
         self._slow_at = -math.inf
         self.report(failure)
