@@ -1,4 +1,4 @@
-"""The latest state of one node, fed with a collector's reports and looked at as snapshots."""
+"""The latest state of one node, fed with a collector's reports and read as snapshots."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ __all__ = ["Store"]
 
 
 def __getattr__(name: str) -> object:
-    """Store, imported when first asked for: a collector process needs the reports only."""
+    """Store, imported at the first use: a collector process needs the reports only."""
     if name == "Store":
         from accelwatch.node.store.store import Store
 

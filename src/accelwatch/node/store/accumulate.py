@@ -1,4 +1,4 @@
-"""What only readings over time can tell: integrals, rolling maxima, distributions.
+"""Quantities that need readings over time: integrals, rolling maxima, distributions.
 
 Lives with the owner of the store, so it survives a restart of the collector. Every integral leaves out
 gaps longer than a limit: what nobody saw is not made up.
@@ -26,7 +26,7 @@ _ENERGY: Series = ("energy_joules_total", "integrated")
 _BUSY: Series = ("busy_seconds_total",)
 _RESETS: Series = ("resets_total",)
 
-# Counters of the device itself that grow steadily and fall only when device or driver start anew.
+# Counters of the device itself that grow steadily and fall only when device or driver restart.
 _RESET_WITNESSES = frozenset({"energy_joules_total", "throttle_seconds_total"})
 
 
@@ -113,7 +113,7 @@ class Accumulator:
         self._gap_limit_s = gap_limit_s
 
     def add(self, reading: Reading, timestamp: float) -> None:
-        """A new reading, taken at a moment of the monotonic clock."""
+        """Add a reading of a time on the monotonic clock."""
         values = reading.values
         self._limit_s = max(self._gap_limit_s, READS_UNTIL_STALE * reading.pace_s)
         if _UTILIZATION in values:

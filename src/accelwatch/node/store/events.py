@@ -1,4 +1,4 @@
-"""The error events of a node: one fault told by two sources is one event; counts per device and code."""
+"""The error events of a node: a fault from two sources is one event; counts per device and code."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -33,7 +33,7 @@ class _Entry:
 class EventStore:
     """Bounded in every direction. `resolve` gives the device id for a subject, or an empty string.
 
-    `ambiguous` tells whether an id means more than one device; the subject then has to say which.
+    `ambiguous`: whether an id means more than one device; the subject then has to say which.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class EventStore:
         self.total = 0
 
     def add(self, events: Iterable[ErrorEvent], timestamp: float) -> bool:
-        """Take events in at a monotonic moment; whether a counter changed."""
+        """Add events at a monotonic time; whether a counter changed."""
         changed = False
         for event in events:
             resolved = self._with_device(event)
@@ -64,7 +64,7 @@ class EventStore:
         return changed
 
     def settle(self, timestamp: float) -> bool:
-        """Place events whose device is known by now, or that waited long; whether a counter changed."""
+        """Assign events whose device is known by now, or that waited long; whether a counter changed."""
         changed = False
         for _ in range(len(self._pending)):
             since, event = self._pending.popleft()
@@ -138,7 +138,7 @@ class EventStore:
 
 
 def _richer(existing: ErrorEvent, other: ErrorEvent) -> ErrorEvent:
-    """The event that tells more, with the parts of both and the earlier time."""
+    """The more detailed event, with the details of both and the earlier time."""
     best = max(existing, other, key=lambda event: (len(event.detail), len(event.text)))
     return msgspec.structs.replace(
         best,

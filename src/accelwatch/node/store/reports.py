@@ -1,4 +1,4 @@
-"""What a collector tells the owner of the store: one frozen record per thing that happened.
+"""A collector's reports to the owner of the store: one frozen record per event.
 
 `moment` is always the machine's monotonic clock, which parent and child processes share; wall time is
 for people and records only.
@@ -139,7 +139,7 @@ class Done(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
 
 
 class CollectorExited(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
-    """The collector process died or was killed; told by its owner, never by itself."""
+    """The collector process died or was killed; its owner reports it, never itself."""
 
     # `SIGSEGV`, `exit_1`, `hang`, `memory`.
     code: str

@@ -95,7 +95,7 @@ class Store:
         return lambda: self._listeners.remove(listener)
 
     def apply(self, report: Report) -> None:
-        """Take one report in."""
+        """Apply one report."""
         match report:
             case Heartbeat():
                 self._own.heartbeat(report)
@@ -209,7 +209,7 @@ class Store:
                 row.accumulator = row.accumulator or self._accumulator(row)
                 row.succeed(reading, outcome.moment, outcome.wall)
             # A single reading has one deadline for all: what a later process cannot read any more,
-            # after a crash of the first, takes back nothing that was read.
+            # after a crash of the first, removes nothing that was read.
             elif not (self._one_shot and row.reading is not None):
                 row.fail(outcome.failure or _NO_READING, outcome.wall)
 

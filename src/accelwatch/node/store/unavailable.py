@@ -13,7 +13,7 @@ _Absences = list[tuple[str, Mapping[Series, Absence]]]
 
 
 class Unavailable:
-    """Counted anew only when a device is silent about something else than before."""
+    """Counts again only when a device leaves out other quantities than before."""
 
     def __init__(self) -> None:
         self._absences: _Absences = []
@@ -22,7 +22,7 @@ class Unavailable:
     def series(self, views: Sequence[tuple[str, DeviceView]]) -> dict[tuple[str, ...], Number]:
         """Distinct quantities by collector and reason; devices wholly absent aside.
 
-        Devices of one kind are silent about the same, in one mapping: it is looked at once.
+        Devices of one kind share one mapping of what they leave out: it is counted once.
         """
         silent = {(backend, id(view.unreported)): view.unreported for backend, view in views}
         absences: _Absences = [(backend, view.reading.absent) for backend, view in views]

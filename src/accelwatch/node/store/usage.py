@@ -11,7 +11,7 @@ def cpu_seconds() -> float:
 
 
 def resident_bytes(pid: int | None = None) -> int:
-    """Resident memory of a process, by default this one; 0 where /proc does not tell."""
+    """Resident memory of a process, by default this one; 0 where /proc cannot be read."""
     path = f"/proc/{'self' if pid is None else pid}/statm"
     try:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - every tick

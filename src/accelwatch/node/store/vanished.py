@@ -10,7 +10,7 @@ from accelwatch.schema.device import UP
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
 
-# Reasons of a quantity that is only not asked for.
+# Reasons of a quantity that was merely not read.
 _EXPECTED = frozenset({Absence.NOT_COLLECTED, Absence.SUSPENDED})
 
 
@@ -65,7 +65,7 @@ class Vanished:
 
 
 def _refused(view: DeviceView, lacking: set[str]) -> int:
-    """How many of these keys have a reason that is more than not having been asked for."""
+    """How many of these keys have a reason other than not having been read."""
     reasons = (*view.reading.absent.items(), *view.unreported.items())
     return len(
         {series[0] for series, why in reasons if series[0] in lacking and why not in _EXPECTED}

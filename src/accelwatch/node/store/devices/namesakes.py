@@ -1,7 +1,7 @@
-"""Devices that are told under one uuid: a fault of a driver, in which the uuid identifies none of them.
+"""Devices that report the same uuid: a fault of a driver, in which the uuid identifies none of them.
 
 Each keeps a row of its own, by its PCI address, without the uuid (absent as `error`), and says so. A
-device that merely changed its slot is told twice for a moment, from one PCI address: that is no fault.
+device that merely changed its slot is briefly reported twice, from one PCI address: that is no fault.
 """
 
 from collections.abc import Iterable
@@ -26,11 +26,11 @@ class Named(msgspec.Struct, frozen=True):
 
 
 class Namesakes:
-    """Who is told in which slot, and which names are therefore nobody's."""
+    """Which device each slot reports, and which names therefore identify no device."""
 
     def __init__(self) -> None:
         self._reported: dict[SlotKey, tuple[Device, ...]] = {}
-        # By id, and by vendor and uuid: the slots that tell it, each with its PCI address.
+        # By id, and by vendor and uuid: the slots that report it, each with its PCI address.
         self._claims: dict[str, dict[SlotKey, str]] = {}
 
     def register(
@@ -59,7 +59,7 @@ class Namesakes:
             self._forget(slot_key)
 
     def shared(self, name: str) -> bool:
-        """Whether devices of more than one address are told by this id."""
+        """Whether devices of more than one address report this id."""
         return len(set(self._claims.get(name, {}).values())) > 1
 
     def _forget(self, slot_key: SlotKey) -> None:

@@ -1,6 +1,6 @@
 """What follows from which series a reading has, and not from their numbers.
 
-A device mostly tells the same series as before, so that it is worked out once.
+A device mostly reports the same series as before, so that this is computed once.
 """
 
 from collections.abc import Iterable, Set
@@ -13,7 +13,7 @@ from accelwatch.schema.reading import Reading
 
 
 class Telling(NamedTuple):
-    """Of what a reading tells anything."""
+    """The series that a reading reports, and those that it gives a reason for."""
 
     series: list[Series]
     absent: dict[Series, Absence]
@@ -34,7 +34,7 @@ class Outline(NamedTuple):
 
 
 def telling_of(reading: Reading) -> Telling:
-    """Of what a reading tells anything."""
+    """The series that a reading reports, and those that it gives a reason for."""
     return Telling(list(reading.values), reading.absent, reading.processes is not None)
 
 

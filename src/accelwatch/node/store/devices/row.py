@@ -42,7 +42,7 @@ class Row:
         self.slot = slot
         # What was found in the slot, while `device` is only who was last known to be there.
         self.discovered: Device | None = None
-        # Place among the devices of its slot: 0 the whole device, then its partitions.
+        # Position among the devices of its slot: 0 the whole device, then its partitions.
         self.position = 0
         self.state = DeviceState.UNRESPONSIVE
         self.state_since = wall
@@ -55,7 +55,7 @@ class Row:
         self.reading: Reading | None = None
         self.timestamp = 0.0
         self.wall = 0.0
-        # How old the reading may grow, where the pace has changed since it was taken.
+        # How old the reading may grow, where the pace has changed since it was read.
         self.stale_after_s: float | None = None
         self.accumulator: Accumulator | None = None
         self._complete_reading: CompleteReading | None = None
@@ -76,7 +76,7 @@ class Row:
     def succeed(self, reading: Reading, timestamp: float, wall: float) -> None:
         """A good reading has come; it is as old as its source says."""
         timestamp, wall = timestamp - reading.age_s, wall - reading.age_s
-        # The same answer of a slow source, told again, is no second sample.
+        # The same answer of a slow source, reported again, is no second sample.
         again = reading.pace_s > 0.0 and timestamp - self.timestamp < reading.pace_s / 2.0
         self.reading, self.timestamp, self.wall = reading, timestamp, wall
         self.failure = self.stale_after_s = None

@@ -1,6 +1,6 @@
 """All devices of a node, and which slot of which backend each is in.
 
-A device is known by its own id; slots (a place in a driver's enumeration) may change hands. A whole
+A device is known by its own id; slots (positions in a driver's enumeration) may change hands. A whole
 device that is not discovered again stays a row and counts as lost.
 """
 
@@ -23,7 +23,7 @@ class Rows:
     """Rows by device id."""
 
     def __init__(self, identities: IdentityCache | None = None) -> None:
-        """`identities` are devices of before, by place."""
+        """`identities` are devices of earlier processes, by address."""
         self._identities = identities or IdentityCache()
         self._rows: dict[str, Row] = {}
         self._subjects: dict[str, str] | None = None
@@ -72,7 +72,7 @@ class Rows:
                 self._enter(device, report.backend, wall)
 
     def identified(self, report: Identified, wall: float) -> None:
-        """A slot's device has told who it is, and its partitions."""
+        """A slot's device has reported its identity, and its partitions."""
         here = (report.backend, report.slot)
         *others, (_, named) = self._namesakes.register(here, report.devices)
         # Those that stand give a shared uuid up first, or the row of this one would be put over theirs.
@@ -134,7 +134,7 @@ class Rows:
             row.rename(entry)
 
     def _enter(self, discovered: Device, backend: str, wall: float) -> None:
-        """A device that has yet to tell who it is: as who was last there and is nowhere else."""
+        """A device without an identity yet: as the device last known there that is nowhere else."""
         devices = self._identities.devices_at(backend, discovered)
         existing = [row for device in devices if (row := self._rows.get(device.id)) is not None]
         if not devices or any(row.slot and not row.unclaimed for row in existing):
@@ -151,7 +151,7 @@ class Rows:
             self._store_row(row)
 
     def _vacate(self, device_id: str, here: tuple[str, str], wall: float) -> None:
-        """Who is told here is not where he was taken to be: there is a device that nobody knows."""
+        """A device reported here was assumed elsewhere: the device there is an unknown one."""
         occupant = self._rows.get(device_id)
         if (
             occupant is None

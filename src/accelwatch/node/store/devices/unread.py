@@ -10,9 +10,9 @@ from accelwatch.schema.snapshot import BackendState, BackendStatus
 
 
 def status_by(status: BackendStatus, rows: Sequence[Row]) -> BackendStatus:
-    """The status as the backend told it, unless the driver or tool failed for each of its devices.
+    """The status as the backend reported it, unless the driver or tool failed for each of its devices.
 
-    A device that is lost, hangs, sleeps or may not be read says something of itself alone.
+    A device that is lost, hangs, sleeps or may not be read concerns itself alone.
     """
     devices = [row for row in rows if row.device.parent_id is None]
     failures = [row.failure for row in devices]

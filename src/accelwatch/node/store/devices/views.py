@@ -1,4 +1,4 @@
-"""How a row looks at a moment: its values while they are fresh, one reason for all of them otherwise."""
+"""A row at a time: its values while they are fresh, one reason for all of them otherwise."""
 
 import msgspec
 
@@ -16,7 +16,7 @@ _STARTUP_S = 5.0
 
 
 class ViewContext(msgspec.Struct, frozen=True, kw_only=True):
-    """When and how rows are looked at."""
+    """When and how rows are viewed."""
 
     wall: float
     timestamp: float

@@ -1,8 +1,8 @@
-"""Who was last at each place, so that a device that broke before it said who it is keeps its name.
+"""The last device at each address, so that one that broke before it was identified keeps its name.
 
-A lost GPU that is found by a new process tells no uuid: without this it would be one device more, beside
-the one that was counted, kept and complained of before. A place says nothing about a GPU that was
-exchanged, so whoever is told at a place, by itself or elsewhere, is believed at once.
+A lost GPU reports no uuid to a new process: without this it would be one device more, beside the device
+that was counted, kept and alerted on before. An address says nothing about a GPU that was exchanged, so
+a device that reports its identity there, or elsewhere, is believed at once.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,19 +12,19 @@ import msgspec
 from accelwatch.schema.device import Device, is_self_identifying, same_address
 from accelwatch.schema.snapshot import is_host
 
-# Places that are remembered; those told longest ago go first.
+# Addresses that are remembered; those reported longest ago go first.
 _MOST = 1024
 
 
 class CachedIdentity(msgspec.Struct, frozen=True):
-    """A whole device as it told who it is, followed by its partitions."""
+    """A whole device with the identity that it reported, followed by its partitions."""
 
     backend: str
     devices: tuple[Device, ...]
 
 
 class IdentityCache:
-    """Devices by place: the PCI address, else the host-local name."""
+    """Devices by address: the PCI address, else the host-local name."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class IdentityCache:
         self._keep = keep
 
     def store(self, backend: str, devices: tuple[Device, ...]) -> None:
-        """A device has told who it is: it is nowhere else, and nobody else is at its place."""
+        """A device has reported its identity: it is nowhere else, and nothing else is at its address."""
         device = devices[0]
         if is_host(device) or not is_self_identifying(device):
             return
@@ -50,7 +50,7 @@ class IdentityCache:
         self._keep(tuple(self._cached))
 
     def devices_at(self, backend: str, discovered: Device) -> tuple[Device, ...]:
-        """Who was last where a device is found that does not tell who it is; empty: nobody known."""
+        """The device last seen at the address of an unidentified device; empty: none known."""
         if is_self_identifying(discovered):
             return ()
         for identity in self._cached:
@@ -68,7 +68,7 @@ def _excludes(identity: CachedIdentity, other: CachedIdentity) -> bool:
 
 
 def _as_discovered(devices: tuple[Device, ...], discovered: Device) -> tuple[Device, ...]:
-    """The same under the name and the index that the place has now."""
+    """The same under the name and the index that the address has now."""
     device, *partitions = devices
     return (
         msgspec.structs.replace(
