@@ -5,6 +5,7 @@ import re
 import msgspec
 
 from accelwatch.base.absence import Absence
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch_apple.registry import Properties, text_of
 from accelwatch_apple.sample import Measurement
 
@@ -45,7 +46,7 @@ def profile_of(output: bytes) -> dict[str, object]:
     """The hardware overview of `system_profiler -json`; empty for what has none."""
     try:
         document = msgspec.json.decode(output)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return {}
     listed = document.get("SPHardwareDataType") if isinstance(document, dict) else None
     first = listed[0] if isinstance(listed, list) and listed else None

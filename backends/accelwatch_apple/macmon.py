@@ -3,6 +3,7 @@
 import msgspec
 
 from accelwatch.base.absence import Absence
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import ReadError
 from accelwatch_apple.sample import Measurement, Sample, block, clock, number
 
@@ -14,7 +15,7 @@ def parse_pipe(output: bytes) -> Sample:
     for line in reversed([output, *output.splitlines()]):
         try:
             record = msgspec.json.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except DECODE_ERRORS:
             continue
         if isinstance(record, dict) and ("gpu_power" in record or "memory" in record):
             return _of_record(record)

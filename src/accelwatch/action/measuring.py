@@ -10,6 +10,7 @@ import re
 import msgspec
 
 from accelwatch.action.step import Measured
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.untrusted_text import escaped
 
 BYTES_PER_SECOND = "bytes_per_second"
@@ -31,7 +32,7 @@ def measurement_in_output(output: str, command: str = "") -> Measured | None:
     if last.startswith("{"):
         try:
             figure = msgspec.json.decode(last, type=_Figure)
-        except (msgspec.DecodeError, RecursionError):
+        except DECODE_ERRORS:
             return None
         return valid_measurement(figure.value, figure.unit, command)
     matches = _BUS_BANDWIDTH.findall(output)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.exposition.line import MAX_INT_DIGITS, number
 from accelwatch.schema.reading import Number
 
@@ -33,7 +34,7 @@ def numbers_of(tokens: list[bytes]) -> list[Number] | None:
         numbers = _json(b"[%b]" % joined)
         if len(numbers) == len(tokens):
             return numbers
-    except (msgspec.DecodeError, OverflowError):
+    except (*DECODE_ERRORS, OverflowError):
         pass
     if not joined.isascii() or b"_" in joined:
         return None

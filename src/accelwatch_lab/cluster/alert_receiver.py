@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.untrusted_text import printable
 
 _MOST = 1 << 20
@@ -57,7 +58,7 @@ def receiver(port: int, file: Path) -> HTTPServer:
             length = min(int(self.headers.get("Content-Length") or 0), _MOST)
             try:
                 data = msgspec.json.decode(self.rfile.read(length), type=_Body).data
-            except msgspec.DecodeError:
+            except DECODE_ERRORS:
                 self.send_error(400)
                 return
             _append_alert(file, data)

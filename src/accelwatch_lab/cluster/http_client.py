@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError
 
 _TIMEOUT_S = 5.0
@@ -41,5 +42,5 @@ def _answer(address: str, method: str, path: str, body: bytes | None) -> Any:
         raise NoAnswerError(f"{address}{path} answered {response.status}: {reply}")
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
+    except DECODE_ERRORS as error:
         raise NoAnswerError(f"{address}{path} answered no JSON") from error

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch_lab.cluster.backendai.scheduler import BackendAiScheduler
 from accelwatch_lab.cluster.configuration import write_configuration
@@ -80,7 +81,7 @@ class Lab:
     def _written(self) -> Record | None:
         try:
             return msgspec.json.decode((self.folder / _RECORD).read_bytes(), type=Record)
-        except (OSError, msgspec.DecodeError):
+        except (*DECODE_ERRORS, OSError):
             return None
 
     def simulated(self, record: Record) -> Simulated:

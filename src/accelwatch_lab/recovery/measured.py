@@ -6,6 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import ConfigError
 from accelwatch_lab.recovery.detector import ASSUMED, Delay, Detector, Origin, Share
 from accelwatch_lab.recovery.failures import Channel, Recall
@@ -50,7 +51,7 @@ def measured(data: bytes, name: str, detector: str | None) -> Detector:
     try:
         decode = msgspec.yaml.decode if name.endswith((".yaml", ".yml")) else msgspec.json.decode
         scored = decode(data, type=_File).detectors
-    except msgspec.DecodeError as error:
+    except DECODE_ERRORS as error:
         raise ConfigError(
             f"{name}: not a scored run of benchmarks/detection/detection_table.py --json: {error}"
         ) from error

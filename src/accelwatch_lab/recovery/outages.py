@@ -16,6 +16,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import ConfigError
 
 # What begins again within half an hour is the same outage.
@@ -83,7 +84,7 @@ def outages_of(data: bytes, name: str, servers: int | None = None) -> OutageTrac
     """
     try:
         events = msgspec.json.decode(_plain(data), type=list[_Event])
-    except (msgspec.DecodeError, zlib.error) as error:
+    except (*DECODE_ERRORS, zlib.error) as error:
         raise ConfigError(f"{name}: not a list of fault_start and fault_end: {error}") from error
     if not events:
         raise ConfigError(f"{name}: the trace has no events")

@@ -58,6 +58,7 @@ def test_a_document_without_a_version_is_of_the_first() -> None:
         (b'{"sums": []}', "Expected `object`, got `array`"),
         (b'{"format": 7, "other": 1}', "format 7"),
         (b'{"format": "1", "sums": {}}', 'format "1"'),
+        (b'{"x": ' + b"[" * 100_000, "recursion"),
     ],
 )
 def test_what_cannot_be_read_is_set_aside_and_the_message_says_what_to_do(

@@ -18,6 +18,7 @@ from accelwatch.api_client.errors import NoAnswerError, never_withdrawn
 from accelwatch.api_client.limiter import Limiter
 from accelwatch.api_client.session import Answer, Session
 from accelwatch.base.clock import Clock, SystemClock
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import ConfigError, WithdrawnError
 
 # The manager grants a keypair 30,000 requests in 15 minutes unless its administrator says otherwise,
@@ -225,7 +226,7 @@ def decoded(body: bytes, kind: type[_T]) -> _T:
         text = "the manager's answer is not what is expected"
         text = f"{text}, at {location.strip('`')}" if separator else text
         raise BackendAiUnavailableError(text, sent=True) from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         text = "the manager's answer is not JSON"
         raise BackendAiUnavailableError(text, sent=True) from None
 

@@ -6,6 +6,7 @@ them, nor the keys that signed it.
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.untrusted_text import printable
 
@@ -89,7 +90,7 @@ def problem_in(body: bytes) -> Problem:
     """What a body says; a page of whoever is between us and the manager says nothing."""
     try:
         read = msgspec.json.decode(body, type=_Body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         return Problem()
     return Problem(
         kind=printable(read.type.removeprefix(_PROBLEMS))[:_MAX_TITLE],
@@ -147,6 +148,6 @@ def graphql_error(
 def _existing_session(data: bytes) -> str:
     try:
         session_id = msgspec.json.decode(data, type=_Existing).existing_session_id
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         return ""
     return printable(session_id)[:_MAX_TITLE]

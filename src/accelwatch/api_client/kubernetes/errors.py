@@ -5,6 +5,7 @@ Texts are the server's own, made printable and cut; a request, its headers and i
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.untrusted_text import printable
 
@@ -101,7 +102,7 @@ def error_of(status: int, body: bytes, retry_after_s: float | None = None) -> Ku
     """What an answer other than 2xx means; its body is a `Status`, or a proxy's page."""
     try:
         answer = msgspec.json.decode(body, type=Status)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         answer = Status()  # what is between us and the server answers with pages of its own
     message = printable(answer.message)[:_MAX_MESSAGE]
     reason = printable(answer.reason)[:64]

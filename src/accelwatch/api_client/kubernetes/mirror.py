@@ -21,6 +21,7 @@ from accelwatch.api_client.kubernetes.lines import Lines
 from accelwatch.api_client.kubernetes.objects import ListMeta, Versioned, WatchEvent
 from accelwatch.api_client.limiter import MAX_PAUSE_S
 from accelwatch.base.backoff import SpreadBackoff
+from accelwatch.base.decode_errors import DECODE_ERRORS
 
 _PAGE = 500
 _WATCH_S = 240
@@ -214,7 +215,7 @@ class Mirror(Generic[T]):
         body = await self._source.list(query, self._accept("List"))
         try:
             page: Page[Any] = self._page.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except DECODE_ERRORS as error:
             raise ApiUnavailableError(f"no list of objects: {error}", sent=True) from error
         return page
 
@@ -263,7 +264,7 @@ class Mirror(Generic[T]):
                 raise ApiError(status.message or "failed", status=status.code, reason=status.reason)
             version = msgspec.json.decode(event.object, type=Versioned).metadata.resource_version
             changed = event.type != "BOOKMARK" and self._apply(event)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except DECODE_ERRORS as error:
             raise ApiUnavailableError(f"no event of a watch: {error}", sent=True) from error
         self._version = version
         return changed

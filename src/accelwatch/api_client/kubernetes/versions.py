@@ -10,6 +10,7 @@ import msgspec
 from accelwatch.api_client.kubernetes.client import KubernetesClient
 from accelwatch.api_client.kubernetes.errors import ApiError, ApiUnavailableError
 from accelwatch.base.clock import Clock, SystemClock
+from accelwatch.base.decode_errors import DECODE_ERRORS
 
 # An upgrade of the cluster changes it; a version that is gone answers 404 until then.
 _KEEP_S = 300.0
@@ -82,7 +83,7 @@ class ServedVersions:
             if error.status != _NOT_FOUND:
                 raise
             names = ()
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except DECODE_ERRORS as error:
             raise ApiUnavailableError(f"no list of an API group: {error}", sent=True) from error
         self._kept[path] = (now, names)
         return names

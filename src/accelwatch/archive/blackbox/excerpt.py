@@ -12,6 +12,7 @@ from accelwatch.archive.blackbox.files import frozen_by_name
 from accelwatch.archive.blackbox.markers import Marker, MarkerCollector
 from accelwatch.archive.blackbox.partial_document import Document, Item, decode_partially
 from accelwatch.archive.recording import Recording
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import WireError
 from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.device import BROKEN
@@ -82,7 +83,7 @@ def read_excerpt(
         for index in range(first, last):
             try:
                 building.add(times[index], decode_partially(recording.line(index)))
-            except (WireError, msgspec.DecodeError, RecursionError):
+            except (*DECODE_ERRORS, WireError):
                 continue
         excerpt = building.build_excerpt(about, frozen.device if frozen else "", recording.notes)
     return _about(excerpt, device_id)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError
 
 FORMAT = "accelwatch-history/1"
@@ -138,7 +139,7 @@ def describe(folder: Path) -> Description:
         raise ArchiveError(text) from error
     except OSError as error:
         raise ArchiveError(f"{path}: cannot be read: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         raise ArchiveError(f"{path}: {error}") from error
     if description.format != FORMAT:
         text = f"{path}: format {description.format[:60]!r}; this version reads {FORMAT!r}"

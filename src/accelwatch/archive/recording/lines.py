@@ -8,6 +8,7 @@ import msgspec
 
 from accelwatch.archive.recording.block_index import MAJOR
 from accelwatch.archive.recording.layout import MAX_LINE
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import WireError
 from accelwatch.schema.timestamps import unix_seconds
 
@@ -70,7 +71,7 @@ def timestamp_of(line: bytes) -> float | None:
         return unix_seconds(head.time)
     except NewerSchemaError:
         raise
-    except (msgspec.DecodeError, WireError, ValueError, OverflowError, RecursionError):
+    except (*DECODE_ERRORS, WireError, OverflowError, ValueError):
         return None
 
 

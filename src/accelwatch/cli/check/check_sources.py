@@ -13,6 +13,7 @@ from accelwatch.agent.rules.snapshot_check import Finding, check_snapshot, conce
 from accelwatch.alerting.evaluation.documents import DeviceNote, IncidentDocument, IncidentsPage
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.rules.loading.rule_files import RuleFiles
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.cli.check.check_report import Report, Status
 from accelwatch.schema.device import DeviceState
@@ -73,7 +74,7 @@ def of_incidents(page: bytes) -> Report:
     try:
         reply = msgspec.json.decode(page, type=IncidentsPage)
         findings = tuple(map(_of_incident, reply.incidents))
-    except (msgspec.DecodeError, ValueError) as error:
+    except (*DECODE_ERRORS, ValueError) as error:
         raise AgentSilent(f"the agent's incidents cannot be read: {error}") from None
     age, interval_s, node = reply.evaluated_age_s, reply.interval_s, reply.node
     if age is None or interval_s is None or age > max(_OLDEST_S, 5 * interval_s):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.archive.history.rows import Gathering
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.exposition import Key
 from accelwatch.exposition.line import number
@@ -116,7 +117,7 @@ class Export:
             ranges = await self._client.range(chosen, start, end, self._interval_s)
             try:
                 self._group_ranges(groups, ranges, start, steps)
-            except (msgspec.DecodeError, ValueError) as error:
+            except (*DECODE_ERRORS, ValueError) as error:
                 text = f"samples cannot be read: {error}"
                 raise TargetFault(Reason.GARBAGE, text) from error
         for node, origins in self._by_node(groups).items():

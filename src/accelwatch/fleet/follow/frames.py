@@ -9,6 +9,7 @@ from typing import Annotated
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.schema.stream.compact import Hello, Layout, is_spare
 from accelwatch.schema.stream.context import Event, Findings, Own, Owners
@@ -78,7 +79,7 @@ class FrameReader:
     def _message(self, body: bytes) -> Received | None:
         try:
             message: Received = self._decoder.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except DECODE_ERRORS as error:
             if is_spare(body):
                 return None
             raise TargetFault(Reason.GARBAGE, f"no message of ours: {error}") from error

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import UsageError
 from accelwatch.base.slices import LongWork
 from accelwatch.fleet.api.http import listed, states_of
@@ -196,7 +197,7 @@ class _Walk:
             for row in shown_rows(hub, raws, owner):
                 rows.append(_to_json(row))
                 await self._work.yield_control()
-        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        except (*DECODE_ERRORS, KeyError, TypeError) as error:
             text = f"its list of {self._what} cannot be read"
             raise TargetFault(Reason.GARBAGE, text) from error
         name = self._followed.names[hub]

@@ -11,6 +11,7 @@ from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.alerting.evaluation.paths import INCIDENTS
 from accelwatch.alerting.incidents.model.incident import IncidentState
 from accelwatch.base.clock import Clock, SystemClock
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.version import __version__
 from accelwatch.fleet.documents.graphs import IncidentGraphs
@@ -70,7 +71,7 @@ class AgentIncidents:
             else:
                 self._failed(_fault_text(fault, self.name))
                 return
-        except msgspec.DecodeError as error:
+        except DECODE_ERRORS as error:
             self._failed(f"{self.name}: its answer cannot be read: {error}")
             return
         self._problem = None

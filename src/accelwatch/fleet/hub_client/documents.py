@@ -4,6 +4,7 @@ from typing import TypeVar
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError
 
 Document = TypeVar("Document", bound=msgspec.Struct)
@@ -13,5 +14,5 @@ def decoded(body: bytes, kind: type[Document]) -> Document:
     """A document of the API. Raises AccelwatchError for what cannot be read."""
     try:
         return msgspec.json.decode(body, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         raise AccelwatchError(f"the answer cannot be read: {error}") from error

@@ -10,6 +10,7 @@ import msgspec
 
 from accelwatch.alerting.evaluation.paths import INCIDENTS, SILENCES
 from accelwatch.alerting.evaluation.silences.documents import Closed, SilenceChanged
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.hub_client.connection.session import HubSession
@@ -59,7 +60,7 @@ class IncidentChanges:
             reply = msgspec.json.decode(answer, type=kind)
         except TargetFault as fault:
             raise AccelwatchError(f"not {done}: {fault}") from fault
-        except msgspec.DecodeError as error:
+        except DECODE_ERRORS as error:
             raise AccelwatchError(f"{done}, but the answer cannot be read: {error}") from error
         if reply.problem:
             raise AccelwatchError(f"{done}, but not written down: {reply.problem}")

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 from accelwatch.base.clock import Clock
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.fleet.documents.fleet import NodesPage
 from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.hub_client.connection.session import HubSession
@@ -49,7 +50,7 @@ class Labels:
                 if page.next is None:
                     break
                 query["cursor"] = page.next
-        except (TargetFault, msgspec.DecodeError):
+        except (*DECODE_ERRORS, TargetFault):
             pass  # asked again in a while; whoever follows the stream tells what is wrong
         finally:
             self._task = None

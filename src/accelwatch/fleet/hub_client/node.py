@@ -7,6 +7,7 @@ import msgspec
 
 from accelwatch.base.backoff import SpreadBackoff
 from accelwatch.base.clock import Clock, SystemClock
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import WireError
 from accelwatch.fleet.documents.fleet import NodePage
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
@@ -113,7 +114,7 @@ def read_node(node: str, body: bytes, at: float) -> NodeAnswer:
     try:
         page = _decode(body)
         snapshot = wire.decode(bytes(page.snapshot))
-    except (msgspec.DecodeError, UnicodeDecodeError, WireError) as error:
+    except (*DECODE_ERRORS, WireError) as error:
         raise TargetFault(Reason.GARBAGE, f"no node of a hub: {error}") from error
     silent, remedy = "", ""
     if page.state not in SPEAKING:

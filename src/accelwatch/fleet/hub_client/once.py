@@ -6,6 +6,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch.base.exit_codes import PERMISSION
 from accelwatch.fleet.documents.fleet import DeviceRow, GroupRow, NodeSummary
@@ -125,7 +126,7 @@ async def _are_targets_discovered(session: HubSession) -> bool:
     body = await session.document("/v1/fleet")
     try:
         status = msgspec.json.decode(body, type=FleetDocument)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         raise TargetFault(Reason.GARBAGE, NO_HUB) from error
     return not status.discovering and (status.store is None or not unread(status.store))
 
@@ -176,7 +177,7 @@ async def fetch_fleet(
             more_json=more,
             hubs=document.hubs,
         )
-    except msgspec.DecodeError as error:
+    except DECODE_ERRORS as error:
         raise TargetFault(Reason.GARBAGE, f"{NO_HUB} ({error})") from error
 
 
@@ -199,7 +200,7 @@ async def all_rows(
             page = _decode_page(body)
             rows += _decode_rows(page[what])
             following = msgspec.json.decode(page["next"])
-        except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
+        except (*DECODE_ERRORS, KeyError) as error:
             raise TargetFault(Reason.GARBAGE, NO_HUB) from error
         if following is None:
             return tuple(rows)

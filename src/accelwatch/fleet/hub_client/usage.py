@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError, UnmetError
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, first_line
 from accelwatch.fleet.hub_client.connection.session import Requests
@@ -31,5 +32,5 @@ async def read_usage(session: Requests, parameters: Mapping[str, str]) -> UsageR
         if str(fault) == NOT_COUNTED:
             raise UnmetError(f"{session.endpoint.name}: {fault}") from fault
         raise
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         raise TargetFault(Reason.GARBAGE, f"no report of usage: {error}") from error

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument, IncidentsPage
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import WireError
 from accelwatch.fleet.documents.remedies import RemediesPage
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
@@ -94,7 +95,7 @@ async def _of_agent(session: Requests) -> ObservedState:
     body, incidents = await asyncio.gather(session.document("/v1/snapshot"), _incidents(session))
     try:
         snapshot = wire.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, WireError) as error:
+    except (*DECODE_ERRORS, WireError) as error:
         raise TargetFault(Reason.GARBAGE, f"neither a hub nor an agent: {error}") from error
     return observed_machine(snapshot, incidents)
 
@@ -107,7 +108,7 @@ async def _incidents(session: Requests) -> tuple[IncidentDocument, ...]:
     except TargetFault as fault:
         if fault.code != _NO_PAGE:
             raise
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         raise TargetFault(Reason.GARBAGE, f"no page of incidents: {error}") from error
     return ()
 
@@ -121,7 +122,7 @@ async def _steps(session: Requests) -> dict[str, str]:
         if fault.code != _NO_PAGE:
             raise
         return {}
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         raise TargetFault(Reason.GARBAGE, f"no page of remedies: {error}") from error
     steps = {remedy.node: next_step(remedy) for remedy in page.remedies}
     return {

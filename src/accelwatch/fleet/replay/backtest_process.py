@@ -13,6 +13,7 @@ from typing import IO
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.untrusted_text import printable
 from accelwatch.fleet.picture.timeline import Marker
 from accelwatch.fleet.replay.incidents import MOST, parse_marker
@@ -99,7 +100,7 @@ class BacktestProcess:
         """Raises ValueError for what is no message."""
         try:
             message = _decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except DECODE_ERRORS as error:
             raise ValueError(str(error)) from error
         if message.type == "reached":
             span = max(self._end - self._start, 1.0)

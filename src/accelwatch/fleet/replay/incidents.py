@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.picture.timeline import ALERT, LEVELS, Marker, Reason
 
@@ -36,7 +37,7 @@ def parse_marker(line: bytes) -> Marker:
     """One line. Raises ValueError that says what is wrong with it."""
     try:
         record = _decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         raise ValueError(str(error)) from error
     if record.level not in LEVELS:
         raise ValueError(f"level is alert, watch or info, not {record.level[:40]!r}")

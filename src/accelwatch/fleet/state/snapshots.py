@@ -3,6 +3,7 @@
 import msgspec
 
 from accelwatch.base.absence import Absence
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.fleet.state.expected_nodes import missing_devices
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.devices import FleetDevice
@@ -46,7 +47,7 @@ def _read_through(node: Node) -> tuple[tuple[BackendStatus, ...], tuple[ReadFail
         reported = source.backends
         try:
             decoded = decode_backends(reported.backends), _failures(reported.errors)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except DECODE_ERRORS:
             continue
         if any(decoded):
             return decoded

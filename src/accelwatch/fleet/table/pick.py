@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.fleet.table.belief import Floats, Limits
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
@@ -33,7 +34,7 @@ _2_64 = 1 << 64
 _anything = msgspec.msgpack.Decoder(Values).decode
 _numbers = msgspec.msgpack.Decoder(tuple[int | float, ...]).decode
 _bytes = msgspec.msgpack.Decoder(bytes).decode
-_BAD = (msgspec.DecodeError, UnicodeDecodeError, ValueError)
+_BAD = (*DECODE_ERRORS, ValueError)
 _ARRAYS = (*range(0x90, 0xA0), 0xDC, 0xDD)
 # First byte of a MessagePack bin and the bytes of its head.
 _BINARY = {0xC4: 2, 0xC5: 3, 0xC6: 5}

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import ConfigError, UsageError
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.cache import TargetCache
@@ -76,7 +77,7 @@ def _parsed(data: bytes, path: Path) -> Any:
     if path.suffix == ".json":
         try:
             return msgspec.json.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except DECODE_ERRORS as error:
             raise ConfigError(f"{path}: bad JSON: {error}") from error
     root = compose(data, str(path))
     if root is None:

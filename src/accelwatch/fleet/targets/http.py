@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError, UsageError
 from accelwatch.fleet.follow.access import Access
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
@@ -104,7 +105,7 @@ class HttpTargets:
     def _targets(self, body: bytes) -> Listed:
         try:
             document = msgspec.json.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except DECODE_ERRORS as error:
             raise UsageError(f"bad JSON: {error}") from error
         return self._read(document)
 

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.follow.failures.texts import check_code
 from accelwatch.fleet.follow.http.body import Body
@@ -164,7 +165,7 @@ class QueryClient:
             answer = (
                 decoder.decode(body) if small else await asyncio.to_thread(decoder.decode, body)
             )
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except DECODE_ERRORS as error:
             raise TargetFault(Reason.GARBAGE, f"no answer of the query API: {error}") from error
         if answer.status != "success":
             raise TargetFault(Reason.GARBAGE, f"the query failed: {_short(answer.error)}")
@@ -177,7 +178,7 @@ class QueryClient:
 def _complaint(body: bytes, code: int) -> str:
     try:
         return f"answered {code}: {_short(_decode_error.decode(body).error)}"
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         return f"answered {code}"
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.slices import LongWork
 from accelwatch.fleet.dialects.foreign import Foreign
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
@@ -200,7 +201,7 @@ class StoreReader:
     async def _ingest(self, samples: list[Instant]) -> None:
         try:
             await self._assembly.ingest(samples)
-        except (msgspec.DecodeError, ValueError) as error:
+        except (*DECODE_ERRORS, ValueError) as error:
             raise _garbage(error) from error
 
     async def _ages(self, groups: list[Group]) -> tuple[dict[Origin, Age], TargetFault | None]:
@@ -211,7 +212,7 @@ class StoreReader:
                 by_family = await self._assembly.ages(family, samples)
             except TargetFault as fault:
                 return ages, fault
-            except (msgspec.DecodeError, ValueError) as error:
+            except (*DECODE_ERRORS, ValueError) as error:
                 return ages, _garbage(error)
             ages.update(by_family)
         return ages, None

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from accelwatch.base.absence import Absence
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import WireError
 from accelwatch.schema.catalogue.lookup import catalogue, host_metrics
 from accelwatch.schema.device import Device, DeviceState
@@ -123,7 +124,7 @@ def decode(data: bytes) -> Snapshot:
     """A document back as a snapshot. Raises WireError for damage and for a newer major version."""
     try:
         document = msgspec.json.decode(data, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         raise WireError(f"not a snapshot document: {error}") from error
     _check_schema(document.get("schema"))
     try:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import msgspec
 
 from accelwatch.base.absence import Absence
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
@@ -145,7 +146,7 @@ def is_spare(body: bytes) -> bool:
     """
     try:
         return _kind(body).type not in _ESSENTIAL
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return False
 
 

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import WireError
 from accelwatch.system.files.atomic_file import (
     PRIVATE,
@@ -27,7 +28,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 Write = Callable[[Path, bytes], None]
 # What decoders raise; UnicodeDecodeError is a ValueError.
-_DAMAGE = (msgspec.MsgspecError, WireError, ValueError)
+_DAMAGE = (*DECODE_ERRORS, msgspec.MsgspecError, WireError, ValueError)
 
 
 class DamagedFileError(ValueError):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError
 from accelwatch_lab.cluster.backendai.servers.configuration import template
 
@@ -70,7 +71,7 @@ def keys_of(folder: Path, account: Account) -> Keys:
     """How somebody reaches the manager of a folder. Raises AccelwatchError before it was started."""
     try:
         kept = msgspec.json.decode((folder / "access.json").read_bytes(), type=_Kept)
-    except (OSError, msgspec.DecodeError) as error:
+    except (*DECODE_ERRORS, OSError) as error:
         raise AccelwatchError(f"no manager was started in {folder}") from error
     return Keys(kept.url, ACCESS_KEYS[account], kept.secrets[account])
 

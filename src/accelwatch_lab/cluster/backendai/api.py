@@ -9,6 +9,7 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 
 from accelwatch.api_client.backendai.signing import signed_headers
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError
 from accelwatch_lab.cluster.backendai.access import Keys
 from accelwatch_lab.cluster.http_client import NoAnswerError
@@ -66,7 +67,7 @@ class Api:
         status, answer = self._answer(method, target, text)
         try:
             document = msgspec.json.decode(answer) if answer else None
-        except msgspec.DecodeError:
+        except DECODE_ERRORS:
             document = {"title": answer[:300].decode("utf-8", "replace")}
         if status >= http.client.BAD_REQUEST:
             raise ApiRefusalError(status, f"{method} {path} answered {status}: {document}"[:500])

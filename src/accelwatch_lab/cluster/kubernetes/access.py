@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError
 
 _TOKEN_BYTES = 16
@@ -77,7 +78,7 @@ def access_of(folder: Path, account: Account) -> Access:
     """How somebody reaches the API server of a folder. Raises AccelwatchError before it was started."""
     try:
         kept = msgspec.json.decode((folder / "access.json").read_bytes(), type=_Kept)
-    except (OSError, msgspec.DecodeError) as error:
+    except (*DECODE_ERRORS, OSError) as error:
         raise AccelwatchError(f"no API server was started in {folder}") from error
     return Access(kept.url, Path(kept.ca_file), kept.tokens[account])
 

@@ -7,6 +7,7 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError
 from accelwatch_lab.cluster.http_client import NoAnswerError
 from accelwatch_lab.cluster.kubernetes.access import Access
@@ -91,7 +92,7 @@ class Api:
         status, answer = self._answer(method, where, text, headers)
         try:
             document = msgspec.json.decode(answer)
-        except msgspec.DecodeError:
+        except DECODE_ERRORS:
             document = {"message": answer[:300].decode("utf-8", "replace")}
         if status >= http.client.BAD_REQUEST:
             message = document.get("message", "")

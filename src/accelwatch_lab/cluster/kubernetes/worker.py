@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch_lab.cluster.slurm.step_counter import job_folder
 from accelwatch_lab.cluster.starts import count_start
 
@@ -50,7 +51,7 @@ class Members:
         for index in range(count):
             try:
                 member = msgspec.json.decode(self._file(index).read_bytes(), type=Member)
-            except (OSError, msgspec.DecodeError):
+            except (*DECODE_ERRORS, OSError):
                 return None
             if now - member.time > _STALE_S:
                 return None

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError
 from accelwatch_lab.cluster.http_client import NoAnswerError, page, post
 from accelwatch_lab.cluster.ports import free_ports
@@ -57,7 +58,7 @@ class StandIn:
         """Where it is served, `host:port`. Raises NoAnswerError before it has begun."""
         try:
             text: str = msgspec.json.decode((self._folder / _ADDRESS).read_bytes(), type=str)
-        except (OSError, msgspec.DecodeError):
+        except (*DECODE_ERRORS, OSError):
             raise NoAnswerError(f"no scheduler was started in {self._folder}") from None
         return text
 

@@ -9,6 +9,8 @@ from typing import TypeVar
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
+
 ORDERS = "orders"
 REPORTS = "reports"
 _Shape = TypeVar("_Shape", bound=msgspec.Struct)
@@ -61,7 +63,7 @@ def got(folder: Path, kind: str, node: str, shape: type[_Shape]) -> _Shape | Non
     """What was left; None when there is nothing that can be read."""
     try:
         return msgspec.json.decode(_file(folder, kind, node).read_bytes(), type=shape)
-    except (OSError, msgspec.DecodeError):
+    except (*DECODE_ERRORS, OSError):
         return None
 
 

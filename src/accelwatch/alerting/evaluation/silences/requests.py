@@ -17,6 +17,7 @@ from accelwatch.alerting.incidents.model.silence import (
     matchers,
 )
 from accelwatch.base import durations
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import UsageError
 from accelwatch.base.names.host_ranges import expand
 from accelwatch.base.names.nearest import nearest
@@ -76,7 +77,7 @@ def decode_request(body: bytes, shape: type[RequestBody]) -> RequestBody:
     """A request's body. Raises UsageError."""
     try:
         return msgspec.json.decode(body, type=shape)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         raise UsageError(f"invalid body: {error}") from error
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.documents.evidence import NewEvidence, NewEvidences, Severity
 
@@ -42,7 +43,7 @@ def alerts_of(body: bytes) -> NewEvidences:
     """The alerts of a message. Raises UsageError for what is none."""
     try:
         message = msgspec.json.decode(body, type=AlertmanagerMessage)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         raise UsageError(f"the body is not a message of an Alertmanager: {error}") from error
     others = (alert for alert in message.alerts if not alert.labels.keys() >= _OURS)
     return NewEvidences(source=SOURCE, evidence=tuple(map(_evidence, others)))

@@ -7,6 +7,7 @@ import msgspec
 
 from accelwatch.alerting.evaluation.silences.requests import timestamp_of
 from accelwatch.alerting.incidents.model.silence import named
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.api.evidence.alertmanager_webhook import AlertmanagerMessage, alerts_of
 from accelwatch.fleet.documents.evidence import (
@@ -172,7 +173,7 @@ def _key(evidence: NewEvidence, event: ErrorEvent, location: Location | None) ->
 def _decode(body: bytes) -> NewEvidences:
     try:
         return msgspec.json.decode(body, type=NewEvidences)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         raise UsageError(f"invalid body: {error}") from error
 
 

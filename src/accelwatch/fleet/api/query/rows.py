@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import UsageError
 from accelwatch.base.slices import LongWork
 from accelwatch.expr import Expression
@@ -39,7 +40,7 @@ def position_of(cursor: str) -> PagePosition:
         position: PagePosition = msgspec.json.decode(
             base64.urlsafe_b64decode(padded), type=PagePosition
         )
-    except (msgspec.DecodeError, binascii.Error, ValueError) as error:
+    except (*DECODE_ERRORS, binascii.Error, ValueError) as error:
         raise UsageError("cursor: take it from `next` of the page before") from error
     return position
 

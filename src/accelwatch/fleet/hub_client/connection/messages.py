@@ -6,6 +6,7 @@ hub.
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.wire import (
     STREAM,
@@ -58,7 +59,7 @@ def message(body: bytes) -> Received | None:
                 return _decode_rules(body)
             case "hello":
                 return _checked(_decode_hello(body))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         raise TargetFault(Reason.GARBAGE, f"no message of a hub: {error}") from error
     return None
 

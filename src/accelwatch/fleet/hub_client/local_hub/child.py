@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.base.exit_codes import FAILED
 from accelwatch.fleet.hub_client.local_hub.lifetime import Lifetime
@@ -75,7 +76,7 @@ class Child:
             raise ChildError(f"the hub was not ready within {timeout_s:g} s", FAILED)
         try:
             outcome = msgspec.json.decode(os.read(self._outcome_fd, _OUTCOME_BYTES), type=Outcome)
-        except msgspec.DecodeError:
+        except DECODE_ERRORS:
             raise ChildError(self._death(), FAILED) from None
         if outcome.error:
             raise ChildError(outcome.error, outcome.code)

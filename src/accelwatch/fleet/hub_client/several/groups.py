@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.fleet.documents.fleet import GroupRow
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.connection.session import Requests
@@ -76,5 +77,5 @@ async def _groups(session: Requests, query: Mapping[str, str]) -> tuple[GroupRow
     rows = await all_rows(session, "groups", query)
     try:
         return tuple(msgspec.json.decode(raw, type=GroupRow) for raw in rows)
-    except msgspec.DecodeError as error:
+    except DECODE_ERRORS as error:
         raise TargetFault(Reason.GARBAGE, f"{NO_HUB} ({error})") from error

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.follow.failures.texts import without_guess
 from accelwatch.fleet.follow.frames import (
@@ -48,7 +49,7 @@ decode_backends = msgspec.msgpack.Decoder(tuple[BackendStatus, ...]).decode
 def _unusable_in(backends: bytes) -> tuple[BackendStatus, ...]:
     try:
         return tuple(unusable(decode_backends(backends)))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return ()
 
 

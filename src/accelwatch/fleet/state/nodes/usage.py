@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.schema.reading import Process, Reading
 from accelwatch.schema.snapshot import OWNER_NAMES, DeviceView, EventCount, Owner
 from accelwatch.schema.stream.context import MAX_OWNERS, MAX_USERS, ProcessRow, process_of
@@ -92,7 +93,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     def _processes(self, device_id: str) -> tuple[Process, ...]:
         try:
             rows = _rows(self.rows or b"\x90")
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except DECODE_ERRORS:
             return ()
         return tuple(process_of(row, device_id) for row in rows)
 

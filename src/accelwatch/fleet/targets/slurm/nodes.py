@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from accelwatch.api_client.slurm.scontrol_text import pairs_of, states_of, without_reason
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import UsageError
 from accelwatch.base.names.host_ranges import expand
 from accelwatch.fleet.targets.settings import SlurmSd
@@ -85,7 +86,7 @@ def nodes_of_json(data: bytes) -> list[SlurmNode]:
     """Nodes of a JSON document. Raises UsageError when it is none, or tells of errors."""
     try:
         document = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         raise UsageError(f"no JSON: {error}") from error
     nodes = document.get("nodes") if isinstance(document, dict) else None
     if not isinstance(nodes, list) or document.get("errors"):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.node.workloads.settings import BACKENDAI
 from accelwatch.node.workloads.sources.environ import Job, label
 
@@ -53,7 +54,7 @@ def container(root: Path, container_id: str) -> Container:
     try:
         with path.open("rb") as file:
             config = msgspec.json.decode(file.read(_MAX_BYTES), type=_Config)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (*DECODE_ERRORS, OSError):
         return NOBODY
     labels = (config.Config.Labels if config.Config else None) or _Labels()
     return Container(name=label(config.Name.removeprefix("/")), session=_session(labels))

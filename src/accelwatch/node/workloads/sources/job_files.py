@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.backend.kit.grpc.failure import SourceError
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.node.workloads.sources import environ, regular_file
 from accelwatch.node.workloads.sources.environ import Job
 
@@ -84,7 +85,7 @@ def parse(content: bytes) -> tuple[Job, ...] | None:
 def _parse_object(text: bytes) -> tuple[Job, ...] | None:
     try:
         entry = msgspec.json.decode(text, type=_Entry)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         return None
     variables = {
         name: environ.label(str(value)) for name, value in msgspec.structs.asdict(entry).items()

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch_lab.cluster.kubernetes.api_server import status
 from accelwatch_lab.cluster.kubernetes.api_server.access import Attributes, User
 from accelwatch_lab.cluster.kubernetes.api_server.call import Call, parsed
@@ -190,7 +191,7 @@ class _Log:
         self._written = True
         try:
             decoded = msgspec.json.decode(self.body) if self.body else None
-        except msgspec.DecodeError:
+        except DECODE_ERRORS:
             decoded = self.body.decode(errors="replace")
         self._cluster.log.add(
             LoggedRequest(

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch_lab.cluster.kubernetes.api_server.objects.resources import Registry, Resource
 from accelwatch_lab.cluster.kubernetes.api_server.status import (
     bad_request,
@@ -54,7 +55,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         """The body, decoded. Raises RequestError."""
         try:
             return msgspec.json.decode(self.body)
-        except msgspec.DecodeError as error:
+        except DECODE_ERRORS as error:
             raise bad_request(f"json parse error: {error}") from error
 
     def object(self) -> dict[str, Any]:

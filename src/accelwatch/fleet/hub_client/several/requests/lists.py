@@ -9,6 +9,7 @@ import msgspec
 from accelwatch.alerting.evaluation.documents import IncidentsPage
 from accelwatch.alerting.evaluation.paths import INCIDENTS, MAINTENANCE, SILENCES
 from accelwatch.alerting.evaluation.silences.documents import MaintenancePage, SilencesPage
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.fleet.avoid.documents import AvoidPage
 from accelwatch.fleet.documents.remedies import RemediesPage, SparesPage
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, first_line
@@ -129,5 +130,5 @@ def read_body(body: bytes, kind: type[Document]) -> Document:
     """What a hub has answered. Raises TargetFault for what cannot be read."""
     try:
         return msgspec.json.decode(body, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         raise TargetFault(Reason.GARBAGE, f"its answer cannot be read: {error}") from error

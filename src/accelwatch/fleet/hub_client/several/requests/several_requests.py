@@ -12,6 +12,7 @@ import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.alerting.evaluation.paths import EXPLAIN, INCIDENTS, MAINTENANCE, SILENCES
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError, UncertainError, UsageError
 from accelwatch.fleet.documents.remedies import Commanded, RemediesPage
 from accelwatch.fleet.follow.failures.faults import TargetFault, first_line, leaves_doubt
@@ -235,7 +236,7 @@ def _with_ids(body: bytes, hub: str) -> bytes:
     """An answer to a change with the hub's name in its id. Raises UncertainError for what is none."""
     try:
         answer = msgspec.json.decode(body, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         text = "its answer cannot be read, so it is unknown whether this was done"
         raise UncertainError(f"hub {hub}: {text}: check before you repeat it") from error
     for document in (answer, answer.get("silence"), answer.get("maintenance")):

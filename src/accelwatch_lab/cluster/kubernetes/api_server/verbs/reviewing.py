@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch_lab.cluster.kubernetes.api_server.access import Access, Attributes, User
 from accelwatch_lab.cluster.kubernetes.api_server.status import bad_request
 from accelwatch_lab.cluster.kubernetes.api_server.verbs.discovery import AUTHORIZATION
@@ -33,7 +34,7 @@ def reviewed(access: Access, user: User, body: bytes) -> dict[str, Any]:
     try:
         spec = msgspec.json.decode(body, type=_Review).spec.resource_attributes
         document = msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
+    except DECODE_ERRORS as error:
         raise bad_request(f"SelfSubjectAccessReview: {error}") from error
     resource = f"{spec.resource}/{spec.subresource}" if spec.subresource else spec.resource
     desired = Attributes(
