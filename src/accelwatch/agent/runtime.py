@@ -5,6 +5,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -24,10 +25,10 @@ from accelwatch.archive.blackbox.black_box import BlackBox
 from accelwatch.archive.blackbox.files import FOLDER as BLACKBOX
 from accelwatch.archive.blackbox.writer import Writer
 from accelwatch.base.clock import SystemClock
-from accelwatch.base.errors import AccelwatchError, ConfigError
+from accelwatch.base.errors import ConfigError
 from accelwatch.config.layers import Effective
 from accelwatch.config.model import Settings
-from accelwatch.config.reloading import check_filled, losses
+from accelwatch.config.reloading import losses
 from accelwatch.exposition.selection import Selection
 from accelwatch.node.rendering import exporter_of
 from accelwatch.node.sampler.protocol.settings import CollectSettings
@@ -40,7 +41,7 @@ from accelwatch.system.files.file_rights import unsafe_for_state
 from accelwatch.system.files.state_folders import state_folders, systemd_state_folder, writable
 from accelwatch.web.front import Front, server_limits
 from accelwatch.web.pages.changing import may_change
-from accelwatch.web.protection.exposure import check_kept
+from accelwatch.web.protection.reloading import note_reload, read_again
 from accelwatch.web.protection.web_config import Protection
 
 logger = logging.getLogger(__name__)
@@ -119,29 +120,28 @@ class Agent:
     """One running agent; `read` gives the settings in force whenever they are asked for."""
 
     def __init__(self, read: Callable[[], Effective[Settings]], notifier: Notifier) -> None:
-        self._read = read
         effective = read()
-        self._settings, self._file = effective.settings, effective.file
+        self.settings, self.config_file = effective.settings, effective.file
         self._clock = SystemClock()
         self._own = OwnMetrics()
-        set_up_logging(self._settings.log.level, self._settings.log.format)
+        set_up_logging(self.settings.log.level, self.settings.log.format)
         protection = checked(effective)
-        self._state = state_folder(self._settings, os.environ)
-        self._workloads = Workloads(workload_settings(self._settings), clock=self._clock)
+        self._state = state_folder(self.settings, os.environ)
+        self._workloads = Workloads(workload_settings(self.settings), clock=self._clock)
         self._collection = Collection(
-            collect_settings(self._settings, self._state), self._clock, self._workloads.annotate
+            collect_settings(self.settings, self._state), self._clock, self._workloads.annotate
         )
         self._scrape = Scrape(
             self._collection,
             exporter_of("prometheus"),
             self._own,
             self._clock,
-            default_selection(self._settings),
+            default_selection(self.settings),
         )
         self._black_box_feeder = BlackBoxFeeder(
-            black_box(self._settings, self._state), self._collection
+            black_box(self.settings, self._state), self._collection
         )
-        self._using = Using(self._collection, self._settings.usage, self._clock, self._state)
+        self._using = Using(self._collection, self.settings.usage, self._clock, self._state)
         presence = HubPresence(self._clock)
         self._ruling = Ruling(self._collection, self._clock, self._own, self._state, presence)
         self._pushing = Pushing(self._collection, self._clock, self._own)
@@ -160,17 +160,24 @@ class Agent:
             may_change=lambda: may_change(self._server.protection, self._front.web),
             usage=self._using.page,
             presence=presence,
-            limits=server_limits(self._settings.web),
+            limits=server_limits(self.settings.web),
             protection=protection,
         )
-        self._front = Front(self._server, self._settings.web, self._web_read)
+        self._front = Front(
+            self._server, self.settings.web, partial(note_reload, self._own.reloads, "web")
+        )
         self.life = Lifecycle(
             notifier,
             "serving",
             alive=lambda: self._collection.alive and self._ruling.alive and self._pushing.alive,
-            read_again=self._read_again,
+            read_again=lambda: read_again(self, read, checked),
         )
         self._pace()
+
+    @property
+    def protection(self) -> Protection:
+        """That in force."""
+        return self._server.protection
 
     async def run(self) -> None:
         """Serve until stopped. Raises AccelwatchError when an address cannot be listened on."""
@@ -180,9 +187,9 @@ class Agent:
         self._using.start()
         self._workloads.start()
         try:
-            await self._ruling.change(self._settings)
-            await self._pushing.change(self._settings.otlp)
-            await self._health_endpoint.change(self._settings.node_health)
+            await self._ruling.change(self.settings)
+            await self._pushing.change(self.settings.otlp)
+            await self._health_endpoint.change(self.settings.node_health)
             self._own.reloads["agent"] = True
             asyncio.get_running_loop().call_later(_SETTLED_S, give_back)
             await self.life.run(self._collection.failed)
@@ -198,31 +205,23 @@ class Agent:
                 asyncio.to_thread(self._workloads.stop),
             )
 
-    async def _read_again(self) -> None:
-        try:
-            effective = self._read()
-            check_filled(self._settings, effective, self._file)
-            protection = checked(effective)
-            check_kept(self._server.protection, protection)
-            await self._change(effective.settings, protection)
-        except AccelwatchError as error:
-            logger.error("configuration refused, the previous one stays in force: %s", error)
-            self._own.reloads["agent"] = False
-            self._ruling.refuse(str(error))
-        else:
-            self._ruling.refuse("")
-            self._file = effective.file
-            self._own.reloads["agent"] = True
-            logger.info("configuration read again")
+    def report_reload(self, error: str) -> None:
+        """Show whether the configuration was read well; `error` says why not, empty when it was."""
+        self._own.reloads["agent"] = not error
+        self._ruling.refuse(error)
 
-    async def _change(self, settings: Settings, protection: Protection) -> None:
+    async def change(self, settings: Settings, protection: Protection) -> None:
+        """Other settings from now on, but for those that only a restart changes; these are logged.
+
+        Raises AccelwatchError.
+        """
         settings = self._without_restart_only(settings)
         await self._ruling.change(settings)
         await self._pushing.change(settings.otlp)
         await self._health_endpoint.change(settings.node_health)
-        for loss in losses(self._settings, settings):
+        for loss in losses(self.settings, settings):
             logger.warning("%s", loss)
-        self._settings = settings
+        self.settings = settings
         self._using.settings = settings.usage
         set_up_logging(settings.log.level, settings.log.format)
         self._front.change(settings.web, protection)
@@ -234,7 +233,7 @@ class Agent:
 
     def _without_restart_only(self, settings: Settings) -> Settings:
         """The new settings with the old ones where only a restart can change them."""
-        before = self._settings
+        before = self.settings
         for name in ("state_dir", "workloads", "blackbox"):
             if getattr(settings, name) != getattr(before, name):
                 logger.warning("a change takes a restart key=%s", name)
@@ -246,14 +245,8 @@ class Agent:
         )
 
     def _pace(self) -> None:
-        self._black_box_feeder.step_s = max(STEP_S, self._settings.collect.interval_s)
-        self._server.pulse.interval_s = self._scrape.max_age_s = self._settings.collect.interval_s
-
-    def _web_read(self, well: bool | None) -> None:
-        if well is None:
-            self._own.reloads.pop("web", None)
-        else:
-            self._own.reloads["web"] = well
+        self._black_box_feeder.step_s = max(STEP_S, self.settings.collect.interval_s)
+        self._server.pulse.interval_s = self._scrape.max_age_s = self.settings.collect.interval_s
 
 
 async def serve_agent(read: Callable[[], Effective[Settings]]) -> None:

@@ -21,11 +21,13 @@ async def serve_global_hub(read: Read) -> None:
     Raises AccelwatchError.
     """
     raise_open_files()
-    settings = read().settings
+    loaded = read()
+    settings = loaded.settings
     set_up_logging(settings.log.level, settings.log.format)
     server = GlobalHubServer(
         hub_endpoints(settings.targets.hubs), SystemClock(), protection_of(settings.web), settings
     )
+    server.config_file = loaded.file
     life = Lifecycle(
         notifier_of(os.environ, os.getpid()),
         "following hubs",

@@ -2,6 +2,8 @@
 
 import logging
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 
 from accelwatch.base.clock import Clock
 from accelwatch.fleet.api.live.streams import LiveStreams
@@ -16,6 +18,7 @@ from accelwatch.schema.reading import Number
 from accelwatch.system.daemon.logs import set_up_logging
 from accelwatch.web.front import Front, server_limits
 from accelwatch.web.http.http_server import HttpServer
+from accelwatch.web.protection.reloading import note_reload
 from accelwatch.web.protection.web_config import Protection
 
 logger = logging.getLogger(__name__)
@@ -35,6 +38,8 @@ class GlobalHubServer:
     ) -> None:
         """`settings` are those in force; `endpoints` are of their `targets.hubs`."""
         self.settings = settings
+        # What they were read from, if from a file.
+        self.config_file: Path | None = None
         self.followed = FollowedHubs(endpoints, clock)
         # Whether the configuration of `hub` and of `web` was read well the last time.
         self.reloads: dict[str, bool] = {}
@@ -48,7 +53,7 @@ class GlobalHubServer:
         self.http = HttpServer(
             pages, streams, clock, limits=server_limits(settings.web), protection=protection
         )
-        self._front = Front(self.http, settings.web, self._web_read)
+        self._front = Front(self.http, settings.web, partial(note_reload, self.reloads, "web"))
 
     async def start(self) -> None:
         """Listen and follow. Raises AccelwatchError."""
@@ -67,8 +72,14 @@ class GlobalHubServer:
         self._front.change(settings.web, protection)
         self.settings = settings
 
-    def refuse(self, text: str) -> None:
-        """No rules are evaluated here, whose page would tell it."""
+    @property
+    def protection(self) -> Protection:
+        """That in force."""
+        return self.http.protection
+
+    def report_reload(self, error: str) -> None:
+        """Show in the metrics whether the configuration was read well; `error` says why not."""
+        self.reloads["hub"] = not error
 
     async def stop(self) -> None:
         """End in good order."""
@@ -85,9 +96,3 @@ class GlobalHubServer:
 
     def _ours(self) -> dict[Series, Number]:
         return {(_RELOADED, name): int(well) for name, well in self.reloads.items()}
-
-    def _web_read(self, well: bool | None) -> None:
-        if well is None:
-            self.reloads.pop("web", None)
-        else:
-            self.reloads["web"] = well

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import AccelwatchError
+from accelwatch.config.layers import Effective
 from accelwatch.fleet.hub.collecting import tend
 from accelwatch.fleet.hub.following import MakeForeignReader
 from accelwatch.fleet.hub.hub import Hub
@@ -57,13 +58,15 @@ async def serve_hub(read: Read, make_reader: MakeForeignReader | None) -> None:
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="hub"))
     clock = SystemClock()
-    settings = await _settings_in_force(read, clock)
+    loaded = await _loaded(read, clock)
+    settings = loaded.settings
     set_up_logging(settings.log.level, settings.log.format)
     protection = protection_of(settings.web)
     hub = Hub(settings, clock, make_reader, state_folder(settings, os.environ))
     server = HubServer(
         hub, clock, protection, web=settings.web, interval_s=settings.stream_interval_s
     )
+    server.config_file = loaded.file
     life = Lifecycle(
         notifier_of(os.environ, os.getpid()),
         "following",
@@ -81,10 +84,10 @@ async def serve_hub(read: Read, make_reader: MakeForeignReader | None) -> None:
         await server.stop()
 
 
-async def _settings_in_force(read: Read, clock: Clock) -> HubSettings:
+async def _loaded(read: Read, clock: Clock) -> Effective[HubSettings]:
     """As they are read; people are notified once of those that cannot be used. Raises ConfigError."""
     try:
-        return read().settings
+        return read()
     except UnfitSettingsError as error:
         await _notify_refused(error.settings, clock, error)
         raise

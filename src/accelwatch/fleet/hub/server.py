@@ -3,6 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
 
 from accelwatch.alerting.evaluation.pages import IncidentPages
 from accelwatch.alerting.evaluation.silences.pages import SilencePages
@@ -35,6 +37,7 @@ from accelwatch.web.front import Front, server_limits
 from accelwatch.web.http.http_server import HttpServer
 from accelwatch.web.pages.changing import may_change
 from accelwatch.web.pages.page import VisitedPages
+from accelwatch.web.protection.reloading import note_reload
 from accelwatch.web.protection.web_config import Protection
 
 logger = logging.getLogger(__name__)
@@ -55,6 +58,8 @@ class HubServer:
         interval_s: float,
     ) -> None:
         self.hub = hub
+        # What the settings in force were read from, if from a file.
+        self.config_file: Path | None = None
         # Whether the configuration of `hub` and of `web` was read well the last time.
         self.reloads: dict[str, bool] = {}
         pages = HubPages(
@@ -121,7 +126,7 @@ class HubServer:
             visited=IncidentDoor(self._visits),
         )
         hub.status.serves_tls = lambda: self.http.protection.tls is not None
-        self._front = Front(self.http, web, self._web_read)
+        self._front = Front(self.http, web, partial(note_reload, self.reloads, "web"))
 
     def tick_now(self) -> None:
         """Have streams show the fleet as it stands, at once."""
@@ -162,12 +167,6 @@ class HubServer:
         """All that /metrics tells but for histograms, for who is written to."""
         return {**await self._pages.own(), **self._ours()}
 
-    def _web_read(self, well: bool | None) -> None:
-        if well is None:
-            self.reloads.pop("web", None)
-        else:
-            self.reloads["web"] = well
-
     def _may_act(self) -> bool:
         """Who can reach the hub may change something if asked who he is, or on this machine."""
         return may_change(self.http.protection, self._front.web)
@@ -189,10 +188,16 @@ class HubServer:
         """Those in force."""
         return self.hub.settings
 
-    def refuse(self, text: str) -> None:
-        """Tell why the configuration was refused, where rules are evaluated; empty when it was not."""
+    @property
+    def protection(self) -> Protection:
+        """That in force."""
+        return self.http.protection
+
+    def report_reload(self, error: str) -> None:
+        """Show whether the configuration was read well; `error` says why not, empty when it was."""
+        self.reloads["hub"] = not error
         if self.hub.rules is not None:
-            self.hub.rules.refuse(text)
+            self.hub.rules.refuse(error)
 
     async def change(self, settings: HubSettings, protection: Protection) -> None:
         """Other settings from now on, but for those that only a restart changes; these are told.
