@@ -45,7 +45,9 @@ def test_a_recording_has_its_own_times_and_host(tmp_path: Path) -> None:
 
 def test_with_watch_it_is_played_as_if_it_were_now(tmp_path: Path) -> None:
     path = write(tmp_path / "r.ndjson.zst", 3)
-    run = accelwatch("--replay", str(path), "--json", "--watch", "1s", "-n", "1")
+    run = accelwatch(
+        "--replay", str(path), "--json", "--watch", "1s", "-n", "1", "--timeout", "60s"
+    )
     assert run.returncode == 0
     assert json.loads(run.stdout)["time"] != THEN
 
