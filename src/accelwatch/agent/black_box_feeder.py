@@ -20,12 +20,12 @@ class BlackBoxFeeder:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to take snapshots."""
+        """Start to record snapshots."""
         if self._box is not None:
             self._task = asyncio.get_running_loop().create_task(self._run(self._box))
 
     async def stop(self) -> None:
-        """End, with what was taken on the disk."""
+        """Stop, with what was recorded on the disk."""
         task, self._task = self._task, None
         if task is not None and self._box is not None:
             task.cancel()

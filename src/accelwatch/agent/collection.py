@@ -150,7 +150,7 @@ def _summary(snapshot: Snapshot) -> str:
 
 
 def _warn_of_unread(settings: CollectSettings, snapshot: Snapshot) -> None:
-    """Say what cannot be read, and what a backend lacks that was asked for by name."""
+    """Log which devices cannot be read, and what a backend configured by name lacks."""
     broken = unusable(snapshot.backends)
     for backend in snapshot.backends:
         requested = backend.name in settings.backends and backend.state is not BackendState.OK
@@ -163,7 +163,7 @@ def _names(settings: CollectSettings) -> frozenset[str]:
 
 
 def first_cycle_over(snapshot: Snapshot, expected: Iterable[str]) -> bool:
-    """Whether each expected backend has told its state, and the usable ones have ended a cycle."""
+    """Whether each expected backend has reported its state, and the usable ones have ended a cycle."""
     states = {status.name: status.state for status in snapshot.backends}
     cycled = {series[1] for series in snapshot.own if series[0] == "collector_cycles_total"}
     return all(

@@ -23,5 +23,5 @@ class Feed(Protocol):
         ...
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call `listener` after changes worth telling; returns its end."""
+        """Call `listener` after changes worth publishing; returns a function that unsubscribes."""
         ...

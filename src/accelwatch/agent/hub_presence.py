@@ -1,4 +1,4 @@
-"""Whether a hub that tells people of incidents follows this node, or how long none has.
+"""Whether a hub that notifies people of incidents follows this node, or how long none has.
 
 It says so in a header of its request for the stream, which older agents do not read.
 """
@@ -33,7 +33,7 @@ class HubPresence:
             self._last_seen = self._clock.monotonic()
 
     def restore(self, ago_s: float) -> None:
-        """An earlier process heard of one so many seconds ago."""
+        """An earlier process was followed by a hub so many seconds ago."""
         if self._last_seen is None:
             self._last_seen = self._clock.monotonic() - ago_s
 

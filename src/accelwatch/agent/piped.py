@@ -21,18 +21,18 @@ _STALL_S = 60.0
 
 
 class PipeOutlet:
-    """Writes to a descriptor. A write waits until the reader takes it; ticks are left out meanwhile."""
+    """Writes to a descriptor. A write waits until the reader reads; ticks are left out meanwhile."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """None: nobody has asked with any."""
+        """Empty: a pipe has no request."""
         return MappingProxyType({})
 
     def backlog(self) -> int:
-        """Nothing: what was written was taken."""
+        """Zero: every write was read."""
         return 0
 
     async def write(self, data: bytes) -> None:
@@ -51,7 +51,7 @@ class PipeOutlet:
 
 
 def when_closed(descriptor: int, callback: Callable[[], None]) -> None:
-    """Call `callback` on a thread once nothing more can be read; what is read is not looked at."""
+    """Call `callback` on a thread at the end of the input; its content is ignored."""
 
     def watch() -> None:
         with contextlib.suppress(OSError):

@@ -35,7 +35,7 @@ class Ruling:
         folder: Path | None,
         presence: HubPresence,
     ) -> None:
-        """`folder` is where the journal is kept; `presence` knows of hubs that tell people."""
+        """`folder` is where the journal is kept; `presence` knows of hubs that notify people."""
         self._presence = presence
         self._feed = feed
         self._clock = clock
@@ -78,7 +78,7 @@ class Ruling:
         self._own.of_rules = runner.rule_states.series
 
     def _alerts(self, settings: Settings) -> Alerts:
-        """The ids of incidents are those of this node: many agents tell the same receivers."""
+        """The ids of incidents are those of this node: many agents notify the same receivers."""
         alerts = settings.alerts
         return msgspec.structs.replace(alerts, hub=alerts.hub or self._feed.snapshot().host)
 
@@ -98,7 +98,7 @@ class Ruling:
     def pages(self) -> "RouteTable | None":
         """The pages about rules; None while there are no rules.
 
-        Loaded when somebody asks: most agents are never asked.
+        Loaded at the first request: most agents never get one.
         """
         if self._running is not None and self._pages is None:
             from accelwatch.agent.rules.node_note import node_note

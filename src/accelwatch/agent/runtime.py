@@ -1,4 +1,4 @@
-"""Composition root of the agent: the one place that knows collector, store, exporter and server."""
+"""Composition root of the agent: only this module knows collector, store, exporter and server."""
 
 import asyncio
 import contextlib
@@ -51,7 +51,7 @@ _SETTLED_S = 20.0
 
 
 def collect_settings(settings: Settings, state_dir: Path | None) -> CollectSettings:
-    """What the collector is told; groups that scrapes get are read too."""
+    """The collector's settings; groups that scrapes get are read too."""
     collect = settings.collect
     return CollectSettings(
         backends=collect.backends,
@@ -84,7 +84,7 @@ def workload_settings(settings: Settings) -> WorkloadSettings:
 
 
 def default_selection(settings: Settings) -> Selection:
-    """What a scrape gets that asks for nothing in particular."""
+    """The selection for a scrape without parameters."""
     return Selection(
         profile=settings.exposition.profile,
         groups=settings.exposition.groups,
@@ -117,7 +117,7 @@ def black_box(settings: Settings, state_dir: Path | None) -> BlackBox | None:
 
 
 class Agent:
-    """One running agent; `read` gives the settings in force whenever they are asked for."""
+    """One running agent; each call of `read` returns the settings in force."""
 
     def __init__(self, read: Callable[[], Effective[Settings]], notifier: Notifier) -> None:
         effective = read()

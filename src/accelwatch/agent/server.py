@@ -1,6 +1,6 @@
 """The server of the agent: its pages and its stream over the HTTP server.
 
-A request only ever looks at the store; nothing here waits for a device.
+A request only reads the store; nothing here waits for a device.
 """
 
 import socket
@@ -80,7 +80,7 @@ class Pages:
             yield usage_route(self._usage)
 
     def methods(self, path: str) -> tuple[str, ...]:
-        """The methods that a path takes; empty when there is no such path."""
+        """The methods that a path allows; empty when there is no such path."""
         table = self._table_of(path)
         return _ANY if table is None else table.methods(path)
 
@@ -145,7 +145,7 @@ class AgentServer:
         reach the agent may change something in it.
         """
         self.pulse = Pulse(feed, interval_s)
-        # What is known of hubs that tell people of incidents.
+        # What is known of hubs that notify people of incidents.
         self.presence = presence or HubPresence(clock)
 
         def answered(path: str, code: int, seconds: float) -> None:
@@ -173,7 +173,7 @@ class AgentServer:
 
     @property
     def protection(self) -> Protection:
-        """What is asked of clients; may be exchanged at any time."""
+        """What is required of clients; may be replaced at any time."""
         return self._server.protection
 
     @protection.setter

@@ -1,6 +1,6 @@
 """/v1/stream: the compact form over one long response, as MessagePack, JSON lines or server-sent events.
 
-Every client has its own encoder and place in time. A client that reads slowly misses ticks, which it
+Every client has its own encoder and position. A client that reads slowly misses ticks, which it
 sees as a gap in `sequence`; nothing is queued for it but the message being written.
 """
 
@@ -32,7 +32,7 @@ class Pulse:
         self._changed = asyncio.Event()
         self._beat = asyncio.Event()
         self.interval_s = interval_s
-        # The same for every stream, so that one who comes again knows what it was told.
+        # The same for every stream, so that a client that reconnects knows what it was sent.
         self.numbers = EventNumbers()
         # Ticks so far.
         self.count = 0

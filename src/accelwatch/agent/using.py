@@ -1,4 +1,4 @@
-"""Who uses this machine's devices: counted every few seconds, told on a page."""
+"""Who uses this machine's devices: counted every few seconds, shown on a page."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from accelwatch.node.usage.observation import observations_of
 from accelwatch.schema.reading import READS_UNTIL_STALE
 from accelwatch.web.pages.page import Headers, Page, Query
 
-# Between two looks: the counters of load and energy tell what was in between.
+# Between two counts; the counters of load and energy cover the time between them.
 STEP_S = 5.0
 
 

@@ -1,1 +1,1 @@
-"""The detector of one node, which an agent loads only when a rule asks for it: numpy is here."""
+"""The detector of one node, which an agent loads only when a rule needs it: it imports numpy."""

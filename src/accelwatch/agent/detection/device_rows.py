@@ -12,7 +12,7 @@ class DeviceRows:
     """Rows of devices: one keeps its row, and while it is not there, until another device needs it."""
 
     def __init__(self) -> None:
-        # Ids by row; what tells a device from another that has the same id.
+        # Ids by row; the rest distinguishes devices with the same id.
         self.ids: list[str] = []
         self._who: list[tuple[str, str]] = []
         self._generation: list[int] = []

@@ -56,7 +56,7 @@ class NodeDetector:
         self._early_s = min(_EARLY * self._interval_s, interval_s / 2)
 
     async def detect(self, snapshot: Snapshot, at: float) -> None:
-        """Look at a snapshot at a monotonic moment, if it is time.
+        """Run on a snapshot at a monotonic time, if the interval is over.
 
         The passes run in a thread: streams and scrapes are served meanwhile.
         """
@@ -70,7 +70,7 @@ class NodeDetector:
         try:
             await asyncio.to_thread(self._next_frame, frame)
         except Exception:
-            # What it knows may be half written; rules go on, and it begins anew.
+            # Its state may be half written; rules go on, and it starts from nothing.
             logger.exception("the detector failed and restarts without its baselines")
             self._detector = Detector()
         self.findings = tuple(self._detector.findings.values())
@@ -87,7 +87,7 @@ class NodeDetector:
             self._is_running = False
 
     def close(self) -> None:
-        """Write down what is known, unless a frame is just being looked at."""
+        """Save the detector's state, unless a frame is being processed."""
         if not self._is_running:
             self._memory.save(self._detector, self._frames)
 

@@ -1,4 +1,4 @@
-"""What the server counts about itself: scrapes by code, how long they took, whether reloads worked."""
+"""The server's own counts: scrapes by code, their durations, whether reloads worked."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ class OwnMetrics:
         self.reloads: dict[str, bool] = {}
         # What the rules say of themselves; nothing while there are none.
         self.of_rules: Callable[[], Mapping[Series, Number]] = dict
-        # What is said of pushing; nothing while there is none.
+        # Metrics of OTLP export; empty while there is none.
         self.of_pushing: Callable[[], Mapping[Series, Number]] = dict
 
     def scraped(self, code: int, seconds: float) -> None:

@@ -28,7 +28,7 @@ class Pushing:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def change(self, settings: Otlp) -> None:
-        """Begin, begin anew by other settings, or end. Raises ConfigError; then all stays."""
+        """Start, restart with other settings, or stop. Raises ConfigError; then all stays."""
         if settings == self._settings:
             return
         outbox = None
@@ -59,7 +59,7 @@ class Pushing:
 
     @property
     def alive(self) -> bool:
-        """Whether it is pushed, if it is to be."""
+        """Whether the export runs, if it is configured."""
         return not any(task.done() for task in self._tasks)
 
     async def _rounds(self, settings: Otlp, outbox: "Outbox") -> None:

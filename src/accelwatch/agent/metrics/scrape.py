@@ -1,4 +1,4 @@
-"""/metrics: the format and families a client asks for, rendered once for a state of the store."""
+"""/metrics: the format and families a client requests, rendered once for a state of the store."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -59,9 +59,9 @@ class Scrape:
         # than `max_age_s` is rendered again.
         self._cached: dict[Selection, Rendered] = {}
         self._version = -1
-        # What a scrape gets that asks for nothing in particular.
+        # The selection for a scrape without parameters.
         self.default_selection = default_selection
-        # An exposition older than this is made anew although the store did not change: ages did.
+        # An older exposition is rendered again although the store did not change: ages did.
         self.max_age_s = 1.0
 
     def page(self, query: Mapping[str, Sequence[str]], accept: str, accept_encoding: str) -> Page:

@@ -1,1 +1,1 @@
-"""The node-health check of nvidia-resiliency-ext: may this node take part in the next rendezvous?"""
+"""The node-health check of nvidia-resiliency-ext: may this node join the next rendezvous?"""

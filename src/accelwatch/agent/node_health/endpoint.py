@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from accelwatch.agent.node_health.service import HealthService
     from accelwatch.alerting.incidents.model.incident import Incident
 
-# However often somebody asks, the devices are looked at once in this time.
+# However many clients check, the devices are evaluated once in this time.
 _FRESH_S = 0.5
 
 
@@ -38,7 +38,7 @@ class HealthEndpoint:
         self._fresh_until = 0.0
 
     async def change(self, settings: NodeHealth) -> None:
-        """Start, start anew by other settings, or stop. Raises AccelwatchError; then all stays."""
+        """Start, restart with other settings, or stop. Raises AccelwatchError; then all stays."""
         previous = self._settings
         if settings == previous:
             return
@@ -63,7 +63,7 @@ class HealthEndpoint:
         self._service, self._settings = service, settings
 
     async def stop(self) -> None:
-        """Answer nobody any more: a launcher takes a node without a socket for healthy."""
+        """Stop answering: a launcher considers a node without a socket healthy."""
         service, hub = self._service, self._hub
         self._service, self._hub, self._settings = None, None, NodeHealth()
         if service is not None:
@@ -72,7 +72,7 @@ class HealthEndpoint:
             await hub.close()
 
     async def failures(self) -> tuple[str, ...]:
-        """Why this node should take part in no job; empty when it may."""
+        """Why this node should join no job; empty when it may."""
         hub = () if self._hub is None else await self._hub.failures()
         return (*self._own_failures(), *hub)
 

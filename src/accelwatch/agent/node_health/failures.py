@@ -1,4 +1,4 @@
-"""Why this node should take part in no job now, by what its agent knows.
+"""Why this node should join no job now, by what its agent knows.
 
 Only what the device, its driver or a rule calls critical counts. An agent that cannot read its devices,
 or finds none, says nothing against the node: a bad roll-out of agents must not end every job.

@@ -1,4 +1,4 @@
-"""Whether the hub holds this node out of its scheduler: `GET /v1/avoid`, when somebody asks us."""
+"""Whether the hub quarantines this node in its scheduler: `GET /v1/avoid`, on each health check."""
 
 import asyncio
 import logging
@@ -41,7 +41,7 @@ class _AvoidPage(msgspec.Struct, frozen=True):
 
 
 class HubHold:
-    """Asks the hub at most once in five seconds; a hub that does not answer holds nothing."""
+    """Queries the hub at most once in five seconds; a hub that does not answer quarantines nothing."""
 
     def __init__(self, settings: NodeHealth, host: Callable[[], str], clock: Clock) -> None:
         """`host` is this node's name. Raises ConfigError where a certificate cannot be used."""
@@ -62,7 +62,7 @@ class HubHold:
             self._request.done() and self._clock.monotonic() >= self._fresh_until
         ):
             self._request = asyncio.get_running_loop().create_task(self._ask())
-        # Whoever gives up waiting does not end the request of the others.
+        # A caller that stops waiting does not cancel the request of the others.
         return await asyncio.shield(self._request)
 
     async def close(self) -> None:

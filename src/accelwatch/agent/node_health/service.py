@@ -20,7 +20,7 @@ from accelwatch.web.sockets.listeners import clear_unix
 _SERVICE = "nvhcd.HealthCheckService"
 _METHOD = "RunHealthCheck"
 _UNHEALTHY = 2
-# Requests at one time; more are refused, which a launcher takes for healthy.
+# Requests at one time; more are refused, which a launcher considers healthy.
 _MAX_REQUESTS = 64
 _MAX_REQUEST_BYTES = 64 << 10
 _GRACE_S = 1.0
@@ -34,13 +34,13 @@ _SUCCESS, _EXIT_CODE, _OUTPUT = 1 << 3, 2 << 3, 3 << 3 | 2
 
 
 class ConnectionLimits(NamedTuple):
-    """How many clients may be connected, and for how long; a launcher connects anew when it asks."""
+    """How many clients may be connected, and for how long; a launcher connects anew for each check."""
 
-    # More are closed at once, which a launcher takes for healthy.
+    # More are closed at once, which a launcher considers healthy.
     most: int = 256
     # A client that does not begin to speak HTTP/2 within so long is closed.
     handshake_s: float = 5.0
-    # So is one that asks nothing for so long,
+    # So is a client without a request for so long,
     idle_s: float = 30.0
     # and every other after so long, whether it reads its answer or not.
     age_s: float = 120.0
@@ -64,7 +64,7 @@ class HealthService:
     """A server on one socket; for the event loop that starts it."""
 
     def __init__(self, path: Path, failures: Failures, limits: ConnectionLimits = _LIMITS) -> None:
-        """`failures` gives why this node should take part in no job; empty when it may."""
+        """`failures` returns why this node should join no job; empty when it may."""
         self._limits = limits
         self._path = path
         self._failures = failures
@@ -98,7 +98,7 @@ class HealthService:
         self._server = server
 
     async def stop(self) -> None:
-        """Answer what was asked, and remove the socket."""
+        """Answer open requests, and remove the socket."""
         server, self._server = self._server, None
         if server is not None:
             await server.stop(_GRACE_S)

@@ -20,9 +20,9 @@ class DeviceCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_silent(view: DeviceView) -> bool:
-    """Whether nothing can be told of a device that was not left alone.
+    """Whether a device that should answer has not been read at all.
 
-    One whose reads fail has answered: it is degraded, not silent.
+    A device whose reads fail has answered: it is degraded, not silent.
     """
     is_explained = view.state in UP or view.state in _LEFT_ALONE or view.state is DeviceState.LOST
     return not is_explained or (view.state is DeviceState.OK and view.sample_time is None)

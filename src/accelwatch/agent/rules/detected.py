@@ -1,4 +1,4 @@
-"""What rules on a node see of its detector, which is loaded only where one of them asks for it."""
+"""What rules on a node see of its detector, which is loaded only where a rule needs it."""
 
 from typing import Protocol
 
@@ -32,7 +32,7 @@ class RunsOnNode(NodeFindings, Protocol):
         ...
 
     async def detect(self, snapshot: Snapshot, at: float) -> None:
-        """Look at a snapshot at a monotonic moment, if it is time."""
+        """Run on a snapshot at a monotonic time, if the interval is over."""
         ...
 
 

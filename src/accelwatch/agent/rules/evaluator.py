@@ -55,9 +55,9 @@ class NodeEvaluator:
         self.budgets = Budgets()
         # Windows of maintenance that are announced here.
         self.windows: Callable[[], Iterable[Maintenance]] = tuple
-        # As long as a rule asks for what it finds.
+        # None unless a rule uses its findings.
         self._detector: RunsOnNode | None = None
-        # Events before this process that an open incident rests on; the kernel tells them once.
+        # Events before this process that an open incident rests on; the kernel reports them once.
         self._recalled: Sequence[ErrorEvent] = ()
         self._rule_evaluator = NodeRuleEvaluator({}, collect_s, budgets=self.budgets)
         # What a change does now.
@@ -75,7 +75,7 @@ class NodeEvaluator:
         return self._rule_evaluator.engine.alert_states
 
     def pace(self, requested_s: float) -> float:
-        """As often as rules ask for, but nothing is judged more often than it is read."""
+        """Evaluate as often as rules require, but no more often than devices are read."""
         before, self._interval_s = self._interval_s, max(requested_s, self.collect_s)
         if self._interval_s != before:
             self._pace_detector()
@@ -97,7 +97,7 @@ class NodeEvaluator:
         if not needed:
             self._close_detector()
         elif self._detector is None:
-            # numpy and the detector are loaded by those alone whose rules ask for it.
+            # Only an agent whose rules need it loads numpy and the detector.
             from accelwatch.base.single_thread import load_numpy
 
             load_numpy()
@@ -131,7 +131,7 @@ class NodeEvaluator:
         self._rule_evaluator.adopt(before)
 
     def recall(self, events: Sequence[ErrorEvent]) -> None:
-        """Take up events that an earlier process heard."""
+        """Restore events that an earlier process received."""
         self._recalled = events
         self._replace_rule_evaluator()
 

@@ -1,7 +1,7 @@
 """Devices that say of themselves, or whose driver says of them, that something is wrong.
 
 Such a state is latched: it does not jump from one reading to the next as a number does, so a single
-look is enough for it, whatever time a rule about it asks for.
+reading is enough for it, whatever `for` a rule about it sets.
 """
 
 from accelwatch.alerting.evaluation.documents import DeviceNote

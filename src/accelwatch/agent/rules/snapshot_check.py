@@ -1,4 +1,4 @@
-"""Rules at one look: what holds now, and what one look cannot tell. Nothing is kept of before."""
+"""Rules on one snapshot: which hold now, and which need more than one. It keeps no state."""
 
 import msgspec
 
@@ -32,12 +32,12 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SnapshotCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """What one look tells."""
+    """The result of rules on one snapshot."""
 
     findings: tuple[Finding, ...] = ()
     # Rules on numbers that hold now and count only when they have held for a while.
     pending: tuple[str, ...] = ()
-    # Rules with windows or events that one look cannot tell.
+    # Rules with windows or events that one snapshot cannot decide.
     unknown: tuple[str, ...] = ()
 
 
@@ -87,9 +87,9 @@ def _needs_history(rule: Rule) -> bool:
 
 
 def _is_latched(rule: Rule) -> bool:
-    """Whether a rule looks only at states that a device or driver latches, not at numbers.
+    """Whether a rule reads only states that a device or driver latches, not numbers.
 
-    There is no second look that could confirm them, so they count although the rule asks for time.
+    No second snapshot could confirm them, so they count although the rule sets a time.
     What a rule says of `health` alone, the device itself says in more words (`own_health`).
     """
     needs = rule.when.needs

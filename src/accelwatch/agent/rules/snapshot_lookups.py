@@ -11,12 +11,12 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import OWNER_NAMES, DeviceView, Owner, Snapshot, absences
 
 _ATTRIBUTES = {name: "job_id" if name == "job" else name for name in OWNER_NAMES}
-# The state of a node that looks at itself.
+# The state of a node that reads itself.
 _UP = "up"
 
 
 def lookups_of(snapshot: Snapshot) -> dict[str, Lookup]:
-    """What may be asked, by device id and for `HOST`."""
+    """The values that rules may read, by device id and for `HOST`."""
     lookups = {view.device.id: _of_device(view, snapshot) for view in snapshot.devices}
     lookups[HOST] = _of_host(snapshot)
     return lookups
