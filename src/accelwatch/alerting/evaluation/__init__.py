@@ -1,4 +1,4 @@
-"""What an agent and a hub share of judging: rules in force, the incidents they become, who is told.
+"""Evaluation that agent and hub share: rules in force, their incidents, who is notified.
 
-How rules are worked out is another's (`evaluator`): one by one on a node, in columns on a hub.
+An `evaluator` evaluates the rules: one by one on a node, in columns on a hub.
 """

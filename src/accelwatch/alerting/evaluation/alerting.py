@@ -1,4 +1,4 @@
-"""Who is told of the hub's incidents: the dispatcher that the configuration asks for, if any."""
+"""Notifications of the hub's incidents: the configured dispatcher, if any."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ class Alerting:
         muted: Callable[[Incident], object] = lambda _: None,
         end_wait: Callable[[str, float], float] = lambda _id, _least: 0.0,
     ) -> None:
-        """`well`: whether a dead man's ping may be sent; `muted`: whether nobody is to hear of one.
+        """`well`: whether a dead man's ping may be sent; `muted`: whether an incident is muted.
 
         `end_wait`: for how many seconds the end of an incident, by its id, waits until people are
         notified of it, where it has to stay over for so long as the settings say.
@@ -33,7 +33,7 @@ class Alerting:
         self._end_wait = end_wait
         self._settings = settings
         self._muted = muted
-        # What people are asked; to be set before it begins.
+        # Requests for approval; to be set before it starts.
         self.approval_requests: ApprovalRequests = NoApprovalRequests()
         self._clock = clock
         self._well = well
@@ -52,7 +52,7 @@ class Alerting:
         await self._replace_dispatcher(self._settings, incidents)
 
     async def _replace_dispatcher(self, settings: Alerts, incidents: Iterable[Incident]) -> None:
-        """A dispatcher that cannot be built leaves the one before in place."""
+        """Replace the dispatcher; if the new one cannot be built, the old one stays."""
         made = None
         if settings.sinks or settings.dead_man.url_file:
             from accelwatch.alerting.delivery.dispatcher import Dispatcher
@@ -78,13 +78,13 @@ class Alerting:
             await self._replace_dispatcher(settings, incidents)
 
     def on_changes(self, incidents: Iterable[Incident]) -> None:
-        """Tell of incidents, where they have changed."""
+        """Notify of incidents that have changed."""
         if self._dispatcher is not None:
             for incident in incidents:
                 self._dispatcher.changed(incident, bool(self._muted(incident)))
 
     def call(self, incident: Incident) -> None:
-        """Call a person for what no incident that is kept is about, unless nobody is to hear of it."""
+        """Notify a person of what no stored incident is about, unless it is muted."""
         if self._dispatcher is not None and not self._muted(incident):
             self._dispatcher.call(incident)
 

@@ -19,7 +19,7 @@ _MOST_UNKNOWN = 20
 
 
 def document_of(incident: Incident, mute: Mute | None = None) -> IncidentDocument:
-    """An incident as the API tells it, and why nobody else is told of it."""
+    """An incident as the API returns it, and why it is muted."""
     entity, facts = incident.entity, incident.facts
     return IncidentDocument(
         id=incident.id,
@@ -95,7 +95,7 @@ def _noted(mute: Mute) -> MuteNote:
 
 
 def silence_document(silence: Silence, now: float, counts: Mapping[str, int]) -> SilenceDocument:
-    """A silence as it is told; `counts` has muted incidents by id."""
+    """A silence as the API returns it; `counts` has muted incidents by id."""
     matchers = tuple(map(str, silence.matchers))
     return SilenceDocument(matchers=matchers, **_muting_fields(silence, now, counts))
 
@@ -103,7 +103,7 @@ def silence_document(silence: Silence, now: float, counts: Mapping[str, int]) ->
 def window_document(
     window: Maintenance, now: float, counts: Mapping[str, int]
 ) -> MaintenanceDocument:
-    """A window as it is told; `counts` has muted incidents by id."""
+    """A window as the API returns it; `counts` has muted incidents by id."""
     return MaintenanceDocument(nodes=window.nodes, **_muting_fields(window, now, counts))
 
 

@@ -1,4 +1,4 @@
-"""Incidents and rules as the API tells them, by an agent as by a hub: the structs alone."""
+"""Incidents and rules as the API of agent and hub returns them: the structs alone."""
 
 import msgspec
 
@@ -25,7 +25,7 @@ class TimelineNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MuteNote(msgspec.Struct, frozen=True, kw_only=True):
-    """The silence or window of maintenance for which nobody is told of an incident."""
+    """The silence or window of maintenance that mutes an incident."""
 
     id: str
     # `silence` or `maintenance`.
@@ -84,7 +84,7 @@ class IncidentDocument(msgspec.Struct, frozen=True, kw_only=True):
     left_to_do: str = ""
     # Why people are not notified of it; null when they are.
     muted_by: MuteNote | None = None
-    # Id of the incident that stands for its cause: of this one nobody is told besides.
+    # Id of the incident that leads its cause: nobody is notified of this one besides.
     follows: str = ""
     # How far its evidence is vouched for: `authenticated`, `plain`, `exporter`, `store`, `pushed` or
     # `unknown`; empty from older hubs.
@@ -130,7 +130,7 @@ class IncidentsPage(msgspec.Struct, frozen=True, kw_only=True):
     interval_s: float | None = None
     # Seconds since they were judged last; null before the first time.
     evaluated_age_s: float | None = msgspec.field(name="judged_age_s", default=None)
-    # Who tells people: `here`; of an agent also `hub`, and `local` while that is silent.
+    # Who notifies people: `here`; of an agent also `hub`, and `local` while that is silent.
     notified_by: str = msgspec.field(name="told_by", default="here")
     # What is wrong with the journal, with rules or with alerts.
     problems: tuple[str, ...] = ()
@@ -161,7 +161,7 @@ class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
     cost_us: float
     # Why it is not judged; empty if it is.
     switched_off: str
-    # On how many it has begun, and nothing has been known for longer than its `unknown_after`.
+    # On how many entities it is active, and has been unknown for longer than its `unknown_after`.
     blind: int = 0
 
 

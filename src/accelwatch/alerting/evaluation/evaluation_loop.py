@@ -1,4 +1,4 @@
-"""The two tasks of a rule runner: one evaluates tick by tick, the other looks at the rule files again.
+"""The two tasks of a rule runner: one evaluates tick by tick, the other checks the rule files.
 
 Whatever a rule or a file meets, both go on; what a tick failed of is kept until one succeeds.
 """
@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 logger = logging.getLogger(__name__)
 
-# How often rule files are looked at again.
+# How often rule files are checked for changes.
 CHECK_EVERY_S = 5.0
 
 

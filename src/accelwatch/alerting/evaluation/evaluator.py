@@ -36,11 +36,11 @@ class Evaluator(Protocol):
 
     @property
     def budgets(self) -> Budgets:
-        """What rules may cost, and which took more and are not worked out any more."""
+        """What rules may cost, and which exceeded it and are switched off."""
         ...
 
     def pace(self, requested_s: float) -> float:
-        """Take up how often rules ask to be worked out; how often they are, in seconds."""
+        """Set how often rules require an evaluation; returns how often they get it, in seconds."""
         ...
 
     def set_rules(self, loaded: RuleSet, is_new: IsNew) -> None:
@@ -48,7 +48,7 @@ class Evaluator(Protocol):
         ...
 
     def recall(self, events: Sequence[ErrorEvent]) -> None:
-        """Take up events that an earlier process heard, and that open incidents rest on."""
+        """Restore events that an earlier process received, and that open incidents rest on."""
         ...
 
     async def wait(self) -> None:

@@ -1,4 +1,4 @@
-"""Which events are news: neither old ones, nor those that are told again after somebody began anew.
+"""Which events are new: neither old, nor reported again after a restart of their source.
 
 An event that was judged has a fingerprint, which the journal remembers for twice as long as an event can
 be news. An open incident keeps its events: what it rests on is no less true after a restart.
@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 
 from accelwatch.schema.event import ErrorEvent
 
-# What is older is no news, even if it is told for the first time.
+# Older events are not new, even if they are reported for the first time.
 MAX_AGE_S = 600.0
 REMEMBERED_S = 2 * MAX_AGE_S
-# A node's clock is reckoned anew after a restart, so that the same moment may differ by this much.
+# A node estimates its clock again after a restart, so that the same time may differ by this much.
 _NEAR_S = 5
 MOST_REMEMBERED = 100_000
 

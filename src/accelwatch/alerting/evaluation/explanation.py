@@ -1,4 +1,4 @@
-"""What is said of a rule on an entity: every part of it with what it is now."""
+"""The explanation of a rule on an entity: every part of it with its present value."""
 
 import msgspec
 

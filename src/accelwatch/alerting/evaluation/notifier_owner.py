@@ -1,4 +1,4 @@
-"""Who tells people of what an agent finds: it alone, a hub, or it again because the hub is silent."""
+"""Who notifies people of an agent's incidents: the agent, a hub, or the agent for a silent hub."""
 
 from enum import StrEnum
 from typing import Protocol
@@ -13,7 +13,7 @@ _WRITE_EVERY_S = 600.0
 
 
 class NotifiedBy(StrEnum):
-    """By whom people are told of incidents."""
+    """By whom people are notified of incidents."""
 
     # By this process.
     HERE = "here"
@@ -24,7 +24,7 @@ class NotifiedBy(StrEnum):
 
 
 class Presence(Protocol):
-    """What is known of hubs that tell people."""
+    """What is known of hubs that notify people."""
 
     @property
     def silent_s(self) -> float | None:
@@ -40,7 +40,7 @@ class NotifierOwner:
     """Decides at each tick; times in seconds."""
 
     def __init__(self, presence: Presence, most_silent_s: float, *, beside: bool = False) -> None:
-        """After `most_silent_s` without a hub this process tells; with `beside` in any case."""
+        """After `most_silent_s` without a hub this process notifies; with `beside` in any case."""
         self._presence = presence
         self.most_silent_s = most_silent_s
         self.beside = beside
@@ -49,7 +49,7 @@ class NotifierOwner:
 
     @property
     def now(self) -> NotifiedBy:
-        """Who tells now."""
+        """Who notifies now."""
         silent_s = self._presence.silent_s
         if self.beside or silent_s is None:
             return NotifiedBy.HERE
@@ -67,7 +67,7 @@ class NotifierOwner:
         )
 
     def remember(self, fingerprints: dict[str, float], wall: float) -> None:
-        """Take up what an earlier process has written down."""
+        """Restore what an earlier process has written."""
         until = fingerprints.get(HUB_FINGERPRINT)
         if until is not None:
             self._presence.restore(max(wall - (until - REMEMBERED_S), 0.0))

@@ -43,7 +43,7 @@ class Notifying:
         return "" if self._owner is None else self._owner.problem
 
     def remember(self, fingerprints: dict[str, float], wall: float) -> None:
-        """Take up what an earlier process has written down."""
+        """Restore what an earlier process has written."""
         if self._owner is not None:
             self._owner.remember(fingerprints, wall)
         self._by = self.by
@@ -61,7 +61,7 @@ class Notifying:
         return True
 
     def is_silent_about(self, incident: Incident) -> bool:
-        """Whether nobody is to hear of an incident from here."""
+        """Whether this process notifies nobody of an incident."""
         if self._by is NotifiedBy.HUB or self._incident_store.mute_of(incident) is not None:
             return True
         if self._incident_store.is_covered_by_leader(incident):

@@ -56,15 +56,15 @@ class IncidentPages:
         reader: Callable[[], IncidentReader | None] | None = None,
         refusal: Callable[[], str] = str,
     ) -> None:
-        """`node` tells of the node that an agent looks after; `reader` gives the incidents, those of
-        `runner` if None; `refusal` says why another hub has to be asked about rules."""
+        """`node` describes the node of an agent; `reader` returns the incidents, those of `runner` if
+        None; `refusal` says why a request about rules has to go to another hub."""
         self._refusal = refusal
         self._runner = runner
         self._reader: Callable[[], IncidentReader | None] = reader or runner
         self._node = node
 
     def routes(self, listed: Listing | None = None) -> tuple[Route, ...]:
-        """What is asked for where; `listed` answers the list of incidents instead."""
+        """The routes; `listed` answers the list of incidents instead."""
         return (
             Route(
                 "GET",

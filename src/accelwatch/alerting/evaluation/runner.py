@@ -50,8 +50,8 @@ class RuleRunner:
     ) -> None:
         """`journal` is one that is open already; else `start` opens that of the `folder` of all state.
 
-        `notifier_owner` knows whether a hub tells people instead, `approval_requests` what they are
-        asked.
+        `notifier_owner` knows whether a hub notifies people instead, `approval_requests` what needs
+        their approval.
 
         Raises ConfigError for rules that cannot be loaded, WindowsError for those too dear.
         """
@@ -160,7 +160,7 @@ class RuleRunner:
         await self._in_force.apply(candidate)
 
     async def reload_changed_files(self) -> None:
-        """Take up rule files that have changed; what cannot be loaded is told once, no more."""
+        """Load rule files that have changed; an error in them is logged once."""
         await self._in_force.reload_changed_files()
 
     async def _on_replaced(self, rules: RuleSet) -> None:
@@ -204,7 +204,7 @@ class RuleRunner:
             await self._incident_store.remember(fingerprints, now)
 
     def call(self, text: str, node: str = "") -> None:
-        """Call a person for what no incident is about: an alert like any other, told once."""
+        """Notify a person of what no incident is about: an alert like any other, sent once."""
         entity = entity_of(node)
         facts = self._evaluator.facts(entity) if node else Facts()
         call = call_of(text, entity, facts, self._clock.wall())
@@ -213,7 +213,7 @@ class RuleRunner:
 
     @property
     def notified_by(self) -> NotifiedBy:
-        """Who tells people of incidents."""
+        """Who notifies people of incidents."""
         return self._notifying.by
 
     def _resolve_wait_s(self, id_: str, resolve_after_s: float) -> float:
@@ -271,11 +271,11 @@ class RuleRunner:
         return self.rules.digest
 
     def mute_of(self, incident: Incident) -> Mute | None:
-        """Why nobody is told of an incident; None when people are."""
+        """What mutes an incident; None when nothing does."""
         return self._incident_store.mute_of(incident)
 
     def is_covered_by_leader(self, incident: Incident) -> bool:
-        """Whether people are told of what leads its cause instead."""
+        """Whether people are notified of the incident that leads its cause instead."""
         return self._incident_store.is_covered_by_leader(incident)
 
     def incident(self, id_: str) -> Incident | None:

@@ -1,1 +1,1 @@
-"""The rules in force: read from files that change, and switched off when they take too long."""
+"""The rules in force: read from files that change, and switched off when they exceed their budget."""

@@ -10,7 +10,7 @@ from accelwatch.alerting.rules.rule import RuleSet
 from accelwatch.base.errors import AccelwatchError, ConfigError
 from accelwatch.config.model import RuleSettings
 
-# Many rules take a second to load.
+# Loading many rules lasts a second.
 WAIT_S = 30.0
 
 
@@ -31,7 +31,7 @@ class RuleFileReader:
 
     def __init__(self) -> None:
         self._reading: Blocking[RuleFiles] = Blocking("rule files")
-        # A reload waits for a look at the files, and does not take it for one that hangs.
+        # A reload waits for a check of the files, and does not report it as hanging.
         self._turn = asyncio.Lock()
 
     async def read(self, settings: RuleSettings, cached: FileStamps | None = None) -> RuleFiles:

@@ -20,7 +20,7 @@ class RuleStates:
         return self._evaluator.budgets.switched_off.get(rule, "")
 
     def blind(self) -> dict[str, int]:
-        """On how many entities each rule has begun and cannot see any more, whether it fires or not."""
+        """On how many entities each active rule has no data any more, whether it fires or not."""
         states = self._evaluator.alert_states
         return {id_: states.blind(rule) for id_, rule in sorted(self._evaluator.rules.items())}
 

@@ -50,7 +50,7 @@ class RulesInForce:
         self._ticking = ticking
         self._files = RuleFileReader()
         self._settings = settings
-        # Of the rule files when they were looked at last.
+        # Of the rule files when they were last checked.
         self._stamps = file_stamps(settings)
         self.rules = loaded_rules(settings)
         # Between two ticks.
@@ -59,7 +59,7 @@ class RulesInForce:
         evaluator.set_rules(self.rules, is_new)
         # Why the rule files that were read last are refused; empty when they are in force.
         self.refused = ""
-        # That the rule files did not answer the last look at them; empty when they did.
+        # That the rule files did not answer the last check; empty when they did.
         self.unanswered = ""
         # Why the configuration that was read last is refused.
         self.configuration_refused = ""
@@ -81,7 +81,7 @@ class RulesInForce:
     async def apply(self, candidate: Candidate) -> None:
         """Put rules in force. Raises WindowsError; then those before stay."""
         settings, stamps, rules = candidate
-        # Rules and their settings change together: a look at the files that waits sees both.
+        # Rules and their settings change together: a check of the files that waits sees both.
         async with self._ticking:
             try:
                 await self._replace(rules)
@@ -93,7 +93,7 @@ class RulesInForce:
 
     def _refuse(self, error: Exception, settings: RuleSettings, stamps: FileStamps) -> None:
         if settings == self._settings:
-            # Who asked for it tells of it; the next look at the files is no second telling.
+            # The caller reports it; the next check of the files does not report it again.
             self._stamps, self.refused = stamps, _refusal(error)
 
     async def _replace(self, rules: RuleSet) -> None:
@@ -106,7 +106,7 @@ class RulesInForce:
         logger.info("rules in force count=%d", len(rules.rules))
 
     async def reload_changed_files(self) -> None:
-        """Take up rule files that have changed; what cannot be loaded is told once, no more."""
+        """Load rule files that have changed; an error in them is logged once."""
         settings = self._settings
         try:
             files = await self._files.read(settings, cached=self._stamps)

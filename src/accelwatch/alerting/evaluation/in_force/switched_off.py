@@ -42,14 +42,14 @@ SWITCHED_OFF = Rule(
 
 
 class SwitchedOffRules:
-    """What is told of rules that are switched off, as it changes."""
+    """Reports which rules are switched off, when that changes."""
 
     def __init__(self) -> None:
         self._entity = Entity(scope=Scope.NODE, node=socket.gethostname())
         self._reported: Mapping[str, str] | None = None
 
     def changes(self, switched_off: Mapping[str, str], wall: float) -> list[VerdictChange]:
-        """What others must hear at a moment, in Unix seconds; an incident of before may be over."""
+        """The verdict changes at a time, in Unix seconds; an incident of before may be over."""
         before, self._reported = self._reported, dict(switched_off)
         if self._reported == before:
             return []

@@ -21,7 +21,7 @@ _FILES_WAIT_S = 30.0
 
 
 class SelfCheck:
-    """Two tasks on one event loop: only the look at files waits for a file system."""
+    """Two tasks on one event loop: only the check of files waits for a file system."""
 
     def __init__(
         self,

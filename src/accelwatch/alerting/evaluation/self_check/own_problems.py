@@ -97,7 +97,7 @@ def configuration_problem(refused: str) -> OwnProblem | None:
 def state_problem(set_aside: Sequence[Path], unread: Iterable[str]) -> OwnProblem | None:
     """What people are notified of when kept state could not be used; None while all of it is.
 
-    `set_aside` are damaged files, in whose place new ones were begun: what these held is lost. `unread`
+    `set_aside` are damaged files, replaced by empty ones: what these held is lost. `unread`
     says why others were left as they are: a disk that is full, another hub, a newer version.
     """
     left = list(unread)
@@ -127,7 +127,7 @@ class OwnProblems:
     """One notification for each kind of problem; for one event loop."""
 
     def __init__(self, notify: Callable[[Incident], object]) -> None:
-        """`notify` takes the same incident as often as one likes."""
+        """`notify` may get the same incident repeatedly."""
         self._notify = notify
         # Since when a kind of problem stands, in Unix and in monotonic seconds.
         self._since: dict[str, tuple[float, float]] = {}
@@ -135,7 +135,7 @@ class OwnProblems:
         self._notified: dict[str, Incident] = {}
 
     def update_problems(self, problems: Iterable[OwnProblem], now: float, at: float) -> None:
-        """Take up all that is wrong now: `now` in Unix seconds, `at` in monotonic ones."""
+        """Update the problems to all present ones: `now` in Unix seconds, `at` in monotonic ones."""
         current = {problem.key: problem for problem in problems}
         for key in self._since.keys() - current.keys():
             del self._since[key]

@@ -1,4 +1,4 @@
-"""Silences and windows of maintenance as the API tells them; what a client of it may rely on."""
+"""Silences and windows of maintenance as the API returns them; a client may rely on them."""
 
 import msgspec
 

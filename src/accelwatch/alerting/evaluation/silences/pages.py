@@ -65,8 +65,8 @@ class SilencePages:
     ) -> None:
         """`runner` gives whoever evaluates now, `nodes` and `labels` the names that are known.
 
-        `reader` gives the incidents, those of `runner` if None; `refusal` says why another hub has to be
-        asked for a change.
+        `reader` returns the incidents, those of `runner` if None; `refusal` says why a request for a
+        change has to go to another hub.
         """
         self._reader: Callable[[], IncidentReader | None] = reader or runner
         self._refusal = refusal
@@ -76,7 +76,7 @@ class SilencePages:
         self._nodes = nodes
 
     def routes(self) -> tuple[Route, ...]:
-        """What is asked for where."""
+        """The routes."""
         silence, window = f"{SILENCES}/{{id}}", f"{MAINTENANCE}/{{id}}"
         close, note = f"{INCIDENTS}/{{id:path}}/close", f"{INCIDENTS}/{{id:path}}/note"
         by = (Parameter("by", "Who ends it, where the hub has no logins."),)
@@ -174,7 +174,7 @@ class SilencePages:
         incident_store, now = runner.incident_store, self._clock.wall()
         request = decode_request(change.body, NewSilence)
         incident_store.muting.check_room(Silence)
-        # A number is given to those only that are taken.
+        # Only accepted silences get a number.
         unknown = unknown_labels(
             silence_of(request, "", now, change.user), self._existing_labels(incident_store)
         )

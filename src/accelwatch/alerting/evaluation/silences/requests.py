@@ -1,4 +1,4 @@
-"""Request bodies of silences, maintenance and closing by hand, and what a checked body asks for.
+"""Request bodies of silences, maintenance and closing by hand, and their checks.
 
 Bodies are JSON objects; a field that is not known is refused, since a typo must not pass unnoticed.
 """
@@ -44,14 +44,14 @@ class _Span(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class NewSilence(_Span, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is asked for by POST /v1/silences."""
+    """The body of POST /v1/silences."""
 
     # Such as `node=n12` or `rule=~nvidia.*`; all must hold.
     matchers: tuple[str, ...]
 
 
 class NewMaintenance(_Span, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is asked for by POST /v1/maintenance."""
+    """The body of POST /v1/maintenance."""
 
     # Host ranges, `n[1-9]`.
     nodes: tuple[str, ...] = ()
@@ -60,14 +60,14 @@ class NewMaintenance(_Span, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Closing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is asked for by POST /v1/incidents/{id}/close."""
+    """The body of POST /v1/incidents/{id}/close."""
 
     reason: str
     by: str = ""
 
 
 class NewNote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is asked for by POST /v1/incidents/{id}/note."""
+    """The body of POST /v1/incidents/{id}/note."""
 
     text: str
     by: str = ""
@@ -82,7 +82,7 @@ def decode_request(body: bytes, shape: type[RequestBody]) -> RequestBody:
 
 
 def silence_of(request: NewSilence, id_: str, now: float, user: str) -> Silence:
-    """The silence that is asked for. Raises UsageError."""
+    """The requested silence. Raises UsageError."""
     starts, ends = _span(request, now)
     parsed = tuple(matcher for text in request.matchers for matcher in matchers(text))
     if not parsed:
@@ -101,7 +101,7 @@ def silence_of(request: NewSilence, id_: str, now: float, user: str) -> Silence:
 
 
 def unknown_labels(silence: Silence, existing: Collection[str]) -> tuple[str, ...]:
-    """Labels that nothing here has, and of which nobody can tell what was meant.
+    """Labels that nothing here has, and that resemble no label here.
 
     Raises UsageError for one that is another misspelt.
     """
@@ -118,7 +118,7 @@ def unknown_labels(silence: Silence, existing: Collection[str]) -> tuple[str, ..
 
 
 def window_of(request: NewMaintenance, id_: str, now: float, user: str) -> Maintenance:
-    """The window that is asked for. Raises UsageError."""
+    """The requested window. Raises UsageError."""
     starts, ends = _span(request, now)
     ranges = tuple(text.strip() for text in request.nodes)
     if request.all == bool(ranges) or not all(ranges):
