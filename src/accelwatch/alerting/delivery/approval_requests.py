@@ -1,4 +1,4 @@
-"""What people are asked about an incident, and by what link they may answer."""
+"""The requests for approval of an incident, and the page that answers them."""
 
 from typing import Protocol
 
@@ -17,11 +17,11 @@ class ApprovalRequests(Protocol):
         ...
 
     def soon(self, incident: Incident, /) -> float:
-        """Seconds within which it is decided what is done or asked: what begins waits so long for it."""
+        """Seconds within which actions or requests are decided: an opening notice waits so long."""
         ...
 
     def decided(self, incident: Incident, /) -> bool:
-        """Whether it is known what will be done about an incident."""
+        """Whether the actions on an incident are decided."""
         ...
 
     def plans(self, incident: str, nodes: tuple[str, ...], /) -> tuple[Planned, ...]:
@@ -44,7 +44,7 @@ class ApprovalRequests(Protocol):
 
 
 class NoApprovalRequests:
-    """Nothing is done, so nobody is asked."""
+    """No actions, so no requests."""
 
     page = "/v1/incidents/"
 
@@ -80,7 +80,7 @@ class NoApprovalRequests:
 
 
 def named(requests: tuple[ApprovalRequest, ...]) -> str:
-    """One word for what is asked, another one for another question.
+    """One text for the open requests, another for another request.
 
     A plan that changes while it waits, such as by each job on a shared node, is no new question.
     """

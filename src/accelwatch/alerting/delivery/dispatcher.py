@@ -1,4 +1,4 @@
-"""The part that waits: one task a sink takes what is due from the queue and sees that it arrives.
+"""Sends notifications: one task per sink sends due messages from the queue and retries them.
 
 Nothing that a sink does, or does not do, reaches anybody else: each delivery has a deadline, whatever is
 raised is an outcome, and one that does not even heed its cancellation is left behind.
@@ -176,7 +176,7 @@ class Dispatcher:
             outcome = await self._deliver(name, linked, message.reference)
             if outcome.status is Status.RETRY:
                 circuit.failed(self._clock.monotonic(), outcome.retry_after_s)
-            elif outcome.status is not Status.NO_RECIPIENT:  # of which no receiver has been asked
+            elif outcome.status is not Status.NO_RECIPIENT:  # no receiver was contacted
                 circuit.succeeded(self._clock.monotonic())
             now = self._clock.wall()
             lost = self._queue.settle(message, sent, outcome, now)

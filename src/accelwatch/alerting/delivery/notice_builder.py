@@ -14,7 +14,7 @@ _WITH_PLANS = frozenset({NoticeKind.OPENED, NoticeKind.REMINDER})
 
 
 class NoticeBuilder:
-    """Knows the hub's name, where its incidents are shown, and what people are asked."""
+    """Knows the hub's name, where its incidents are shown, and the requests for approval."""
 
     def __init__(self, settings: Alerts, approval_requests: ApprovalRequests) -> None:
         self._settings = settings
@@ -40,7 +40,7 @@ class NoticeBuilder:
         return f"{self._settings.external_url.rstrip('/')}{page}"
 
     def request_names(self, incident: Incident) -> str:
-        """What people are asked about an incident now, as one text; empty for nothing."""
+        """The open requests for approval of an incident, as one text; empty for none."""
         return named(self._approval_requests.requests_for(incident))
 
     def linked(self, sink: str, incident: str, notice: Notice) -> Notice:

@@ -81,7 +81,7 @@ class Queue:
     def settle(self, message: Message, sent: Notice, outcome: Outcome, now: float) -> Lost | None:
         """Adopt what became of a notice; what has to be given up with it."""
         if not self.messages.arrive(message):
-            return None  # another one stands in its place since
+            return None  # another one has replaced it
         if outcome.status in _ARRIVED:
             self._stages.set_notifies.delivered(message, sent, outcome, now)
             return None

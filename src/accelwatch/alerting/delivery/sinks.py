@@ -41,9 +41,9 @@ def built(settings: SinkSettings, clock: Clock) -> Sink:
 
 
 def made(make: Callable[[dict[str, object]], Made], options: dict[str, object]) -> Made:
-    """What a plug-in makes of options in which the content of files stands in place of `*_file`.
+    """The plug-in from options in which the content of files replaces `*_file`.
 
-    Raises OptionsError with every mistake, also for a secret that stands there itself.
+    Raises OptionsError with every mistake, also for a secret written there itself.
     """
     values, files, wrong = _resolved(options)
     try:

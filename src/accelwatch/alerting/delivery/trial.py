@@ -51,7 +51,7 @@ async def _tried(sink: Sink, notice: Notice, timeout_s: float) -> Outcome:
 
 
 def trial_notice(now: float) -> Notice:
-    """The notice; critical, so that it takes the way of one that matters."""
+    """The notice; critical, so that it is routed like an urgent one."""
     host = socket.gethostname()
     return Notice(
         key=f"test-{host}-{now:.0f}",

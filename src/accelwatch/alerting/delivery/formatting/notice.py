@@ -1,4 +1,4 @@
-"""What is said of an incident, in the words of somebody who is woken by it."""
+"""The text of an incident's notice, in the words of somebody who is woken by it."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ MOST_DONE = 3
 # Lines of what was done: a message that it is over has the whole course.
 MOST_AT_END = 8
 _NOTES = frozenset({TimelineKind.NOTE, TimelineKind.CALL})
-# Nodes named in the place of an incident that concerns many; then their number is said.
+# Nodes named for an incident that concerns many; then their number follows.
 MOST_NODES = 12
 
 

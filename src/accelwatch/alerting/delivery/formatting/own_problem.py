@@ -8,7 +8,7 @@ from accelwatch.alerting.incidents.model.incident import Facts, Incident, Incide
 from accelwatch.alerting.rules.document import Advice, Confidence, Scope, Severity
 from accelwatch.alerting.rules.verdict import Entity, Evidence
 
-# The beginning of what stands in the place of a rule.
+# The first part of the name in the rule field.
 RULE = "accelwatch.own"
 _ID = "own-"
 
@@ -55,7 +55,7 @@ def resolved(incident: Incident, now: float) -> Incident:
 
 
 def is_own(incident: Incident) -> bool:
-    """Whether it is about this process, so that nobody can look it up and nothing holds it back."""
+    """Whether it is about this process, so that no page shows it and nothing holds it back."""
     return is_own_id(incident.id)
 
 

@@ -9,7 +9,7 @@ from accelwatch.alerting.rules.document import Advice, Confidence, Scope, Severi
 from accelwatch.alerting.rules.verdict import Entity
 
 _ID = "call-"
-# In the place of a rule: by it routes and silences know them.
+# In the rule field: routes and silences match it.
 RULE = "accelwatch.remediation"
 _WHAT_TO_DO = "look at it: accelwatch remedy list, accelwatch remedy spares, and the log of the hub"
 
@@ -43,5 +43,5 @@ def call_of(text: str, entity: Entity, facts: Facts, now: float) -> Incident:
 
 
 def is_call(incident: Incident) -> bool:
-    """Whether it is no incident that anybody could look up."""
+    """Whether it is a call, which no page shows as an incident."""
     return incident.id.startswith(_ID)

@@ -8,7 +8,7 @@ from accelwatch.alerting.delivery.messages.message import NEVER, Key, Message
 
 
 class Agenda:
-    """Looks at the messages themselves: an entry whose message is due at another time counts no more."""
+    """Compares with the messages: an entry whose message is due at another time counts no more."""
 
     def __init__(self, sinks: Iterable[str], messages: Mapping[Key, Message]) -> None:
         self._messages = messages
@@ -44,7 +44,7 @@ class Agenda:
             due, _, key = entries[0]
             message = self._messages.get(key)
             if message is None or message.due != due:
-                # Removed, or scheduled anew: to look for its entry then would cost more than to skip it.
+                # Removed, or rescheduled: to search for its entry then would cost more than to skip it.
                 heapq.heappop(entries)
             elif message.scheduled_at > now:
                 # The clock was set back: by it the message would be due hours from now.

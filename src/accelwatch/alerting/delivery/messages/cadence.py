@@ -30,7 +30,7 @@ class Plan(NamedTuple):
 
 
 def rings_at(cadences: Sequence[Cadence], severity: Severity, timestamp: float) -> float:
-    """From when on something that is to be heard at a moment may be heard; Unix seconds."""
+    """From when on a notice that is due at a time may alert; Unix seconds."""
     times = (after_quiet_hours(cadence.quiet, severity, timestamp) for cadence in cadences)
     return min(times, default=timestamp)
 

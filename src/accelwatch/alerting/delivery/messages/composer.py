@@ -28,11 +28,11 @@ class Composer:
         self._request_names = request_names
 
     def has_request(self, incident: Incident) -> bool:
-        """Whether people are asked something about an incident."""
+        """Whether an incident has open requests for approval."""
         return bool(self._request_names(incident))
 
     def has_new_request(self, message: Message, incident: Incident) -> bool:
-        """Whether people are asked what they were not, also by a second change at the same moment."""
+        """Whether an incident has a request that the message lacks, also by a second change at once."""
         requested = self._request_names(incident)
         return bool(requested) and requested != message.request_names
 
@@ -58,7 +58,7 @@ class Composer:
         )
 
     def replace(self, message: Message, incident: Incident, kind: NoticeKind, now: float) -> None:
-        """Have a later notice be pending, in place of what is, or of what was delivered."""
+        """Make a later notice pending, replacing the pending or the delivered one."""
         if not message.is_pending:
             message.pending_since = now
         message.is_pending = True

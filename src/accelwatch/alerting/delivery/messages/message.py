@@ -57,7 +57,7 @@ class Message(msgspec.Struct, kw_only=True, rename=_NAMES_IN_ROWS):
     error: str = ""
     # When something was last delivered; None while the sink knows nothing.
     notified_at: float | None = None
-    # When something was last delivered that is meant to be heard.
+    # When a notice that alerts was last delivered.
     alerted_at: float = msgspec.field(default=0.0, name="rung_at")
     notified_severity: Severity = Severity.INFO
     # Whether the sink knows that the incident is over.
@@ -66,11 +66,11 @@ class Message(msgspec.Struct, kw_only=True, rename=_NAMES_IN_ROWS):
     reopened: int = 0
     # How often and when it rings, as the routes have it; none while the incident is muted.
     cadences: tuple[Cadence, ...] = ()
-    # What people were asked in it last.
+    # The requests that it last carried.
     request_names: str = ""
     # The latest call for a person that counts in it.
     called_at: float = 0.0
-    # Whether it is no incident, which is open until it is over.
+    # Whether it is no incident, which would stay open until it is over.
     is_one_off: bool = False
 
     @property
@@ -87,7 +87,7 @@ class Message(msgspec.Struct, kw_only=True, rename=_NAMES_IN_ROWS):
 
     @property
     def is_undelivered(self) -> bool:
-        """Whether the sink surely has heard nothing of it: an attempt that failed may have arrived."""
+        """Whether it certainly never arrived: an attempt that failed may have arrived."""
         return self.notified_at is None and self.attempts == 0
 
     @property
@@ -108,7 +108,7 @@ class Message(msgspec.Struct, kw_only=True, rename=_NAMES_IN_ROWS):
 
     @property
     def rings(self) -> bool:
-        """Whether what is pending is meant to be heard."""
+        """Whether the pending notice alerts."""
         return rings(self.notice, self.notified_severity)
 
     def rings_at(self, timestamp: float) -> float:

@@ -6,7 +6,7 @@ from accelwatch.alerting.delivery.formatting.own_problem import is_own_id
 from accelwatch.alerting.delivery.messages.agenda import Agenda
 from accelwatch.alerting.delivery.messages.message import Key, Message, decoded, encoded
 
-# Of one sink. A receiver that is down for a day must not take the memory of the hub.
+# Of one sink. A receiver that is down for a day must not fill the memory of the hub.
 MOST_MESSAGES = 10_000
 
 
@@ -27,7 +27,7 @@ class MessageStore:
         for row in rows:
             message = decoded(row)
             if message is not None and is_own_id(message.incident):
-                # What was wrong with the earlier process; what is wrong with this one is found anew.
+                # A problem of the earlier process; those of this process are detected again.
                 self._agenda.changes.add(message.key)
             elif message is not None and message.sink in self._count:
                 self.put(message)
@@ -83,12 +83,12 @@ class MessageStore:
         self._in_flight[message.sink] = message.key
 
     def arrive(self, message: Message) -> bool:
-        """It is not being sent any more; whether it is still that of its incident and sink."""
+        """It is no longer in flight; whether it is still that of its incident and sink."""
         self._in_flight.pop(message.sink, None)
         return self._messages.get(message.key) is message
 
     def in_flight(self, message: Message) -> bool:
-        """Whether it is being sent right now: what is, cannot be called back."""
+        """Whether it is being sent right now: a message in flight cannot be recalled."""
         return self._in_flight.get(message.sink) == message.key
 
     def waiting(self, sink: str, now: float) -> list[Message]:

@@ -7,13 +7,13 @@ from accelwatch.alerting.incidents.model.incident import Incident
 
 
 class Outlook(NamedTuple):
-    """What a queue asks whoever acts on incidents; the defaults are that nobody does."""
+    """What a queue reads of remediation; the defaults are for a hub without it."""
 
-    # What people are asked about an incident now, as one text; empty for nothing.
+    # The open requests for approval of an incident, as one text; empty for none.
     request_names: Callable[[Incident], str] = lambda _: ""
-    # Seconds within which it is decided what is asked or done about an incident that begins.
+    # Seconds within which requests or actions on a new incident are decided.
     decides_within_s: Callable[[Incident], float] = lambda _: 0.0
-    # Whether it is known what will be done about an incident.
+    # Whether the actions on an incident are decided.
     is_decided: Callable[[Incident], bool] = lambda _: False
     # For how many seconds from now on the end of an incident, by its id, waits.
     resolve_wait_s: Callable[[str], float] = lambda _: 0.0

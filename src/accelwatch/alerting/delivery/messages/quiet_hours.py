@@ -1,4 +1,4 @@
-"""Hours in which what is not urgent waits until the morning, in the time of a place."""
+"""Hours in which notices that are not urgent wait until the morning, in a time zone."""
 
 from datetime import UTC, datetime, timedelta
 from datetime import time as time_of_day

@@ -1,7 +1,7 @@
 """Deduplicate: which changes of an open incident a sink is notified of, and as what.
 
 Until something has arrived, later changes replace what is pending. After that only what matters is
-notified: it is back, it is worse, people are asked or called. A sink that edits its message is notified
+notified: it is back, it is worse, a person is needed. A sink that edits its message is notified
 of every change, for an edit disturbs nobody.
 """
 
@@ -21,7 +21,7 @@ EDIT_EVERY_S = 5.0
 
 
 class DedupStage:
-    """Decides; who asks has it composed and scheduled."""
+    """Decides; the caller has the notice composed and scheduled."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class DedupStage:
     def first_notification(
         self, message: Message, incident: Incident, plan: Plan, now: float
     ) -> Notification | None:
-        """Of an incident of which the sink surely has heard nothing; None where nothing is new."""
+        """Of an incident of which the sink was certainly not notified; None where nothing is new."""
         if not self._composer.has_changed(message, incident):
             return None
         due = message.due
@@ -54,7 +54,7 @@ class DedupStage:
     def record_delivery(
         self, message: Message, incident: Incident, plan: Plan, now: float
     ) -> Notification | None:
-        """Of an incident of which the sink has heard, or may have; None where nothing is to be said."""
+        """Of an incident of which the sink was, or may have been, notified; None if nothing is new."""
         if not self._composer.has_changed(message, incident):
             return None
         if incident.reopened > message.reopened:
@@ -91,7 +91,7 @@ class DedupStage:
         return NoticeKind.CALLED if called_at(incident) > message.called_at else None
 
     def _is_decided(self, incident: Incident) -> bool:
-        """Whether it is known what its beginning has waited for."""
+        """Whether its opening notice has nothing more to wait for."""
         return self._composer.has_request(incident) or self._outlook.is_decided(incident)
 
 

@@ -2,7 +2,7 @@
 
 Alertmanager's group wait: a storm is an incident of its own, and those in it are its members, of whom
 nobody is notified. The first incident is delivered at once; those that follow it within the wait are
-held until none of their family has begun for that long, and no longer than `MOST_WAITS` of it.
+held until no incident of their family has opened for that long, and no longer than `MOST_WAITS` of it.
 """
 
 from accelwatch.alerting.delivery.formatting.own_problem import is_own

@@ -61,7 +61,7 @@ class Pipeline(NamedTuple):
         self, message: Message, incident: Incident, plan: Plan | None, now: float
     ) -> None:
         if plan is None or not incident.is_open:
-            # Nobody is notified of what was over, or muted, before anybody had heard of it.
+            # Nobody is notified of an incident that ended, or was muted, before its first notice.
             self.group.release(message)
             self.messages.remove(message)
         else:

@@ -13,7 +13,7 @@ from accelwatch.alerting.sink import NoticeKind
 
 
 class ResolveStage:
-    """For incidents of which a sink has heard, or may have."""
+    """For incidents of which a sink was, or may have been, notified."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ class StillBusyError(Exception):
 
 
 class Blocking(Generic[Result]):
-    """One call at a time. A call that hangs is left behind, and no other begins until it is back."""
+    """One call at a time. A call that hangs is left behind, and no other starts until it is back."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -26,7 +26,7 @@ class Blocking(Generic[Result]):
             raise StillBusyError
         loop = asyncio.get_running_loop()
         self._busy = done = loop.create_future()
-        # Not one of the loop's own threads: who hangs must not keep the program from ending.
+        # Not one of the loop's own threads: a call that hangs must not keep the program from ending.
         threading.Thread(
             target=_work, args=(loop, done, call), name=self._name, daemon=True
         ).start()
@@ -57,5 +57,5 @@ def _give(done: "asyncio.Future[Result]", result: Result) -> None:
 def _fail(done: "asyncio.Future[Result]", error: Exception) -> None:
     if not done.done():
         done.set_exception(error)
-        # Whoever gave up waiting does not ask any more.
+        # A caller that stopped waiting never reads it.
         done.exception()

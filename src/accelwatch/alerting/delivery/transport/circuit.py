@@ -23,11 +23,11 @@ class Circuit:
         return self._backoff.failures == 0
 
     def succeeded(self, now: float) -> None:
-        """The receiver took a notice, or said clearly that it never will."""
+        """The receiver accepted a notice, or said clearly that it never will."""
         self._backoff.succeeded()
         self.until = now + self._pace_s
 
     def failed(self, now: float, requested_s: float | None) -> None:
-        """It did not; `requested_s` is how long it asks to be left alone."""
+        """It did not; `requested_s` is the pause that it requests."""
         pause = max(self._backoff.failed(now), requested_s or 0.0, self._pace_s)
         self.until = now + pause

@@ -14,7 +14,7 @@ _TIMEOUT_S = 10.0
 
 
 class DeadManPing:
-    """Asks for one URL; a blind watcher must not look healthy."""
+    """Requests one URL periodically; a watcher without data must not look healthy."""
 
     def __init__(self, settings: DeadMan, well: Callable[[], bool] | None) -> None:
         """Raises ConfigError."""

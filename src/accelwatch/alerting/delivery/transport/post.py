@@ -1,6 +1,6 @@
 """Requests of sinks and hooks: one deadline, a bounded answer, no redirects, proxies or cookies.
 
-What is said of a failure never has the URL, for a receiver's address often is its secret.
+The text of a failure never has the URL, for a receiver's address often is its secret.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from accelwatch.base.version import __version__
 from accelwatch.system.files.file_rights import check_not_open
 
 MOST_ANSWER_BYTES = 64 << 10
-# What a receiver says of a message that it will never take; all else may be mended over there.
+# Codes with which a receiver refuses a message for good; other failures may be repaired there.
 _REFUSALS = frozenset({400, 405, 406, 411, 413, 414, 415, 422})
 
 
@@ -72,7 +72,7 @@ class Poster:
         method: str = "POST",
         reads_body: bool = False,
     ) -> Answer:
-        """The answer; its body only where it is asked for. Raises PostError."""
+        """The answer; its body only with `reads_body`. Raises PostError."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 return await self._request(url, body, headers or {}, method, reads_body)
@@ -107,7 +107,7 @@ class Poster:
             if reads_body:
                 content = await _read_limited(response.content)
             else:
-                # Whether it was taken is known; a receiver that drips must not undo that.
+                # The code says whether it was accepted; a receiver that drips must not undo that.
                 response.close()
             return Answer(
                 code=code,

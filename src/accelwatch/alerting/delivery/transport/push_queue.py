@@ -29,12 +29,12 @@ class Counts(msgspec.Struct, kw_only=True):
     dropped: int = 0
     retries: int = 0
     bytes: int = 0
-    # Unix seconds of the newest sample that was taken.
+    # Unix seconds of the newest accepted sample.
     newest: float | None = None
 
 
 class NotAccepted(Exception):  # noqa: N818 - a state of the receiver, not a mistake
-    """A request was not taken; the text has no URL and no secret."""
+    """A request was not accepted; the text has no URL and no secret."""
 
     def __init__(
         self, text: str, *, passes: bool, label: str = "", retry_after_s: float | None = None
@@ -58,7 +58,7 @@ class PushQueue:
         limit_bytes: int,
         max_backoff_s: float,
     ) -> None:
-        """`name` stands in logs; `send` gives how many samples were refused, or raises NotTaken."""
+        """`name` is for logs; `send` returns how many samples were refused, or raises NotAccepted."""
         self._name = name
         self._send = send
         self._counts = counts
@@ -67,7 +67,7 @@ class PushQueue:
         self._queue: deque[Request] = deque()
         self._queued_bytes = 0
         self._filled = asyncio.Event()
-        # Kinds of trouble that were logged since a request was taken.
+        # Kinds of trouble that were logged since a request was accepted.
         self._logged: set[str] = set()
 
     @property
@@ -126,7 +126,7 @@ class PushQueue:
             self._logged.clear()
 
     def _log_once(self, kind: str, text: str) -> None:
-        """Log each kind of trouble once until a request is taken."""
+        """Log each kind of trouble once until a request is accepted."""
         if kind not in self._logged:
             logger.warning("%s %s %s", self._name, kind, text)
             self._logged.add(kind)
