@@ -1,4 +1,4 @@
-"""The contract of a sink: how what is to be said of an incident reaches somebody.
+"""The contract of a sink: how a notice of an incident reaches somebody.
 
 A sink is found by the entry point `accelwatch.alerts` and built as `factory(context)`. It sends one
 notice at a time and says what became of it; queueing, repeating and grouping are not its business.
@@ -20,11 +20,11 @@ class NoticeKind(StrEnum):
     OPENED = "opened"
     UPDATED = "updated"
     CLOSED = "closed"
-    # Nobody has taken it up yet.
+    # Nobody has acknowledged it yet.
     REMINDER = "reminder"
-    # A person is asked whether something may be done about it.
+    # An action on it needs a person's approval.
     APPROVAL = "asked"
-    # A person has to look: what was begun does not continue on its own.
+    # A person has to act: an operation does not continue on its own.
     CALLED = "called"
     TEST = "test"
 
@@ -36,7 +36,7 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
     # Its digest, which an approval names.
     plan: str
     steps: tuple[str, ...]
-    # Unix seconds at which it was asked.
+    # Unix seconds of the request.
     at: float
     # Unix seconds until which it waits.
     until: float | None = None
@@ -47,23 +47,23 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
-    """What will be done about a node without anybody being asked."""
+    """What will be done about a node without an approval."""
 
     node: str
     # In their order.
     steps: tuple[str, ...]
-    # Unix seconds before which nothing is begun; None for now.
+    # Unix seconds before which no step starts; None for now.
     at: float | None = None
-    # Why nothing is begun yet; empty where nothing stands in the way.
+    # Why no step has started yet; empty where nothing holds it back.
     held_back: str = ""
     # What acting now is expected to save; None where that is not known, or nothing to speak of.
     saved_gpu_hours: float | None = None
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be said of an incident at a moment; texts are fit for a terminal, not for markup."""
+    """The notice of an incident at a time; texts are fit for a terminal, not for markup."""
 
-    # The same for all notices of an incident; receivers tell by it what belongs together.
+    # The same for all notices of an incident; receivers group them by it.
     key: str
     # Grows with each notice of an incident, so that an older one is recognised.
     sequence: int
@@ -90,7 +90,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     link: str = ""
     trusted: bool = True
     labels: Mapping[str, str] = {}
-    # What a person is asked about it now.
+    # Open requests for approval.
     asks: tuple[ApprovalRequest, ...] = ()
     # What will be done about it; as it is when the notice is sent.
     plans: tuple[Planned, ...] = ()
@@ -120,7 +120,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     status: Status
     # By what the receiver knows the message, where it can be edited later.
     reference: str = ""
-    # How long the receiver asks to be left alone.
+    # How long a pause the receiver requests.
     retry_after_s: float | None = None
     # What went wrong, without secrets and without a full address.
     message: str = ""
@@ -143,9 +143,9 @@ class Sink(Protocol):
     # Whether a message that was delivered can be changed by its reference; another one that says
     # nothing new then disturbs nobody.
     edits: bool
-    # Seconds that the receiver wants between two messages; 0 for one that takes them as they come.
+    # Seconds that the receiver wants between two messages; 0 for a receiver without such a limit.
     pace_s: float
-    # Seconds after which a receiver that forgets is told again of what is still open.
+    # Seconds after which a receiver that forgets is notified again of open incidents.
     repeat_s: float | None
 
     async def deliver(self, notice: Notice, reference: str) -> Outcome:

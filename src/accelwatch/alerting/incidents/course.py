@@ -168,7 +168,7 @@ def _gathered(newer: tuple[Evidence, ...], older: tuple[Evidence, ...]) -> tuple
 
 
 def with_visibility(change: VerdictChange, incident: Incident) -> Incident | None:
-    """Nobody can tell whether it is over, or somebody can again; None when that is another rule's."""
+    """Its data are missing, or back; None when the rule is not the incident's."""
     if change.rule not in incident.rules:
         return None
     blind = change.transition is Transition.BLIND

@@ -154,7 +154,7 @@ class IncidentManager:
         heapq.heappush(self._removals, (until, id_))
 
     def _new_members(self, group: Incident) -> Sequence[str]:
-        """Those that it had not when it was looked at last; members are only ever added at the end."""
+        """Members added since the last call; members are only ever added at the end."""
         reported, self._joined[group.id] = self._joined.get(group.id, 0), len(group.members)
         if not group.is_open:
             del self._joined[group.id]

@@ -57,7 +57,7 @@ class IncidentStore:
         is open already; else `start` opens one.
         """
         self._wall = wall
-        # Who is worked on is muted, which hides nothing from anybody who looks.
+        # An incident under work is muted, which hides it from no page.
         self._causes = Causes(rules, suspects, lambda _nodes, _now: None)
         self._rules = rules
         self._describe = describe
@@ -66,7 +66,7 @@ class IncidentStore:
         self._manager = IncidentManager(rules, describe, self._next_id)
         self._closed = ClosedIncidents()
         # A change is written to the journal before anybody is notified of it, and the write takes time:
-        # a tick or a person that came in between would be notified of first, and written second.
+        # a tick or a person's request in between would be notified of first, and written second.
         self._changing = asyncio.Lock()
         self._opened = journal
         self._journal = PatientJournal() if journal is None else journal.journal

@@ -27,7 +27,7 @@ class JournalCopy:
         self.version = 0
 
     def replace(self, loaded: Loaded, now: float) -> None:
-        """Everything as it was read anew; `now` in Unix seconds."""
+        """Replace everything by what was loaded; `now` in Unix seconds."""
         self._open, self._closed = {}, ClosedIncidents()
         self.muting = Muting(loaded.silences, loaded.windows)
         self._states = {(state.kind, state.key): state for state in loaded.states}

@@ -28,7 +28,7 @@ class MuteRegister:
         on_changes: Callable[[Sequence[Incident]], None],
     ) -> None:
         """`wall` gives Unix seconds. `changing` is held by whoever changes incidents or mutes;
-        `on_changes` hears of incidents that are muted otherwise than before.
+        `on_changes` gets incidents whose mute has changed.
         """
         self._journal = journal
         self._wall = wall

@@ -24,7 +24,7 @@ class AlertStates:
         self._states: dict[str, dict[Entity, AlertState]] = {}
 
     def set_rules(self, rules: Mapping[str, Rule]) -> None:
-        """Other rules from now on; what has begun by a rule that says the same still goes on."""
+        """Replace the rules; alert states of rules with the same digest go on."""
         digests = {id_: rule.digest for id_, rule in rules.items()}
         for id_ in list(self._states):
             # By digest, not by id: an edited rule starts over, a file that was only moved or
@@ -34,12 +34,12 @@ class AlertStates:
         self._digests = digests
 
     def of(self, rule: str) -> Mapping[Entity, AlertState]:
-        """Where a rule has begun."""
+        """The alert states of a rule, by entity."""
         return self._states.get(rule, {})
 
     @property
     def active_rules(self) -> frozenset[str]:
-        """Rules that have begun on anybody."""
+        """Rules that are pending, firing or clearing on any entity."""
         return frozenset([id_ for id_, states in self._states.items() if states])
 
     def is_firing(self, rule: str, entity: Entity) -> bool | None:
@@ -56,7 +56,7 @@ class AlertStates:
         )
 
     def blind(self, rule: Rule) -> int:
-        """On how many entities nothing has been known of a rule that has begun for too long."""
+        """On how many entities an active rule has been unknown for too long."""
         limit_s = rule.timing.unknown_after_s
         return sum(state.unknown_s > limit_s for state in self.of(rule.id).values())
 
@@ -126,6 +126,6 @@ class AlertStates:
 
 
 def _is_over(state: AlertState, rule: Rule) -> bool:
-    """Whether what has only begun, on somebody who is not there, begins anew if he ever comes back."""
+    """Whether a pending state on an absent entity is dropped; if it returns, it starts over."""
     wait_s = max(_ABSENT_S, rule.timing.unknown_after_s)
     return state.phase is Phase.PENDING and state.unknown_s > wait_s

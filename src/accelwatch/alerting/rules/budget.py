@@ -1,4 +1,4 @@
-"""What each rule may take at a tick, and which rules took more for too long and are judged no more."""
+"""The processor time that each rule may use at a tick, and which rules exceeded it for too long."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,10 +9,10 @@ MOST_OVERRUNS = 30
 
 
 class Budgets:
-    """The ticks of a set of rules, by what they take; the clock is the caller's."""
+    """Accounts the processor time of a set of rules at each tick; the clock is the caller's."""
 
     def __init__(self, most_s: float = float("inf")) -> None:
-        """A rule may take so much processor time at a tick, in seconds."""
+        """A rule may use so much processor time at a tick, in seconds."""
         self._most_ns = most_s * 1e9
         self._overruns: dict[str, int] = {}
         # Rules that are not judged any more, and why.
@@ -25,7 +25,7 @@ class Budgets:
         self.switched_off.clear()
 
     def spent(self, rule: str, ns: float) -> None:
-        """A rule took so long at a tick."""
+        """Account the processor time of a rule at a tick."""
         if ns <= self._most_ns:
             self._overruns.pop(rule, None)
             return

@@ -89,21 +89,21 @@ class Advice(StrEnum):
     RESET = "reset"
     REBOOT = "reboot"
     REPLACE = "replace"
-    # Take the node out.
+    # Remove the node from service.
     EXCLUDE = "exclude"
     # Until a group's cause clears.
     WAIT = "wait"
 
 
 class QuarantineLevel(StrEnum):
-    """What is taken out of the pool."""
+    """What is quarantined."""
 
     NODE = "node"
     DEVICE = "device"
 
 
 class When(StrEnum):
-    """When something is taken out of the pool."""
+    """When it is quarantined."""
 
     NOW = "now"
     AFTER_JOB = "after_job"
@@ -140,7 +140,7 @@ class JobAction(msgspec.Struct, frozen=True, kw_only=True):
     """`action.job`."""
 
     policy: JobPolicy = JobPolicy.NOTIFY
-    # By which the job is asked for a checkpoint, such as `USR1`; empty: it is not asked.
+    # The signal for a checkpoint, such as `USR1`; empty: none is sent.
     signal: str = ""
     grace: Duration = 0
 
@@ -243,7 +243,7 @@ class RuleDocument(msgspec.Struct, frozen=True, kw_only=True):
     action: ActionDocument | None = None
     group: GroupDocument | None = None
     canary: CanaryDocument | None = None
-    # An agent whose hub is silent takes the rule over.
+    # An agent whose hub is silent notifies of this rule itself.
     local: bool = False
     runbook: str = ""
     source: str = ""

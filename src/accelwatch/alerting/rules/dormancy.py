@@ -44,14 +44,14 @@ class Dormancy:
         """`no_groups` are those of which nothing is known here (`GROUPS`)."""
         self._rules = dict(rules)
         self._no_groups = no_groups
-        # The events that each rule asks for.
+        # The events that each rule reads.
         self._events = {id_: _events_of(rule) for id_, rule in rules.items()}
         self._all_events = tuple(dict.fromkeys(e for some in self._events.values() for e in some))
         self._patterns = tuple(dict.fromkeys(event.pattern for event in self._all_events))
-        # When each pattern was matched last, when it was looked at.
+        # When each pattern was last matched, as of the last evaluation.
         self._last_matched: list[float] = []
         self._over: tuple[bool, ...] = ()
-        # From then on events are over that were not, though nothing is heard.
+        # From then on events expire that had not, even if none is received.
         self._until = -math.inf
         self._stamp: _Stamp | None = None
         # Grows when other rules may hold.
@@ -79,7 +79,7 @@ class Dormancy:
         return self._awake
 
     def _events_over(self, observed: Observed) -> tuple[bool, ...]:
-        """Of each event that rules ask for, whether it is too long ago."""
+        """Of each event that rules read, whether it is too long ago."""
         matched = [observed.newest(pattern) for pattern in self._patterns]
         if matched != self._last_matched or observed.now > self._until:
             last = dict(zip(self._patterns, matched, strict=True))

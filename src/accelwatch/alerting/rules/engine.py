@@ -1,6 +1,6 @@
 """Rules over entities, tick by tick: which verdicts have changed. Pure; time is given.
 
-A rule that asks whether another one fires gets the answer of the tick before, whatever the order of the
+A rule that reads whether another one fires gets the state of the tick before, whatever the order of the
 files.
 """
 
@@ -48,7 +48,7 @@ class Engine:
         self._fired: dict[str, frozenset[Entity]] = {}
         # Whom a selection means at this tick, in the order of subjects: many rules have the same one.
         self._selections: dict[tuple[Scope, str], list[Truth]] = {}
-        # Rules whose firing others ask for.
+        # Rules whose firing other rules read.
         self._queried_rules = needs_of(rules.values()).rules
 
     def is_firing(self, rule: str, entity: Entity) -> bool | None:
@@ -58,7 +58,7 @@ class Engine:
         return entity in self._fired.get(rule, ())
 
     def set_rules(self, rules: Mapping[str, Rule]) -> None:
-        """Other rules from now on; what has begun by a rule that says the same still goes on."""
+        """Replace the rules; alert states of rules with the same digest go on."""
         self.budgets.forgive(self.rules, rules)
         self.rules = dict(rules)
         self._on = enabled_rules(rules)
@@ -74,7 +74,7 @@ class Engine:
     ) -> list[VerdictChange]:
         """What has changed at a tick; `now` in monotonic seconds, `wall` in Unix seconds.
 
-        A rule that is not `awake` (`Dormancy`) and has begun on nobody is left alone, and the answer is
+        A rule that is not `awake` (`Dormancy`) and has no alert states is skipped, and the result is
         the same.
         """
         self._fired = {id_: frozenset(self.alert_states.firing(id_)) for id_ in self._queried_rules}
@@ -88,7 +88,7 @@ class Engine:
             there = subjects.get(rule.scope, ())
             if not there and not self.alert_states.of(id_):
                 continue
-            # Reading the clock of a thread takes as long as a small rule: each reading serves twice.
+            # Reading a thread's clock costs as much as a small rule: each reading serves twice.
             started = self._nanoseconds() if started is None else started
             changes += self._evaluate(rule, there, now, wall)
             finished = self._nanoseconds()
@@ -137,7 +137,7 @@ def is_meant(rule: Rule, environment: Environment) -> Truth:
 def truths_of(
     rule: Rule, environment: Environment, meant: Truth, *, is_active: bool = True
 ) -> Truths:
-    """What a rule says of an entity now; parts that cannot matter yet are not asked for."""
+    """A rule's truths on an entity now; parts that cannot matter yet are not evaluated."""
     when = rule.when.evaluate(environment) if meant is True else UNKNOWN
     if not is_active and when is not True:
         return Truths(when=when)
@@ -147,7 +147,7 @@ def truths_of(
 def full_truths(rule: Rule, environment: Environment, meant: Truth, when: Truth) -> Truths:
     """The same where it is known already what the condition says."""
     if meant is False:
-        # Who is no longer meant is over; whether one is meant that cannot be told is unknown.
+        # An entity that is no longer selected is over; if its selection is unknown, so is the rest.
         return NOT_MEANT
     return Truths(
         when=when if meant is True else UNKNOWN,

@@ -84,7 +84,7 @@ def evidence_of(rule: Rule, environment: Environment) -> tuple[Evidence, ...]:
 
 
 def _detected(rule: Rule, environment: Environment) -> Iterator[Evidence]:
-    """What the findings that a condition asks about rest on."""
+    """The evidence of the findings that a condition reads."""
     if not isinstance(environment, Detected):
         return
     names = dict.fromkeys(
@@ -190,7 +190,7 @@ def _happened(text: str, node: Node, pattern: EventPattern, environment: Environ
     )
 
 
-# A storm asks for the same parts of a rule ten thousand times.
+# A storm compiles the same parts of a rule ten thousand times.
 _compiled = lru_cache(maxsize=4096)(generate_rule)
 
 
@@ -205,7 +205,7 @@ def _plain(value: object) -> float | str | None:
 
 
 def _signal(node: Node, fragment: str) -> str:
-    """The first series that a part asks about; else the part itself."""
+    """The first series that a part reads; else the part itself."""
     for subnode in walk(node):
         if isinstance(subnode, Reading) and isinstance(subnode.keys[0], tuple):
             return path_of(subnode.keys[0])

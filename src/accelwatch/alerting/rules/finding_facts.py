@@ -1,4 +1,4 @@
-"""The fields of a finding that rules ask for, by the words of `detector_names`."""
+"""The fields of a finding that rules read, by their names in `detector_names`."""
 
 from accelwatch.detection.findings.finding import Finding, Level
 

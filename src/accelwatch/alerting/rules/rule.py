@@ -140,13 +140,13 @@ class Rule:
 
     @property
     def expressions(self) -> tuple[RuleExpression, ...]:
-        """All that it looks at."""
+        """All expressions of the rule."""
         expressions = (self.select, self.when, self.confirm, self.clear, self.detail, *self.show)
         return tuple(expression for expression in expressions if expression is not None)
 
     @property
     def needs_detector(self) -> bool:
-        """Whether it looks at what a detector finds."""
+        """Whether it reads what a detector finds."""
         return any(each.needs.fields & DETECTOR_FIELDS.keys() for each in self.expressions)
 
     @property
@@ -179,7 +179,7 @@ def enabled_rules(rules: Mapping[str, Rule]) -> dict[str, Rule]:
 
 
 def needs_of(rules: Iterable[Rule]) -> Needs:
-    """All that rules look at."""
+    """All that rules read."""
     needs = Needs()
     for rule in rules:
         for expression in rule.expressions:

@@ -20,7 +20,7 @@ def silence_s(interval_s: float) -> float:
 
 
 class Phase(StrEnum):
-    """How far a rule has come on an entity; without a state it has not begun."""
+    """The phase of a rule on an entity; an inactive rule has no state."""
 
     # The condition holds, not yet for long enough or not yet confirmed.
     PENDING = "pending"
@@ -58,7 +58,7 @@ class Truths(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def over(self) -> Truth:
-        """Whether it is over. A clear that holds beside its own condition would only flap."""
+        """Whether it is over. A `clear` that holds beside its own condition would only flap."""
         if self.when is True:
             return False
         if self.clear is not None:
@@ -67,7 +67,7 @@ class Truths(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class AlertState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A rule that has begun on an entity."""
+    """An active rule on an entity."""
 
     phase: Phase
     # When the condition began to hold, on the clock of `now`.
@@ -89,7 +89,7 @@ def advance(
 ) -> tuple[AlertState | None, Transition | None]:
     """The state after a tick at `now` (seconds, growing), and what others must know of it.
 
-    Between two ticks the later one's truth is taken for all the time since the earlier.
+    The later tick's truth holds for all the time between two ticks.
     """
     if state is None:
         if truths.when is not True:
@@ -141,7 +141,7 @@ def _pending(
     if truths.when is not True:
         return None, None
     phase_s = state.phase_s + counted_s
-    # `confirm` is asked at the end only: a rule may fire late because of it, never early.
+    # `confirm` is evaluated at the end only: a rule may fire late because of it, never early.
     if phase_s >= timing.for_s and truths.confirm is True:
         return AlertState(phase=Phase.FIRING, since=state.since, last=now), Transition.FIRED
     return AlertState(phase=Phase.PENDING, since=state.since, phase_s=phase_s, last=now), None
@@ -152,7 +152,7 @@ def _firing(
 ) -> tuple[AlertState | None, Transition | None]:
     if truths.over is not True:
         return AlertState(phase=Phase.FIRING, since=state.since, last=now), None
-    # Without `keep` there is no CLEARING: a state for zero seconds would still take a tick.
+    # Without `keep` there is no CLEARING: a state for zero seconds would still last a tick.
     if timing.keep_s <= 0:
         return None, Transition.CLEARED
     return AlertState(phase=Phase.CLEARING, since=state.since, last=now), None

@@ -40,7 +40,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     source: str = ""
     # False for what user space may have forged.
     trusted: bool = True
-    # The event, if it is one: what rests on it must not end because nobody tells it again.
+    # The event, if it is one: an incident on an event must not end because nobody reports it again.
     event: ErrorEvent | None = None
 
 
@@ -52,7 +52,7 @@ class Justification(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class VerdictChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A rule that has begun or ceased to fire, or to see, on an entity."""
+    """A rule that starts or stops firing, or loses or regains its data, on an entity."""
 
     rule: str
     entity: Entity

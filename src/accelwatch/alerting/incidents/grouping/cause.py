@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from accelwatch.alerting.incidents.model.incident import Incident
 
-# Incidents that are looked at in one step.
+# Incidents that are processed in one step.
 AT_ONCE = 256
 
 
@@ -15,7 +15,7 @@ class Cause:
 
     # The first has the smallest.
     number: int
-    # Id of the incident that people are to look at.
+    # Id of the incident that people should read.
     leader: str
     # Nodes that it is on; of a job whose culprit is not known all that it runs on.
     nodes: set[str]
@@ -32,7 +32,7 @@ class Cause:
     group: bool = False
     # Families in which its nodes suffer together, or did.
     shared: set[str] = field(default_factory=set)
-    # Whether it is known where it is.
+    # Whether its location is known.
     located: bool = True
 
 

@@ -45,7 +45,7 @@ def _has_other_reason(incident: Incident, cause: Cause) -> bool:
 
 
 def _is_to_be_repaired(incident: Incident, cause: Cause) -> bool:
-    """Whether an alert asks for the repair of a device, which nothing that many share explains."""
+    """Whether an alert advises the repair of a device, which nothing that many share explains."""
     return incident.advice in _REPAIRS and _has_other_reason(incident, cause)
 
 

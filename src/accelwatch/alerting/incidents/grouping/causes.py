@@ -63,7 +63,7 @@ class Causes:
         self._leading = Leading()
         self._forgot_at = float("-inf")
         self._number = 0
-        # Of families: when one of them was first heard of last, and on which node.
+        # By family: when an incident of it was last reported first, and on which node.
         self._last_started: dict[str, tuple[float, str]] = {}
 
     def step(self, changed: Iterable[Incident], now: float) -> list[CauseReport]:
@@ -239,7 +239,7 @@ class Causes:
         return max(fitting, key=lambda cause: (cause.grew, -cause.number), default=None)
 
     def near(self, incident: Incident, suspects: Sequence[str] = ()) -> Collection[Cause]:
-        """Causes on the same nodes, or of the same jobs: nobody else has to be looked at."""
+        """Causes on the same nodes, or of the same jobs: no others need checking."""
         keys = (*nodes_of(incident), *suspects, *(f"job:{job}" for job in jobs_of(incident)))
         return dict.fromkeys(cause for key in keys for cause in self._at.get(key, ()))
 

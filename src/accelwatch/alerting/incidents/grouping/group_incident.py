@@ -36,7 +36,7 @@ def group_of(id_: str, common: str, rule: Rule, members: list[Incident], now: fl
         facts=_shared(members),
         severity=worst.severity,
         confidence=rule.confidence,
-        # Nobody is taken out for what befalls many: the cause is somewhere else.
+        # No node is quarantined for a fault that many share: the cause is somewhere else.
         advice=Advice.WAIT,
         since=min(member.since for member in members),
         opened=now,

@@ -11,7 +11,7 @@ from accelwatch.alerting.incidents.model.incident import Incident
 class GroupState(msgspec.Struct, kw_only=True):
     """Of what is, or may become, a group; times in monotonic seconds."""
 
-    # The group's own, once it has begun.
+    # The group's own, once it is open.
     incident: Incident | None = None
     # Those in the group that are open, by id.
     members: dict[str, Incident] = {}
@@ -63,7 +63,7 @@ class GroupState(msgspec.Struct, kw_only=True):
     def is_calm(self, calm_s: float, at: float) -> bool:
         """Whether no member has been open for so long.
 
-        A candidate keeps no group open: it may have begun long before, and stay open for days.
+        A candidate keeps no group open: it may have opened long before, and stay open for days.
         """
         if self.members:
             self.calm_since = None

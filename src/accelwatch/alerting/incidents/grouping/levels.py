@@ -1,4 +1,4 @@
-"""How loud an incident is: whether somebody is woken, has something to look at, or finds it."""
+"""How urgent an incident is: it wakes somebody, asks for attention, or is only listed."""
 
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.rules.document import Severity
@@ -9,5 +9,5 @@ WEIGHT = {INFO: 0, WATCH: 1, ALERT: 2}
 
 
 def level_of(incident: Incident) -> str:
-    """Whether somebody is woken, has something to look at, or only finds it where it is looked for."""
+    """Whether it wakes somebody, asks for attention, or is only listed."""
     return _LEVELS[incident.severity]

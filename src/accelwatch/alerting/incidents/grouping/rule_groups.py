@@ -1,4 +1,4 @@
-"""Groups as rules ask for them. Pure.
+"""Groups as rules configure them. Pure.
 
 A group begins when as many entities as its rule says have an open incident of one family with the same
 value of what they are grouped by, all within a span. It grows by whoever follows, and is over when none

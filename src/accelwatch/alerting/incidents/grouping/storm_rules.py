@@ -31,7 +31,7 @@ def _stands_in(incident: Incident, common: str) -> bool:
 
 
 def belongs(incident: Incident, common: str, alike: str, rules: Mapping[str, Rule]) -> bool:
-    """Whether it is part of a storm there; that of a rack is of one rule, as long as that is known."""
+    """Whether it belongs to a storm there; the storm of a rack is of one rule, while that is known."""
     same = incident.rule == alike or alike not in rules
     return common == FLEET or (_stands_in(incident, common) and same)
 
@@ -63,7 +63,7 @@ def rack_of_most(recent: list[Incident], rules: Mapping[str, Rule]) -> tuple[str
 
 
 def is_wide(recent: list[Incident], common: str, alike: str) -> bool:
-    """Whether it is of the fleet, and not, or no more, of one rack."""
+    """Whether the storm is of the fleet, and not, or no more, of one rack."""
     if len(_nodes(recent)) < LEAST_NODES:
         return False
     inside = (

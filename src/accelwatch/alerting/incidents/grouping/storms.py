@@ -1,6 +1,6 @@
 """What befalls many nodes at once is one incident, whatever their rules group by. Pure.
 
-A family has one storm at a time, above the groups that its rules ask for. It begins when `LEAST_NODES`
+A family has one storm at a time, above the groups that its rules configure. It opens when `LEAST_NODES`
 nodes have an incident of the family within `WITHIN_S`; or `LEAST_OF_RACK` nodes of one rack one of the
 same rule, when they are most of those that have: so few must be alike to have one cause. The storm of
 a rack stays the same incident when the trouble leaves the rack. A storm adopts the members of smaller
@@ -39,12 +39,12 @@ class Storms:
     """The storms of all families."""
 
     def __init__(self, next_id: Callable[[], str], within_s: float = WITHIN_S) -> None:
-        """`within_s`: within which time they begin that are one."""
+        """`within_s`: the time within which the members of one storm open."""
         self._next_id = next_id
         self._within_s = within_s
         # By family: what of it is open on nodes, and the storm that it has become.
         self._storms: dict[str, GroupState] = {}
-        # By family: groups of rules that had begun before, and are part of its storm now.
+        # By family: groups of rules that had opened before, and are part of its storm now.
         self._groups_in: dict[str, dict[str, Incident]] = {}
         # Groups that ended with their storm, until the next step reports them.
         self._over: list[Incident] = []
@@ -87,7 +87,7 @@ class Storms:
         now: float,
         at: float,
     ) -> list[Incident]:
-        """The storms that a tick has changed; `groups` are those that rules ask for and are open.
+        """The storms that a tick has changed; `groups` are the open groups of rules.
 
         `now` in Unix seconds, `at` in monotonic ones.
         """
@@ -114,7 +114,7 @@ class Storms:
             storm.leave(closed.id)
 
     def _is_member(self, incident: Incident) -> bool:
-        """Whether it is, or was, in the storm of its family."""
+        """Whether the incident is, or was, in the storm of its family."""
         storm = self._storms.get(incident.family)
         return storm is not None and incident.id in storm.member_ids
 
@@ -160,7 +160,7 @@ class Storms:
             common, alike = rack_of_most(recent, rules)
         else:
             common, alike = before.entity.group, before.rule
-            # Of the storm of the fleet everybody is a part, so that nobody else has to be looked at.
+            # The storm of the fleet includes every candidate, so that none needs checking.
             recent = candidates if common == FLEET else [*storm.members.values(), *candidates]
         if common != FLEET and is_wide(recent, common, alike):
             common = FLEET

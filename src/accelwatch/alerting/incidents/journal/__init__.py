@@ -1,5 +1,5 @@
-"""The journal: what has happened, written down before anybody hears of it.
+"""The journal: events, written to disk before anybody is notified of them.
 
 `records` is what is written, `journal` how, over a `database`: a file of `sqlite`, or `postgresql`.
-`tables` say how things stand; `opening` chooses the database, `writer` is the one thread that writes.
+`tables` have the present state; `opening` chooses the database, `writer` is the one thread that writes.
 """

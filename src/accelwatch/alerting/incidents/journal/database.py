@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from accelwatch.alerting.incidents.journal.lease import Lease
 
-# A row, in the order of the columns asked for: the statement says which types it has.
+# A row, in the order of the selected columns: the statement says which types it has.
 Row = tuple[Any, ...]
 
 

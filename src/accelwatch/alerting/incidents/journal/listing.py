@@ -45,7 +45,7 @@ class AuditPage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def document_of(entry: Entry) -> AuditEntry:
-    """An entry as it is told."""
+    """An entry as the API returns it."""
     return AuditEntry(
         sequence=entry.sequence,
         time=timestamp(entry.time),
@@ -82,7 +82,7 @@ def page_of(
 
 
 def about(record: Record, node: str | None, incident: str | None) -> bool:
-    """Whether a record is about a node and an incident, as far as these are asked for."""
+    """Whether a record is about a node and an incident, where these are given."""
     nodes, incidents = _subjects(record)
     return (node is None or node in nodes) and (incident is None or incident in incidents)
 

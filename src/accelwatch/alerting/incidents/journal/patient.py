@@ -1,4 +1,4 @@
-"""A journal that keeps nobody waiting: what is not written in time is told, and written later."""
+"""A journal that keeps nobody waiting: a late write is reported, and written later."""
 
 import asyncio
 import logging
@@ -19,9 +19,9 @@ from accelwatch.alerting.incidents.model.incident import ENGINE
 
 logger = logging.getLogger(__name__)
 
-# Among the fingerprints: what is written to see that the disk takes something again.
+# Among the fingerprints: a row whose write proves that the disk accepts writes again.
 _TRIAL = "\x1fcheck"
-# How long the disk is waited for; what there is to say is said after that all the same.
+# How long a write may delay its notification; after that it is sent all the same.
 COMMIT_WAIT_S = 2.0
 
 
@@ -47,7 +47,7 @@ class PatientJournal:
         self._unwritten = ""
         # Whether something was not written in time, and still is not.
         self._hangs = False
-        # What is not on the disk, the newest of each thing; written once the disk takes something.
+        # Records not on the disk, the newest of each key; written once the disk accepts writes.
         self._owed: dict[tuple[str, ...], _Owed] = {}
 
     async def open(self, location: JournalLocation | None, now: float) -> Loaded:
@@ -96,7 +96,7 @@ class PatientJournal:
         fingerprints: dict[str, float] | None = None,
         actor: str = ENGINE,
     ) -> str:
-        """Have records written; a disk that hangs or is full keeps nobody waiting for long.
+        """Write records; a disk that hangs or is full keeps nobody waiting for long.
 
         What is wrong with the journal; empty when they are on the disk.
         """
@@ -107,7 +107,7 @@ class PatientJournal:
         return await self._done_in_time(self._commit(self.writer, batch, owed))
 
     def _owe(self, records: list[Record], actor: str) -> dict[tuple[str, ...], _Owed]:
-        """Note what is to be written, in place of what was to be written about the same before."""
+        """Note records to be written, replacing earlier ones of the same key."""
         owed: dict[tuple[str, ...], _Owed] = {}
         for record in records:
             if key := key_of(record):
@@ -137,7 +137,7 @@ class PatientJournal:
                 del self._owed[key]
 
     async def check(self, now: float) -> None:
-        """See whether it can be written: on a quiet day nothing else would tell for hours.
+        """Check that it can be written: on a quiet day nothing else would show it for hours.
 
         Nothing comes to the disk by that while all is well.
         """
@@ -157,7 +157,7 @@ class PatientJournal:
 
     async def _done_in_time(self, work: Coroutine[object, object, None]) -> str:
         writing = asyncio.ensure_future(work)
-        # Also when the caller is cancelled meanwhile: asyncio reports errors that nobody looked at.
+        # Also when the caller is cancelled meanwhile: asyncio reports errors that nobody has read.
         writing.add_done_callback(_retrieve_error)
         try:
             # `wait_for` of Python 3.11 forgets that it was cancelled when the disk answers just then.
@@ -169,7 +169,7 @@ class PatientJournal:
             if problem != self._unwritten:
                 logger.error("%s", problem)
             self._unwritten = problem
-            # Where nothing else is to be written, only this tells that all is well again.
+            # Where nothing else is to be written, only this notices the recovery.
             writing.add_done_callback(self._written_late)
         else:
             self._unwritten = ""

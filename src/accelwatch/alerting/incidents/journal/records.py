@@ -19,7 +19,7 @@ class IncidentRecord(msgspec.Struct, frozen=True, tag="incident"):
 
 
 class SilenceRecord(msgspec.Struct, frozen=True, tag="silence"):
-    """A silence that is set or changed; one that ends before it began is taken back."""
+    """A silence that is set or changed; a silence that ends before its start is revoked."""
 
     silence: Silence
 
@@ -95,8 +95,8 @@ class Batch(msgspec.Struct, kw_only=True):
     address: str = ""
     # Fingerprints of events that were judged, and until when (Unix seconds) they are remembered.
     fingerprints: dict[str, float] = {}
-    # What is to be told, by incident and sink, as whoever tells it writes it; None for what is done.
-    # It is no entry of the journal: what was said to whom changes with every attempt.
+    # Messages by incident and sink, as the sender encodes them; None for those that are done.
+    # They are no entries of the journal: they change with every attempt.
     outbox: dict[tuple[str, str], bytes | None] = {}
 
 

@@ -20,7 +20,7 @@ class HubEntry(msgspec.Struct, frozen=True, kw_only=True):
     token: int = 0
     # Seconds that its copy of the journal was behind when this was written.
     late_s: float = 0.0
-    # Of a leader: why a fail-over may lose a commit, so that `auto` asks; empty where none can.
+    # Of a leader: why a fail-over may lose a commit, so that `auto` needs approval; empty if none can.
     loss_risk: str = ""
 
 

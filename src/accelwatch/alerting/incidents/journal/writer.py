@@ -47,7 +47,7 @@ class JournalWriter:
             raise JournalError("the journal is closed")
         done: asyncio.Future[None] = self._loop.create_future()
         self._jobs.put((batch, done))
-        # A caller that is cancelled does not take back what is being written.
+        # A caller that is cancelled does not cancel the write.
         await asyncio.shield(done)
 
     async def check(self, batch: Batch) -> None:
@@ -86,7 +86,7 @@ class JournalWriter:
         return jobs, True
 
     def _next_job(self) -> _Job | None:
-        """The next that waits; the database hears from who writes as often as it has to."""
+        """The next job; meanwhile renews the writer's lease as often as the database requires."""
         while True:
             try:
                 return self._jobs.get(timeout=self._file.renew_every_s)
@@ -100,7 +100,7 @@ class JournalWriter:
             self._renew()
 
     def _renew(self) -> None:
-        with contextlib.suppress(JournalError):  # writing tells it, and so does the lease
+        with contextlib.suppress(JournalError):  # the next write reports it, and so does the lease
             self._file.renew()
         self._renewed = lease_clock()
 
@@ -108,7 +108,7 @@ class JournalWriter:
         error = self._try(batches)
         if not isinstance(error, JournalRefusedError) or len(batches) == 1:
             return [error] * len(batches)
-        # One that is refused, such as a second claim, shall not take the others with it.
+        # A refused batch, such as a second claim, shall not fail the others with it.
         return [self._try([batch]) for batch in batches]
 
     def _try(self, batches: list[Batch]) -> JournalError | None:

@@ -44,7 +44,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     device_name: str = ""
     model: str = ""
     serial: str = ""
-    # Where in its node the device sat: its PCI address. Empty where nobody tells it.
+    # The device's slot in its node: its PCI address. Empty where it is unknown.
     slot: str = ""
     vendor: str = ""
     driver_version: str = ""
@@ -63,7 +63,7 @@ class TimelineKind(StrEnum):
     ROSE = "rose"
     # Another rule of the family fires too.
     RULE = "rule"
-    # A rule that has fired before has begun to fire anew, on what is seen since.
+    # A rule that has fired before fires again, on newer evidence.
     AGAIN = "again"
     BLIND = "blind"
     SEEING = "seeing"
@@ -97,7 +97,7 @@ class TimelineEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 class IncidentState(StrEnum):
-    """Whether it is still going on."""
+    """Whether it is open."""
 
     OPEN = "open"
     CLOSED = "closed"
@@ -136,7 +136,7 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     members: tuple[str, ...] = ()
     # Id of the incident that leads those of its cause; empty of that one.
     follows: str = ""
-    # Whether it is a group across nodes that no rule asks for.
+    # Whether it is a group across nodes that no rule configures.
     storm: bool = False
     trusted: bool = True
     # The class of what the rule that weighs most rests on.
@@ -148,7 +148,7 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_open(self) -> bool:
-        """Whether it is still going on."""
+        """Whether it is open."""
         return self.state is IncidentState.OPEN
 
     @property
@@ -163,7 +163,7 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def left_to_do(self) -> str:
-        """What a person was called for after its end and nothing was said of since; empty otherwise."""
+        """The call for a person after its end that no note has answered since; empty otherwise."""
         if self.is_open or self.closed is None:
             return ""
         for entry in reversed(self.timeline):

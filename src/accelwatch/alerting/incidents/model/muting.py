@@ -1,7 +1,7 @@
 """Which incidents are muted now, and by which silence or window of maintenance. Pure.
 
 A group is muted when all of its open members are, or when a silence names it by its id. While none of
-its members is open it stays as it was: what was quiet to its end is not told after it.
+members is open it stays as it was: nobody is notified of an incident that was muted to its end.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -136,15 +136,15 @@ class Muting:
         return leader.is_open and self.mute_of(leader.id) is None
 
     def forget(self, id_: str) -> None:
-        """An incident that nobody asks for any more."""
+        """Drop an incident that is no longer needed."""
         self._mutes.pop(id_, None)
 
     def evaluate_mutes(
         self, incidents: Iterable[Incident], members: Mapping[str, Sequence[Incident]], now: float
     ) -> list[Incident]:
-        """Look at incidents again; those that are muted now and were not, by something else, or no more.
+        """Evaluate incidents again; returns those whose mute has changed.
 
-        `members` has the members of each group that may be among them; those must be looked at before.
+        `members` has the members of each group that may be among them; evaluate those before.
         """
         changed = []
         for incident in incidents:

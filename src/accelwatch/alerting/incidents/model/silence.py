@@ -1,4 +1,4 @@
-"""Whom nobody wants to hear of for a while: silences of incidents, and maintenance of nodes.
+"""What is muted for a while: silences of incidents, and maintenance of nodes.
 
 Both mute messages; an incident is still opened, shown and closed. Matchers are Alertmanager's, all of
 which must hold: `name=value`, `name!=value`, `name=~pattern`, `name!~pattern`.
@@ -47,7 +47,7 @@ class Matcher(msgspec.Struct, frozen=True):
                 return actual != self.value
             case Operator.MATCHES:
                 return _cached_match(self.value, actual) is True
-        # A text too long for the pattern is neither: nothing is muted by what cannot be told.
+        # A text too long for the pattern is neither: nothing is muted by an unknown match.
         return _cached_match(self.value, actual) is False
 
     @property
@@ -64,7 +64,7 @@ class Matcher(msgspec.Struct, frozen=True):
 # repeat. Patterns are pure, so an entry never expires.
 @lru_cache(maxsize=8192)
 def _cached_match(pattern: str, text: str) -> Raw:
-    """What a pattern says of a text; rules, racks and models are few, and asked for again and again."""
+    """Whether a pattern matches a text; rules, racks and models are few, and matched again and again."""
     return _pattern(pattern)(text)
 
 
@@ -171,7 +171,7 @@ class Maintenance(msgspec.Struct, frozen=True, kw_only=True):
         return named(self.by, self.verified)
 
 
-# A maintenance window asks for its nodes at each evaluation; expanding ranges is the expensive
+# A maintenance window reads its nodes at each evaluation; expanding ranges is the expensive
 # part.
 @lru_cache(maxsize=256)
 def _names(ranges: tuple[str, ...]) -> frozenset[str]:

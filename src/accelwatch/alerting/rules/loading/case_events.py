@@ -72,7 +72,7 @@ def _check_values(event: Mapping[str, Any], section: Section) -> None:
 
 
 def _why_unmatched(code: str, kinds: Collection[str]) -> str:
-    """Why no event(...) of a rule that asks for these kinds can match the code; empty if one can."""
+    """Why no event(...) of a rule with these kinds can match the code; empty if one can."""
     kind = kind_of(code)
     if kind is not None and kind.numbered and not code.rpartition("_")[2].isdecimal():
         return f"{code[:60]!r} has no number; write for example {kind.name}_79"

@@ -31,7 +31,7 @@ _LABEL = "labels."
 
 
 class Section:
-    """A place in a document that complaints are made about."""
+    """A location in a document, to report errors at."""
 
     def __init__(self, document: Document, path: Location) -> None:
         self._document = document

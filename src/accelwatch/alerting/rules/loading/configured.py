@@ -39,7 +39,7 @@ def file_stamps(settings: RuleSettings) -> FileStamps:
     try:
         files = files_of(_paths(settings))
         stats = [(str(file), file.stat()) for file in files]
-    except (ConfigError, OSError):  # loading tells what it is
+    except (ConfigError, OSError):  # loading reports which
         return ()
     return tuple(
         (path, status.st_ino, status.st_size, status.st_mtime_ns) for path, status in stats

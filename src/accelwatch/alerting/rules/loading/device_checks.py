@@ -1,4 +1,4 @@
-"""What a rule may not say that takes single devices out: the rest of the node goes on working."""
+"""What a rule that quarantines single devices may not do: the rest of the node goes on working."""
 
 from collections.abc import Mapping
 

@@ -93,7 +93,7 @@ class FileLoader:
         rules: dict[str, Rule] = {}
         items = self._document.data.get("rules", [])
         if not isinstance(items, list):
-            return rules  # which was told with the file's shape
+            return rules  # the check of the file's shape has reported it
         for path, document in self._document.structs(items, RuleDocument, ("rules",)):
             select = self._selection(document, Section(self._document, path))
             if self._concerned is not None and not self._concerned(document.scope, select):

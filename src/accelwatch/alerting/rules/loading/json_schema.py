@@ -10,7 +10,7 @@ IDENTIFIER = "urn:accelwatch:rules:1"
 
 
 def rule_file_schema() -> dict[str, Any]:
-    """The schema (draft 2020-12); what only loading tells, such as wrong names, is not in it."""
+    """The schema (draft 2020-12); what only loading can check, such as wrong names, is not in it."""
     schema = msgspec.json.schema(FileDocument)
     for definition in schema["$defs"].values():
         if definition.get("type") == "object":

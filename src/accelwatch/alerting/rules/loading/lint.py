@@ -1,5 +1,5 @@
-"""What can be written and is hardly meant: a number that is never reached, an `auto` that asks, an event
-of a test that matches nothing."""
+"""What is valid and hardly meant: a number that is never reached, an `auto` that needs approval, an
+event of a test that matches nothing."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What an expression may ask, by whom it is judged for: a node has no temperature, its devices have."""
+"""What an expression may read, by its rule's scope: a node has no temperature, its devices have."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ _DETECTED_WITH = {Scope.NODE: ("group",)}
 def check_scope(expression: RuleExpression, scope: Scope) -> None:
     """Raise ExpressionError for what entities of a scope cannot answer by themselves.
 
-    Inside a fold every device of the entity is asked, so that everything may be.
+    Inside a fold every device of the entity is read, so that everything is allowed.
     """
     if scope is Scope.DEVICE:
         return

@@ -37,7 +37,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportedEvent(msgspec.Struct, frozen=True):
-    """An event, and when it is heard of."""
+    """An event, and when it is received."""
 
     at_s: float
     node: str

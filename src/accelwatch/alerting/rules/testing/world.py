@@ -29,7 +29,7 @@ _GROUPED_BY = {
     "job_model": ("job", "vendor", "model"),
     "stage_model": ("job", f"{LABEL_PREFIX}stage", "vendor", "model"),
 }
-# What a member of a group need not tell: those that do not are alike.
+# Attributes that a member of a group may lack: members without one are alike.
 _OPTIONAL = frozenset({("job_model", "model"), ("stage_model", "model")})
 
 
@@ -49,7 +49,7 @@ class World:
 
     def __init__(self, needs: Needs, interval_s: float, members: Sequence[Member]) -> None:
         self.now = 0.0
-        # Whom rules ask whether others fire.
+        # The engine that answers whether other rules fire.
         self.engine: Engine | None = None
         self.members = {
             (participant.node, participant.device): participant for participant in members
@@ -154,7 +154,7 @@ class View:
         *,
         of_job: bool = False,  # noqa: ARG002 - a device of a test has one job from beginning to end
     ) -> float | None:
-        """A window over what was told so far."""
+        """A window over the samples so far."""
         history = self._world.histories.get(self.member.node)
         kept = None if history is None else history.series_history(self.member.device or HOST, key)
         if kept is None or history is None:
@@ -163,17 +163,17 @@ class View:
         return kept.window(self._world.now, need, history.interval_s)
 
     def last(self, pattern: EventPattern) -> float | None:
-        """When an event was heard last."""
+        """When a matching event was last received."""
         history = self._world.histories.get(self.member.node)
         return None if history is None else history.events.last(self.member.device, pattern)
 
     def latest(self, pattern: EventPattern) -> ErrorEvent | None:
-        """The event that was heard last."""
+        """The matching event that was received last."""
         history = self._world.histories.get(self.member.node)
         return None if history is None else history.events.latest(self.member.device, pattern)
 
     def occurrences(self, pattern: EventPattern, seconds: int) -> int | None:
-        """How many were heard lately."""
+        """How many matching events were received within the last `seconds`."""
         history = self._world.histories.get(self.member.node)
         if history is None:
             return None

@@ -14,7 +14,7 @@ from accelwatch.alerting.incidents.journal.postgresql.hosts import connect
 from accelwatch.alerting.incidents.journal.postgresql.schema import SCHEMA
 from accelwatch.config.journal import PostgreSQL
 
-# A database that takes longer is as good as away: what is written waits for it for 2 s.
+# A slower database is as good as away: every write waits for it for 2 s.
 ANSWER_S = 2.0
 # For a session to close; one that does not is dropped.
 _CLOSE_S = 0.5
@@ -42,7 +42,7 @@ _T = TypeVar("_T")
 class Connection:
     """One session, made when it is needed and again when it was lost; for one thread at a time.
 
-    What was lost in the middle of a transaction is not taken up again.
+    A transaction that was lost in the middle is not resumed.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Connection:
         *,
         synchronous: bool = True,
     ) -> None:
-        """`on_connected` is called with each new session, before anything else is asked.
+        """`on_connected` is called with each new session, before any other statement.
 
         Who gives one writes, and has to say something more often than every LEASE_S. `on_dropped` is
         called when a session is over. Commits that are not `synchronous` may be lost, and wait for no
@@ -65,7 +65,7 @@ class Connection:
         of_writer = {"idle_session_timeout": str(int(LEASE_S * 1000))} if on_connected else {}
         commits = {} if synchronous else {"synchronous_commit": "off"}
         self._session_settings = {**_SETTINGS, **of_writer, **commits}
-        # Of the last transaction: what the database warned of when it was asked to commit it.
+        # Of the last transaction: the warnings of the database at its commit.
         self._warnings: list[str] = []
         self._loop = asyncio.new_event_loop()
         self._session: asyncpg.Connection | None = None
@@ -105,7 +105,7 @@ class Connection:
             raise NotAnsweredError(f"the commit is not confirmed: {self._warnings[-1]}")
 
     def roll_back(self) -> None:
-        """Take it back, or let go of the session that has it. Raises nothing."""
+        """Roll back, or drop the session that has the transaction. Raises nothing."""
         self._in_transaction = False
         session = self._session
         if session is not None:

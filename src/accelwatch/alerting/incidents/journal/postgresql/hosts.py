@@ -1,4 +1,4 @@
-"""Which of several hosts is the primary: all are asked at once, so that one that hangs delays nobody."""
+"""Which of several hosts is the primary: queries all at once, so that one that hangs delays nobody."""
 
 import asyncio
 import ssl

@@ -1,4 +1,4 @@
-"""Opening a journal in PostgreSQL: what cannot be written is told, and nothing is begun anew."""
+"""Opening a journal in PostgreSQL: reports what cannot be written, and creates nothing anew."""
 
 from pathlib import Path
 

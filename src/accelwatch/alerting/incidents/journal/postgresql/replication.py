@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-# One row, with the columns of `Replication`; of walsenders those that copy the database or take its log
+# One row, with the columns of `Replication`; walsenders that copy the database or send its log
 # elsewhere are no standbys.
 REPLICATION = (
     "SELECT current_setting('synchronous_standby_names'), current_setting('synchronous_commit'),"
@@ -20,7 +20,7 @@ _SYNCHRONOUS = ("on", "remote_apply")
 
 
 class Replication(NamedTuple):
-    """What a primary tells of its standbys."""
+    """What a primary reports of its standbys."""
 
     synchronous_standby_names: str
     synchronous_commit: str
@@ -28,7 +28,7 @@ class Replication(NamedTuple):
     slots: int
     # Connected now.
     standbys: int
-    # Of whom it is not told whether they are synchronous.
+    # Standbys of which it hides whether they are synchronous.
     hidden: int
     # The names of those that are not.
     asynchronous: str

@@ -35,7 +35,7 @@ class Polled(NamedTuple):
     """What a poll has brought."""
 
     shared: SharedJournal
-    # The whole state, where it was read anew; None where only `records` are new.
+    # The whole state, where it was read again; None where only `records` are new.
     loaded: Loaded | None
     records: list[Record]
     # Why this hub could not say that it is there; empty when it has.
@@ -43,7 +43,7 @@ class Polled(NamedTuple):
 
 
 class SharedReader:
-    """Everything here blocks; polls take turns, whichever threads they are on."""
+    """Everything here blocks; polls run in turn, whichever threads they are on."""
 
     def __init__(self, settings: PostgreSQL) -> None:
         self._settings = settings
@@ -91,7 +91,7 @@ class SharedReader:
                 self._read_to = None
                 return Polled(shared, None, [], "")
             last = journal.last_sequence()
-            # Another leader may have begun from a database that has lost what was read here.
+            # Another leader may have started from a database that has lost what was read here.
             is_continued = before is not None and before[0] == shared.token
             if before is not None and is_continued and last - before[1] <= _MOST_ENTRIES:
                 records = [entry.record for entry in journal.entries(before[1])]

@@ -12,7 +12,7 @@ from pathlib import Path
 from accelwatch.alerting.incidents.journal.sqlite.schema import version_of
 from accelwatch.system.files.sqlite_files import open_to_read
 
-# Bytes that have to be free: SQLite writes whole pages, and a little more than what is asked for.
+# Bytes that have to be free: SQLite writes whole pages, and a little more than requested.
 LEAST_ROOM = 256 * 1024
 # Device and inode.
 Identity = tuple[int, int]

@@ -40,7 +40,7 @@ class SQLiteFile:
     renew_every_s: float | None = None
 
     def __init__(self, path: Path, *, read_only: bool = False, had_journal: bool = False) -> None:
-        """Raises JournalError; what is not there is begun, unless it shall only be read.
+        """Raises JournalError; a missing file is created, unless it shall only be read.
 
         `had_journal`: there was a journal here before, so an empty file is a lost one.
         """

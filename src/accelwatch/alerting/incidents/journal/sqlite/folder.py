@@ -1,9 +1,9 @@
-"""Opening the journal on a bad day: who asked for it goes on without, and says so.
+"""Opening the journal when it fails: the caller goes on without, and reports it.
 
-The opposite of what an inventory does. A journal that was begun anew by itself would forget what is
-silenced, what was judged already and, later, what is being done: so a file that is damaged, locked, of
-another version, not to be written, or gone is left as it is, and incidents are kept in memory until a
-person has looked. Beside the file stands a mark that there was one.
+The opposite of what an inventory does. A journal that was created anew would forget silences, judged
+events and, later, running operations: so a file that is damaged, locked, of another version, not
+writable, or gone is left as it is, and incidents are kept in memory until a person has checked. A
+mark beside the file says that there was one.
 """
 
 import contextlib
