@@ -2,7 +2,7 @@
 
 An action is found by the entry point `accelwatch.actions` and built as `factory(context)`. It speaks to
 one scheduler, or to a site's own scripts, and decides nothing: the engine says what is wanted
-(`intent`), asks how things stand (`observed`) and which one step is next (`step`), has the step written
-down, lets it be done and looks again. What a command answers is never the proof; only what is observed
-afterwards is. So a pursuit that was interrupted anywhere goes on by looking.
+(`intent`), reads the state (`observed`), gets the next step (`step`), journals the step, performs it and
+reads the state again. The response of a command is never proof; only what is observed afterwards is. So
+an operation that was interrupted anywhere goes on from what it observes.
 """

@@ -9,7 +9,7 @@ import msgspec
 from accelwatch.action import checkpoint_paths
 from accelwatch.base.errors import ConfigError
 
-# In a comment that others take apart, and by a shell.
+# In a comment that other programs parse, and by a shell.
 _SHELL_SAFE = re.compile(r"[A-Za-z0-9/._+-]{1,200}")
 
 
@@ -20,7 +20,7 @@ class CheckpointOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     pattern: str
     # A file that stands in a checkpoint when it is whole.
     complete: str = ""
-    # Whether the site's jobs begin from the checkpoint before the newest when they are told to.
+    # Whether the site's jobs can be made to start from the checkpoint before the newest.
     earlier: bool = False
 
     def search(self, job: str) -> tuple[str, ...]:

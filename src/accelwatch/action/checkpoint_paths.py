@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 JOB = "{job}"
 COPY = "{copy}"
 STEP = "{step}"
-# Names looked at in one search; one that would need more finds nothing.
+# Names read in one search; a search that would need more finds nothing.
 MOST_ENTRIES = 200_000
 _PLACEHOLDERS = re.compile(r"(\{job\}|\{copy\}|\{step\}|\*)")
 _SAFE_JOB = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9_.+-]{0,127}")

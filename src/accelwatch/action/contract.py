@@ -21,7 +21,7 @@ from accelwatch.base.errors import AccelwatchError
 
 
 class ActionUnavailableError(AccelwatchError):
-    """Whoever is asked does not answer now: nothing is known, nothing may be concluded."""
+    """The scheduler does not answer now: nothing is known, nothing may be concluded."""
 
 
 class ActionContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ class Action(Protocol):
 
     @property
     def intents(self) -> frozenset[IntentKind]:
-        """What it can be asked for; of some actions their configuration says it."""
+        """The kinds that it supports; with some actions their configuration decides."""
         ...
 
     @property
@@ -59,23 +59,23 @@ class Action(Protocol):
     def propose(self, intent: Intent, observed: Observed) -> Proposal:
         """The next step towards it, or why there is none. Pure: the same answer to the same question.
 
-        Where a step is proposed that was seen to be done for the same intent, `recover` is asked whether
-        it still is: then the intent is achieved (what leaves nothing to be seen, such as a signal, ends
-        so), else an idempotent step is done again. One that may be needed twice, and is not idempotent,
-        differs in its precondition.
+        When it proposes a step that was observed done for the same intent, the caller calls `recover`.
+        If the effect is still there the intent is achieved (so a step without an observable effect,
+        such as a signal, ends it), else an idempotent step is performed again. A step that may be
+        needed twice, and is not idempotent, differs in its precondition.
         """
         ...
 
     async def perform(self, step: Step, operation: Committed) -> Report:
-        """Do one step. Raises nothing: what goes wrong is told."""
+        """Perform one step. Raises nothing: the report carries every failure."""
         ...
 
     def recover(self, started_step: StartedStep, observed: Observed) -> Recovery:
         """What has become of a step whose end nobody saw. Pure.
 
-        Asked after every step, with what was told, and after a crash, without: DONE is seen to be so
-        (or, where nothing is to be seen, was told to be so), REDO is seen not to be so and cannot come
-        any more, UNKNOWN is all else. After `settle_s` of UNKNOWN a person is asked.
+        Called after every step, with its report, and after a crash, without: DONE is observed done (or,
+        where nothing can be observed, was reported done), REDO is observed not done and cannot come any
+        more, UNKNOWN is all else. After `settle_s` of UNKNOWN an operator has to decide.
         """
         ...
 
@@ -98,7 +98,7 @@ class KeepsReservations(Protocol):
 
 @runtime_checkable
 class HasComplaints(Protocol):
-    """An action that can say what would keep it from acting, without asking or doing anything."""
+    """An action that can say what would keep it from acting, without calling the scheduler."""
 
     def complaints(self) -> Sequence[str]:
         """Each with its key and the mend; none when all is well."""
@@ -110,7 +110,7 @@ class NeedsOptions(Protocol):
     """An action of whose `intents` some need an option that may not be given."""
 
     def needs(self, kind: IntentKind) -> str:
-        """Which option has to be given for it, and how; empty when nothing is missing. Asks nothing."""
+        """Which option it needs, and how to set it; empty when nothing is missing. Makes no call."""
         ...
 
 
@@ -139,13 +139,13 @@ class ReleasesByHand(Protocol):
     """An action whose scheduler has a command by which a person gives a node back."""
 
     def release_command(self, node: str) -> str:
-        """The command for the scheduler's name of a node, as a person types it. Asks nothing."""
+        """The command for the scheduler's name of a node, as a person types it. Makes no call."""
         ...
 
 
 @runtime_checkable
 class HasController(Protocol):
-    """An action whose scheduler has a controller that can be started anew, and may lose its state."""
+    """An action whose scheduler has a controller that can restart, and may lose its state."""
 
     @property
     def controller_boot(self) -> str:
@@ -158,12 +158,12 @@ class HasController(Protocol):
 
 @runtime_checkable
 class ResumesOperations(Protocol):
-    """An action that asks others what has become of what they have accepted."""
+    """An action whose accepted operations go on outside, and are polled."""
 
     def resume_operation(self, started_step: StartedStep, operation: str, attempt: int) -> None:
-        """Go on asking for what was accepted, maybe before this process began. Asks nothing itself.
+        """Resume polling an operation, maybe accepted before this process started. Makes no call itself.
 
-        Told before each look at an operation that is open, by its id and number of its attempt.
+        Called before each poll of an open operation, with its id and the number of its attempt.
         """
         ...
 
@@ -177,12 +177,12 @@ class ReceivesQuarantines(Protocol):
     """
 
     def set_quarantines(self, quarantines: Mapping[str, OwnerAnnotation]) -> None:
-        """Our holds by the scheduler's name of the node. Called before the first poll; asks nothing.
+        """Our holds by the scheduler's name of the node. Called before the first poll; makes no call.
 
         The mapping is live: each question is answered from the journal as it is by then. A hold counts
         from the moment at which its step may have been sent until its release is known to be done.
-        Whoever reads the scheduler asks before and after, and a node that was ours at either moment is
-        ours: the step may have been done while the answer was on its way.
+        Read it before and after each read of the scheduler: a node that was ours at either time is ours,
+        since the step may have been done while the answer was on its way.
         """
         ...
 
@@ -193,7 +193,7 @@ class QuarantinesDevices(Protocol):
 
     @property
     def quarantines_devices(self) -> bool:
-        """Whether it can by its configuration; of some nodes it may still refuse to. Asks nothing."""
+        """Whether its configuration allows it; it may still refuse single nodes. Makes no call."""
         ...
 
 
@@ -203,7 +203,7 @@ class Corrects(Protocol):
 
     @property
     def corrects(self) -> frozenset[IntentKind]:
-        """Kinds of intents whose `bad_nodes` are those of now whenever it is asked about them.
+        """Kinds of intents whose `bad_nodes` are current at every call.
 
         `original` has then what was replaced for the intent so far.
         """
@@ -212,7 +212,7 @@ class Corrects(Protocol):
 
 @runtime_checkable
 class PreviewsDrains(Protocol):
-    """An action that can ask its scheduler what that would refuse, without changing anything."""
+    """An action that can query what its scheduler would refuse, without changing anything."""
 
     async def preview(self, node: str, device: str) -> Sequence[str]:
         """What would leave the scheduler's node, and what would stay or be refused; for people.
@@ -223,7 +223,7 @@ class PreviewsDrains(Protocol):
         ...
 
 
-# All that an action may have besides; a name that is nearly one of theirs is told as a mistake.
+# Every optional part of an action; a name that is nearly one of theirs is reported as an error.
 OPTIONAL: tuple[type, ...] = (
     KeepsReservations,
     HasComplaints,

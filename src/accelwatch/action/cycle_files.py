@@ -40,7 +40,7 @@ class CycleError(ValueError):
 def cycle_of(text: str, job: str) -> Cycle:
     """The cycle in a file's text. Raises CycleError. Pure.
 
-    A file that is written at this moment is torn, for the launcher writes a new one in place.
+    A file that is being written is torn, for the launcher overwrites it.
     """
     try:
         document = json.loads(text)

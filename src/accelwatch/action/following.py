@@ -1,4 +1,4 @@
-"""How a job that was begun again fares, judged by what is seen of it; for every action. Pure."""
+"""How a restarted job fares, judged by what is observed of it; for every action. Pure."""
 
 from accelwatch.action.intent import Intent
 from accelwatch.action.observed import JobObservation, JobState

@@ -14,21 +14,21 @@ class IntentKind(StrEnum):
 
     # No new work comes to the node.
     QUARANTINE = "quarantine"
-    # Our own mark is gone from the node, and it takes work unless somebody else holds it.
+    # Our own mark is gone from the node, and it accepts work unless somebody else holds it.
     RELEASE = "release"
     # Nothing of what ran on the node runs any more, and that is proven.
     FENCE = "fence"
-    # The job was asked for a checkpoint.
+    # The job was sent a signal to write a checkpoint.
     SIGNAL_JOB = "signal_job"
     # The job runs on, from its checkpoint, without the bad nodes.
     MOVE_JOB = "move_job"
-    # What a move changed of the user's own wishes is as it was; the place held is given back.
+    # What a move changed of the user's own settings is restored; the reservation is released.
     RESTORE_JOB = "restore_job"
     # The job's own launcher goes on without the node, from its next cycle on.
     SWAP_IN_JOB = "swap_in_job"
     # Nothing of the job runs any more, and it is not restarted.
     CANCEL_JOB = "cancel_job"
-    # A job that was begun again has run on for `run_s`, or has ended as it should.
+    # A restarted job has run on for `run_s`, or has ended as it should.
     FOLLOW_JOB = "follow_job"
     # The scheduler has found out whether its daemon on the node is silent; nothing else has changed.
     PROBE = "probe"
@@ -39,7 +39,7 @@ class IntentKind(StrEnum):
     POWER_CYCLE = "power_cycle"
     # A named test has passed on the node while nobody else can use it.
     TEST = "test"
-    # Somebody was asked to repair it.
+    # Somebody was notified to repair it.
     SERVICE = "service"
 
 
@@ -48,8 +48,8 @@ class JobKey(msgspec.Struct, frozen=True, order=True):
 
     cluster: str
     id: str
-    # Unix seconds; 0 where the scheduler does not say. Slurm sets it anew when a job is requeued: an
-    # action knows the job by the key it was given, and tells it again under that key.
+    # Unix seconds; 0 where the scheduler does not say. Slurm resets it when a job is requeued: an
+    # action knows the job by the key it was given, and reports it under that key.
     submitted: float
     # Index of an array's task (`7`) or of a heterogeneous job's component (`+1`).
     part: str = ""
@@ -91,7 +91,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     severity: str = ""
     # Uuid, serial or PCI address.
     device: str = ""
-    # What alone is taken out of the node, besides what is out of it already; for QUARANTINE. Empty: the
+    # Only these are removed from the node, besides those removed already; for QUARANTINE. Empty: the
     # whole node is.
     devices: tuple[DeviceKey, ...] = ()
     # The boot that the evidence is of: a step that ends it is not done in another one.
@@ -103,7 +103,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     ran_on: tuple[str, ...] = ()
     # Whether the job may start on `node`, too, where that is none of the bad nodes; for MOVE_JOB.
     may_return: bool = False
-    # For TEST the same as `node`: an idle node that is not quarantined, and takes work again afterwards.
+    # For TEST the same as `node`: an idle node that is not quarantined, and accepts work afterwards.
     spare: str = ""
     # `USR1`; for SIGNAL_JOB.
     signal: str = ""
@@ -115,7 +115,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     revive: bool = False
     # From which the job begins, where that is an earlier one than the newest; for MOVE_JOB.
     checkpoint: str = ""
-    # How often the job had begun again when it was seen last; for FOLLOW_JOB, and what is revived.
+    # How often the job had restarted when last observed; for FOLLOW_JOB, and what is revived.
     restarts: int | None = None
     # Seconds for which a job that is followed has to run.
     run_s: float = 0.0
@@ -126,14 +126,14 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     # What an earlier step noted as the state before it; for RESTORE_JOB, RETURN_SPARE
     # and RELEASE.
     original: Mapping[str, str] = {}
-    # Unix seconds at which it was decided: tells the second reboot of an incident from the first.
+    # Unix seconds of the decision: distinguishes the second reboot of an incident from the first.
     asked: float = 0.0
     # Unix seconds after which it makes no sense any more.
     deadline: float
 
     @property
     def avoided(self) -> tuple[str, ...]:
-        """Where the job may not start; a job that has died may be begun again where it was."""
+        """Where the job may not start; a job that has died may restart where it was."""
         anywhere = self.revive or self.may_return
         return tuple(dict.fromkeys(self.bad_nodes if anywhere else (self.node, *self.bad_nodes)))
 

@@ -17,7 +17,7 @@ BYTES_PER_SECOND = "bytes_per_second"
 # Characters of a test's last words that are kept for people.
 MOST_TEXT = 200
 _MOST_UNIT = 40
-# Of common.cu of nccl-tests, in 1e9 bytes a second; an average over all sizes that were asked for.
+# Of common.cu of nccl-tests, in 1e9 bytes a second; an average over all requested sizes.
 _BUS_BANDWIDTH = re.compile(r"^# Avg bus bandwidth +: +([0-9][0-9.e+-]*)", re.MULTILINE)
 
 

@@ -11,7 +11,7 @@ from accelwatch.action.intent import JobKey, OwnerAnnotation
 class HoldState(StrEnum):
     """To whom a node belongs, as its scheduler shows it."""
 
-    # It takes work.
+    # It accepts work.
     OPEN = "open"
     OURS = "ours"
     # Somebody else holds it: nothing of it is changed.
@@ -43,11 +43,11 @@ class NodeObservation(msgspec.Struct, frozen=True, kw_only=True):
     jobs: tuple[JobKey, ...] = ()
     # Whose jobs may lack in `jobs`, as it does not answer; the node is not known to be empty then.
     jobs_missing: str = ""
-    # What alone our mark takes out, by `DeviceKey.id`; empty where it takes out the whole node.
+    # What our mark removes, by `DeviceKey.id`; empty where it removes the whole node.
     quarantined_devices: tuple[str, ...] = ()
-    # Those of its jobs that use a device of `quarantined_devices`; None where nobody can tell.
+    # Those of its jobs that use a device of `quarantined_devices`; None where that is unknown.
     device_jobs: tuple[JobKey, ...] | None = None
-    # Those of its jobs whose users want them begun again when they die of themselves.
+    # Those of its jobs whose users want them restarted when they die of themselves.
     restartable: frozenset[JobKey] = frozenset()
     # Who submitted each of its jobs, by the job as users write it; where the scheduler says so.
     owners: Mapping[str, str] = {}
@@ -92,34 +92,34 @@ class JobObservation(msgspec.Struct, frozen=True, kw_only=True):
     key: JobKey
     state: JobState
     user: str = ""
-    # Unix seconds; 0 where the scheduler does not say. Slurm sets it anew with each requeue.
+    # Unix seconds; 0 where the scheduler does not say. Slurm resets it with each requeue.
     submitted: float = 0.0
     nodes: tuple[str, ...] = ()
-    # How often it has begun again.
+    # How often it has restarted.
     restarts: int = 0
     # Unix seconds.
     started: float | None = None
     # Unix seconds before which the scheduler does not try.
     may_start: float | None = None
     requeueable: bool = False
-    # It cannot be begun again by anybody but its user.
+    # Only its user can restart it.
     interactive: bool = False
     # Whether one that has ended did so before it should, and not because somebody wanted it.
     failed: bool = False
-    # Why its own launcher asks that it is not begun again; empty where it does not.
+    # Why its own launcher forbids a restart; empty where it does not.
     declined: str = ""
     # Its newest whole checkpoint, where one is known.
     checkpoint: str = ""
-    # The whole checkpoint before the newest, where the job can be told to begin from it.
+    # The whole checkpoint before the newest, where the job can be made to start from it.
     earlier: str = ""
-    # Training step that it had reached, as far as its checkpoints or a hook tell.
+    # Training step that it had reached, if its checkpoints or a hook report it.
     step: int | None = None
     # Why it waits or has ended, in the scheduler's words.
     text: str = ""
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True):
-    """How things stand for an intent. What is None was not asked or could not be told."""
+    """The observed state for an intent. What is None was not read or could not be."""
 
     # Unix seconds at which it was read.
     time: float

@@ -1,6 +1,6 @@
-"""A site's own commands for the power of a node: one that takes it, one that says whether it is gone.
+"""A site's own commands for the power of a node: one cuts it, the other reports whether it is off.
 
-How a command is run is the action's affair; what its answer proves, and for how long, is no other's.
+How a command runs is up to the action; what its result proves, and for how long, is decided here.
 """
 
 import math
@@ -10,7 +10,7 @@ from accelwatch.action.step import StepKind
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import ConfigError
 
-# Of `power_state`, whatever `power_timeout_s` is: a look at the scheduler waits for it, and counts as no
+# Of `power_state`, whatever `power_timeout_s` is: a poll of the scheduler waits for it, and counts as no
 # answer after 60 s, as does a step that needs the proof once more.
 STATE_TIMEOUT_S = 40.0
 # In a command, for the name of the node.
@@ -20,7 +20,7 @@ OFF_VALID_S = 5.0
 
 # More than the command's own time: to start it, and to read what it has said.
 _BESIDE_COMMAND_S = 30.0
-# Until a switch that was told to take the power says that it is gone.
+# Until a switch whose power was cut reports that it is off.
 _SETTLE_S = 60.0
 
 # Whether a command has ended with 0, within so many seconds.
@@ -34,7 +34,7 @@ def check_power(power_off: Sequence[str], power_state: Sequence[str]) -> None:
 
 
 def power_off_kind(timeout_s: float) -> StepKind:
-    """What the step is like that powers a node off, where its command may take so many seconds."""
+    """The kind of the step that powers a node off, where its command may take so many seconds."""
     return StepKind(
         idempotent=True,
         reversible=False,
@@ -59,13 +59,13 @@ class PowerState:
         self._timeout_s = min(timeout_s, STATE_TIMEOUT_S)
         self._succeeds = succeeds
         self._clock = clock
-        # By node: monotonic seconds at which its switch was asked that said that it has no power.
+        # By node: monotonic seconds of the query to which its switch answered that it has no power.
         self._off: dict[str, float] = {}
 
     async def is_off(self, node: str) -> bool:
         """Whether a node has no power; a command that fails says nothing.
 
-        Switches are slow: one that said so is not asked again for OFF_VALID_S.
+        Switches are slow: one that reported power off is not queried again for OFF_VALID_S.
         """
         if not self._argv:
             return False

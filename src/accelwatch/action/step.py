@@ -1,4 +1,4 @@
-"""One effect on the world: proposed, written down, told, and judged by what is seen."""
+"""One effect on the world: proposed, journalled, performed, and judged by what is observed."""
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -16,9 +16,9 @@ class StepKind(msgspec.Struct, frozen=True):
     reversible: bool
     # After that its outcome is unknown.
     timeout_s: float = 15.0
-    # How long after it was begun its effect may take to be seen.
+    # How long after its start its effect may take to be observed.
     settle_s: float = 10.0
-    # How long after it was answered with done its effect may take to be seen; None: as `settle_s`.
+    # How long after a response of done its effect may take to be observed; None: as `settle_s`.
     observe_for_s: float | None = None
     # How many of this kind may be under way together; more only where one call does many.
     at_once: int = 8
@@ -82,7 +82,7 @@ class RefusalKind(StrEnum):
     UNFIT = "unfit"
     # A node that a test needs idle has got a job; nothing was run.
     BUSY = "busy"
-    # A job that is followed has ended before it should, or has been begun again since.
+    # A followed job has ended before it should, or has restarted since.
     DIED = "died"
 
 
@@ -110,7 +110,7 @@ class Committed(msgspec.Struct, frozen=True, kw_only=True):
     # Unix seconds.
     deadline: float
     dry_run: bool = False
-    # Why this permission counts no more, such as a STOP; empty while it stands. To be asked again
+    # Why this permission counts no more, such as a STOP; empty while it stands. To be checked again
     # immediately before each command, from whatever thread sends it: a step may have waited in a queue.
     withdrawn: Callable[[], str] = stands
 
@@ -119,7 +119,7 @@ class ReportStatus(StrEnum):
     """What was said to a step."""
 
     DONE = "done"
-    # It goes on by itself; `reference` says by what it is asked for.
+    # It goes on by itself; `reference` is what to poll it by.
     ACCEPTED = "accepted"
     # Nothing has happened, and it may be tried again.
     RETRY = "retry"
@@ -132,7 +132,7 @@ class ReportStatus(StrEnum):
 
     @property
     def is_without_effect(self) -> bool:
-        """Whether it is known that nothing has happened at the scheduler."""
+        """Whether it certainly had no effect at the scheduler."""
         return self in (ReportStatus.RETRY, ReportStatus.REFUSED, ReportStatus.NOT_STARTED)
 
 
@@ -149,7 +149,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recovery(StrEnum):
-    """What an operation that was begun has come to, judged by what is seen."""
+    """The outcome of a started operation, judged by what is observed."""
 
     DONE = "done"
     # It has not happened, and cannot happen any more.
@@ -167,7 +167,7 @@ class StartedStep(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_without_effect(self) -> bool:
-        """Whether it is known that nothing has happened at the scheduler, nor will."""
+        """Whether it certainly had no effect at the scheduler, and will have none."""
         if self.started is None:
             return True
         return self.report is not None and self.report.status.is_without_effect

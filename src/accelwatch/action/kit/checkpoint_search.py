@@ -8,7 +8,7 @@ from accelwatch.system.processes.command import run
 
 # For the search of a checkpoint; what is not searched in time is not known.
 _SEARCH_S = 5.0
-# A file system that hangs keeps one thread for `_SEARCH_S`; searches of other jobs wait their turn.
+# A file system that hangs blocks one thread for `_SEARCH_S`; searches of other jobs wait their turn.
 _AT_ONCE = 4
 # Two paths.
 _MAX_BYTES = 64 << 10

@@ -10,7 +10,7 @@ from accelwatch.base.clock import Clock
 from accelwatch.base.untrusted_text import printable
 from accelwatch.system.processes.command import CommandResult, run
 
-# Switches that are asked together: each may take its whole timeout.
+# Switches that are queried together: each may use its whole timeout.
 _AT_ONCE = 8
 _MOST_TEXT = 200
 
