@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from node.sampler.rig import Rig
+from support.processes.waiting import GUARD_S
 
 
 @pytest.fixture(autouse=True)
@@ -31,5 +32,5 @@ def _no_thread_is_left() -> Iterator[None]:
     Rig.built.clear()
     for thread in threading.enumerate():
         if thread.name == "turns" or thread.name.startswith("scripted"):
-            thread.join(10.0)
+            thread.join(GUARD_S)
             assert not thread.is_alive()

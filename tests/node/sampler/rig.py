@@ -1,6 +1,7 @@
 """A collector on a manual clock, stepped by hand, over a backend that a test holds back and fails."""
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Any, ClassVar, TypeVar
@@ -13,13 +14,38 @@ from accelwatch.base.clock import ManualClock
 from accelwatch.node.sampler.collector import Collector
 from accelwatch.node.sampler.protocol.settings import CollectSettings, QuarantinedComponent
 from accelwatch.node.sampler.turns.messages import Message, Stop
-from accelwatch.node.store.reports import Cycle, EncodedOutcome, Noted, Outcome, Report, Written
+from accelwatch.node.store.reports import (
+    Called,
+    Cycle,
+    EncodedOutcome,
+    Noted,
+    Outcome,
+    Report,
+    Returned,
+    Written,
+)
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
+from support.processes.waiting import GUARD_S
 
 _Kind = TypeVar("_Kind")
-# More steps than any test needs; each waits at most 10 ms for an answer.
-STEPS = 400
+
+
+def step_until(
+    collector: Collector, condition: Callable[[], object], *, in_turn: bool = False
+) -> None:
+    """Step until the condition is true; after a minute the test fails.
+
+    `in_turn`: however long this machine keeps a turn waiting, the loop sees none that takes long.
+    """
+    pause = threading.Event()
+    end = time.monotonic() + GUARD_S
+    while not condition():
+        assert time.monotonic() < end, "it did not come true"
+        # A step that waits in vain begins what stands behind a turn that takes long.
+        collector.step(0.0 if in_turn else 0.01)
+        if in_turn:
+            pause.wait(0.001)
 
 
 class Scripted:
@@ -61,7 +87,7 @@ class Scripted:
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         self.reads.append((device.id, request.slow))
         if device.id in self.gates:
-            self.gates[device.id].wait(30.0)
+            self.gates[device.id].wait(GUARD_S)
         if self.error is not None:
             raise self.error
         return [Reading(device_id=device.id, values={("power_watts",): 1.0})]
@@ -87,7 +113,7 @@ class Searching(Scripted):
             return [numbers]
         request.numbers([numbers])
         self.searching.set()
-        self.search.wait(30.0)
+        self.search.wait(GUARD_S)
         self.searching.clear()
         return [msgspec.structs.replace(numbers, processes=())]
 
@@ -142,12 +168,12 @@ class Rig:
     def _hear(self, report: Written | Noted) -> None:
         self.told.append(report.decoded() if isinstance(report, EncodedOutcome) else report)
 
-    def until(self, condition: Callable[[], object]) -> None:
-        for _ in range(STEPS):
-            if condition():
-                return
-            self.collector.step(0.01)
-        raise AssertionError(f"did not come true; told: {self.told[-5:]}")
+    def until(self, condition: Callable[[], object], *, in_turn: bool = False) -> None:
+        step_until(self.collector, condition, in_turn=in_turn)
+
+    def until_all_returned(self) -> None:
+        """Take in the answer of every call that is out, however late it is."""
+        self.until(lambda: len(self.of(Returned)) == len(self.of(Called)))
 
     def of(self, kind: type[_Kind]) -> list[_Kind]:
         return [report for report in self.told if isinstance(report, kind)]
@@ -162,14 +188,14 @@ class Rig:
             if isinstance(report, Outcome)
         ]
 
-    def tick(self, seconds: float = 1.0) -> None:
+    def tick(self, seconds: float = 1.0, *, in_turn: bool = False) -> None:
         """Let time pass, then have one more cycle end."""
         ended = len(self.cycles())
         self.clock.advance(seconds)
-        self.until(lambda: len(self.cycles()) > ended)
+        self.until(lambda: len(self.cycles()) > ended, in_turn=in_turn)
 
-    def first_cycle(self) -> None:
-        self.until(self.cycles)
+    def first_cycle(self, *, in_turn: bool = False) -> None:
+        self.until(self.cycles, in_turn=in_turn)
 
 
 class Awaited(SimpleQueue[Message]):

@@ -23,12 +23,11 @@ from accelwatch.node.store.reports import (
     Done,
     Identified,
     Outcome,
-    Returned,
     Slots,
 )
 from accelwatch.schema.snapshot import BackendState
 from node.sampler.rig import Rig, Scripted, Searching, waited
-from support.processes.waiting import wait_until
+from support.processes.waiting import GUARD_S, wait_until
 
 
 def test_a_call_is_announced_before_it_is_made_and_the_cycle_follows_the_outcomes() -> None:
@@ -97,8 +96,7 @@ def test_a_hung_call_is_never_doubled_and_its_late_answer_is_thrown_away() -> No
     assert set(rig.cycles()) == {"timeout"}
     backend.gates.pop("s:0").set()
     told = len(rig.outcomes())
-    for _ in range(10):
-        rig.collector.step(0.01)
+    rig.until_all_returned()
     assert len(rig.outcomes()) == told
     rig.tick()
     rig.tick()
@@ -150,7 +148,7 @@ def first_turn_held() -> tuple[Rig, threading.Event]:
     backend = Scripted(2)
     go = backend.gates["s:0"] = threading.Event()
     rig = Rig(backend)
-    rig.until(lambda: len(rig.of(Identified)) == 2)
+    rig.until(lambda: len(rig.of(Identified)) == 2, in_turn=True)
     wait_until(lambda: backend.reads)
     return rig, go
 
@@ -231,8 +229,7 @@ def test_a_serial_driver_that_hangs_is_reported_for_every_device_behind() -> Non
     assert len(backend.reads) == 2
     backend.gates.clear()
     gate.set()
-    for _ in range(10):
-        rig.collector.step(0.01)
+    rig.until_all_returned()
     rig.tick()
     rig.tick()
     assert rig.outcomes()[-3:] == [("s:0", None), ("s:1", None), ("s:2", None)]
@@ -292,8 +289,7 @@ def test_a_failing_look_for_devices_keeps_those_that_are_known() -> None:
     rig.first_cycle()
     backend.discover_error = ValueError("a bug")
     rig.tick(10.0)
-    for _ in range(10):
-        rig.collector.step(0.01)
+    rig.until_all_returned()
     rig.tick()
     assert rig.cycles()[-1] == "error"
     assert rig.outcomes()[-1] == ("s:0", None)
@@ -353,7 +349,7 @@ def test_numbers_count_when_processes_are_late_and_go_on_without_them() -> None:
 def test_a_search_that_comes_back_late_is_thrown_away_and_repeated_after_a_pause() -> None:
     rig, backend = first_search()
     backend.search.set()
-    rig.until(lambda: len(rig.of(Returned)) == len(rig.of(Called)))
+    rig.until_all_returned()
     rig.tick()
     rig.tick(5.0)
     assert backend.searches == [True, False, True]
@@ -374,7 +370,7 @@ def test_a_stop_ends_the_loop_and_close_gives_backends_back() -> None:
     rig.collector.inbox.put(Stop())
     assert not rig.collector.step(0.1)
     rig.collector.close()
-    assert rig.backend.closed == 1
+    wait_until(lambda: rig.backend.closed == 1)
 
 
 @pytest.mark.parametrize("late_s", [0.0, 0.9, 5.0])
@@ -463,7 +459,7 @@ def test_a_late_answer_is_one_failure_and_the_device_is_asked_at_the_next_tick()
     rig.clock.advance(0.5)
     rig.first_cycle()
     backend.gates.pop("s:0").set()
-    rig.until(lambda: len(rig.of(Returned)) == len(rig.of(Called)))
+    rig.until_all_returned()
     rig.tick(0.5)
     assert len(backend.reads) == 2
     assert rig.outcomes()[-1] == ("s:0", None)
@@ -556,7 +552,7 @@ def test_closing_waits_for_no_one_who_has_closed() -> None:
 
         def get(self, block: bool = True, timeout: float | None = None) -> Message:
             self.asked += 1
-            return queue.get(timeout=timeout)
+            return queue.get(timeout=GUARD_S)
 
     queue = rig.collector.inbox
     rig.collector.inbox = last = Last()

@@ -13,7 +13,6 @@ import pytest
 from accelwatch.base.absence import Absence
 from accelwatch.node.sampler.protocol.blame import QUARANTINE_FIRST_S
 from accelwatch.node.sampler.protocol.settings import CollectSettings
-from accelwatch.node.sampler.supervisor import Limits
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import BackendState, DeviceView, Snapshot
@@ -43,8 +42,7 @@ def agent(scenario: NvmlScenario, clock: AheadClock) -> Iterator[Agent]:
     settings = CollectSettings(
         backends=("nvidia", "host"), interval_s=0.2, timeout_s=5.0, rediscover_s=1.0
     )
-    patient = Limits(silence_s=1000.0, first_silence_s=1000.0)
-    agent = Agent(settings, scenario.environment(), patient, clock)
+    agent = Agent(settings, scenario.environment(), clock=clock)
     yield agent
     agent.close()
 

@@ -5,6 +5,7 @@ import threading
 from accelwatch.node.store.reports import Called, Slots
 from accelwatch.schema.device import Device
 from node.sampler.rig import Rig, Scripted
+from support.processes.waiting import GUARD_S
 
 
 def threads(rig: Rig) -> dict[str, set[int]]:
@@ -17,8 +18,8 @@ def threads(rig: Rig) -> dict[str, set[int]]:
 
 def test_devices_that_get_on_are_called_from_one_thread() -> None:
     rig = Rig(Scripted(2))
-    rig.first_cycle()
-    rig.tick()
+    rig.first_cycle(in_turn=True)
+    rig.tick(in_turn=True)
     found = threads(rig)
     assert found["s:0"] == found["s:1"]
     assert len(found["s:0"]) == 1
@@ -80,7 +81,7 @@ def test_a_device_that_went_is_read_no_more_and_its_thread_ends() -> None:
     rediscover(rig)  # a call that was out when it went had to come back first
     for thread in threading.enumerate():
         if thread.name == "scripted:s:1":
-            thread.join(10)
+            thread.join(GUARD_S)
     assert "scripted:s:1" not in {thread.name for thread in threading.enumerate()}
     assert [name for name, _ in backend.reads][-1] == "s:0"
 

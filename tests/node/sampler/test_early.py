@@ -42,7 +42,7 @@ early.start()
 pid, reports, orders, crash, _ = early.hand_over()
 from accelwatch.node.sampler.protocol.frames import ChecksumSplitter, decode, encode
 from accelwatch.node.sampler.protocol.settings import StartOrder, CollectSettings
-settings = CollectSettings(backends=("{backend}",), one_shot=True, timeout_s=30.0)
+settings = CollectSettings(backends=("{backend}",), one_shot=True, timeout_s=300.0)
 os.write(orders, encode(StartOrder(settings=settings)))
 told = b""
 while chunk := os.read(reports, 65536):
@@ -175,7 +175,7 @@ def test_a_child_that_died_before_its_order_is_replaced(tmp_path: Path) -> None:
         "os.kill(early._child[0], signal.SIGKILL)\n"
         "os.waitpid(early._child[0], 0)\n"
         "from accelwatch.node.snapshots import CollectSettings, read_once\n"
-        "shot = read_once(CollectSettings(backends=('nvidia',), timeout_s=10.0), isolation='fork')\n"
+        "shot = read_once(CollectSettings(backends=('nvidia',), timeout_s=300.0), isolation='fork')\n"
         "print(len(shot.devices), shot.devices[0].state)\n"
     )
     run = subprocess.run(

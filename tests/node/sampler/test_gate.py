@@ -8,10 +8,11 @@ import pytest
 
 from accelwatch.node.sampler.turns import gate as gate_module
 from accelwatch.node.sampler.turns.gate import Gate
+from support.processes.waiting import GUARD_S
 
 
 def test_workers_that_get_on_are_let_through_one_by_one() -> None:
-    gate, alone = Gate(patience_s=30), Lock()
+    gate, alone = Gate(patience_s=GUARD_S), Lock()
     together = 0
 
     def work() -> None:
@@ -35,7 +36,7 @@ def test_workers_pass_beside_one_that_hangs() -> None:
     def hang() -> None:
         with gate.turn():
             inside.set()
-            go_on.wait(30)
+            go_on.wait(GUARD_S)
 
     def pass_by() -> str:
         with gate.turn():
@@ -43,8 +44,8 @@ def test_workers_pass_beside_one_that_hangs() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         hanging = pool.submit(hang)
-        assert inside.wait(30)
-        passed = [pool.submit(pass_by).result(30) for _ in range(3)]
+        assert inside.wait(GUARD_S)
+        passed = [pool.submit(pass_by).result(GUARD_S) for _ in range(3)]
         still_hanging = not hanging.done()
         go_on.set()
 
@@ -53,7 +54,7 @@ def test_workers_pass_beside_one_that_hangs() -> None:
 
 
 def test_a_worker_that_fails_lets_the_next_one_in() -> None:
-    gate = Gate(patience_s=30)
+    gate = Gate(patience_s=GUARD_S)
 
     with pytest.raises(OSError, match="lost"), gate.turn():
         raise OSError("lost")

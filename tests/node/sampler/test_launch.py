@@ -31,9 +31,9 @@ from accelwatch.node.store.reports import Called, CollectorExited, Component, Do
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.schema.stream.frames import Splitter
 from accelwatch.system.processes.child_process import anonymous_file
-from node.sampler.agents import GUARD_S
+from node.sampler.agents import has_gone
 from node.sampler.fakes import FAKE
-from support.processes.waiting import wait_until
+from support.processes.waiting import GUARD_S, wait_until
 
 READ = Called(call=1, backend="nvidia", action="read", slot="nvidia:0", thread=17)
 OPEN = Called(call=2, backend="amd", action="open", slot="", thread=18)
@@ -78,10 +78,16 @@ def aborted() -> None:
     os.abort()
 
 
+def until_ended(child: Child) -> None:
+    """Return when the process has ended; it is not reaped."""
+    os.waitid(os.P_PID, child.process.pid, os.WEXITED | os.WNOWAIT)
+
+
 def ended(child: Child, *calls: Called, hint: str = "") -> CollectorExited:
     out = CallsOut(map_registry(child.process.crash))
     for call in calls:
         out.note(call)
+    until_ended(child)
     return post_mortem(child, 3.0, hint=hint)
 
 
@@ -185,7 +191,7 @@ def test_only_who_is_patient_waits_for_the_end(
     child.release(patient=patient)
     assert [wait > 0.0 for wait in waits] == [patient]
     monkeypatch.undo()
-    assert child.process.how(30.0) == "SIGKILL"
+    assert child.process.how(GUARD_S) == "SIGKILL"
     launch.reap_leftovers()
 
 
@@ -247,6 +253,7 @@ def test_a_child_that_goes_on_is_the_one_that_was_begun_to() -> None:
         assert child.printed is not None
         child.request_stop()
         assert not isinstance(collected_until_end(child), Done)
+        until_ended(child)
         assert child.how() == "exit_0"
     finally:
         child.release(patient=True)
@@ -261,14 +268,10 @@ def test_a_child_with_its_order_is_told_nothing_more() -> None:
         assert child.process.pid == begun[0]
         child.request_stop()
         assert not isinstance(collected_until_end(child), Done)
+        until_ended(child)
         assert child.how() == "exit_0"
     finally:
         child.release(patient=True)
-
-
-def has_gone(pid: int) -> bool:
-    launch.reap_leftovers()
-    return not Path(f"/proc/{pid}").exists()
 
 
 def test_a_child_with_another_order_is_replaced() -> None:

@@ -20,7 +20,7 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import BackendState
 from node.sampler.rig import Rig, Scripted
-from support.processes.waiting import wait_until
+from support.processes.waiting import GUARD_S, wait_until
 
 
 def event(number: int) -> ErrorEvent:
@@ -78,7 +78,7 @@ def test_a_source_goes_on_whatever_it_raises(error: BaseException) -> None:
     listener.start()
     wait_until(lambda: not backend.pending)
     backend.pending = [event(1)]
-    batch = inbox.get(timeout=60)
+    batch = inbox.get(timeout=GUARD_S)
     assert isinstance(batch, Batch)
     assert batch.events == (event(1),)
     listener.stop()
@@ -139,7 +139,7 @@ def test_a_flood_comes_in_batches_each_after_the_one_before_was_taken() -> None:
     listener.start()
     sizes = []
     for _ in range(3):
-        batch = inbox.get(timeout=60)
+        batch = inbox.get(timeout=GUARD_S)
         assert isinstance(batch, Batch)
         with pytest.raises(Empty):
             inbox.get_nowait()
@@ -178,7 +178,7 @@ def test_only_a_source_that_has_not_waited_is_paused(takes_s: float, pauses: lis
     listener = Listener("scripted", Source(), Inbox(), clock, nullcontext())
     listener._stop = stop
     listener.start()
-    assert ended.wait(10)
+    assert ended.wait(GUARD_S)
     wait_until(lambda: stop.given == pauses)
 
 
@@ -190,12 +190,9 @@ def test_a_source_that_fails_is_told_of_once_and_asked_again(
     backend.pending = [OSError("lost")]
     listener = Listener("scripted", backend, inbox, SystemClock(), nullcontext())
     listener.start()
-    for _ in range(500):
-        if len(backend.waits) > 1:
-            break
-        backend.more.wait(0.01)
+    wait_until(lambda: len(backend.waits) > 1)
     backend.pending = [event(1)]
-    batch = inbox.get(timeout=60)
+    batch = inbox.get(timeout=GUARD_S)
     assert isinstance(batch, Batch)
     batch.accepted()
     listener.stop()
@@ -222,11 +219,11 @@ class Hanging(Scripted):
         self.gates["discover"].set()
 
     def open(self) -> Opened:
-        self.gates["open"].wait(30)
+        self.gates["open"].wait(GUARD_S)
         return super().open()
 
     def discover(self) -> Sequence[Device]:
-        self.gates["discover"].wait(30)
+        self.gates["discover"].wait(GUARD_S)
         return super().discover()
 
 

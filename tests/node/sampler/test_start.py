@@ -25,7 +25,7 @@ from accelwatch.node.store.reports import (
     Noted,
     Written,
 )
-from node.sampler.rig import STEPS, Rig, Scripted, waited
+from node.sampler.rig import Rig, Scripted, step_until, waited
 
 
 def opened_with(**settings: Any) -> Context:
@@ -155,11 +155,7 @@ class Order:
             self.told.append(report.backend)
 
     def until(self, condition: Callable[[], object]) -> None:
-        for _ in range(STEPS):
-            if condition():
-                return
-            self.collector.step(0.01)
-        raise AssertionError(f"did not come true; begun: {self.begun}, told: {self.told}")
+        step_until(self.collector, condition)
 
 
 def _always(backend: Scripted) -> Callable[[Context], Scripted]:

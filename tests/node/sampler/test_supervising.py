@@ -17,8 +17,8 @@ from accelwatch.node.store.reports import (
     CollectorExited,
     Report,
 )
-from node.sampler.agents import GUARD_S
 from node.sampler.fakes import FAKE
+from support.processes.waiting import GUARD_S
 
 
 class NotingLoop(asyncio.SelectorEventLoop):

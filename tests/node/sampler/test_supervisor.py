@@ -5,16 +5,16 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from accelwatch.base.absence import Absence
-from accelwatch.base.clock import SystemClock
-from accelwatch.node.sampler.launch import Child, spawn
+from accelwatch.base.clock import Clock, ManualClock, SystemClock
+from accelwatch.node.sampler.launch import Child, reap_leftovers, spawn
 from accelwatch.node.sampler.protocol.frames import encode, with_checksum
 from accelwatch.node.sampler.protocol.settings import CollectSettings, StartOrder
 from accelwatch.node.sampler.stores import store_for
@@ -24,10 +24,10 @@ from accelwatch.node.store.reports import Heartbeat, Report
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import BackendState
-from node.sampler.agents import GUARD_S, Agent, is_state, status, view
+from node.sampler.agents import PATIENT, Agent, has_gone, is_state, status, view
 from node.sampler.fakes import FAKE, SECOND, TELLING
 from support.processes.own_children import children
-from support.processes.waiting import wait_until
+from support.processes.waiting import GUARD_S, wait_until
 
 
 @pytest.fixture
@@ -35,7 +35,10 @@ def start() -> Iterator[Callable[..., Agent]]:
     agents: list[Agent] = []
 
     def begin(
-        options: dict[str, dict[str, Any]], limits: Limits | None = None, **more: Any
+        options: dict[str, dict[str, Any]],
+        limits: Limits = PATIENT,
+        clock: Clock | None = None,
+        **more: Any,
     ) -> Agent:
         settings = CollectSettings(
             backends=tuple(options),
@@ -46,7 +49,7 @@ def start() -> Iterator[Callable[..., Agent]]:
             root="/nonexistent",
             **more,
         )
-        agents.append(Agent(settings, limits=limits))
+        agents.append(Agent(settings, limits=limits, clock=clock))
         return agents[-1]
 
     yield begin
@@ -59,10 +62,10 @@ def test_readings_flow_and_are_counted(start: Callable[..., Agent]) -> None:
     snapshot = agent.until(
         lambda s: (
             s.own.get(("collector_cycles_total", FAKE, "ok"), 0) >= 3
+            and s.own["collector_up", FAKE] == 1
             and [v.state for v in s.devices] == [DeviceState.OK] * 2
         )
     )
-    assert snapshot.own["collector_up", FAKE] == 1
     assert snapshot.own["exporter_sample_interval_seconds", "fake"] == 0.1
     assert snapshot.own["exporter_window_seconds",] == 60.0
     assert ("collector_last_success_timestamp_seconds", FAKE) in snapshot.own
@@ -103,12 +106,12 @@ def test_a_lost_device_stays_a_row_and_comes_back(
     agent = start({FAKE: {"devices": [{"id": "0", "do": f"lost_while={gone}"}, {"id": "1"}]}})
     agent.until(is_state("fake:0", DeviceState.OK))
     gone.touch()
-    snapshot = agent.until(is_state("fake:0", DeviceState.LOST))
+    is_lost = is_state("fake:0", DeviceState.LOST)
+    snapshot = agent.until(lambda s: is_lost(s) and s.own["collector_up", FAKE] == 1)
     lost = view(snapshot, "fake:0")
     assert lost is not None
     assert lost.device.model == "Fake 9000"
     assert lost.sample_time is not None
-    assert snapshot.own["collector_up", FAKE] == 1
     gone.unlink()
     agent.until(is_state("fake:0", DeviceState.OK))
 
@@ -147,14 +150,14 @@ def test_a_crash_is_seen_and_readings_come_back(
     assert snapshot.events[0].detail["code"] == "SIGSEGV"
     assert snapshot.events[0].detail["backends"] == FAKE
     assert snapshot.errors[-1].code == "SIGSEGV"
-    snapshot = agent.until(
+    agent.until(
         lambda s: (
             s.own.get(("collector_up", FAKE)) == s.own.get(("collector_up", SECOND)) == 1
             and is_state("fake:0", DeviceState.OK)(s)
             and is_state("fake:9", DeviceState.OK)(s)
+            and s.errors == ()
         )
     )
-    assert snapshot.errors == ()
 
 
 def test_who_only_draws_begins_no_child_that_would_end_with_its_thread(
@@ -219,14 +222,15 @@ def test_a_call_that_holds_the_interpreter_gets_the_child_killed(
 ) -> None:
     agent = start(
         {FAKE: {"devices": [{"id": "0", "do": "spin"}]}},
-        limits=Limits(silence_s=1.0, first_silence_s=10.0),
+        limits=msgspec.structs.replace(PATIENT, silence_s=1.0),
     )
-    snapshot = agent.until(lambda s: s.events)
-    assert snapshot.events[0].detail == {"code": "hang", "backends": FAKE}
+    # One that stands still on a busy machine is killed too, outside any call.
+    hang = {"code": "hang", "backends": FAKE}
+    agent.until(lambda s: any(event.detail == hang for event in s.events))
 
 
 def test_a_child_that_grows_too_big_is_replaced(start: Callable[..., Agent]) -> None:
-    agent = start({FAKE: {}}, limits=Limits(resident_bytes=1 << 20))
+    agent = start({FAKE: {}}, limits=msgspec.structs.replace(PATIENT, resident_bytes=1 << 20))
     snapshot = agent.until(lambda s: s.events)
     assert snapshot.events[0].detail["code"] == "memory"
 
@@ -236,7 +240,6 @@ def test_a_device_whose_call_fills_memory_is_held_out_and_the_others_go_on(
 ) -> None:
     agent = start(
         {FAKE: {"devices": [{"id": "0", "do": "grow=1000"}, {"id": "1"}]}},
-        limits=Limits(resident_bytes=256 << 20),
     )
     # Where both were being read, a further child finds out which of them it was.
     snapshot = agent.until(
@@ -264,13 +267,15 @@ def test_stopping_leaves_no_child(start: Callable[..., Agent], do: str) -> None:
     agent.until(lambda s: s.devices)
     agent.supervisor.stop()
     assert agent.supervisor.stopped
+    wait_until(lambda: has_gone(agent.children[0]))
     with pytest.raises(ChildProcessError):
         os.waitpid(agent.children[0], 0)
 
 
 def test_an_orderly_end_closes_the_backends(start: Callable[..., Agent], tmp_path: Path) -> None:
     closed = tmp_path / "closed"
-    agent = start({FAKE: {"close_file": str(closed)}})
+    # On its clock a child that is asked to end is never late.
+    agent = start({FAKE: {"close_file": str(closed)}}, clock=ManualClock())
     agent.until(is_state("fake:0", DeviceState.OK))
     agent.supervisor.stop()
     assert closed.exists()
@@ -291,10 +296,7 @@ def test_a_child_whose_owner_is_gone_ends() -> None:
     orphan = int(os.read(reading, 32))
     os.kill(owner, signal.SIGKILL)
     os.waitpid(owner, 0)
-    end = time.monotonic() + GUARD_S
-    while _runs(orphan):
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    wait_until(lambda: not _runs(orphan))
     os.close(reading)
 
 
@@ -343,7 +345,12 @@ def test_on_an_event_loop_it_runs_until_cancelled() -> None:
             await task
 
     asyncio.run(run())
-    assert not children() - others
+
+    def none_is_left() -> bool:
+        reap_leftovers()
+        return not children() - others
+
+    wait_until(none_is_left)
 
 
 def test_one_damaged_report_is_told_and_the_collector_lives_on(

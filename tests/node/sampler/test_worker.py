@@ -6,6 +6,7 @@ from asyncio import CancelledError
 from accelwatch.base.clock import ManualClock
 from accelwatch.node.sampler.turns.messages import Answer, Inbox
 from accelwatch.node.sampler.turns.worker import Worker
+from support.processes.waiting import GUARD_S
 
 
 def test_an_answer_tells_what_came_and_when() -> None:
@@ -27,7 +28,7 @@ def test_an_answer_tells_what_came_and_when() -> None:
 
     for number, work in enumerate((job, fail, leave, cancel)):
         worker.submit(number, work)
-    answers = [inbox.get(timeout=60) for _ in range(4)]
+    answers = [inbox.get(timeout=GUARD_S) for _ in range(4)]
     worker.stop()
     first, second, third, fourth = (answer for answer in answers if isinstance(answer, Answer))
     assert first == Answer(
@@ -38,7 +39,7 @@ def test_an_answer_tells_what_came_and_when() -> None:
     assert str(fourth.error) == "the backend raised CancelledError()"
     (thread,) = (thread for thread in threading.enumerate() if thread.ident == worker.ident)
     assert (thread.name, thread.daemon) == ("w", True)
-    thread.join(10)
+    thread.join(GUARD_S)
     assert not thread.is_alive()
 
 
@@ -46,26 +47,26 @@ def test_a_worker_that_rests_has_no_thread_until_the_next_call() -> None:
     inbox = Inbox()
     worker = Worker("resting", ManualClock(), inbox)
     worker.submit(0, threading.current_thread)
-    first = inbox.get(timeout=60)
+    first = inbox.get(timeout=GUARD_S)
     assert isinstance(first, Answer)
     assert isinstance(first.result, threading.Thread)
     worker.release_thread()
-    first.result.join(10)
+    first.result.join(GUARD_S)
     assert not first.result.is_alive()
     worker.submit(1, threading.current_thread)
-    second = inbox.get(timeout=60)
+    second = inbox.get(timeout=GUARD_S)
     assert isinstance(second, Answer)
     assert isinstance(second.result, threading.Thread)
     assert (second.call, second.result.ident) == (1, worker.ident)
     worker.stop()
-    second.result.join(10)
+    second.result.join(GUARD_S)
     assert not second.result.is_alive()
 
 
 def test_a_worker_that_rests_in_a_call_tells_its_answer_all_the_same() -> None:
     inbox, go_on = Inbox(), threading.Event()
     worker = Worker("resting", ManualClock(), inbox)
-    worker.submit(0, lambda: go_on.wait(10))
+    worker.submit(0, lambda: go_on.wait(GUARD_S))
     worker.release_thread()
     worker.submit(1, lambda: "next")
     assert _answered(inbox) == (1, "next")
@@ -75,6 +76,6 @@ def test_a_worker_that_rests_in_a_call_tells_its_answer_all_the_same() -> None:
 
 
 def _answered(inbox: Inbox) -> tuple[int, object]:
-    answer = inbox.get(timeout=60)
+    answer = inbox.get(timeout=GUARD_S)
     assert isinstance(answer, Answer)
     return answer.call, answer.result

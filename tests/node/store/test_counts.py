@@ -14,6 +14,7 @@ from accelwatch.node.store.reports import Events
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import EventCount
 from accelwatch.system.files.atomic_file import replace_file
+from support.processes.waiting import GUARD_S
 
 COUNTS: Counts = {
     "n:0": {"xid_79": EventCount(code="xid_79", category="bus", total=3, last_time=5.0)}
@@ -104,7 +105,7 @@ def test_a_disk_that_hangs_does_not_hold_the_owner(tmp_path: Path) -> None:
     never = threading.Event()
 
     def write(path: Path, data: bytes) -> None:
-        never.wait(5.0)
+        never.wait(GUARD_S)
 
     file = CountFile(tmp_path, write)
     for _ in range(5):
@@ -189,7 +190,7 @@ def test_the_newest_counters_are_written_and_those_that_waited_are_not(tmp_path:
 
     def write(path: Path, data: bytes) -> None:
         begun.set()
-        go_on.wait(10.0)
+        go_on.wait(GUARD_S)
         written.append(data)
 
     def of(total: int) -> Counts:
@@ -197,7 +198,7 @@ def test_the_newest_counters_are_written_and_those_that_waited_are_not(tmp_path:
 
     file = CountFile(tmp_path, write)
     file.offer(of(1))
-    assert begun.wait(10.0)
+    assert begun.wait(GUARD_S)
     for total in (2, 3, 4):
         file.offer(of(total))
     go_on.set()
@@ -211,12 +212,12 @@ def test_the_writer_holds_no_exit(tmp_path: Path) -> None:
 
     def write(path: Path, data: bytes) -> None:
         begun.set()
-        go_on.wait(10.0)
+        go_on.wait(GUARD_S)
 
     before = writers()
     file = CountFile(tmp_path, write)
     file.offer(COUNTS)
-    assert begun.wait(10.0)
+    assert begun.wait(GUARD_S)
     (writer,) = writers() - before
     assert writer.daemon
     go_on.set()
@@ -231,12 +232,12 @@ def test_closing_gives_a_disk_that_hangs_a_moment_only(
 
     def write(path: Path, data: bytes) -> None:
         begun.set()
-        go_on.wait(10.0)
+        go_on.wait(GUARD_S)
 
     before = writers()
     file = CountFile(tmp_path, write)
     file.offer(COUNTS)
-    assert begun.wait(10.0)
+    assert begun.wait(GUARD_S)
     (writer,) = writers() - before
     file.offer(COUNTS)  # waits, and leaves no room for the end
     file.close()

@@ -5,6 +5,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from support.processes.waiting import GUARD_S
+
 # What the kubelet does with one connection, once the request has come.
 Script = Callable[[socket.socket], None]
 
@@ -36,7 +38,7 @@ class FakeKubelet:
             except OSError:
                 return
             with connection:
-                connection.settimeout(5)
+                connection.settimeout(GUARD_S)
                 try:
                     self._one(connection)
                 except OSError:
@@ -56,5 +58,5 @@ class FakeKubelet:
         """Stop listening."""
         self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
-        self._thread.join(2)
+        self._thread.join(GUARD_S)
         self.path.unlink()

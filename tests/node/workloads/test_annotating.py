@@ -121,7 +121,7 @@ def test_the_thread_finds_new_processes_and_ends(node: FakeNode) -> None:
     wait_until(lambda: found.annotate(shot).devices[0].owners)
     assert found.annotate(shot).devices[0].owners == (kubernetes(pod_uid=UID),)
     found.stop()
-    assert not [one for one in threading.enumerate() if one.name == "workloads" and one.is_alive()]
+    wait_until(lambda: not any(thread.name == "workloads" for thread in threading.enumerate()))
 
 
 def test_stopping_does_not_wait_for_a_kubelet_that_hangs(

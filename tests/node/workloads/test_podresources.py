@@ -20,12 +20,13 @@ from accelwatch.node.workloads.sources import podresources
 from accelwatch.node.workloads.sources.podresources import Allocation
 from node.workloads import kubelet_wire as wire
 from node.workloads.fake_kubelet import FakeKubelet
+from support.processes.waiting import GUARD_S
 
 FIXTURES = Path(__file__).parents[3] / "fixtures/workloads/kubelet"
 UUID = "GPU-0a1b2c3d-1111-2222-3333-444455556666"
 
 
-def fetch(kubelet: FakeKubelet | Path, timeout_s: float = 5.0) -> tuple[Allocation, ...]:
+def fetch(kubelet: FakeKubelet | Path, timeout_s: float = GUARD_S) -> tuple[Allocation, ...]:
     path = kubelet if isinstance(kubelet, Path) else kubelet.path
     return podresources.fetch(path, timeout_s=timeout_s, clock=SystemClock())
 
@@ -273,7 +274,7 @@ def test_a_flood_of_frames_is_given_up(
 
 def test_silence_ends_with_the_deadline(kubelet: FakeKubelet) -> None:
     done = threading.Event()
-    kubelet.script = lambda connection: (done.wait(5), None)[1]
+    kubelet.script = lambda connection: (done.wait(GUARD_S), None)[1]
     with pytest.raises(SourceError, match="in time") as caught:
         fetch(kubelet, timeout_s=0.1)
     assert caught.value.reason == "timeout"
