@@ -93,6 +93,9 @@ class Stage:
         self.cluster = cluster
         self.journal = MemoryJournal()
         self._late_s = late_s
+        # While it is not set, what is on its way does not come.
+        self.may_come = asyncio.Event()
+        self.may_come.set()
         self._nodes: dict[str, Object] = {}
         self._under_way: list[asyncio.Task[int]] = []
 
@@ -109,6 +112,7 @@ class Stage:
 
     async def _send(self, name: str, patch: Mapping[str, Any]) -> int:
         await asyncio.sleep(self._late_s)
+        await self.may_come.wait()
         path = f"{NODES}/{name}"
         status, _ = await self.cluster.request("PATCH", path, patch, kind="merge-patch+json")
         return status
@@ -234,7 +238,8 @@ def test_a_killed_engine_forgets_no_taint(cluster: ServedCluster, point: Point) 
 
     async def run() -> None:
         wanted = await prepared(cluster, IntentKind.QUARANTINE)
-        stage = Stage(cluster, 0.2)
+        stage = Stage(cluster, 0.0)
+        stage.may_come.clear()
         async with action_on(cluster) as action:
             await stage.note("n1", "s1")
             mortal = Mortal(stage, action)
@@ -248,6 +253,7 @@ def test_a_killed_engine_forgets_no_taint(cluster: ServedCluster, point: Point) 
             (known,) = Pursuits(mortal.action, stage.journal).operations()
             assert known.state in OPEN | {OperationState.OBSERVED}
             assert known.started is not None
+        stage.may_come.set()
         await stage.all_came()
 
     asyncio.run(run())

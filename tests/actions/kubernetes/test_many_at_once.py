@@ -7,7 +7,7 @@ what was decided, in the same step for all.
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -23,6 +23,7 @@ from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.target import targets_of
 from accelwatch.remediation.policy.guards.limits.breaker import BreakerStatus
+from accelwatch.remediation.policy.state.model import RemedyState
 from accelwatch.remediation.settings import (
     ActionSettings,
     Breaker,
@@ -146,14 +147,16 @@ class ManyNodes:
             if any(taint["key"] == OURS for taint in node["spec"].get("taints", []))
         ]
 
-    async def settle(self, remedies: RemedyRunner) -> None:
-        """Until all is decided, and nothing is under way."""
+    async def settle(
+        self, remedies: RemedyRunner, has_enough: Callable[[RemedyState], bool]
+    ) -> None:
+        """Until all is decided, as much as was wanted was done, and nothing is under way."""
         async with asyncio.timeout(90):
             while True:
                 state = remedies.engine.state
                 self.most_own = max(self.most_own, len(state.budget.own))
                 quiet = all(one.pursuing is None for one in state.remedies.values())
-                if len(state.remedies) == COUNT and quiet:
+                if len(state.remedies) == COUNT and quiet and has_enough(state):
                     before = len(self._cluster.server.log.writes("/nodes/"))
                     await asyncio.sleep(2.0)
                     if len(self._cluster.server.log.writes("/nodes/")) == before:
@@ -179,7 +182,7 @@ def test_trap_09_a_budget_is_never_passed_however_many_go_bad_at_once(
         hub = ManyNodes(stand_in, tmp_path, BOUNDED, LIFTED)
         async with hub.running() as remedies:
             hub.bad = True
-            await hub.settle(remedies)
+            await hub.settle(remedies, lambda state: len(state.budget.own) == MOST)
             assert len(await hub.tainted()) == MOST
             assert hub.most_own == MOST
             assert hub.patches() == Counter(dict.fromkeys(hub.patches(), 1))
@@ -200,7 +203,7 @@ def test_trap_09_the_breaker_opens_at_our_own_rate_and_lets_a_well_node_go(
         hub = ManyNodes(stand_in, tmp_path, BOUNDED, Breaker())
         async with hub.running() as remedies:
             hub.bad = True
-            await hub.settle(remedies)
+            await hub.settle(remedies, lambda state: state.breaker.standing is BreakerStatus.OPEN)
             assert remedies.engine.state.breaker.standing is BreakerStatus.OPEN
             assert 0 < len(await hub.tainted()) <= MOST
             hub.bad = False

@@ -244,10 +244,10 @@ def test_a_checkpoint_is_asked_for_once(slurm: WorkingSlurm, hand: Hands, tmp_pa
 def test_a_controller_that_hangs_freezes_and_does_late_what_it_was_told(
     slurm: WorkingSlurm, hand: Hands
 ) -> None:
-    one = hand(timeout_s=0.5)
-    slow = hand(timeout_s=5.0)
+    # A command that was sent is to be cut off before its answer, and not before it was sent.
+    one, sends, slow = hand(timeout_s=0.5), hand(timeout_s=5.0), hand()
     intent = one.intent(IntentKind.QUARANTINE, "n1")
-    step = one.action.propose(intent, asyncio.run(one.action.observe(intent)))
+    step = slow.action.propose(intent, asyncio.run(slow.action.observe(intent)))
     assert isinstance(step, Step)
     with slurm.stopped("slurmctld"):
         for look in (one.action.observe_all(), one.action.observe(intent)):
@@ -258,7 +258,7 @@ def test_a_controller_that_hangs_freezes_and_does_late_what_it_was_told(
         assert told.status is ReportStatus.RETRY
         # One that was sent is not known: the controller does it when it wakes.
         words = ("update", "nodename=n1", "state=drain", f"reason={step.arguments['reason']}")
-        sent = asyncio.run(one.action._commands.run("scontrol", *words))
+        sent = asyncio.run(sends.action._commands.run("scontrol", *words))
         assert sent.failure == "timeout"
     until(lambda: "DRAIN" in slurm.node("n1"), "it did so")
     observed = asyncio.run(slow.action.observe(intent))

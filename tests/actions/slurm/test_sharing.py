@@ -13,6 +13,7 @@ from accelwatch_slurm.commands.reading import Cluster, Reader
 from accelwatch_slurm.commands.sharing import Rush, SharedRead
 from accelwatch_slurm.observing.observer import Observer
 from accelwatch_slurm.texts.reservation_text import SlurmReservation
+from support.processes.idle_loop import IdleLoop
 
 
 def test_who_asks_during_a_read_shares_the_next() -> None:
@@ -108,7 +109,8 @@ def test_in_a_rush_looks_gather() -> None:
 
         assert await asyncio.gather(*(late(turns) for turns in range(20))) == [1] * 20
 
-    asyncio.run(play())
+    with asyncio.Runner(loop_factory=IdleLoop) as runner:
+        runner.run(play())
 
 
 class _Reader:

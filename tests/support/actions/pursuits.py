@@ -52,7 +52,7 @@ async def pursue(
     action: Action,
     intent: Intent,
     *,
-    within_s: float = 30.0,
+    within_s: float = 90.0,
     before: Between | None = None,
     twice: bool = False,
 ) -> Pursuit:
