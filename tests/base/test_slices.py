@@ -61,7 +61,9 @@ def test_a_walk_that_is_cancelled_or_fails_lets_the_others_go_on() -> None:
     assert asyncio.run(run()) == ["a", "a"]
 
 
-def test_a_short_walk_is_never_interrupted() -> None:
+def test_a_short_walk_is_never_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "monotonic", lambda: 100.0)
+
     async def run() -> list[str]:
         held, seen = Turns(), list[str]()
         await asyncio.gather(_walk(held, "a", 2, seen), _walk(held, "b", 2, seen))

@@ -11,6 +11,7 @@ import pytest
 
 from nvml_stand_in.binding import code_of, nvml, run_child
 from support.machines.nvml_stand_ins import NvmlScenario, preloaded_nvml
+from support.processes.waiting import GUARD_S
 
 
 @pytest.mark.parametrize("code", [4, 15, 16, 999])
@@ -110,7 +111,7 @@ def test_stalled_call_goes_on_after_a_change(h100x2: NvmlScenario) -> None:
         with pytest.raises(TimeoutError):
             stalled.result(timeout=0.05)
         h100x2.heal("nvmlDeviceGetPowerUsage", device=0).set(0, "power_usage_mw", 77).write()
-        assert stalled.result(timeout=10) == 77
+        assert stalled.result(timeout=GUARD_S) == 77
 
 
 def test_latency_releases_the_interpreter(h100x2: NvmlScenario) -> None:
@@ -122,7 +123,7 @@ def test_latency_releases_the_interpreter(h100x2: NvmlScenario) -> None:
         assert not waiting.done()
         h100x2.fault("nvmlDeviceGetPowerUsage", "delay_ms:1", device="*")
         h100x2.heal("nvmlDeviceGetPowerUsage", device=1).write()
-        assert waiting.result(timeout=10) == 629450
+        assert waiting.result(timeout=GUARD_S) == 629450
     assert nvml.nvmlDeviceGetPowerUsage(handles[1]) == 629450
 
 

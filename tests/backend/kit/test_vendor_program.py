@@ -6,6 +6,7 @@ import pytest
 
 from accelwatch.backend.kit.vendor_program import find_program, output_of
 from accelwatch.base.errors import DevicePermission, DeviceTimeout, ReadError
+from support.processes.waiting import GUARD_S
 
 
 def _program(path: Path, text: str, mode: int = 0o755) -> Path:
@@ -41,7 +42,7 @@ def test_path_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_its_output(tmp_path: Path) -> None:
     program = _program(tmp_path / "x-smi", 'echo "$1 $LC_ALL"')
-    assert output_of(program, "-j", timeout_s=30.0) == b"-j C\n"
+    assert output_of(program, "-j", timeout_s=GUARD_S) == b"-j C\n"
 
 
 @pytest.mark.parametrize(
@@ -55,26 +56,31 @@ def test_its_output(tmp_path: Path) -> None:
 def test_its_complaint(tmp_path: Path, text: str, complaint: str) -> None:
     program = _program(tmp_path / "x-smi", text)
     with pytest.raises(ReadError, match=complaint):
-        output_of(program, "-j", timeout_s=30.0)
+        output_of(program, "-j", timeout_s=GUARD_S)
 
 
 def test_a_whole_output_counts_whatever_the_status(tmp_path: Path) -> None:
     program = _program(tmp_path / "x-smi", "echo all; echo 'card 3 is bad' >&2; exit 3")
-    assert output_of(program, timeout_s=30.0, is_complete=lambda told: told == b"all\n") == b"all\n"
+    assert (
+        output_of(program, timeout_s=GUARD_S, is_complete=lambda told: told == b"all\n") == b"all\n"
+    )
     with pytest.raises(ReadError, match="x-smi ended with status 3: card 3 is bad"):
-        output_of(program, timeout_s=30.0, is_complete=lambda told: told == b"more\n")
+        output_of(program, timeout_s=GUARD_S, is_complete=lambda told: told == b"more\n")
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
-    [("echo all; kill -9 $$", "status -9: all"), ("echo all; sleep 60", "did not end within")],
+    ("text", "timeout_s", "complaint"),
+    [
+        ("echo all; kill -9 $$", GUARD_S, "status -9: all"),
+        ("echo all; sleep 60", 0.5, "did not end within"),
+    ],
 )
 def test_what_was_told_before_an_end_by_force_does_not_count(
-    tmp_path: Path, text: str, complaint: str
+    tmp_path: Path, text: str, timeout_s: float, complaint: str
 ) -> None:
     program = _program(tmp_path / "x-smi", text)
     with pytest.raises(ReadError, match=complaint):
-        output_of(program, timeout_s=0.5, is_complete=lambda _: True)
+        output_of(program, timeout_s=timeout_s, is_complete=lambda _: True)
 
 
 def test_one_that_does_not_end(tmp_path: Path) -> None:
@@ -85,10 +91,10 @@ def test_one_that_does_not_end(tmp_path: Path) -> None:
 
 def test_one_that_has_gone(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="x-smi: not found"):
-        output_of(tmp_path / "x-smi", timeout_s=30.0)
+        output_of(tmp_path / "x-smi", timeout_s=GUARD_S)
 
 
 def test_one_that_may_not_be_run(tmp_path: Path) -> None:
     program = _program(tmp_path / "x-smi", "", mode=0o644)
     with pytest.raises(DevicePermission, match="may not be run"):
-        output_of(program, timeout_s=30.0)
+        output_of(program, timeout_s=GUARD_S)

@@ -1,7 +1,6 @@
 """Warboy through its driver and the rest of what furiosactl prints."""
 
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -34,6 +33,7 @@ from support.machines.pci_nodes import LINK
 from support.machines.polling import Poll, assert_all_believed, identities, readings
 from support.machines.samples import sample
 from support.machines.staged_machines import Stage
+from support.processes.waiting import wait_until
 
 BUS = "0000:6d:00.0"
 
@@ -264,12 +264,14 @@ def test_a_card_that_the_driver_gave_up_is_lost(tmp_path: Path) -> None:
 
 def read_with_load(backend: FuriosaBackend, device: Device) -> Reading:
     """The first reading that has a load."""
-    for _ in range(2000):
-        (told,) = backend.read(device, Request())
-        if _has_load(told):
-            return told
-        time.sleep(0.005)
-    raise AssertionError("no load was told")
+    readings: list[Reading] = []
+
+    def is_told() -> bool:
+        readings.extend(backend.read(device, Request()))
+        return _has_load(readings[-1])
+
+    wait_until(is_told)
+    return readings[-1]
 
 
 def _has_load(read: Reading) -> bool:

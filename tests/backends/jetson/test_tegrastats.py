@@ -1,7 +1,6 @@
 """What lines of tegrastats say, in layouts of modules and releases, and the command that prints them."""
 
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from backends.jetson.machines import (
 )
 from support.machines.polling import assert_all_believed
 from support.machines.samples import sample
+from support.processes.waiting import wait_until
 
 UNSUPPORTED, ERROR, TIMEOUT = Absence.UNSUPPORTED, Absence.ERROR, Absence.TIMEOUT
 LOAD, EMC = ("utilization_ratio",), ("memory_controller_utilization_ratio",)
@@ -269,12 +269,12 @@ def test_a_line_that_has_become_old_is_shown_no_more(tmp_path: Path) -> None:
     clock = backend._context.clock
     assert isinstance(clock, ManualClock)
     try:
-        for _ in range(2000):
+
+        def has_spoken() -> bool:
             reading = read(backend)
-            if EMC in reading.values:
-                break
-            assert reading.absent[EMC] is TIMEOUT
-            time.sleep(0.005)
+            return EMC in reading.values or reading.absent[EMC] is not TIMEOUT
+
+        wait_until(has_spoken)
         clock.advance(2.5)
         assert EMC in read(backend).values
         clock.advance(0.1)

@@ -25,6 +25,7 @@ from backends.metax.machines import METAX, OUTPUT, stage, write_program
 from support.machines.polling import Poll, Polled, assert_all_believed, identities, loss, readings
 from support.machines.samples import sample
 from support.machines.staged_machines import Stage
+from support.processes.waiting import GUARD_S
 
 
 @contextlib.contextmanager
@@ -190,7 +191,7 @@ def test_one_option_at_a_time_where_a_release_takes_no_more(tmp_path: Path) -> N
         "'') cat ROOT/output/table.txt ;;\n*) exit 1 ;;\nesac\n"
     )
     with stage(tmp_path, "c500-x2"):
-        asked = rounds.Rounds(partial(output_of, write_program(tmp_path, text), timeout_s=10.0))
+        asked = rounds.Rounds(partial(output_of, write_program(tmp_path, text), timeout_s=GUARD_S))
         asked.query()
         assert asked.query().gpus[0].sections["chip temperature/hotspot"] == "61.25 C"
     lines = (tmp_path / "asked").read_text().splitlines()

@@ -1,7 +1,6 @@
 """What neuron-monitor's records say of load, and the command that prints them."""
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from support.machines.samples import sample
 from support.machines.staged_machines import Stage
 from support.machines.staging import two_ticks
 from support.processes.shell_scripts import script
+from support.processes.waiting import wait_until
 
 BUSY: Series = ("utilization_ratio",)
 
@@ -146,12 +146,12 @@ def test_load_of_a_device_with_its_age(tmp_path: Path) -> None:
     try:
         assert backend.open().source == "sysfs+neuron-ls+neuron-monitor"
         first, second = backend.discover()
-        for _ in range(2000):
+
+        def has_spoken() -> bool:
             (reading,) = backend.read(second, Request())
-            if BUSY in reading.values:
-                break
-            assert reading.absent[BUSY] is Absence.NOT_COLLECTED
-            time.sleep(0.005)
+            return reading.absent.get(BUSY) is not Absence.NOT_COLLECTED
+
+        wait_until(has_spoken)
         clock.advance(3)
         (reading,) = backend.read(second, Request())
         assert (reading.values[BUSY], reading.age_s, reading.pace_s) == (0.25, 3.0, 5.0)

@@ -10,6 +10,7 @@ from accelwatch.schema.event import Category
 from accelwatch.system.kernel import xid
 from accelwatch_nvidia import NvidiaBackend
 from support.machines.samples import sample
+from support.processes.waiting import GUARD_S
 
 from .conftest import Rig
 
@@ -76,7 +77,7 @@ def test_close_during_a_wait(rig: Rig) -> None:
         waiting = threading.Thread(target=machine.backend.wait_events, args=(0.2,))
         waiting.start()
         machine.backend.close()
-        waiting.join(5)
+        waiting.join(GUARD_S)
         assert not waiting.is_alive()
 
 

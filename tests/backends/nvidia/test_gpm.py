@@ -9,7 +9,9 @@ from accelwatch.backend import Request
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
 from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Reading
 from accelwatch_nvidia.quantities.gpm import MIN_INTERVAL_S
+from support.processes.waiting import GUARD_S, wait_until
 
 from .conftest import Rig
 
@@ -67,14 +69,16 @@ def test_a_gpu_stuck_in_gpm_does_not_hold_the_others(rig: Rig) -> None:
         machine.scenario.fault("nvmlGpmSampleGet", "stall", device=0).write()
         thread = threading.Thread(target=machine.backend.read, args=(stuck, Request()), daemon=True)
         thread.start()
-        deadline = time.monotonic() + 5
-        reading = machine.backend.read(free, Request())[0]
-        while reading.absent[ACTIVE] is not Absence.TIMEOUT and time.monotonic() < deadline:
-            reading = machine.backend.read(free, Request())[0]
-        assert reading.absent[ACTIVE] is Absence.TIMEOUT
-        assert reading.values["power_watts",] > 0
+        readings: list[Reading] = []
+
+        def is_held_up() -> bool:
+            readings.extend(machine.backend.read(free, Request()))
+            return readings[-1].absent.get(ACTIVE) is Absence.TIMEOUT
+
+        wait_until(is_held_up)
+        assert readings[-1].values["power_watts",] > 0
         machine.scenario.heal("nvmlGpmSampleGet", device=0).write()
-        thread.join(5)
+        thread.join(GUARD_S)
         assert not thread.is_alive()
 
 

@@ -18,6 +18,7 @@ from accelwatch.base.errors import (
 from accelwatch.schema.health import NO_DRIVER
 from accelwatch_nvidia import NvidiaBackend
 from support.machines.nvml_stand_ins import NvmlScenario
+from support.processes.waiting import GUARD_S
 
 from .conftest import Rig
 
@@ -159,7 +160,7 @@ def test_a_hung_gpu_blocks_only_its_own_thread(rig: Rig) -> None:
         assert len(machine.backend.discover()) == 3
         assert hung.is_alive()
         machine.scenario.heal("nvmlDeviceGetUtilizationRates", device=1).write()
-        hung.join(5)
+        hung.join(GUARD_S)
         assert not hung.is_alive()
 
 

@@ -21,6 +21,7 @@ from accelwatch_rebellions import RebellionsBackend, daemon
 from backends.rebellions.machines import lay_out_bus
 from node.workloads import kubelet_wire as wire
 from support.machines.samples import sample
+from support.processes.waiting import GUARD_S
 
 GIB = 1 << 30
 UUID = "5ca1ab1e-0000-4000-8000-00000000000"
@@ -53,7 +54,7 @@ class Daemon:
             except OSError:
                 return
             with connection:
-                connection.settimeout(5)
+                connection.settimeout(GUARD_S)
                 body = b"".join(wire.message(one) for one in self.messages)
                 frames = b"".join(wire.data_frames(body)) if body else b""
                 try:
@@ -66,7 +67,7 @@ class Daemon:
     def close(self) -> None:
         self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
-        self._thread.join(5)
+        self._thread.join(GUARD_S)
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +115,7 @@ def test_npus_without_a_command(tmp_path: Path, served: Daemon) -> None:
 
 def read(served: Daemon, root: Path, *messages: bytes) -> dict[str, object]:
     served.messages = messages
-    document = daemon.read_document(root, served.port, timeout_s=5.0, clock=SystemClock())
+    document = daemon.read_document(root, served.port, timeout_s=GUARD_S, clock=SystemClock())
     return dict(document.npus[0].fields)
 
 
@@ -145,7 +146,7 @@ def test_without_a_daemon_it_says_what_to_install(tmp_path: Path, served: Daemon
 def test_what_is_no_answer_is_an_error(served: Daemon, tmp_path: Path) -> None:
     served.messages = (b"\xff\xff",)
     with pytest.raises(ReadError, match="the daemon of Rebellions"):
-        daemon.read_document(tmp_path, served.port, timeout_s=5.0, clock=SystemClock())
+        daemon.read_document(tmp_path, served.port, timeout_s=GUARD_S, clock=SystemClock())
 
 
 @given(st.binary(max_size=60))

@@ -18,6 +18,7 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_lab.replay import ReplayBackend
 from accelwatch_lab.scenario.faults import NODE_KINDS
+from support.processes.waiting import GUARD_S
 
 GROUP = """
 scenario: 1
@@ -267,10 +268,10 @@ def test_a_fault_of_a_node_is_refused_with_who_plays_it(tmp_path: Path, kind: st
 
 def test_closing_ends_the_wait_for_events(tmp_path: Path) -> None:
     stage = Stage(tmp_path, GROUP)
-    waiting = threading.Thread(target=stage.backend.wait_events, args=(60,), daemon=True)
+    waiting = threading.Thread(target=stage.backend.wait_events, args=(600,), daemon=True)
     waiting.start()
     stage.backend.close()
-    waiting.join(5)
+    waiting.join(GUARD_S)
     assert not waiting.is_alive()
 
 
@@ -287,7 +288,7 @@ def test_a_hang_blocks_the_calling_thread_until_it_is_over(tmp_path: Path) -> No
     assert not done.wait(0.1)
     assert stage.power("nvidia1") == 500
     stage.clock.advance(5)
-    assert done.wait(5)
+    assert done.wait(GUARD_S)
 
 
 @pytest.mark.parametrize("call", ["open", "discover", "identify", "read"])

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping
 
 from node.workloads import kubelet_wire as wire
+from support.processes.waiting import GUARD_S
 
 _UNKNOWN = wire.HEAD + wire.frame(
     wire.HEADERS,
@@ -47,7 +48,7 @@ class Libtpu:
             except OSError:
                 return
             with connection:
-                connection.settimeout(5)
+                connection.settimeout(GUARD_S)
                 try:
                     self._one(connection)
                 except OSError:
@@ -68,4 +69,4 @@ class Libtpu:
         """Stop listening."""
         self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
-        self._thread.join(5)
+        self._thread.join(GUARD_S)

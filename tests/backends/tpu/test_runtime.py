@@ -19,6 +19,7 @@ from accelwatch_tpu.mapping import NO_WORKLOAD
 from accelwatch_tpu.runtime import BANDWIDTH, DUTY, TOTAL, USED, fetch_report, gauges
 from backends.tpu.libtpu import Libtpu, point, response
 from backends.tpu.machines import DOCUMENTS, NOBODY, lay_out_bus, write_program
+from support.processes.waiting import GUARD_S
 
 GIB = 1 << 30
 METRICS = {
@@ -136,7 +137,7 @@ def test_nobody_listens(tmp_path: Path) -> None:
 
 def test_what_is_no_message_is_an_error() -> None:
     with libtpu({TOTAL: b"\x0a\xff"}) as server, pytest.raises(ReadError, match="cut off"):
-        fetch_report(server.port, timeout_s=5, clock=SystemClock())
+        fetch_report(server.port, timeout_s=GUARD_S, clock=SystemClock())
 
 
 def test_values_that_cannot_be_true() -> None:

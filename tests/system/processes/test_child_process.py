@@ -14,6 +14,7 @@ from accelwatch.system.processes.child_process import (
     exit_text,
     reaped,
 )
+from support.processes.waiting import GUARD_S
 
 Begin = Callable[[Callable[[int], None]], ChildProcess]
 
@@ -37,7 +38,7 @@ def begin() -> Iterator[Begin]:
     yield fork
     for child in begun:
         child.kill()
-        child.poll_within(10.0)
+        child.poll_within(GUARD_S)
         os.close(child.crash)
 
 
@@ -51,7 +52,7 @@ def crashing(crash: int) -> None:
 
 def test_an_end_is_told_with_its_status_and_told_again(begin: Begin) -> None:
     child = begin(lambda _: None)
-    status = child.poll_within(10.0)
+    status = child.poll_within(GUARD_S)
     assert status is not None
     assert exit_text(status) == "exit_3"
     assert child.poll() == child.poll_within(0.0) == status
@@ -66,18 +67,18 @@ def test_a_process_that_runs_has_no_status(begin: Begin) -> None:
 def test_a_process_is_killed_and_killing_it_twice_does_no_harm(begin: Begin) -> None:
     child = begin(sleeping)
     child.kill()
-    status = child.poll_within(10.0)
+    status = child.poll_within(GUARD_S)
     assert status is not None
     assert exit_text(status) == "SIGKILL"
     child.kill()
 
 
 def test_how_a_process_ended_is_a_word(begin: Begin) -> None:
-    assert begin(lambda _: None).how(10.0) == "exit_3"
+    assert begin(lambda _: None).how(GUARD_S) == "exit_3"
     runs = begin(sleeping)
     assert runs.how(0.01) == "unknown"
     runs.kill()
-    assert runs.how(10.0) == "SIGKILL"
+    assert runs.how(GUARD_S) == "SIGKILL"
 
 
 def test_a_killed_process_that_the_kernel_does_not_let_go_was_killed(
@@ -95,7 +96,7 @@ def test_a_number_that_was_reaped_is_never_killed(
     begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     child = begin(lambda _: None)
-    child.poll_within(10.0)
+    child.poll_within(GUARD_S)
     killed: list[int] = []
     monkeypatch.setattr(os, "kill", lambda pid, _number: killed.append(pid))
     child.kill()
@@ -111,7 +112,7 @@ def test_what_somebody_else_reaped_has_ended(begin: Begin) -> None:
 
 def test_a_crash_report_ends_at_its_first_nul(begin: Begin) -> None:
     child = begin(crashing)
-    child.poll_within(10.0)
+    child.poll_within(GUARD_S)
     assert child.crash_report() == b"Fatal"
 
 

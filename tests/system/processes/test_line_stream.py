@@ -1,6 +1,5 @@
 """The newest line of a command that runs on, and the first line of one that is ended then."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -8,15 +7,19 @@ import pytest
 from accelwatch.base.clock import ManualClock
 from accelwatch.system.processes.line_stream import SILENCE_S, LineStream, first_line
 from support.processes.shell_scripts import script
-from support.processes.waiting import wait_until
+from support.processes.waiting import GUARD_S, wait_until
 
 
 def newest(stream: LineStream) -> tuple[bytes, float]:
-    for _ in range(2000):
+    lines: list[tuple[bytes, float]] = []
+
+    def has_come() -> bool:
         if (told := stream.newest()) is not None:
-            return told
-        time.sleep(0.005)
-    raise AssertionError("no line came")
+            lines.append(told)
+        return bool(lines)
+
+    wait_until(has_come)
+    return lines[0]
 
 
 def test_the_newest_line_with_its_age_and_nothing_after_a_silence(tmp_path: Path) -> None:
@@ -69,7 +72,7 @@ def test_a_command_that_cannot_be_run_says_nothing(tmp_path: Path) -> None:
 
 def test_the_first_line_of_a_command_that_runs_on(tmp_path: Path) -> None:
     argv = [script(tmp_path / "monitor", "echo one; echo two; exec sleep 600")]
-    assert first_line(argv, 20.0) == b"one\n"
+    assert first_line(argv, GUARD_S) == b"one\n"
 
 
 @pytest.mark.parametrize("text", ["exit 1", "printf unfinished", "exec sleep 600"])
@@ -86,10 +89,7 @@ def test_the_lines_of_the_last_seconds(tmp_path: Path) -> None:
     text = "echo one; echo two; echo three; exec sleep 600"
     stream = LineStream([script(tmp_path / "monitor", text)], clock, keep=2)
     try:
-        for _ in range(2000):
-            if newest(stream)[0] == b"three\n":
-                break
-            time.sleep(0.005)
+        wait_until(lambda: newest(stream)[0] == b"three\n")
         assert stream.recent(2.0) == [b"two\n", b"three\n"]
         clock.advance(3.0)
         assert stream.recent(2.0) == []

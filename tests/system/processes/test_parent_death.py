@@ -1,16 +1,17 @@
 """Commands that run on and processes whose end nobody could announce: real ones, and a real SIGKILL."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from accelwatch.system.processes import parent_death
 from support.processes.shell_scripts import script
+from support.processes.waiting import wait_until
 
 OWNER = """
 import sys, time
@@ -45,12 +46,11 @@ def test_a_command_that_hangs_ends_with_a_killed_collector(tmp_path: Path) -> No
     finally:
         owner.send_signal(signal.SIGKILL)
         owner.communicate()
-    for _ in range(2000):
-        if gone(command):
-            return
-        time.sleep(0.005)
-    os.kill(command, signal.SIGKILL)
-    raise AssertionError("the command outlived its owner")
+    try:
+        wait_until(lambda: gone(command))
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(command, signal.SIGKILL)
 
 
 def test_a_command_whose_owner_is_gone_already_is_not_begun(tmp_path: Path) -> None:
