@@ -35,7 +35,7 @@ from alerting.incidents.opened_journals import opens
 from support.incidents.kept_journals import InPostgreSQL
 from support.postgresql.server import Server, running_or_skip
 from support.postgresql.slow_link import link_to
-from support.processes.waiting import wait_until
+from support.processes.waiting import GUARD_S, wait_until
 
 
 @pytest.fixture
@@ -401,7 +401,7 @@ def test_a_journal_that_nobody_waits_for_is_closed_once_open(
 
     def slowly(location: DatabaseLocation, now: float) -> OpeningResult:
         started.set()
-        go_on.wait(10)
+        go_on.wait(GUARD_S)
         return open_journal(location, now)
 
     monkeypatch.setattr(patient, "open_journal", slowly)
@@ -409,7 +409,7 @@ def test_a_journal_that_nobody_waits_for_is_closed_once_open(
     async def main() -> None:
         location = DatabaseLocation(settings=kept.settings)
         opening = asyncio.create_task(PatientJournal().open(location, START))
-        await asyncio.to_thread(started.wait, 10)
+        await asyncio.to_thread(started.wait, GUARD_S)
         opening.cancel()
         await asyncio.gather(opening, return_exceptions=True)
         go_on.set()

@@ -23,6 +23,7 @@ from accelwatch.alerting.incidents.journal.sqlite.schema import VERSION
 from accelwatch.alerting.incidents.model.incident import Facts
 from accelwatch.alerting.rules.rule import RuleSet
 from alerting.incidents.incident_rules import START
+from support.processes.waiting import GUARD_S
 
 
 def _delete(path: Path) -> None:
@@ -126,7 +127,7 @@ def test_a_disk_that_hangs_is_asked_once_until_it_answers(
             await asyncio.sleep(0)
         await incident_store.stop()
 
-    asyncio.run(asyncio.wait_for(scenario(), 30))
+    asyncio.run(asyncio.wait_for(scenario(), GUARD_S))
 
 
 def test_what_does_not_fit_is_refused_whole_and_fits_later(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from accelwatch.alerting.incidents.journal.records import Batch
 from accelwatch.alerting.incidents.model.incident import Facts
 from accelwatch.alerting.rules.rule import RuleSet
 from alerting.incidents.incident_rules import START
+from support.processes.waiting import GUARD_S
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -32,11 +33,12 @@ def test_what_is_written_late_is_well_again(
         write(file, batches)
 
     monkeypatch.setattr(Journal, "write", slowly)
-    monkeypatch.setattr(patient, "COMMIT_WAIT_S", 0.01)
+    monkeypatch.setattr(patient, "COMMIT_WAIT_S", GUARD_S)
 
     async def scenario() -> None:
         incident_store = IncidentStore({}, lambda _: Facts())
         await incident_store.start(tmp_path, RuleSet(rules={}), START)
+        monkeypatch.setattr(patient, "COMMIT_WAIT_S", 0.01)
         disk.clear()
         await incident_store.remember({"f": START + 60}, START)
         assert incident_store.problems == ("the journal has not been written for 0.01 s",)
@@ -46,16 +48,17 @@ def test_what_is_written_late_is_well_again(
             await asyncio.sleep(0)
         await incident_store.stop()
 
-    asyncio.run(asyncio.wait_for(scenario(), 30))
+    asyncio.run(asyncio.wait_for(scenario(), GUARD_S))
 
 
 def test_a_write_that_fails_after_its_caller_was_cancelled_is_no_unhandled_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    disk = threading.Event()
+    begun, disk = threading.Event(), threading.Event()
     unhandled: list[object] = []
 
     def refuses(_: Journal, batches: list[Batch]) -> None:
+        begun.set()
         disk.wait()
         raise JournalError("the disk is full")
 
@@ -64,19 +67,19 @@ def test_a_write_that_fails_after_its_caller_was_cancelled_is_no_unhandled_error
             lambda _, context: unhandled.append(context["message"])
         )
         incident_store = IncidentStore({}, lambda _: Facts())
-        disk.set()
         await incident_store.start(tmp_path, RuleSet(rules={}), START)
         monkeypatch.setattr(Journal, "write", refuses)
-        disk.clear()
+        monkeypatch.setattr(patient, "COMMIT_WAIT_S", GUARD_S)
         writing = asyncio.create_task(incident_store.remember({"f": START + 60}, START))
-        await asyncio.sleep(0.05)
+        await asyncio.to_thread(begun.wait)
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
+        assert writing.cancelled()
         disk.set()
         await incident_store.stop()
         await asyncio.sleep(0)
         gc.collect()
 
-    asyncio.run(asyncio.wait_for(scenario(), 30))
+    asyncio.run(asyncio.wait_for(scenario(), GUARD_S))
     gc.collect()
     assert unhandled == []

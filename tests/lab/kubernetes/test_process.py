@@ -17,6 +17,7 @@ from accelwatch_lab.cluster.ports import free_ports
 from accelwatch_lab.cluster.waiting import until
 from support.kubernetes.objects import MERGE, NODES, node
 from support.kubernetes.served import ServedCluster
+from support.processes.waiting import GUARD_S
 
 MODULE = "accelwatch_lab.cluster.kubernetes.api_server"
 _CORDON = {"spec": {"unschedulable": True}}
@@ -33,7 +34,7 @@ def serving(folder: Path, *arguments: str) -> Iterator[ServedCluster]:
         until(lambda: certificate.exists() and is_ready(folder), "the API server is ready")
         yield ServedCluster(folder)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(GUARD_S) == 0
     finally:
         process.kill()
         process.wait()
@@ -84,6 +85,6 @@ def test_it_runs_the_controllers_that_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["none", ""])
 def test_an_unknown_controller_is_refused(tmp_path: Path, name: str) -> None:
     argv = (sys.executable, "-m", MODULE, "0", str(tmp_path), "--controllers", name)
-    refused = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    refused = subprocess.run(argv, capture_output=True, text=True, timeout=GUARD_S, check=False)
     assert refused.returncode == 2
     assert "disruption-controller" in refused.stderr

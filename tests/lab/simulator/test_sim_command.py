@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.fleet.targets.files import read_targets
+from support.processes.waiting import GUARD_S
 
 PROGRAM = """
 import sys
@@ -50,7 +51,7 @@ def test_targets_are_written_once_it_serves_and_a_signal_ends_it(
         assert len({target.address for target in found}) == (1 if ports == "one" else 5)
         assert [one.name for one in tmp_path.iterdir()] == ["targets.json"]
         process.send_signal(number)
-        assert process.wait(10) == 0
+        assert process.wait(GUARD_S) == 0
     finally:
         process.kill()
         process.communicate()
@@ -69,7 +70,7 @@ def test_targets_are_written_once_it_serves_and_a_signal_ends_it(
 )
 def test_a_mistake_is_told_in_a_line(words: tuple[str, ...], message: str) -> None:
     process = start("--nodes", "2", "--listen", "127.0.0.1:0", *words)
-    _, told = process.communicate(timeout=20)
+    _, told = process.communicate(timeout=GUARD_S)
     assert process.returncode != 0
     assert message in told
     assert "Traceback" not in told
