@@ -1,11 +1,16 @@
 """Vendor commands that print too much, too little, never end, or leave children behind."""
 
+import os
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from accelwatch.system.processes.command import CommandResult, run
+from support.processes.own_children import children
 from support.processes.waiting import GUARD_S, wait_until
 
 
@@ -103,6 +108,24 @@ def _ended(pid: int) -> bool:
     except OSError:
         return True
     return stat.rpartition(")")[2].split()[0] in "ZX"
+
+
+def test_a_command_that_the_kernel_does_not_let_go_is_reaped_by_a_later_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    killed: list[int] = []
+    with monkeypatch.context() as stuck:
+        stuck.setattr(os, "killpg", lambda group, _number: killed.append(group))
+        assert run(["sleep", "600"], timeout_s=0.1).failure == "timeout"
+    (pid,) = killed
+    assert str(pid) in children()
+    os.killpg(pid, signal.SIGKILL)
+
+    def is_reaped() -> bool:
+        run(["true"], timeout_s=GUARD_S)
+        return str(pid) not in children()
+
+    wait_until(is_reaped)
 
 
 def test_a_command_that_closes_its_output_and_stays_is_a_timeout(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ MAX_OUTPUT_BYTES = 8 << 20
 _POLL_S = 0.1
 # How long a killed command may take to go; one that is stuck in a driver takes for ever.
 _REAP_S = 0.1
+# Killed commands that took longer; a later run reaps them.
+_unreaped: list["subprocess.Popen[bytes]"] = []
 
 
 class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +53,7 @@ def run(
     again whether it is to be killed before its deadline. LC_ALL=C keeps numbers and words as the vendor
     documents them. Never raises for what the command does.
     """
+    _reap_leftovers()
     env = {**os.environ, **(environ or {}), "LC_ALL": "C"}
     try:
         with _input(stdin_data) as stdin:
@@ -73,7 +76,16 @@ def run(
         for stream in (process.stdout, process.stderr):
             if stream is not None:
                 stream.close()
-        process.poll()
+        if process.poll() is None:
+            _unreaped.append(process)
+
+
+def _reap_leftovers() -> None:
+    """Collect killed commands that have meanwhile ended."""
+    for process in tuple(_unreaped):
+        if process.poll() is not None:
+            with contextlib.suppress(ValueError):  # another thread has collected it
+                _unreaped.remove(process)
 
 
 @contextlib.contextmanager
