@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from accelwatch.api_client.limiter import MAX_PAUSE_S, Limiter
+from accelwatch.base.clock import ManualClock
 from support.processes.idle_loop import IdleLoop
 
 FOREVER = float("inf")
@@ -54,6 +55,17 @@ def test_a_burst_goes_at_once_and_the_rest_at_its_rate() -> None:
         # What waits comes before what is new.
         (turn,) = await _turns(limiter, 1)
         assert turn >= 0.19
+
+    _run(main())
+
+
+@pytest.mark.parametrize("now", [1_000.0, 12_345.678, 57_023.419, 900_000.1])
+def test_a_burst_is_whole_whatever_the_clock_shows(now: float) -> None:
+    """Its turns are differences and sums of seconds that no float has exactly."""
+
+    async def main() -> None:
+        limiter = Limiter(20, 7, ManualClock(monotonic=now))
+        assert await _at_once(limiter, 9) == 7
 
     _run(main())
 

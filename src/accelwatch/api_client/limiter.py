@@ -18,6 +18,8 @@ _PAUSE_S = 1.0
 # However long it asks for: what is between us and the server may ask for an hour, in which no fault
 # would be acted upon. One request in so long is no load.
 MAX_PAUSE_S = 30.0
+# Turns are sums of many intervals, and off by less than this where they fall together with now.
+_ROUNDING_S = 1e-6
 
 
 class Limiter:
@@ -42,7 +44,7 @@ class Limiter:
             if turn > deadline:
                 return False
             self._next = turn + self._interval_s
-            if turn > now:
+            if turn > now + _ROUNDING_S:
                 await asyncio.sleep(turn - now)
             # While this one slept the server may have asked all to stop: then it queues again, so that
             # they do not come together when the pause ends.
