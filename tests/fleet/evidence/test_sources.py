@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.base.clock import SystemClock
 from accelwatch.fleet.evidence import sources as sources_module
 from accelwatch.fleet.evidence.intake import EvidenceIntake
 from accelwatch.fleet.evidence.sources import EvidenceSources
@@ -15,6 +14,7 @@ from accelwatch.fleet.evidence_settings import Evidence, KubernetesEvidence, Slu
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.target import targets_of
+from support.processes.idle_loop import IdleClock
 
 LINE = "NodeName=n1 NodeAddr=n1 NodeHostName=n1 State=IDLE+DRAIN Reason=NHC: bad [root@1]"
 
@@ -36,7 +36,7 @@ def scontrol(folder: Path, line: str = LINE) -> str:
 class World:
     def __init__(self, settings: Evidence) -> None:
         self.settings = settings
-        self.fleet = Fleet(SystemClock(), Thresholds(), None)
+        self.fleet = Fleet(IdleClock(), Thresholds(), None)
         self.fleet.set_targets(targets_of(["n1:9877"]))
         intake = EvidenceIntake(self.fleet)
         self.sources = EvidenceSources(intake, lambda: self.settings, environ={})

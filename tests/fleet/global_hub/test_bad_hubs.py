@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.base.clock import SystemClock
 from accelwatch.fleet.api.live import streams
 from accelwatch.fleet.global_hub.followed import LOOP
 from accelwatch.fleet.picture.model import FIELDS
@@ -21,6 +20,7 @@ from support.fleet.global_hubs import endpoints_of, following_hubs, until_fleet
 from support.fleet.hub_peers import Running, agent, peer
 from support.fleet.several_hubs import hub_of
 from support.incidents.remedy_documents import page as remedies
+from support.processes.idle_loop import IdleClock
 from support.servers.prometheus_servers import free_port
 
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -269,7 +269,7 @@ def test_what_is_kept_of_a_hub_has_a_limit_that_is_said(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-class AheadClock(SystemClock):
+class AheadClock(IdleClock):
     """A wall clock that a test puts wrong."""
 
     ahead_s = 0.0

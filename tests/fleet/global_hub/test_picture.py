@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.base.clock import SystemClock
 from accelwatch.fleet.api.query.rows import cursor_of
 from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.once import fetch_fleet, first_view
@@ -18,13 +17,14 @@ from accelwatch.schema.event import Category, ErrorEvent
 from support.fleet.global_hubs import LaterClock, endpoints_of, following_hubs, until_fleet
 from support.fleet.hub_peers import Running, agent
 from support.fleet.several_hubs import hub_of, other_machine
+from support.processes.idle_loop import IdleClock
 
 UPPER = "upper"
 
 
 @contextlib.asynccontextmanager
 async def two_hubs(
-    folder: Path, clock: SystemClock | None = None
+    folder: Path, clock: IdleClock | None = None
 ) -> AsyncIterator[tuple[Running, Running, Running]]:
     """(the hub over them, one with node n1 in rack r1, one with node n2)."""
     async with (
@@ -127,7 +127,7 @@ def event(code: str, time: float) -> ErrorEvent:
 def test_events_of_both_are_numbered_as_they_come_here(tmp_path: Path) -> None:
     async def main() -> None:
         async with two_hubs(tmp_path) as (upper, first, second):
-            now = SystemClock().wall()
+            now = IdleClock().wall()
             for hub, node, code in ((first, "n1", "xid_1"), (second, "n2", "xid_2")):
                 hub.hub.fleet.events.note(node, "", event(code, now))
             query = {"filter": 'code=="xid_1" or code=="xid_2"'}
@@ -290,7 +290,7 @@ def test_an_event_is_streamed_once_whatever_filter_is_set(tmp_path: Path) -> Non
             task = asyncio.ensure_future(source.run(lambda: None))
             try:
                 await until(source, lambda view: len(view.devices) == 10)
-                now = SystemClock().wall()
+                now = IdleClock().wall()
                 for hub, node, code, age_s in (
                     (first, "n1", "xid_1", 0.0),
                     (second, "n2", "xid_2", 60.0),

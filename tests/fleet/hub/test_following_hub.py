@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from accelwatch.base.clock import SystemClock
 from accelwatch.config.journal import JournalSettings
 from accelwatch.config.model import RuleSettings, Web
 from accelwatch.fleet.hub.model import DetectorSettings, HubSettings
@@ -22,6 +21,7 @@ from support.fleet.hub_peers import Running, agent, served_hub
 from support.incidents.kept_journals import InPostgreSQL
 from support.machines import composed as machines
 from support.postgresql.server import running_or_skip
+from support.processes.idle_loop import IdleClock
 
 RULE = {
     "id": "gpu.lost",
@@ -45,7 +45,7 @@ def database() -> Iterator[InPostgreSQL]:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> FakeScheduler:
     """A scheduler that the action of each hub acts on."""
-    scheduler = FakeScheduler(SystemClock(), ["n1"])
+    scheduler = FakeScheduler(IdleClock(), ["n1"])
     scheduler.nodes["n1"].boot_id = machines.snapshot().boot_id
     load = plugins.load
 

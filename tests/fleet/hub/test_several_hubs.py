@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from accelwatch.alerting.incidents.model.silence import Silence, matchers
-from accelwatch.base.clock import SystemClock
 from accelwatch.base.errors import ConfigError
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.journal import JournalSettings, mistakes
@@ -24,6 +23,7 @@ from accelwatch.remediation.settings import ActionSettings, LinkSettings, Remedy
 from support.fleet.hub_peers import served_hub
 from support.incidents.kept_journals import InPostgreSQL
 from support.postgresql.server import running_or_skip
+from support.processes.idle_loop import IdleClock
 
 RULES = RuleSettings(packs=("nvidia",))
 
@@ -125,7 +125,7 @@ def test_a_hub_that_cannot_start_to_lead_leaves_the_lease_and_tries_again_whole(
     async def play() -> None:
         for name in files.keys() - {missing}:
             write(name)
-        hub = Hub(settings, SystemClock(), None, tmp_path)
+        hub = Hub(settings, IdleClock(), None, tmp_path)
         with pytest.raises(ConfigError, match=str(files[missing])):
             await hub.lease.try_start()
         assert hub.rules is None
@@ -156,7 +156,7 @@ def test_without_the_database_nothing_is_evaluated_and_that_is_told(tmp_path: Pa
 
 def hub_without_database(folder: Path, rules: RuleSettings) -> Hub:
     journal = JournalSettings(postgresql=Database(hosts=("127.0.0.1:9",), tls=False))
-    return Hub(HubSettings(rules=rules, journal=journal), SystemClock(), None, folder)
+    return Hub(HubSettings(rules=rules, journal=journal), IdleClock(), None, folder)
 
 
 def test_a_hub_that_waits_builds_its_rules_once_and_then_only_asks(

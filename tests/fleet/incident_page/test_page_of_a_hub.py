@@ -10,7 +10,6 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from accelwatch.base.clock import SystemClock
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
 from accelwatch.remediation.settings import ActionSettings, DataGuard, LinkSettings, RemedySettings
@@ -18,6 +17,7 @@ from accelwatch.web.protection.web_config import Protection
 from remediation.fake_scheduler import FakeScheduler
 from support.fleet.hub_peers import Running, agent, hub
 from support.machines import composed as machines
+from support.processes.idle_loop import IdleClock
 from support.servers.receivers import Receiver, receiver
 
 RULES = """\
@@ -58,7 +58,7 @@ def test_a_link_is_sent_decides_once_and_not_again_after_a_restart(
 ) -> None:
     (tmp_path / "rules.yaml").write_text(RULES, encoding="utf-8")
     rules = RuleSettings(files=(str(tmp_path / "rules.yaml"),), interval_s=0.1)
-    world = FakeScheduler(SystemClock(), ["n1"])
+    world = FakeScheduler(IdleClock(), ["n1"])
     world.nodes["n1"].boot_id = machines.snapshot().boot_id
     fake_plugin.append(world)
 

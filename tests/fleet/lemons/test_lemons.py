@@ -19,7 +19,6 @@ from accelwatch.alerting.incidents.journal.records import (
 from accelwatch.alerting.incidents.journal.sqlite.file import FILE, open_file
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import Maintenance
-from accelwatch.base.clock import SystemClock
 from accelwatch.cli.startup.app import build
 from accelwatch.config.model import RuleSettings
 from accelwatch.plugins import entry_points as plugins
@@ -29,6 +28,7 @@ from support.fleet.hub_peers import agent, hub
 from support.incidents.hardware_faults import DAY_S, failed
 from support.incidents.incident_samples import over
 from support.machines import composed as machines
+from support.processes.idle_loop import IdleClock
 
 RULES = """\
 version: 1
@@ -195,7 +195,7 @@ rules:
 def test_a_plan_shows_the_record_of_the_node_and_is_no_other_plan_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = FakeScheduler(SystemClock(), ["n1"])
+    world = FakeScheduler(IdleClock(), ["n1"])
     world.nodes["n1"].boot_id = machines.snapshot().boot_id
     load = plugins.load
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.incidents.model.incident import Incident
-from accelwatch.base.clock import SystemClock
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.approval.approval_requests import HubApprovalRequests
@@ -21,6 +20,7 @@ from remediation.fake_scheduler import FakeScheduler
 from support.fleet.manual_fleet import THRESHOLDS
 from support.fleet.two_nodes import view
 from support.machines import composed as machines
+from support.processes.idle_loop import IdleClock
 from support.processes.waiting import GUARD_S
 
 POWER = ("power_watts",)
@@ -55,7 +55,7 @@ class HubSite:
         profiles: str = "",
         spares: tuple[str, ...] = (),
     ) -> None:
-        self.clock = SystemClock()
+        self.clock = IdleClock()
         self.folder = folder
         self.world = FakeScheduler(self.clock, ["n1", "n2"])
         file = folder / "rules.yaml"

@@ -7,7 +7,7 @@ from typing import Any
 
 import aiohttp
 
-from accelwatch.base.clock import SystemClock
+from accelwatch.base.clock import Clock
 from accelwatch.config.model import Web
 from accelwatch.fleet.global_hub.server import GlobalHubServer
 from accelwatch.fleet.hub.model import HubSettings
@@ -16,12 +16,14 @@ from accelwatch.fleet.wire import FleetDocument
 from accelwatch.web.protection.web_config import Protection
 from accelwatch.web.sockets.listeners import open_tcp
 from support.fleet.hub_peers import Running
+from support.processes.idle_loop import IdleClock
 
 
-class LaterClock(SystemClock):
+class LaterClock(IdleClock):
     """The clock of now, put forward by a test."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.later_s = 0.0
 
     def wall(self) -> float:
@@ -40,16 +42,14 @@ def endpoints_of(*bases: str) -> list[HubEndpoint]:
 async def following_hubs(
     endpoints: Sequence[HubEndpoint],
     *,
-    clock: SystemClock | None = None,
+    clock: Clock | None = None,
     protection: Protection | None = None,
     port: int = 0,
 ) -> AsyncIterator[Running]:
     """A hub that follows these hubs, and its server."""
     settings = HubSettings(web=Web(listen_address=("127.0.0.1:0",)), stream_interval_s=0.05)
     sockets = open_tcp(f"127.0.0.1:{port}")
-    server = GlobalHubServer(
-        endpoints, clock or SystemClock(), protection or Protection(), settings
-    )
+    server = GlobalHubServer(endpoints, clock or IdleClock(), protection or Protection(), settings)
     server.followed.start()
     server.http.start(sockets)
     session = aiohttp.ClientSession()

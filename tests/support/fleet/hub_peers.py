@@ -12,7 +12,6 @@ import msgspec
 from accelwatch.agent.metrics.own_metrics import OwnMetrics
 from accelwatch.agent.metrics.scrape import Scrape as AgentScrape
 from accelwatch.agent.server import AgentServer
-from accelwatch.base.clock import SystemClock
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import RuleSettings, Web
 from accelwatch.exposition.selection import Selection
@@ -33,6 +32,7 @@ from accelwatch.web.pages.page import Headers, Page, Query
 from accelwatch.web.protection.web_config import Protection
 from accelwatch.web.sockets.listeners import open_tcp
 from support.machines import composed as machines
+from support.processes.idle_loop import IdleClock
 from support.servers.fake_feed import FakeFeed
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -57,7 +57,7 @@ async def agent(
     usage: Callable[[Query, Headers], Page] | None = None,
 ) -> AsyncIterator[Agent]:
     """An agent's server over a composed snapshot."""
-    feed, own, clock = FakeFeed(snapshot or machines.snapshot()), OwnMetrics(), SystemClock()
+    feed, own, clock = FakeFeed(snapshot or machines.snapshot()), OwnMetrics(), IdleClock()
     none: frozenset[str] = frozenset()
     wish = Selection(
         profile="default", groups=none, backends=none, inventory=True, openmetrics=False
@@ -211,7 +211,7 @@ async def served_hub(
     protection: Protection | None = None,
 ) -> AsyncIterator[Running]:
     """A running hub of these settings and its server, on a free port."""
-    clock = SystemClock()
+    clock = IdleClock()
     one = Hub(settings, clock, foreign_reader, state_dir)
     server = HubServer(
         one, clock, protection or Protection(), web=settings.web, interval_s=interval_s

@@ -9,6 +9,7 @@ from accelwatch.fleet.hub_client.source import HubSource
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.source import SnapshotSource
 from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
+from support.processes.idle_loop import IdleClock
 
 
 @contextlib.asynccontextmanager
@@ -29,7 +30,7 @@ async def follow(
 ) -> AsyncIterator[HubSource]:
     """A source that follows a hub."""
     where = HubEndpoint(name="hub", base=place) if isinstance(place, str) else place
-    source = HubSource(where, condition=condition, clock=clock)
+    source = HubSource(where, condition=condition, clock=clock or IdleClock())
     async with running(source):
         yield source
 

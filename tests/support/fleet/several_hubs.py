@@ -14,6 +14,7 @@ from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 from accelwatch.schema.snapshot import Snapshot
 from support.fleet.hub_peers import Running, hub
 from support.machines import composed as machines
+from support.processes.idle_loop import IdleClock
 
 
 def other_machine(count: int = 2) -> Snapshot:
@@ -51,7 +52,7 @@ async def following(
     endpoints = [
         HubEndpoint(name=f"pod-{number}", base=base) for number, base in enumerate(bases, 1)
     ]
-    source = SeveralHubs(endpoints, condition=condition, clock=clock)
+    source = SeveralHubs(endpoints, condition=condition, clock=clock or IdleClock())
     task = asyncio.ensure_future(source.run(lambda: None))
     try:
         yield source

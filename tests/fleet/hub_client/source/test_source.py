@@ -8,7 +8,7 @@ import bcrypt
 import msgspec
 import pytest
 
-from accelwatch.base.clock import ManualClock, SystemClock
+from accelwatch.base.clock import ManualClock
 from accelwatch.base.errors import AccelwatchError, UnmetError
 from accelwatch.config.model import Web
 from accelwatch.fleet.hub.server import HubServer
@@ -21,6 +21,7 @@ from support.dashboards.fleets import fleet_document
 from support.fleet.hub_peers import STREAM_HEAD, agent, answer, hub, peer
 from support.fleet.hub_sources import follow, running, shown, ticked, trouble, until
 from support.machines import composed as machines
+from support.processes.idle_loop import IdleClock
 from support.servers.certificate_authority import Authority
 
 
@@ -147,7 +148,7 @@ def test_a_hub_that_goes_is_told_with_since_and_followed_again() -> None:
                     shown(source).devices == view.devices or shown(source).sequence > view.sequence
                 )
                 web = Web(listen_address=("127.0.0.1:0",))
-                again = HubServer(first.hub, SystemClock(), Protection(), web=web, interval_s=0.05)
+                again = HubServer(first.hub, IdleClock(), Protection(), web=web, interval_s=0.05)
                 again.http.start(open_tcp(first.base.partition("://")[2]))
                 await until(lambda: source.problem() is None)
                 await again.http.stop(0.1)
