@@ -81,6 +81,7 @@ def test_faults_of_a_fleet_are_incidents_of_a_hub(tmp_path: Path) -> None:
     site.write_text(SITE)
     settings = {
         "targets": {"files": [str(file)]},
+        "state": {"slow_after": "2500ms", "stale_after": "10s", "down_after": "30s"},
         "rules": {"packs": list(pack_names()), "files": [str(site)], "interval": "200ms"},
     }
 

@@ -130,15 +130,19 @@ def address(where: Space, device: str, number: int, subnet: int) -> None:
 async def simulator(
     where: Space, listen: str, words: Sequence[str] = ("--nodes", "3", "--devices", "2")
 ) -> AsyncIterator[None]:
-    """Simulated nodes in a namespace, under paths of one port, four ticks a second."""
+    """Simulated nodes in a namespace, under paths of one port, four ticks a second, once they listen."""
     process = await asyncio.create_subprocess_exec(
         *(*where.enter, sys.executable, "-c", _SIM, *words, "--listen", listen, "--listen-any"),
         *("--ports", "one", "--interval", "250ms", "--vendor", "nvidia"),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
     )
+    assert process.stderr is not None
     try:
+        # A hub that came first would be refused, and count that.
+        line = await process.stderr.readline()
+        assert line.startswith(b"serving "), line
         yield
     finally:
         with contextlib.suppress(ProcessLookupError):

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import sqlite3
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -17,6 +18,8 @@ from accelwatch.fleet.state.inventory.file import FILE
 
 _CODE = "from accelwatch.cli.servers.hub import hub_command; hub_command()"
 _WITHIN_S = 60.0
+# For tests that are not about nodes that age: the machine may let all processes stand for seconds.
+_SLOWLY = {"slow_after": "1m", "stale_after": "5m", "down_after": "10m"}
 
 
 def written(folder: Path) -> int:
@@ -35,12 +38,18 @@ class HubProcess:
 
     def __init__(self, process: asyncio.subprocess.Process, folder: Path) -> None:
         self.process = process
+        self._folder = folder
         self._log = folder / "hub.log"
         self._socket = folder / "hub.sock"
 
     @property
     def log(self) -> str:
         return self._log.read_text()
+
+    def reload(self, config: Mapping[str, object]) -> None:
+        """Have it read another configuration."""
+        _write(self._folder, config)
+        os.kill(self.pid, signal.SIGHUP)
 
     async def ask(self, path: str, method: str = "GET") -> tuple[int, Any]:
         """Code and body of an answer."""
@@ -101,18 +110,25 @@ class HubProcess:
         return found
 
 
+def _write(folder: Path, config: Mapping[str, object]) -> Path:
+    """The file of a hub whose other files are beside it."""
+    web = {"listen_address": [], "unix_socket": str(folder / "hub.sock")}
+    whole = {"state_dir": str(folder / "state"), "state": _SLOWLY, **config}
+    whole["web"] = {**web, **whole.get("web", {})}  # type: ignore[dict-item]  # a mapping
+    file = folder / "hub.yaml"
+    file.write_text(json.dumps(whole))
+    return file
+
+
 @contextlib.asynccontextmanager
 async def hub_process(
     folder: Path, config: Mapping[str, object], before: Sequence[str] = ()
 ) -> AsyncIterator[HubProcess]:
     """A hub with this configuration and its files in the folder; `before` are words that start it."""
-    web = {"listen_address": [], "unix_socket": str(folder / "hub.sock")}
-    whole = {"state_dir": str(folder / "state"), **config}
-    whole["web"] = {**web, **whole.get("web", {})}  # type: ignore[dict-item]  # a mapping
-    (folder / "hub.yaml").write_text(json.dumps(whole))
+    file = _write(folder, config)
     with (folder / "hub.log").open("ab") as log:
         process = await asyncio.create_subprocess_exec(
-            *(*before, sys.executable, "-c", _CODE, "-c", str(folder / "hub.yaml")),
+            *(*before, sys.executable, "-c", _CODE, "-c", str(file)),
             env={**os.environ, "NOTIFY_SOCKET": ""},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=log,

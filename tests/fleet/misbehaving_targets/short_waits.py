@@ -124,6 +124,7 @@ class Ward:
                 (target,) = row["targets"]
                 if target["fault"] is not None:
                     break
+                await self.beat()
                 await asyncio.sleep(0.02)
         assert target["fault"]["reason"] == reason
         assert target["connected"] is False

@@ -47,7 +47,7 @@ def test_all_of_them_at_once_cost_neither_memory_nor_sockets(tmp_path: Path) -> 
     """A hub as a process, so that its greatest memory is its own."""
     limit, kinds = 2 << 20, {**LARGE, **ENDLESS}
     # Long enough for the healthy nodes, which this process answers for beside gigabytes of others.
-    scrape = {"scrape_timeout": "10s", "max_backoff": "1s", "body_size_limit": limit}
+    scrape = {"scrape_timeout": "30s", "max_backoff": "1s", "body_size_limit": limit}
 
     async def main() -> None:
         async with contextlib.AsyncExitStack() as stack:
