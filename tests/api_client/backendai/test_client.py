@@ -16,9 +16,10 @@ from accelwatch.api_client.backendai.errors import BackendAiRefusedError, Backen
 from accelwatch.api_client.backendai.server import Server, ServerOptions, server_of
 from accelwatch.api_client.limiter import Limiter
 from accelwatch.api_client.session import Session
-from accelwatch.base.clock import SystemClock
+from accelwatch.base.clock import Clock
 from accelwatch.base.errors import WithdrawnError
 from support.backendai.signed_api import ACCESS_KEY, SECRET_KEY, problem, signed
+from support.processes.idle_loop import IdleClock
 from support.servers.certificate_authority import Authority
 from support.servers.scripted_api import (
     Answering,
@@ -41,10 +42,11 @@ CALLS: dict[str, Callable[[BackendAiClient], Coroutine[Any, Any, bytes]]] = {
 WRITES = {name: CALLS[name] for name in ("POST", "PATCH", "DELETE", "GraphQL")}
 
 
-class _ShiftedClock(SystemClock):
+class _ShiftedClock(IdleClock):
     """A clock of this machine that is wrong."""
 
     def __init__(self, offset_s: float) -> None:
+        super().__init__()
         self._offset_s = offset_s
 
     def wall(self) -> float:
@@ -62,12 +64,12 @@ async def connected(
     *answers: Answering,
     proxy_host: str = "",
     prefix: str = "",
-    clock: SystemClock | None = None,
+    clock: Clock | None = None,
     **changed: Any,
 ) -> AsyncIterator[tuple[BackendAiClient, ScriptedApi]]:
     async with signed(*answers, host=proxy_host, prefix=prefix) as api:
         server = _server(api.base + prefix, secret_key_file, **changed)
-        client = BackendAiClient(server, clock=clock)
+        client = BackendAiClient(server, clock=clock or IdleClock())
         try:
             yield client, api
         finally:

@@ -19,6 +19,7 @@ from accelwatch.api_client.kubernetes.errors import (
 from accelwatch.api_client.kubernetes.server import Server
 from accelwatch.api_client.session import Session
 from accelwatch.base.errors import WithdrawnError
+from support.processes.idle_loop import IdleClock
 from support.servers.scripted_api import (
     Answering,
     ScriptedApi,
@@ -44,7 +45,7 @@ async def connected(
     *answers: Answering, **options: Any
 ) -> AsyncIterator[tuple[KubernetesClient, ScriptedApi]]:
     async with scripted(*answers) as api:
-        client = KubernetesClient(Server(base=api.base), **options)
+        client = KubernetesClient(Server(base=api.base), clock=IdleClock(), **options)
         try:
             yield client, api
         finally:

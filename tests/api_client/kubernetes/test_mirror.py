@@ -15,6 +15,7 @@ from accelwatch.api_client.kubernetes.collection import Collection
 from accelwatch.api_client.kubernetes.errors import ApiUnavailableError
 from accelwatch.api_client.kubernetes.mirror import Mirror, unchanged
 from accelwatch.api_client.kubernetes.server import Server
+from support.processes.idle_loop import IdleClock
 from support.servers.fake_kubernetes import Cluster, pod, served
 from support.servers.scripted_api import dripping, raw, scripted
 
@@ -201,7 +202,7 @@ def test_a_token_that_has_been_replaced_is_read_by_the_watch(tmp_path: Path) -> 
 def test_what_is_no_list_is_no_empty_cluster(answer: Any, text: str) -> None:
     async def main() -> None:
         async with scripted(answer) as api:
-            client = KubernetesClient(Server(base=api.base), timeout_s=0.3)
+            client = KubernetesClient(Server(base=api.base), timeout_s=0.3, clock=IdleClock())
             async with running(client) as copy:
                 await copy.until(lambda: bool(copy.complaints))
                 assert text in copy.complaints[0]
