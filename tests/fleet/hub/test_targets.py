@@ -16,6 +16,7 @@ from accelwatch.fleet.target import Target, targets_of
 from accelwatch.fleet.targets.files import TargetFiles, read_targets
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.watch import TargetWatch, in_thread
+from support.processes.waiting import GUARD_S
 
 
 @pytest.mark.parametrize(
@@ -180,7 +181,7 @@ def test_changes_of_a_file_are_applied(tmp_path: Path) -> None:
         files = TargetFiles([str(file)], Rules())
         watch.set(targets_of(["s:1"]), {"files": lambda: in_thread(files, 0.01)})
         task = asyncio.ensure_future(watch.run())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(GUARD_S):
             while not seen:
                 await asyncio.sleep(0.01)
             file.write_text("[{targets: ['a:1', 'b:1']}]")

@@ -7,6 +7,7 @@ from pathlib import Path
 from accelwatch.fleet.hub.model import effective
 from accelwatch.fleet.hub.reloading import read_again
 from support.fleet.hub_peers import agent, hub, peer
+from support.processes.waiting import GUARD_S
 
 
 def test_labels_of_a_discovery_reach_the_api_and_stay(tmp_path: Path) -> None:
@@ -37,7 +38,7 @@ def test_labels_of_a_discovery_reach_the_api_and_stay(tmp_path: Path) -> None:
             )
             answers[0] = b"<html>"
             text = ""
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(GUARD_S):
                 while 'accel_fleet_discovery_up{discovery="http"} 0' not in text:
                     await asyncio.sleep(0.05)
                     text = await running.get("/metrics")

@@ -11,6 +11,7 @@ from accelwatch.fleet.targets import watch
 from accelwatch.fleet.targets.cache import TargetCache
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.watch import Discoverer, Publish, TargetWatch, merged
+from support.processes.waiting import GUARD_S
 
 
 class GivenTargets:
@@ -58,7 +59,7 @@ class Applied:
         self.nodes = [one.node for one in targets.values()]
 
     async def until(self, *nodes: str) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(GUARD_S):
             while self.nodes != list(nodes):
                 await asyncio.sleep(0.01)
 
