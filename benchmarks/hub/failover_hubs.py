@@ -17,7 +17,7 @@ from accelwatch.fleet.documents.hubs import HubsPage
 from support.fleet.hub_peers import Agent
 from support.postgresql.server import Server
 from support.postgresql.slow_link import Link, link_to
-from support.servers.prometheus_servers import free_port
+from support.servers.ports import free_port
 
 RULE = {
     "id": "gpu.lost",

@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from support.servers.alertmanager import alertmanager
-from support.servers.prometheus_servers import free_port, installed
+from support.servers.ports import free_port
+from support.servers.prometheus_servers import installed
 
 Labels = dict[str, str]
 

@@ -26,7 +26,8 @@ from accelwatch.schema.timestamps import unix_seconds
 from support.fleet.failing_fleet import AFFECTED, Node, nodes
 from support.fleet.hub_peers import served_hub
 from support.remediation.failing_remedies import SickRemedies
-from support.servers.prometheus_servers import Stores, StoreServer, free_port
+from support.servers.ports import free_port
+from support.servers.prometheus_servers import Stores, StoreServer
 
 if TYPE_CHECKING:
     from accelwatch.fleet.remedies.runner import RemedyRunner

@@ -21,7 +21,7 @@ from support.fleet.hub_peers import Running, agent, peer
 from support.fleet.several_hubs import hub_of
 from support.incidents.remedy_documents import page as remedies
 from support.processes.idle_loop import IdleClock
-from support.servers.prometheus_servers import free_port
+from support.servers.ports import free_port
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 

@@ -11,7 +11,7 @@ import aiohttp
 
 from support.fleet.hub_peers import agent
 from support.fleet.several_hubs import hub_of
-from support.servers.prometheus_servers import free_port
+from support.servers.ports import free_port
 
 _HUB = "from accelwatch.cli.servers.hub import hub_command; hub_command()"
 

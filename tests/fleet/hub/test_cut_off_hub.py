@@ -25,7 +25,7 @@ from support.postgresql.server import running_or_skip
 from support.postgresql.slow_link import Link, link_to
 from support.processes.idle_loop import IdleClock
 from support.servers.certificate_authority import Authority
-from support.servers.prometheus_servers import free_port
+from support.servers.ports import free_port
 
 _OPEN, _SYSTEM = Protection(), TlsConfig()
 

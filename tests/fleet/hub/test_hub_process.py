@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,15 +15,10 @@ import aiohttp
 
 from support.fleet.hub_peers import agent
 from support.machines import composed as machines
+from support.servers.ports import free_port
 from support.servers.receivers import receiver
 
 _CODE = "from accelwatch.cli.servers.hub import hub_command; hub_command()"
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 class Process:
@@ -59,7 +53,7 @@ class Process:
 
 @contextlib.asynccontextmanager
 async def running(*words: str, state: Path) -> AsyncIterator[Process]:
-    port = _free_port()
+    port = free_port()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", _CODE, *words, "--state-dir", str(state)),
         *("--web.listen-address", f"127.0.0.1:{port}"),

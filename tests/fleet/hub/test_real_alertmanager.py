@@ -13,7 +13,7 @@ from accelwatch.web.protection.web_config import Protection
 from support.fleet.hub_peers import Running, agent, hub
 from support.machines import composed as machines
 from support.servers.alertmanager import Alertmanager, alertmanager
-from support.servers.prometheus_servers import free_port
+from support.servers.ports import free_port
 
 RULES = """\
 version: 1

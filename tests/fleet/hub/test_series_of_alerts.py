@@ -12,7 +12,7 @@ from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.names import SPEAKING
 from support.fleet.hub_peers import Running, agent, hub
-from support.servers.prometheus_servers import free_port
+from support.servers.ports import free_port
 
 RULES = RuleSettings(packs=("storage",))
 OUTAGE = "accel_fleet_target_outage"

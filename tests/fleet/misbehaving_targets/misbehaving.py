@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 from accelwatch.web.http.stream import MSGPACK
 from fleet.misbehaving_targets.short_waits import Simulated
+from support.servers.ports import free_port
 
 # What is done with one request; the connection is closed afterwards.
 Behaviour = Callable[["Exchange"], Awaitable[None]]
@@ -68,7 +69,7 @@ class Misbehaving:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, port: int = 0) -> None:
-        listening = socket.create_server(("127.0.0.1", port))
+        listening = socket.create_server(("127.0.0.1", port or free_port()))
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
         self._server = await asyncio.start_server(self._guarded, sock=listening, ssl=self.tls)
         self.address = f"127.0.0.1:{listening.getsockname()[1]}"

@@ -11,6 +11,7 @@ from typing import Any
 from accelwatch.base.clock import SystemClock
 from fleet.misbehaving_targets.processes import HubProcess, hub_process
 from fleet.misbehaving_targets.short_waits import Simulated, simulation
+from support.servers.ports import free_port
 
 _READING, _SILENT, _SLOW, _POLLING, _TOO_MANY = 300, 60, 40, 100, 20
 _NODES = 12
@@ -21,11 +22,6 @@ _LONGEST = "1m"
 _PATIENCE_S = 240.0
 _SEQUENCE = re.compile(rb'"type":"tick","sequence":(\d+)')
 _FIELDS = "power_watts,temperature_celsius,utilization_ratio,memory_used_bytes,clock_hertz"
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
 
 
 class Client:
@@ -139,7 +135,7 @@ class Ticks:
 
 
 def test_five_hundred_clients_cost_the_fleet_nothing(tmp_path: Path) -> None:
-    port = _free_port()
+    port = free_port()
     web = {
         "listen_address": [f"127.0.0.1:{port}"],
         "stream_max_clients": _READING + _SILENT + _SLOW,
@@ -207,7 +203,7 @@ def test_five_hundred_clients_cost_the_fleet_nothing(tmp_path: Path) -> None:
 
 
 def test_who_never_reads_is_let_go(tmp_path: Path) -> None:
-    port = _free_port()
+    port = free_port()
     web = {"listen_address": [f"127.0.0.1:{port}"], "stream_stall_timeout": "500ms"}
 
     async def main() -> None:

@@ -17,6 +17,7 @@ from accelwatch.web.protection.web_config import Protection
 from accelwatch.web.sockets.listeners import open_tcp
 from support.fleet.hub_peers import Running
 from support.processes.idle_loop import IdleClock
+from support.servers.ports import free_port
 
 
 class LaterClock(IdleClock):
@@ -48,7 +49,7 @@ async def following_hubs(
 ) -> AsyncIterator[Running]:
     """A hub that follows these hubs, and its server."""
     settings = HubSettings(web=Web(listen_address=("127.0.0.1:0",)), stream_interval_s=0.05)
-    sockets = open_tcp(f"127.0.0.1:{port}")
+    sockets = open_tcp(f"127.0.0.1:{port or free_port()}")
     server = GlobalHubServer(endpoints, clock or IdleClock(), protection or Protection(), settings)
     server.followed.start()
     server.http.start(sockets)

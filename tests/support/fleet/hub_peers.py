@@ -34,6 +34,7 @@ from accelwatch.web.sockets.listeners import open_tcp
 from support.machines import composed as machines
 from support.processes.idle_loop import IdleClock
 from support.servers.fake_feed import FakeFeed
+from support.servers.ports import free_port
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -73,7 +74,7 @@ async def agent(
         protection=protection,
         usage=usage,
     )
-    sockets = open_tcp(f"127.0.0.1:{port}")
+    sockets = open_tcp(f"127.0.0.1:{port or free_port()}")
     one = Agent(server, feed, sockets[0].getsockname()[1])
     server.start(sockets)
     try:
@@ -99,7 +100,7 @@ async def peer(handler: Handler) -> AsyncIterator[str]:
             with contextlib.suppress(ConnectionError, asyncio.CancelledError):
                 await writer.wait_closed()
 
-    server = await asyncio.start_server(guarded, "127.0.0.1", 0)
+    server = await asyncio.start_server(guarded, "127.0.0.1", free_port())
     try:
         yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
@@ -216,7 +217,7 @@ async def served_hub(
     server = HubServer(
         one, clock, protection or Protection(), web=settings.web, interval_s=interval_s
     )
-    sockets = open_tcp("127.0.0.1:0")
+    sockets = open_tcp(f"127.0.0.1:{free_port()}")
     port = sockets[0].getsockname()[1]
     await one.start()
     server.http.start(sockets)

@@ -15,7 +15,7 @@ import asyncpg
 import pytest
 
 from support.processes.waiting import wait_until
-from support.servers.prometheus_servers import free_port
+from support.servers.ports import free_port
 
 # Debian keeps them off the PATH.
 _FOLDERS = "usr/lib/postgresql/*/bin/initdb"

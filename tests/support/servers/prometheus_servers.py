@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import shutil
-import socket
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -13,15 +12,11 @@ import aiohttp
 import msgspec
 import pytest
 
+from support.servers.ports import free_port
+
 _READY_S = 30.0
 # What a VictoriaMetrics takes to find new series: it writes them out every second.
 _INDEXED_S = 1.2
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 class StoreServer:

@@ -5,13 +5,13 @@ import getpass
 import os
 import shutil
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from support.processes.waiting import wait_until
+from support.servers.ports import free_port
 
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
 SSH = shutil.which("ssh")
@@ -60,15 +60,6 @@ class SshSite:
         return [pid for pid in _group(listening) if pid != listening]
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports that nothing is listening on."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
 @contextmanager
 def ssh_site(folder: Path, hosts: Mapping[str, str], startups: str = "100") -> Iterator[SshSite]:
     """Hosts by name, each with what sshd_config says of it (`ForceCommand ...`).
@@ -82,7 +73,7 @@ def ssh_site(folder: Path, hosts: Mapping[str, str], startups: str = "100") -> I
             check=True,
         )
     (folder / "authorized_keys").write_bytes((folder / "key.pub").read_bytes())
-    ports = dict(zip(hosts, free_ports(len(hosts)), strict=True))
+    ports = {name: free_port() for name in hosts}
     lines = [
         _COMMON.format(folder=folder, startups=startups),
         *(f"Port {port}" for port in ports.values()),
@@ -124,5 +115,6 @@ def _group(leader: int) -> list[int]:
     pids = [leader]
     for pid in pids:
         for task in Path(f"/proc/{pid}/task").glob("*/children"):
-            pids += map(int, task.read_text().split())
+            with contextlib.suppress(OSError):  # it has just ended
+                pids += map(int, task.read_text().split())
     return pids
