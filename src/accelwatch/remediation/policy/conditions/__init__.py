@@ -1,1 +1,1 @@
-"""What the rows of the state machine ask before they count: each a function of a transition."""
+"""Conditions of the rows of the state machine: each a function of a transition."""

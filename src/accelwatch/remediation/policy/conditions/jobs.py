@@ -38,7 +38,7 @@ def empty(transition: TransitionView) -> bool:
 
 
 def check_next(transition: TransitionView) -> bool:
-    """A job is to be looked for that may have died of the node, and could be begun again."""
+    """A job may have died of the node and could be restarted; it is to be checked."""
     if not jobs.departed_jobs(transition.ctx, transition.remedy):
         return False
     return first_denial(transition.ctx, transition.remedy, Kind.MOVE_JOB) is None
@@ -50,7 +50,7 @@ def swap_next(transition: TransitionView) -> bool:
 
 
 def signal_next(transition: TransitionView) -> bool:
-    """A job is to be asked for a checkpoint before it leaves."""
+    """A job is to be signalled to write a checkpoint before it leaves."""
     return jobs.next_signal(transition.ctx, transition.remedy) is not None
 
 
@@ -72,7 +72,7 @@ def no_spare(transition: TransitionView) -> bool:
 
 
 def spare_for_move(transition: TransitionView) -> bool:
-    """A spare can be drawn by now for a job whose move was begun without one."""
+    """A spare can be drawn by now for a job whose move started without one."""
     remedy, policy = transition.remedy, transition.remedy.policy
     if remedy.pursued_kind is not Kind.MOVE_JOB or policy is None or not policy.draw_spare:
         return False
@@ -92,7 +92,7 @@ def cancel_next(transition: TransitionView) -> bool:
 
 
 def _leave_next(transition: TransitionView) -> bool:
-    """Whether a job has to leave now: it was asked for a checkpoint, and had the time for it."""
+    """Whether a job has to leave now: it was signalled to write a checkpoint, and had time for it."""
     ctx, remedy = transition.ctx, transition.remedy
     if jobs.next_job(ctx, remedy) is None or jobs.next_signal(ctx, remedy) is not None:
         return False
@@ -142,7 +142,7 @@ def died_before(pursued: Pursued | None) -> bool:
 
 
 def of_check(transition: TransitionView) -> bool:
-    """What has ended is a look at how a job has ended."""
+    """What has ended is the check of how a job has ended."""
     return transition.event.pursued_kind is Kind.FOLLOW_JOB
 
 

@@ -19,7 +19,7 @@ def is_releasable(transition: TransitionView) -> bool:
 
 
 def needs_quarantine(transition: TransitionView) -> bool:
-    """A rule wants it taken out."""
+    """A rule wants it quarantined."""
     return node_cases.needs_quarantine(transition.ctx, transition.remedy)
 
 
@@ -63,13 +63,13 @@ def _weighing(ctx: StepView, remedy: Remedy) -> Sequence[Case]:
 
 
 def blind(transition: TransitionView) -> bool:
-    """Nobody can tell whether anything of what is open is over."""
+    """Of every open case it is unknown whether it is over."""
     cases = _weighing(transition.ctx, transition.remedy)
     return bool(cases) and all(case.blind for case in cases)
 
 
 def seeing(transition: TransitionView) -> bool:
-    """Somebody can tell of a case at least, or there is none."""
+    """Of one case at least it is known whether it is over, or there is none."""
     return not blind(transition)
 
 
@@ -84,7 +84,7 @@ def answering(transition: TransitionView) -> bool:
 
 
 def by_person(transition: TransitionView) -> bool:
-    """A person took it out: only a person lets it go."""
+    """A person quarantined it: only a person releases it."""
     return transition.remedy.approval.manual
 
 
@@ -119,7 +119,7 @@ def ours_observed(transition: TransitionView) -> bool:
 
 
 def open_observed(transition: TransitionView) -> bool:
-    """An intent has ended, and the node was seen to take work then."""
+    """An intent has ended, and the node was observed open then."""
     return transition.event.pursued_hold_state is HoldState.OPEN
 
 

@@ -1,4 +1,4 @@
-"""Conditions: whether an intent may be begun now, or only a person's approval is missing."""
+"""Conditions: whether an intent may start now, or only a person's approval is missing."""
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.conditions.transition import Condition, TransitionView
@@ -65,7 +65,7 @@ def not_askable(transition: TransitionView) -> bool:
 
 
 def plan_changed(transition: TransitionView) -> bool:
-    """Another plan would be carried out than the one that a person was asked about."""
+    """The plan has changed since the request for approval."""
     requested = transition.remedy.approval.asked
     return plan_of(transition.ctx, transition.remedy) != "" and not _is_current_plan(
         transition, requested

@@ -28,9 +28,9 @@ def busy(transition: TransitionView) -> bool:
 
 
 def revoked(transition: TransitionView) -> bool:
-    """What was begun may not be done any more, because a person or a ceiling says so."""
+    """A running intent lost its permission: a person or a ceiling forbids it."""
     kind = transition.remedy.pursued_kind
-    # A release takes nothing from anybody: it goes on whoever has stopped everything.
+    # A release harms nobody: it goes on even after a STOP.
     if kind is None or kind is Kind.RELEASE:
         return False
     if kind is Kind.QUARANTINE and transition.remedy.approval.manual:
@@ -49,7 +49,7 @@ def clock_runs(transition: TransitionView) -> bool:
 
 
 def evaluated_otherwise(transition: TransitionView) -> bool:
-    """Another rule's policy counts by now than the one by which it was taken out."""
+    """Another rule's policy counts by now than that of the quarantine."""
     return is_otherwise(transition.ctx, transition.remedy)
 
 
@@ -64,7 +64,7 @@ def stays_out(transition: TransitionView) -> bool:
 
 
 def not_ticketed(transition: TransitionView) -> bool:
-    """Nobody was asked yet to repair it."""
+    """Nobody was notified yet to repair it."""
     return not transition.remedy.repair.ticketed
 
 
@@ -73,7 +73,7 @@ def tries_left(transition: TransitionView) -> bool:
     return transition.remedy.failures <= MOST_FAILURES
 
 
-# Where it goes on what failed in a stage; elsewhere it is `quarantined`, where all is decided anew.
+# The stage that retries what failed in a stage; otherwise `quarantined`, which decides again.
 GOES_ON: Mapping[Stage, Stage] = MappingProxyType(
     {Stage.QUARANTINING: Stage.SUSPECT, Stage.RELEASING: Stage.RELEASING}
 )
@@ -86,7 +86,7 @@ def _resumes_at(remedy: Remedy) -> Stage:
 
 
 def goes_on_suspect(transition: TransitionView) -> bool:
-    """What has failed was to take it out."""
+    """The intent that failed was the quarantine."""
     return _resumes_at(transition.remedy) is Stage.SUSPECT
 
 

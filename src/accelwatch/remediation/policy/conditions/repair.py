@@ -76,7 +76,7 @@ def past_repair(transition: TransitionView) -> bool:
 
 
 def wrong_again(transition: TransitionView) -> bool:
-    """A rule that wants it out has begun to fire since the verification began."""
+    """A rule that wants it quarantined has fired since the verification started."""
     return verify.wrong_again(transition.ctx, transition.remedy)
 
 
@@ -91,7 +91,7 @@ def observed_bad(transition: TransitionView) -> bool:
 
 
 def other_generation(transition: TransitionView) -> bool:
-    """It has begun anew, or has other hardware, since the verification began."""
+    """It has rebooted, or has other hardware, since the verification started."""
     return verify.other_generation(transition.ctx, transition.remedy)
 
 
@@ -121,7 +121,7 @@ def failed_test(transition: TransitionView) -> bool:
 
 
 def other_peer(transition: TransitionView) -> bool:
-    """It has failed with one peer, which may be to blame, and another one can take part."""
+    """It has failed with one peer, which may be to blame, and another is available."""
     ctx, remedy, pursued = transition.ctx, transition.remedy, transition.event.pursued
     if pursued is None or not pursued.intent.peer:
         return False

@@ -31,7 +31,7 @@ def label_veto(ctx: CaseView, node: str) -> str:
 
 
 def why_left_alone(ctx: CaseView, node: str) -> str:
-    """Why a node neither stands in for another nor takes part in its test; it continues the name."""
+    """Why a node may be neither spare nor peer of a test; it continues the name."""
     if node in ctx.state.vetoes:
         return "is held by a person"
     return label_veto(ctx, node).removeprefix("it ")

@@ -1,8 +1,8 @@
 """Which of the things that are wrong with a node count, which bar it, and which of them leads.
 
 Three questions, each with its own answer: what is open on a node (`counting`, which people are shown),
-what keeps work away from it (`barring`), and what wants it taken out and mended (`leading`). A rule
-without an action only tells people: it begins nothing, and keeps nothing from ending.
+what keeps work away from it (`barring`), and what wants it quarantined and repaired (`leading`). A
+rule without an action only notifies people: it starts nothing, and keeps nothing from ending.
 """
 
 from collections.abc import Sequence
@@ -32,9 +32,9 @@ def counting(ctx: CaseView, remedy: Remedy) -> tuple[Case, ...]:
 
 
 def barring(ctx: CaseView, remedy: Remedy) -> list[Case]:
-    """The cases for which no work should come to a node: a rule would take it out, or it is critical.
+    """The cases for which no work should come to a node: it is critical, or a rule would quarantine it.
 
-    What is no more than told, such as a clock that is not synchronised on every node, bars none: jobs
+    A mere notification, such as a clock that is not synchronised on every node, bars none: jobs
     would have nowhere to go.
     """
     return [
@@ -72,7 +72,7 @@ def leading(ctx: CaseView, remedy: Remedy) -> list[Case]:
 
 
 def needs_quarantine(ctx: CaseView, remedy: Remedy) -> bool:
-    """A rule wants it taken out."""
+    """A rule wants it quarantined."""
     return bool(leading(ctx, remedy))
 
 
@@ -100,5 +100,5 @@ def case_to_repair(remedy: Remedy, cases: Sequence[Case]) -> Case | None:
 
 
 def with_desired_policy(case: Case) -> Case:
-    """A case with what its rules want now, whatever was begun by."""
+    """A case with what its rules want now, whatever policy started it."""
     return case if case.wanted is None else replace(case, policy=case.wanted, wanted=None)

@@ -1,4 +1,4 @@
-"""What the guards have answered in one step, so that each question is asked once."""
+"""The answers of the guards in one step, so that each guard is evaluated once."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from accelwatch.remediation.policy.state.model import Remedy
 class LeadingCase(NamedTuple):
     """The case that comes nearest to a quarantine of its node, and what stands in its way."""
 
-    # As it was when the guards were asked: of another state of it nothing is known.
+    # As it was when the guards were evaluated: the answer holds for this state only.
     remedy: Remedy
     # None: no rule requests a quarantine.
     case: Case | None
@@ -30,6 +30,6 @@ class GuardMemo:
         self.permitted: dict[str, Case] = {}
 
     def clear(self) -> None:
-        """The state has changed: every guard is asked again."""
+        """The state has changed: evaluate every guard again."""
         self.answers.clear()
         self.leading.clear()

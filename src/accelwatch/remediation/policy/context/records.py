@@ -42,7 +42,7 @@ class BoundaryRecord(msgspec.Struct, frozen=True, kw_only=True, tag="recovered")
 
 
 class VetoRecord(msgspec.Struct, frozen=True, kw_only=True, tag="veto"):
-    """A person's wish that nothing be done to a node; None: taken back."""
+    """A person's veto against any action on a node; None: revoked."""
 
     node: str
     veto: Veto | None
@@ -104,14 +104,14 @@ class NodeTestsRecord(msgspec.Struct, frozen=True, kw_only=True, tag="tests"):
 
 
 class StartedRecord(msgspec.Struct, frozen=True, kw_only=True, tag="engine"):
-    """An engine has begun."""
+    """An engine has started."""
 
     token: int
     at: float
 
 
 class BudgetRecord(msgspec.Struct, frozen=True, kw_only=True, tag="budget"):
-    """What is taken of the budget."""
+    """The used part of the budget."""
 
     budget: BudgetState
 
@@ -147,7 +147,7 @@ class SparesRecord(msgspec.Struct, frozen=True, kw_only=True, tag="spares"):
 
 
 class RetriesRecord(msgspec.Struct, frozen=True, kw_only=True, tag="retries"):
-    """How often which job was begun again."""
+    """How often which job was restarted."""
 
     retries: RetryState
 

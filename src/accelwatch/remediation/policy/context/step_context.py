@@ -48,10 +48,10 @@ class StepContext:
         self.now = now
         self.world = state.world
         self.memo = GuardMemo()
-        # Whom the end of the step has to look at.
+        # The remedies that the end of the step has to evaluate.
         self.touched = Touched(state.world.pending_checks)
         self._before = state
-        # Only when somebody asks who is who.
+        # Built at the first use.
         self._machine_index: MachineIndex | None = None
         # Those that this step has copied, and may add to.
         self._own_proofs: dict[str, Proof | Denial] | None = None
@@ -66,7 +66,7 @@ class StepContext:
         self._notes: list[Note] = []
 
     def set_row(self, table: StateTable[V], key: str, row: V | None) -> None:
-        """Set a row of a table, or take it out with None."""
+        """Set a row of a table, or remove it with None."""
         # The first change of a step copies the table: the state before the step stays as it is.
         rows = self._own.get(table)
         if rows is None:
@@ -111,7 +111,7 @@ class StepContext:
         self.memo.clear()
 
     def set_world_row(self, table: WorldTable[V], key: str, row: V | None) -> None:
-        """Set a row of what is seen, or take it out with None."""
+        """Set a row of an observation, or remove it with None."""
         rows = self._own_world.get(table)
         if rows is None:
             rows = self._own_world[table] = dict(table.read(self.world))
@@ -124,7 +124,7 @@ class StepContext:
         self.memo.clear()
 
     def set_pending_checks(self, pending_checks: PendingChecks) -> None:
-        """Who was looked at, and whom the next step has to look at again."""
+        """Set which remedies were checked, and which the next step has to check again."""
         self.world = msgspec.structs.replace(self.world, pending_checks=pending_checks)
 
     def set_idle_tests_due(self, at: float) -> None:
@@ -154,17 +154,17 @@ class StepContext:
             self._machine_index = None
 
     def pursue(self, intent: Intent) -> None:
-        """Have an intent begun after the records are on disk."""
+        """Start an intent once the records are on disk."""
         self._pursue.append(intent)
 
     def cancel(self, intent: Intent) -> None:
-        """Have an intent ended; one that was not even told to anybody is cancelled all the same."""
+        """Cancel an intent; an intent that never started is cancelled all the same."""
         self._cancel.append(intent)
 
     def note(
         self, remedy: Remedy | None, text: str, loudness: Loudness = Loudness.LOG, actor: str = ""
     ) -> None:
-        """Have people told."""
+        """Notify people."""
         node = "" if remedy is None else remedy.node
         incident = "" if remedy is None else remedy.incident
         self._notes.append(
@@ -238,7 +238,7 @@ class StepContext:
 
     @cached_property
     def _mapped(self) -> dict[str, str]:
-        """The hub's names by the scheduler's, as people wrote them down; most steps ask for none."""
+        """The hub's names by the scheduler's, as configured; most steps need none."""
         return {theirs: ours for ours, theirs in self.settings.nodes.items()}
 
     def _machines(self) -> MachineIndex:
@@ -254,7 +254,7 @@ class StepContext:
 
     @property
     def group_counts(self) -> GroupCounts:
-        """All nodes counted; only when somebody asks."""
+        """The counts of all nodes; computed at the first use."""
         if self.world.group_counts is None:
             counted_now = counted(self.world, self.settings, self.hub_name)
             self.world = msgspec.structs.replace(self.world, group_counts=counted_now)
@@ -262,7 +262,7 @@ class StepContext:
         return self.world.group_counts
 
     def _is_current(self, intent: Intent) -> bool:
-        """Whether it has not ended in this very step, as when an engine begins and hears of its end."""
+        """Whether it has not ended in this very step, as when a new engine receives its end."""
         chores, lingering = self.state.chores, self.state.lingering
         own = self.state.remedies.get(intent.node)
         # The common case without a search through all remedies.

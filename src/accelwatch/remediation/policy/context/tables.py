@@ -56,7 +56,7 @@ class StateTable(Generic[V]):
     read: Callable[[RemedyState], Mapping[str, V]]
     # The state with other rows in the table.
     replaced: Callable[[RemedyState, Mapping[str, V]], RemedyState]
-    # What the journal keeps of a row; None: it was taken out.
+    # The journal's record of a row; None: it was removed.
     record: Callable[[str, V | None], StateRecord]
     # Key and row of a record; None where it is of another table.
     row_of: Callable[[StateRecord], tuple[str, V | None] | None]
@@ -81,7 +81,7 @@ class StateTable(Generic[V]):
 
 @dataclass(frozen=True, eq=False)
 class StateField(Generic[V]):
-    """What there is once in the state."""
+    """A part of the state of which there is one."""
 
     read: Callable[[RemedyState], V]
     replaced: Callable[[RemedyState, V], RemedyState]

@@ -1,7 +1,7 @@
-"""What a step has changed, as far as remedies depend on it: whom the end of the step has to look at.
+"""What a step has changed that remedies depend on: which of them the end of the step has to evaluate.
 
-A remedy depends on itself, on what people said of its node, on how its node is heard and shown, and on
-what all have in common. What time alone brings is found when all are looked at, once a second.
+A remedy depends on itself, on a person's commands for its node, on the node's agent and scheduler, and
+on what all have in common. What time alone changes is found once a second, when all are evaluated.
 """
 
 from enum import Enum
@@ -23,7 +23,7 @@ class Touches(Enum):
 
 
 class Touched:
-    """Grows while a step goes on; begins with what the step before has left to look at."""
+    """Grows during a step; starts with what the step before has left to evaluate."""
 
     def __init__(self, pending_checks: PendingChecks) -> None:
         # By the hub's names.

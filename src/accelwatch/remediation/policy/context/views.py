@@ -1,6 +1,6 @@
 """What guards and conditions read of a step: each view names what its readers need, and sets nothing.
 
-`StepContext` is all of them. Who gets a view can neither change the state nor have anything begun.
+`StepContext` is all of them. A reader of a view can neither change the state nor start anything.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What rows of the table do when people are asked, answer, or want something themselves."""
+"""Effects of rows about requests for approval, their answers, and a person's own commands."""
 
 from collections.abc import Iterable
 
@@ -21,12 +21,12 @@ replace = msgspec.structs.replace
 
 
 def actor_of(event: RemedyEvent) -> str:
-    """Who asked for it; empty where nobody did."""
+    """The person whose command it is; empty where there is none."""
     return "" if event.command is None else event.command.by
 
 
 def by_hand(transition: Transition) -> Remedy:
-    """A person takes the node out: nothing but a person lets it go. Who and why goes with it."""
+    """A person quarantines the node: only a person releases it. Stores who and why."""
     command = transition.event.command
     text = "" if command is None else f"{command.by}: {command.reason}".removesuffix(": ")
     return replace(
@@ -38,7 +38,7 @@ def by_hand(transition: Transition) -> Remedy:
 
 
 def request_approval(transition: Transition) -> Remedy:
-    """Ask a person for a yes to the plan as it is now; one that waits already is asked nothing new."""
+    """Request approval of the present plan; a node that waits already sends no new request."""
     remedy, ctx = transition.remedy, transition.ctx
     digest = plan_of(ctx, remedy)
     case = leader(ctx, remedy)
@@ -54,7 +54,7 @@ def request_approval(transition: Transition) -> Remedy:
         text = f"the plan for {remedy.node} is another one now ({changes}): plan {digest}"
         ctx.note(remedy, text, Loudness.LOG)
     else:
-        # Of marks that a scheduler has lost a person was told already, in one message for all of them.
+        # Of marks that a scheduler has lost one message has notified already, for all of them.
         loudness = Loudness.NOTIFY if remedy.mark_lost else Loudness.ALERT
         again = " again" if remedy.mark_lost else ""
         ctx.note(remedy, f"may {remedy.node} be taken out{again}? plan {digest}", loudness)
@@ -90,7 +90,7 @@ def approve(transition: Transition) -> Remedy:
 def deny(transition: Transition) -> Remedy:
     """A person said no, for a while, to all that the rules which fire now want of the node.
 
-    A no that still holds is never cut short by a later one: it goes on for the rules it was said of.
+    A denial in force is never cut short by a later one: it goes on for the rules it was made for.
     """
     by, node, now = actor_of(transition.event), transition.remedy.node, transition.ctx.now
     command = transition.event.command
@@ -112,9 +112,9 @@ def deny(transition: Transition) -> Remedy:
 
 
 def expire(transition: Transition) -> Remedy:
-    """Nobody answered: it is observed only, and asked again on newer evidence."""
+    """Nobody answered: it is only observed, and newer evidence requests approval again."""
     case = leader(transition.ctx, transition.remedy)
-    # Who was asked knows of it. Only what is critical is worth a second bell.
+    # The recipients know of it. Only a critical case is worth a second alert.
     critical = case is not None and case.severity is Severity.CRITICAL
     loudness = Loudness.ALERT if critical else Loudness.NOTIFY
     transition.ctx.note(transition.remedy, "not approved in time; it is only observed", loudness)
@@ -129,7 +129,7 @@ def expire(transition: Transition) -> Remedy:
 
 
 def watch_blind(transition: Transition) -> Remedy:
-    """Nobody can tell what the node is like: wait a while before a person is told."""
+    """The node's state is unknown: wait a while before notifying a person."""
     return replace(
         transition.remedy,
         clocks=replace(transition.remedy.clocks, due=transition.ctx.now + BLIND_S),
@@ -137,7 +137,7 @@ def watch_blind(transition: Transition) -> Remedy:
 
 
 def stop_clock(transition: Transition) -> Remedy:
-    """It can be told again."""
+    """The node's state is known again."""
     return replace(transition.remedy, clocks=replace(transition.remedy.clocks, due=None))
 
 

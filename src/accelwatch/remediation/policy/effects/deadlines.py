@@ -98,11 +98,11 @@ def stage_within_s(ctx: StepContext, remedy: Remedy) -> float | None:
 
 
 def _is_kept_in(ctx: StepContext, remedy: Remedy) -> bool:
-    """Whether it would be taken out, and what is in the way may pass by itself, or never."""
+    """Whether a quarantine waits for something that may pass by itself, or never."""
     denial = remedy.denial
     if denial is None or not denial.why.passes_by_itself or denial.why in _PERSONS:
         return False
-    watched = remedy.clocks.due is not None  # of what nobody can tell a person is notified besides
+    watched = remedy.clocks.due is not None  # a node of unknown state has its own notification
     return not watched and (remedy.approval.manual or needs_quarantine(ctx, remedy))
 
 
@@ -134,7 +134,7 @@ def _in_flight(ctx: StepContext, remedy: Remedy) -> Awaited | None:
     if intent.kind is Kind.MOVE_JOB and remedy.jobs.hanging:
         return None  # a person was called for the node that it cannot leave
     what = intent.test or intent.spare if intent.job is None else str(intent.job)
-    # Where the clock was set back, what was asked for is yet to come.
+    # Where the clock was set back, the intent's time is yet to come.
     since = intent.asked if intent.asked <= ctx.now else remedy.clocks.since
     return Awaited(f"{intent.kind} {what}", since, _within_s(ctx, remedy, within_s))
 

@@ -1,6 +1,6 @@
 """What rows of the table do about a rung that is refused, that fails, or that cannot be done here. Pure.
 
-People hear of each with the reason: in the incident's message and timeline, and in the plan.
+The incident's message and timeline, and the plan, show each with its reason.
 """
 
 import msgspec
@@ -24,14 +24,14 @@ def escalate(transition: Transition) -> Remedy:
 
 
 def skip_step(transition: Transition) -> Remedy:
-    """This rung can be done to no node here: it is not even begun."""
+    """No node here allows this rung: it does not even start."""
     name = name_of_next(transition.remedy)
     why = impossible(transition.ctx, INTENTS[name])
     return _left_out(transition, _after(transition.remedy, name), name, f"is left out: {why}")
 
 
 def fail_step(transition: Transition) -> Remedy:
-    """This rung was begun and has not come to what it should."""
+    """This rung has run and failed."""
     if not transition.remedy.repair.attempts:
         return transition.remedy
     return _left_out(

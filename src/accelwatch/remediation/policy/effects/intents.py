@@ -19,7 +19,7 @@ from accelwatch.remediation.policy.plan.verify import next_test
 from accelwatch.remediation.policy.state import clocks
 from accelwatch.remediation.policy.state.model import Remedy
 
-# What stands in the mark of a node that a person took out, in the place of an incident.
+# Replaces the incident in the mark of a node that a person quarantined.
 BY_HAND = "by-hand"
 # Seconds after which an intent makes no sense any more.
 DEADLINES: Mapping[Kind, float] = MappingProxyType(
@@ -83,7 +83,7 @@ def intent_of(ctx: StepContext, remedy: Remedy, kind: Kind) -> Intent:
 
 
 def _peer(ctx: StepContext, remedy: Remedy, test: str) -> str:
-    """The scheduler's name of the node that takes part in a test; empty where it needs none."""
+    """The scheduler's name of the peer in a test; empty where it needs none."""
     if not ctx.settings.test_settings(test).pair:
         return ""
     peer = peer_of(ctx, test, remedy.node, ctx.target(remedy), refuted(remedy, test))
@@ -117,7 +117,7 @@ def restoring(moved: Intent, now: float) -> Intent:
 
 
 def reason_of(remedy: Remedy, title: str) -> str:
-    """For people who look at the node, in ASCII; the rule is told beside it."""
+    """The reason shown at the scheduler, in ASCII; the rule stands beside it."""
     if remedy.approval.manual and remedy.approval.wanted_out:
         summary = f"by {remedy.approval.wanted_out}"
     elif remedy.policy is None:

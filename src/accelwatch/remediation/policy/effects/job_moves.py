@@ -111,7 +111,7 @@ def fenced(transition: Transition) -> Remedy:
 
 
 def record_job_result(transition: Transition) -> Remedy:
-    """A job was asked for a checkpoint, or runs elsewhere."""
+    """A job was signalled to write a checkpoint, or runs elsewhere."""
     pursued = transition.event.pursued
     if pursued is not None and pursued.intent.kind is Kind.DRAW_SPARE:
         return activate_spare(transition.ctx, transition.remedy, pursued)

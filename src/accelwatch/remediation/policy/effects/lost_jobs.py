@@ -1,4 +1,4 @@
-"""Jobs that have died of a node before they could be moved off it: they are begun again elsewhere. Pure.
+"""Jobs that died of a node before they could be moved off it: restarts them elsewhere. Pure.
 
 A fault is often seen after the job has ended by it. Such a job is looked for, and one that has died is
 moved like any other, by the same bounds; how it ended otherwise is nobody's business.

@@ -38,7 +38,7 @@ def cancel(transition: Transition) -> Remedy:
 
 
 def drop(transition: Transition) -> Remedy:
-    """A person has looked at what nobody knew the end of: it is waited for no more."""
+    """A person has checked an operation of unknown outcome: stop waiting for it."""
     if transition.remedy.pursuing is None:
         return transition.remedy
     transition.ctx.cancel(transition.remedy.pursuing)
@@ -86,10 +86,10 @@ def _quarantining_action(transition: Transition, pursued: Pursued | None) -> str
 
 
 def _with_covered(observation: NodeObservation, intent: Intent) -> NodeObservation:
-    """With all devices that were asked for, where single ones are out.
+    """With all requested devices, where single devices are quarantined.
 
     One mark may cover several names, as a GPU's does its MIG devices, and shows one of them: what it
-    covers would be asked for again at every look.
+    covers would be requested again at every poll.
     """
     shown = observation.quarantined_devices
     if not shown:
@@ -99,7 +99,7 @@ def _with_covered(observation: NodeObservation, intent: Intent) -> NodeObservati
 
 
 def _change_text(remedy: Remedy, observation: NodeObservation | None) -> str:
-    """For people: what takes no new work by our mark since now; empty where that was so before."""
+    """For people: what accepts no new work by our mark since now; empty where that was so before."""
     devices = () if observation is None else observation.quarantined_devices
     before = remedy.hold
     if before is not None and before.devices == devices:
@@ -141,7 +141,7 @@ def _build_quarantine(
 
 
 def refresh_quarantine(remedy: Remedy, pursued: Pursued) -> Remedy:
-    """After a step of our own that sets a reason anew: keep how our mark looks since then."""
+    """After a step of ours that rewrites the reason: record our mark as it is since then."""
     observation = None if pursued.observed is None else pursued.observed.node
     if observation is None or remedy.hold is None or pursued.intent.kind not in _RESETS_REASON:
         return remedy
@@ -162,7 +162,7 @@ def refresh_quarantine(remedy: Remedy, pursued: Pursued) -> Remedy:
 
 
 def is_taken_over(remedy: Remedy, observation: NodeObservation) -> bool:
-    """Whether somebody has put himself in our place, though the node still bears our mark."""
+    """Whether somebody has replaced our hold, though the node still bears our mark."""
     quarantine = remedy.hold
     if quarantine is None or quarantine.observed_at is None or remedy.stage is Stage.UNKNOWN:
         return False
@@ -189,7 +189,7 @@ def adopt(transition: Transition) -> Remedy:
 
 
 def confirm_release(transition: Transition) -> Remedy:
-    """Our mark is gone by our own doing; what its scheduler keeps down takes no work all the same."""
+    """We removed our mark; a node that its scheduler keeps down accepts no work all the same."""
     observation, text = shown_node(transition.event), f"{transition.remedy.node} takes work again"
     if observation is not None and observation.hold_state is HoldState.DOWN:
         why = observation.reason or "no reason is given"

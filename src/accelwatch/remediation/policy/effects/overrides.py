@@ -66,7 +66,7 @@ def shown_node(event: RemedyEvent) -> NodeObservation | None:
 
 
 def override(transition: Transition) -> Remedy:
-    """A person undid what we did, or wants the node left alone; that it looks bad is told once."""
+    """A person undid our action, or vetoes the node; notifies once if it looks bad."""
     what = "it is left alone, as a person asked"
     bad = _unhealthy_text(transition)
     _override(transition.ctx, transition.remedy, what)
@@ -108,8 +108,8 @@ def _unhealthy_text(transition: Transition) -> str:
 def reopen(transition: Transition) -> Remedy:
     """The scheduler has lost its state: our mark is gone, and so is what was kept for jobs.
 
-    What a person had approved is asked about anew. Who is told, and of which nodes, is decided when the
-    whole look is taken up (`state_loss.tell_state_lost`).
+    A plan that a person had approved needs approval again. Whom to notify, and of which nodes, is
+    decided when the whole poll is processed (`state_loss.tell_state_lost`).
     """
     transition.ctx.note(
         transition.remedy,
@@ -160,7 +160,7 @@ def forget(transition: Transition) -> Remedy:
 
 
 def clean(remedy: Remedy) -> Remedy:
-    """Without anything that was begun or allowed for what is over."""
+    """Without anything that was started or allowed for cases that are over."""
     return Remedy(
         node=remedy.node,
         stage=remedy.stage,

@@ -8,7 +8,7 @@ from accelwatch.remediation.policy.state.model import Remedy
 
 
 def reevaluate(transition: Transition) -> Remedy:
-    """Have the strictest wish count; what was begun by another goes on to its end."""
+    """Apply the strictest policy; an intent of another policy goes on to its end."""
     desired, before = strictest(transition.ctx, transition.remedy), transition.remedy.policy
     if desired is None or before is None:
         return transition.remedy

@@ -42,7 +42,7 @@ def failed_on_probation(ctx: StepContext, remedy: Remedy) -> None:
 
 
 def count_relapse(transition: Transition) -> Remedy:
-    """A rule has it taken out, which is a relapse soon after it was given back."""
+    """A rule quarantines it, which is a relapse soon after its release."""
     node, now = transition.remedy.node, transition.ctx.now
     existing = transition.ctx.state.relapses.get(node)
     if existing is None:
@@ -80,6 +80,6 @@ def notify_stays_out(transition: Transition) -> Remedy:
 
 
 def reset_relapses(transition: Transition) -> Remedy:
-    """A person has looked at it, or other hardware is in it: relapses before that count no more."""
+    """A person has checked it, or it has other hardware: relapses before that count no more."""
     forget_relapses(transition.ctx, transition.remedy.node)
     return replace(transition.remedy, repair=replace(transition.remedy.repair, relapses=0))

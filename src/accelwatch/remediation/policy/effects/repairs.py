@@ -20,7 +20,7 @@ replace = msgspec.structs.replace
 
 
 def attempt(transition: Transition) -> Remedy:
-    """One more remedy is begun, and counts from now on."""
+    """One more remedy starts, and counts from now on."""
     started, _ = attempts.start(
         transition.ctx.state.attempts,
         transition.ctx.failure_domain(transition.remedy),
@@ -67,7 +67,7 @@ def count_failure(transition: Transition) -> Remedy:
 def count_refusal(transition: Transition) -> Remedy:
     """The scheduler has refused an action, which counts as one that has failed.
 
-    What cannot be done to such a node or job was never asked of it, and counts for nothing.
+    A request that is impossible for such a node or job was never sent, and does not count.
     """
     pursued = transition.event.pursued
     refused = pursued is not None and pursued.refusal is RefusalKind.NOT_ALLOWED
@@ -105,7 +105,7 @@ def _text(transition: Transition) -> str:
 
 
 def record_repair(transition: Transition) -> Remedy:
-    """A remedy was done: what spoke against the node besides its cases has to be seen anew."""
+    """A remedy was done: other evidence against the node must be observed again to count."""
     return replace(
         transition.remedy,
         repair=replace(transition.remedy.repair, unfit=""),
@@ -124,12 +124,12 @@ def count_release(transition: Transition) -> Remedy:
 
 
 def ticketed(transition: Transition) -> Remedy:
-    """Somebody was asked to repair it."""
+    """A ticket for its repair was opened."""
     return replace(transition.remedy, repair=replace(transition.remedy.repair, ticketed=True))
 
 
 def ticket_failed(transition: Transition) -> Remedy:
-    """Nobody was told by the way that is meant for it."""
+    """The ticket could not be opened."""
     why = f": {_text(transition)}" if _text(transition) else ""
     text = f"{transition.remedy.node} needs a repair; the ticket was not taken{why}"
     transition.ctx.note(transition.remedy, text, Loudness.ALERT)

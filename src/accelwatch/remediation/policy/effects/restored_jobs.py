@@ -15,7 +15,7 @@ replace = msgspec.structs.replace
 
 
 def restore_jobs(transition: Transition) -> Remedy:
-    """What moves have changed of jobs is put back before the node takes work again.
+    """Restore what moves have changed of jobs before the node accepts work again.
 
     A job that waits for the node starts as soon as that is open, and a job that runs keeps its lists.
     """

@@ -53,7 +53,7 @@ def test_passed(transition: Transition) -> Remedy:
 
 
 def doubt_peer(transition: Transition) -> Remedy:
-    """It has failed with one peer: nobody knows which of the two is to blame, so another takes part."""
+    """It has failed with one peer: either may be to blame, so another peer is next."""
     pursued = transition.event.pursued
     if pursued is None:
         return transition.remedy

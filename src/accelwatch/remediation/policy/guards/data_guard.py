@@ -11,7 +11,7 @@ import msgspec
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remediation.settings import DataGuard
 
-# Share of the agents that must have been heard before the time of looking around is over.
+# Share of the agents that must have reported before the warm-up ends.
 LEAST_REPORTING = 0.8
 
 
@@ -26,16 +26,16 @@ class FleetCoverage(msgspec.Struct, frozen=True, kw_only=True):
     late_s: float
     # Those expected, without nodes that are out of use anyway.
     agents: int
-    # Those of them that are not heard now.
+    # Those of them that are silent now.
     silent: int
 
 
 class DataGuardState(msgspec.Struct, frozen=True, kw_only=True):
-    """What has been seen since the engine began; a restart begins anew, for it looks around again."""
+    """Observations since the engine started; a restart begins a new warm-up."""
 
     # Monotonic seconds of the first tick.
     started: float | None = None
-    # Whether the time of looking around is over.
+    # Whether the warm-up is over.
     is_warmed_up: bool = False
     time: float = 0.0
     # Of the latest tick.
@@ -71,7 +71,7 @@ def record_tick(
 
 
 def may_start(state: DataGuardState) -> Answer:
-    """Whether anything new may be begun."""
+    """Whether anything new may start."""
     if not state.is_warmed_up:
         text = "the engine has just started and observes until most agents have answered"
         return Denial(why=DenialKind.STARTING, text=text)

@@ -1,7 +1,7 @@
-"""What a guard answers when it is asked whether something may be done now: yes, or why not.
+"""The answer of a guard on whether an operation may start now: yes, or why not.
 
-Every guard is a pure function of its own state and gives a `Permit` or a `Denial`. All guards are asked,
-also after the first that denies, so that a plan shows everything that stands in its way.
+Every guard is a pure function of its own state and gives a `Permit` or a `Denial`. All guards are
+evaluated, also after the first that denies, so that a plan shows everything that stands in its way.
 """
 
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ class DenialKind(StrEnum):
     STALE_READING = "stale_reading"
     # A silence or a maintenance bids not to act.
     SILENCE = "silence"
-    # A person asked that nothing be done to the node.
+    # A person vetoed any action on the node.
     VETOED = "held"
     # It is part of what befalls many at once, which has one cause that is not this node.
     GROUP = "group"
@@ -45,14 +45,14 @@ class DenialKind(StrEnum):
     OVERRIDDEN = "overridden"
     # Too little is seen of the fleet, or its clock or ticks are not to be relied on.
     DATA = "data"
-    # The engine has just begun and still looks around.
+    # The engine has just started and still warms up.
     STARTING = "starting"
     BREAKER = "breaker"
     # As many nodes of the pool are quarantined by us as may be.
     BUDGET = "budget"
     # The same of a rack, a leaf switch or another thing that nodes share.
     DOMAIN_BUDGET = "domain_budget"
-    # Too few nodes of the pool would be left, whoever took the others out.
+    # Too few nodes of the pool would be left, whoever quarantined the others.
     AVAILABLE = "available"
     # So many quarantines lately; more follow one after another.
     RATE = "rate"
@@ -68,7 +68,7 @@ class DenialKind(StrEnum):
     # So many jobs were cancelled lately.
     CANCEL_RATE = "cancel_rate"
     NO_SPARE = "no_spare"
-    # No idle node that is known to be well can take part in the test of the node.
+    # No idle node that is known to be healthy can be the peer in the test of the node.
     NO_PEER = "no_peer"
     # Nobody knows how much the test of such a node has to measure.
     NO_FLOOR = "no_floor"
@@ -138,7 +138,7 @@ class Denial(msgspec.Struct, frozen=True, kw_only=True, tag="denial"):
     why: DenialKind
     # For people: what stands in the way, with its figures, and what would lift it.
     text: str
-    # Unix seconds at which it is worth asking again; None where nobody knows.
+    # Unix seconds at which a retry is worth it; None where nobody knows.
     until: float | None = None
 
 
@@ -148,10 +148,10 @@ PERMIT = Permit()
 
 
 def denial_in(answers: Iterable[Answer]) -> Denial | None:
-    """The first thing that stands in the way; guards after it are not asked."""
+    """The first denial; later guards are not evaluated."""
     return next((answer for answer in answers if isinstance(answer, Denial)), None)
 
 
 def denials(answers: Iterable[Answer]) -> tuple[Denial, ...]:
-    """Everything that stands in the way, in the order in which it was asked."""
+    """Every denial, in the order of evaluation."""
     return tuple(answer for answer in answers if isinstance(answer, Denial))

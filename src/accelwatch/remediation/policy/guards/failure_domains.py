@@ -1,4 +1,4 @@
-"""Which nodes belong together, and which of them are out of use, whoever took them out. Pure."""
+"""Which nodes belong together, and which of them are out of service, for whatever reason. Pure."""
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -22,7 +22,7 @@ class FailureDomain(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Its pools; there is always one."""
         return self.pools or (NO_POOL,)
 
-    # Asked for many times in a decision; the fields are frozen.
+    # Read many times in a decision; the fields are frozen.
     @cached_property
     def groups(self) -> tuple[str, ...]:
         """Names under which it is counted: pools first, then domains."""
@@ -34,12 +34,12 @@ class GroupCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     # Nodes by the name of their group.
     sizes: Mapping[str, int]
-    # Nodes that take no work, by group: ours, others', down, or not heard.
+    # Nodes that accept no work, by group: ours, others', down, or silent.
     out: Mapping[str, frozenset[str]]
 
 
 def count_groups(locations: Iterable[FailureDomain], out: Iterable[str]) -> GroupCounts:
-    """Count them. `out` are the nodes that take no work, for whatever reason."""
+    """Count them. `out` are the nodes that accept no work, for whatever reason."""
     out_of_service = frozenset(out)
     members: dict[str, set[str]] = {}
     for location in locations:

@@ -1,4 +1,4 @@
-"""Who takes nodes out besides us, known by his name or by how reasons begin. Pure; tables to add to."""
+"""Who drains nodes besides us, recognised by name or by how reasons begin. Pure; tables to add to."""
 
 from enum import StrEnum
 from types import MappingProxyType
@@ -46,7 +46,7 @@ BEGINNINGS = MappingProxyType(
         "[node_problem]": Holder.HEALTH_TOOL,
     }
 )
-# As an action names who has set a mark, where the mark itself tells that (a taint's key).
+# An action's name for who has set a mark, where the mark itself shows it (a taint's key).
 NAMES = MappingProxyType(
     {
         "NVSentinel": Holder.HEALTH_TOOL,
@@ -63,7 +63,7 @@ SCHEDULER_USERS = frozenset({"slurm"})
 
 
 def holder_of(reason: str, set_by: str) -> Holder:
-    """What kind of somebody wrote a reason. Who is not known is taken for a person."""
+    """The kind of the author of a reason. An unknown author counts as a person."""
     if set_by in NAMES:
         return NAMES[set_by]
     # By the beginning of a reason: schedulers append details to it.

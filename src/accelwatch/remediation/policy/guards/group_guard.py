@@ -1,8 +1,8 @@
-"""Whether an incident is part of what befalls many at once: then no node is taken out for it. Pure.
+"""Whether an incident is part of a fault of many nodes: then it quarantines no node. Pure.
 
 Groups and storms, with their calm, are kept by `accelwatch.alerting.incidents`: a storm ends ten
 minutes after the last of its members, and until then whoever joins it is a member. So all that is
-asked here is whether an open group across nodes has the incident.
+decided here is whether an open group across nodes has the incident.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
 
-# Groups of the devices of one node have their cause on it: the node is still taken out.
+# Groups of the devices of one node have their cause on it: the node is still quarantined.
 _NODE_PREFIX = "node="
 
 

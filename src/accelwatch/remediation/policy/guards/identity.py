@@ -1,9 +1,9 @@
 """The proof that a node of the hub and a node of the scheduler are one machine. Pure.
 
 A name proves nothing: it is a label here and a line of a file there. The host name that the machine
-itself tells must be the one by which the scheduler reaches it, and something must be equal that no
-other machine has: boot id, the system's uuid, or the moment of the boot where a scheduler tells nothing
-better. A pair that a person wrote down is believed unless both tell boots that differ.
+itself reports must be the one by which the scheduler reaches it, and something must be equal that no
+other machine has: boot id, the system's uuid, or the boot time where a scheduler reports nothing better.
+A pair that a person configured is believed unless both report boots that differ.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ BOOT_TIME_APART_S = 3.0
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """A node of the hub, and what the agent on it tells of the machine."""
+    """A node of the hub, and what its agent reports of the machine."""
 
     # The hub's name.
     node: str

@@ -1,4 +1,4 @@
-"""Whose a node is that somebody has taken out, judged by what was seen right after we did. Pure.
+"""Who holds a drained node, judged by what was observed right after our own drain. Pure.
 
 A scheduler keeps one reason, one name and one moment, and whoever writes last wins. So what we saw
 after our own drain is kept, and only while all of it is still so is the node ours to give back.
@@ -27,12 +27,12 @@ SAME_SECOND_S = 1.0
 class Ownership(StrEnum):
     """Whose a node is."""
 
-    # Nobody's; it takes work.
+    # Nobody's; it accepts work.
     OPEN = "open"
     OURS = "ours"
     # Somebody else's, who had it before us or instead of us.
     FOREIGN = "foreign"
-    # It was ours, and somebody has put himself in our place.
+    # It was ours, and somebody has replaced our hold.
     TAKEN_OVER = "taken_over"
     # It was ours, and a person has given it back to work.
     OVERRIDDEN = "overridden"
@@ -66,7 +66,7 @@ def ownership(
     if imprint is None:
         return _without_imprint(observation)
     # We set our mark and did not remove it: a person has resumed the node, or the scheduler has
-    # lost its state, which the table asks about.
+    # lost its state, which the table checks.
     if observation.hold_state is HoldState.OPEN:
         return Ownership.OVERRIDDEN
     if observation.hold_state is not HoldState.FOREIGN and _unchanged(

@@ -39,7 +39,7 @@ class Another(NamedTuple):
 
 
 def another(ctx: StepView, history: JobHistory, run: Run) -> Another:
-    """With what a job would be begun again now; `history` has its death."""
+    """What a job would restart with now; `history` has its death."""
     bad, last = bad_now(ctx, run.seen.nodes), history.deaths[-1]
     passed: tuple[Blame, ...] = ()
     if bad.isdisjoint(run.seen.nodes):
@@ -83,7 +83,7 @@ def blame(ctx: StepView, nodes: tuple[str, ...]) -> tuple[Blame, ...]:
 def _suspects(ctx: StepView, nodes: tuple[str, ...]) -> Iterator[tuple[str, str, list[Case]]]:
     """Scheduler's name, hub's name and cases of those of a job's nodes that it may have died of.
 
-    Where a job has died already, a warning that takes nothing out is reason enough to begin it
+    Where a job has died already, a warning without quarantine is reason enough to restart it
     elsewhere. What is only for information is none.
     """
     for remedy in ctx.state.remedies.values():

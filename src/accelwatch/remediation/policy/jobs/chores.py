@@ -11,7 +11,7 @@ from accelwatch.remediation.policy.guards.retry.job_history import Run
 from accelwatch.remediation.policy.state.clocks import RESTORE_S
 
 replace = msgspec.structs.replace
-# Stands in the mark, in the place of an incident, of what is done for a job that died of itself.
+# Replaces the incident in the mark of an operation for a job that died of itself.
 OWN_END = "own-end"
 # Begins the keys of chores that go on with the move of a job whose node waits for it no more.
 MOVED_ON = "move "
@@ -46,7 +46,7 @@ def restore(ctx: StepContext, name: str, run: Run) -> None:
 
 
 def add_note(ctx: StepContext, run: Run, text: str, loudness: Loudness) -> None:
-    """Tell people of a job, under the incident for which it was moved."""
+    """Notify people of a job, under the incident for which it was moved."""
     incident = run.moved.mark.incident
     remedy = replace(ctx.remedy(run.node), incident="" if incident == OWN_END else incident)
     ctx.note(remedy, text, loudness)

@@ -1,7 +1,7 @@
 """Jobs that have left their nodes lately: what befalls a node may be seen after they have died. Pure.
 
 They are in the journal, so an engine that begins after a crash looks for the same ones. That is one
-entry for each job that ends, so it is kept only where a job may be begun again at all.
+entry for each job that ends, so it is kept only where jobs may be restarted at all.
 """
 
 from collections.abc import Collection, Iterable, Mapping

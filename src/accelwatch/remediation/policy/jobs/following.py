@@ -76,7 +76,7 @@ def followed(ctx: StepContext, pursued: Pursued) -> None:
         add_note(
             ctx, run, f"job {job} has died, and its scheduler has restarted it", Loudness.NOTIFY
         )
-        own = replace(run.moved, checkpoint="")  # its scheduler tells it no checkpoint
+        own = replace(run.moved, checkpoint="")  # its scheduler passes no checkpoint
         _watch(ctx, name, replace(run, since=ctx.now, seen=observed_job, moved=own))
         return
     ran_s = ctx.now - run.since

@@ -24,14 +24,14 @@ def silent(ctx: NodeView, remedy: Remedy) -> bool:
 
 
 def _long_silent(ctx: NodeView, remedy: Remedy) -> bool:
-    """Whether it has not just fallen silent, whatever a hub's settings take for given up."""
+    """Whether it has been silent for long, whatever the hub's settings call unreachable."""
     status = ctx.node_status(remedy.node)
     long = status is None or ctx.now - status.time >= UNREACHABLE_S
     return long and silent(ctx, remedy)
 
 
 def jobs_of(ctx: NodeView, remedy: Remedy) -> tuple[JobKey, ...] | None:
-    """The jobs on a node; None when nobody can tell."""
+    """The jobs on a node; None when they are unknown."""
     observation = ctx.scheduler_node(remedy)
     if observation is None:
         return None
@@ -41,7 +41,7 @@ def jobs_of(ctx: NodeView, remedy: Remedy) -> tuple[JobKey, ...] | None:
 
 
 def only_devices_quarantined(remedy: Remedy) -> bool:
-    """Whether we have taken out some of its devices, and the rest of the node goes on working."""
+    """Whether we have quarantined some of its devices, and the rest of the node goes on working."""
     return remedy.hold is not None and remedy.hold.level is QuarantineLevel.DEVICE
 
 
@@ -80,7 +80,7 @@ def departed_jobs(ctx: NodeView, remedy: Remedy) -> tuple[JobKey, ...]:
 
 
 def lost_jobs(ctx: NodeView, remedy: Remedy) -> list[JobKey]:
-    """Jobs that have died on the node and are to be begun again; after a while people have them."""
+    """Jobs that have died on the node and are to be restarted; after a while that is up to people."""
     if remedy.jobs.lost_at is None or ctx.now - remedy.jobs.lost_at > REVIVAL_S:
         return []
     return [job for job in remedy.jobs.lost if job not in remedy.jobs.handled]
@@ -99,12 +99,12 @@ def _stranded(remedy: Remedy) -> list[JobKey]:
 
 
 def is_drained(ctx: NodeView, remedy: Remedy) -> bool:
-    """Whether it is known that no job of the node is to be looked after any more."""
+    """Whether no job of the node certainly needs care any more."""
     return is_empty(ctx, remedy) and not (_stranded(remedy) or lost_jobs(ctx, remedy))
 
 
 def is_empty(ctx: NodeView, remedy: Remedy) -> bool:
-    """Whether it is known that no job is on a node."""
+    """Whether certainly no job is on a node."""
     observation = ctx.scheduler_node(remedy)
     if observation is None or observation.jobs_missing:
         return False
@@ -120,7 +120,7 @@ def must_fence(ctx: NodeView, remedy: Remedy) -> bool:
     # A fence ends what runs on the other devices, too.
     if only_devices_quarantined(remedy):
         return False
-    # Only a job that is begun elsewhere can write beside its old copy.
+    # Only a job that restarts elsewhere can write beside its old copy.
     if policy.job is not JobPolicy.REQUEUE and not remedy.jobs.unswapped:
         return False
     return _long_silent(ctx, remedy) and jobs_waiting(ctx, remedy)
@@ -183,7 +183,7 @@ def next_swap(ctx: NodeView, remedy: Remedy) -> JobKey | None:
 
 
 def next_signal(ctx: NodeView, remedy: Remedy) -> JobKey | None:
-    """The job that is to be asked for a checkpoint before it leaves."""
+    """The job that is to be signalled to write a checkpoint before it leaves."""
     job = next_job(ctx, remedy)
     if job is None or remedy.policy is None or not remedy.policy.signal or remedy.jobs.unswapped:
         return None

@@ -17,7 +17,7 @@ from accelwatch.remediation.policy.guards.identity import Proof
 from accelwatch.remediation.policy.guards.limits.ceiling import answers
 from accelwatch.remediation.policy.state.clocks import FRESH_S, PROBE_AGAIN_S, PROBE_S
 
-# What stands in the mark of a probe, in the place of an incident.
+# Replaces the incident in the mark of a probe.
 INCIDENT = "probe"
 # Under way at once: when more nodes fall silent together, it is hardly the nodes.
 MOST_PROBES = 8
@@ -55,7 +55,7 @@ def _start_probe(ctx: StepContext, node: str, observation: NodeObservation) -> N
 
 
 def speaks_again(ctx: StepContext, node: str) -> None:
-    """What was asked for because of its silence is not wanted any more."""
+    """The node has reported again: cancel the probe of its silence."""
     intent = ctx.state.chores.get(_key(node))
     if intent is not None:
         ctx.cancel(intent)
@@ -68,7 +68,7 @@ def _key(node: str) -> str:
 def _worth_it(ctx: StepContext, node: str, since: float) -> NodeObservation | None:
     """How a node is shown that was not probed yet, and of which its scheduler believes that it answers.
 
-    Whether a job runs there is looked at by the action: what was polled may be older than the job.
+    The action checks whether a job runs there: the poll may be older than the job.
     """
     last = ctx.world.probed.get(node)
     if last is not None and (last >= since or 0 <= ctx.now - last < PROBE_AGAIN_S):

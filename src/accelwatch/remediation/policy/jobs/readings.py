@@ -43,7 +43,7 @@ def is_current(ctx: StepView, remedy: Remedy, kind: Kind, case: Case | None) -> 
     if case is not None and case.device in status.late_devices:
         return _stale(f"the source of {case.device} on {remedy.node} is silent, and {limit}")
     age_s = ctx.now - status.time
-    # How old it is in seconds is not told every second of a node that is not late.
+    # The text of a node that is not late has no age, which would change every second.
     if status.late or age_s > max(limit_s, FRESH_S):
         return _stale(f"the last reading of {remedy.node} is {age_s:.0f} s old, and {limit}")
     return PERMIT

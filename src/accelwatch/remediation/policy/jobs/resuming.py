@@ -31,7 +31,7 @@ def _histories(ctx: StepView, job: JobKey) -> RetryState:
 
 
 def learn_submission(ctx: StepContext, pursued: Pursued) -> None:
-    """A look at a job that has a history may show that it was requeued, and so submitted anew."""
+    """An observed job with a history may have been requeued, and so resubmitted."""
     job, observed = pursued.intent.job, pursued.observed
     observed_job = None if observed is None else observed.job
     if job is None or observed_job is None or observed_job.state is JobState.MISSING:
@@ -43,7 +43,7 @@ def learn_submission(ctx: StepContext, pursued: Pursued) -> None:
 
 
 def may_resume(ctx: StepView, remedy: Remedy, job: JobKey) -> Answer:
-    """Whether a job that runs on a bad node may be begun again elsewhere without a person."""
+    """Whether a job on a bad node may be restarted elsewhere without a person."""
     name = name_of(job)
     if f"revive {name}" in ctx.state.chores or f"{MOVED_ON}{name}" in ctx.state.chores:
         text = f"job {job} is being restarted already"
@@ -86,7 +86,7 @@ def dead_of(ctx: StepContext, job: JobKey, observed_job: JobObservation) -> None
 
 
 def dead_of_itself(ctx: StepContext, run: Run, *, group: str, device_fault: bool) -> None:
-    """A job that nobody has begun again so far has died, and is to be begun again."""
+    """A job that was never restarted so far has died, and is to be restarted."""
     job, limits = run.seen.key, ctx.settings.resume
     name = name_of(job)
     retries = job_events.tidied(_histories(ctx, job), ctx.now, limits)
@@ -97,12 +97,12 @@ def dead_of_itself(ctx: StepContext, run: Run, *, group: str, device_fault: bool
 
 
 def revert_resume(ctx: StepContext, job: JobKey) -> None:
-    """A job was not begun again after all."""
+    """A job was not restarted after all."""
     ctx.set(RETRIES, job_events.not_resumed(ctx.state.retries, name_of(job)))
 
 
 def _without(ctx: StepView, remedy: Remedy, job: JobKey) -> Try:
-    """With what a job would be begun again off a node: where it runs, but for the bad nodes."""
+    """What a job would restart with off a node: where it runs, but for the bad nodes."""
     bad = {remedy.scheduler_name, *bad_nodes(ctx)}
     nodes = tuple(sorted(_nodes_of(ctx, job) - bad))
     # Where it was before is not always known; that it leaves this node is.

@@ -39,7 +39,7 @@ replace = msgspec.structs.replace
 
 
 def revive(ctx: StepContext) -> None:
-    """Begin those again that have died, as soon as they may be; tell people of those that may not."""
+    """Restart dead jobs as soon as they may be; notify people of those that may not."""
     for name, history in ctx.state.retries.jobs.items():
         if history.run is not None and history.run.dead:
             _revive(ctx, name, history.run)
@@ -145,7 +145,7 @@ def _wait(ctx: StepContext, name: str, run: Run, denial: Denial) -> None:
 
 
 def revived(ctx: StepContext, pursued: Pursued) -> None:
-    """A job that had died runs again, or cannot be begun again."""
+    """A job that had died runs again, or cannot be restarted."""
     job = pursued.intent.job
     name = "" if job is None else name_of(job)
     run = ctx.state.retries.jobs.get(name, JobHistory()).run

@@ -1,7 +1,7 @@
 """Moves that have ended before their jobs ran elsewhere, and what they had changed by then. Pure.
 
-A move that is refused, given up or not wanted any more may have kept a place, held its job, and changed
-where that may run. It is put back with the node, or taken on by the next move of the job.
+A move that is refused, has failed or is not wanted any more may have reserved a node, held its job, and
+changed where that may run. The release of the node restores it, or the next move of the job adopts it.
 """
 
 import msgspec

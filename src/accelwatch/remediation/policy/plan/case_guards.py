@@ -25,9 +25,9 @@ from accelwatch.remediation.policy.state.model import Remedy
 
 
 def may_lead(ctx: StepView, remedy: Remedy, case: Case) -> bool:
-    """Whether a case may have more done to a node that is out: as it might have it taken out by itself.
+    """Whether a case may lead a node that is out: it must be able to quarantine it by itself.
 
-    Whoever said yes to taking it out has seen another plan. What passes by itself, such as a STOP or an
+    A person who approved the quarantine has seen another plan. A passing denial, such as a STOP or an
     agent that is silent for a moment, does not end what a case leads already.
     """
     every = denials(of_quarantine(ctx, remedy, case))
@@ -91,7 +91,7 @@ def bearing_of(
 
 
 def has_device(ctx: StepView, remedy: Remedy, case: Case) -> Answer:
-    """Whether the device that a rule wants out is known, and can be taken out by itself."""
+    """Whether the device that a rule wants out is known, and can be quarantined by itself."""
     if case.policy.level is not QuarantineLevel.DEVICE:
         return PERMIT
     if not case.device:

@@ -1,8 +1,8 @@
-"""What is wanted of a node that is out: the strictest of all that the open rules want of it now. Pure.
+"""The policy for a quarantined node: the strictest of all that the open rules want of it now. Pure.
 
-A node is taken out by the rule that comes first, and may then wait until its jobs have ended. A rule
-that begins to fire later may want them to leave now. Its policy then takes the place of the first, as
-far as its own mode and every guard would let it take the node out; when that fault is over, the first
+The rule that comes first quarantines a node, which may then wait until its jobs have ended. A rule
+that fires later may want them to leave now. Its policy then replaces the first, as far as its own
+mode and every guard would let it quarantine the node; when that fault is over, the first
 counts again.
 """
 
@@ -28,7 +28,7 @@ _SOONER: Mapping[When, int] = MappingProxyType(
 
 
 class DesiredPolicy(NamedTuple):
-    """A policy, and the incident whose rule wants it; empty: the one by which the node was taken out."""
+    """A policy, and the incident whose rule wants it; empty: the policy of the quarantine."""
 
     policy: Policy
     incident: str = ""
@@ -73,7 +73,7 @@ def is_otherwise(ctx: StepView, remedy: Remedy) -> bool:
 
 
 def led_by(remedy: Remedy, desired: DesiredPolicy) -> Remedy:
-    """The remedy by another policy; to be given back it takes the most that was wanted so far."""
+    """The remedy by another policy; its release needs the most that was wanted so far."""
     before = remedy.policy or desired.policy
     policy = replace(
         desired.policy,

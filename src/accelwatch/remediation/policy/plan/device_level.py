@@ -21,7 +21,7 @@ from accelwatch.remediation.policy.plan.case_guards import may_start
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.model import Remedy
 
-# No device has it: an action refuses it, and never takes out the whole node instead.
+# No device has it: an action refuses it, and never quarantines the whole node instead.
 _NO_DEVICE = DeviceKey("")
 
 
@@ -45,7 +45,7 @@ def desired_devices(ctx: StepView, remedy: Remedy, cases: Sequence[Case]) -> tup
 
 
 def exceeds_quarantine(ctx: StepView, remedy: Remedy) -> bool:
-    """Whether more is to be out of a node than our mark of single devices takes out."""
+    """Whether more of a node is to be quarantined than the devices that our mark names."""
     quarantine = remedy.hold
     if quarantine is None or quarantine.level is not QuarantineLevel.DEVICE:
         return False
@@ -61,7 +61,7 @@ def exceeds_quarantine(ctx: StepView, remedy: Remedy) -> bool:
 def _is_of_node(ctx: StepView, remedy: Remedy, cases: Sequence[Case]) -> bool:
     if remedy.approval.manual:
         return True
-    # A node that is out is so by its mark; else as its rule asks.
+    # A quarantined node has the level of its mark; any other that of its rule.
     out_by = remedy.hold or remedy.policy
     if out_by is None or out_by.level is not QuarantineLevel.DEVICE:
         return True

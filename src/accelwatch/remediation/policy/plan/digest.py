@@ -79,7 +79,7 @@ def _content(ctx: StepView, remedy: Remedy, policy: Policy, incident: str) -> _C
     spare = drawn(ctx, led)[1] if policy.draw_spare else None
     return _Content(
         of=(remedy.node, ctx.target(remedy), incident, policy),
-        # Why there is no spare may be told otherwise each second.
+        # The reason why there is no spare may change each second.
         steps=[step for step in steps_of(ctx, led, policy) if step.kind is not Kind.DRAW_SPARE],
         owners=[(job, owner_of(ctx, led, job)) for job in sorted(jobs)],
         spare=spare.name if isinstance(spare, Drawn) else "",

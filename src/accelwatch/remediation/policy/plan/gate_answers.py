@@ -29,7 +29,7 @@ def answering(ctx: StepView, remedy: Remedy) -> Answer:
 
 
 def reachable(ctx: StepView, remedy: Remedy) -> Answer:
-    """Whether the node can let a job go: what runs on one that hangs goes on beside the new copy."""
+    """Whether a job can leave the node: on a node that hangs it would run on beside its new copy."""
     if not hung(ctx, remedy):
         return PERMIT
     text = f"{ctx.target(remedy)} does not answer the scheduler, and has to be fenced first"
@@ -50,7 +50,7 @@ def room(ctx: StepView, remedy: Remedy) -> Answer:
             state, ctx.failure_domain(remedy), ctx.group_counts, now=ctx.now, budget=limits
         )
     if remedy.mark_lost:
-        # It was begun before, so its pace is spent; but more may be out by now than may be.
+        # It was started before, so its pace is spent; but more may be out by now than allowed.
         return budget.has_room(state, ctx.failure_domain(remedy), ctx.group_counts, limits)
     return PERMIT
 
@@ -62,7 +62,7 @@ def machine_proof(ctx: StepView, remedy: Remedy) -> Answer:
 
 
 def foreign(ctx: StepView, remedy: Remedy, kind: Kind) -> Answer:
-    """Whether nobody else has taken the node out."""
+    """Whether nobody else holds the node."""
     observation = ctx.scheduler_node(remedy)
     if observation is None:
         return PERMIT

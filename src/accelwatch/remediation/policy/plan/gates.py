@@ -1,4 +1,4 @@
-"""What may be done for a node now: every guard, asked before every intent.
+"""What may be done for a node now: every guard, evaluated before every intent.
 
 `evaluate_guards` gives all answers, for a plan; `first_denial` the first that denies, for the table. A
 person's approval is of one plan, and lifts only what a person may lift.
@@ -51,7 +51,7 @@ def first_denial(ctx: StepView, remedy: Remedy, kind: Kind) -> Denial | None:
     """The first thing that stands in the way of an intent, of the case that may go furthest."""
     if kind is Kind.QUARANTINE and not remedy.approval.manual:
         return _leading_case(ctx, remedy).denial
-    # Asked many times in a step by conditions and the plan; any change of the context empties it.
+    # Read many times in a step by conditions and the plan; any change of the context empties it.
     key = (remedy.node, kind)
     answer = ctx.memo.answers.get(key)
     if answer is None:
@@ -60,9 +60,9 @@ def first_denial(ctx: StepView, remedy: Remedy, kind: Kind) -> Denial | None:
 
 
 def reported_denial(ctx: StepView, remedy: Remedy, kind: Kind) -> Denial | None:
-    """What people are told that stands in the way: a yes only where that is all that is missing.
+    """The denial that people are notified of: a missing approval only if nothing else is missing.
 
-    While the breaker is open, say, nobody is asked, whatever the rule's mode.
+    While the breaker is open, say, no approval is requested, whatever the rule's mode.
     """
     denial = first_denial(ctx, remedy, kind)
     if denial is None or denial.why is not DenialKind.APPROVAL or kind is not Kind.QUARANTINE:
@@ -73,9 +73,9 @@ def reported_denial(ctx: StepView, remedy: Remedy, kind: Kind) -> Denial | None:
 
 
 def withdrawn(ctx: StepView, remedy: Remedy, kind: Kind) -> Denial | None:
-    """What a person or a ceiling says by now against an intent that was begun."""
+    """The present objection of a person or a ceiling to an intent that has started."""
     case = case_to_repair(remedy, leading(ctx, remedy))
-    # A rule's own mode is asked before something is begun, and takes nothing back.
+    # A rule's own mode is checked before an intent starts, and revokes none.
     for answer in answers(bearing_of(ctx, remedy, case, Mode.AUTO), kind):
         if isinstance(answer, Denial) and answer.why in _WITHDRAWING:
             return answer
@@ -83,7 +83,7 @@ def withdrawn(ctx: StepView, remedy: Remedy, kind: Kind) -> Denial | None:
 
 
 def leader(ctx: StepView, remedy: Remedy) -> Case | None:
-    """The case for which a node would be taken out now; else the one that comes nearest to it."""
+    """The case that would quarantine a node now; else the one that comes nearest to it."""
     return _leading_case(ctx, remedy).case
 
 
@@ -102,8 +102,8 @@ def _leading_case(ctx: StepView, remedy: Remedy) -> LeadingCase:
 def _nearest(ctx: StepView, remedy: Remedy) -> tuple[Case | None, Denial | None]:
     """The case that nothing stands in the way of; else one for which only a person's yes is missing.
 
-    Else the first, with what stands in its way. One rule to which somebody said no must not hide
-    another that is still to be asked about.
+    Else the first, with what stands in its way. A rule that a person has denied must not hide
+    another that still needs approval.
     """
     cases = [(case, _blocked(ctx, remedy, Kind.QUARANTINE, case)) for case in leading(ctx, remedy)]
     for case, denial in cases:
@@ -118,14 +118,14 @@ def lacks_only_a_yes(ctx: StepView, remedy: Remedy, case: Case) -> bool:
     """Whether a person's approval of a case is all that is missing."""
     every = [denial.why for denial in denials(evaluate_guards(ctx, remedy, Kind.QUARANTINE, case))]
     if remedy.stage is Stage.AWAITING_APPROVAL:
-        # A node that is silent for a moment does not take the question back.
+        # A node that is briefly silent does not withdraw the request.
         every = [why for why in every if why is not DenialKind.STALE_READING]
     return bool(every) and all(why is DenialKind.APPROVAL for why in every)
 
 
 def only_waits(ctx: StepView, remedy: Remedy, case: Case) -> bool:
-    """Whether a yes is missing, and besides that only what takes no question back: the budget, for which
-    an approved plan waits too, and a look, where the scheduler does not answer or we have just begun.
+    """Whether only an approval is missing, besides denials that withdraw no request: the budget, for
+    which an approved plan waits too, and a poll, while the scheduler is away or we have just started.
     """
     starting = not ctx.world.guard.is_warmed_up
     unseen = starting or isinstance(answering(ctx, remedy), Denial)
@@ -164,9 +164,9 @@ def evaluate_guards(
     ctx: StepView, remedy: Remedy, kind: Kind, case: Case | None
 ) -> Iterator[Answer]:
     """What every guard answers to an intent; `case` is the one that a quarantine would be for."""
-    # Who needs one answer stops at the first denial: the order is the one that people are told.
+    # A caller that needs one answer stops at the first denial: the order is that of the notifications.
     yield answering(ctx, remedy)
-    # A release asks for proof that the node is well, not whether something may be done to it.
+    # A release needs proof that the node is healthy, not permission to act on it.
     if kind is Kind.RELEASE:
         yield from _of_release(ctx, remedy)
         return

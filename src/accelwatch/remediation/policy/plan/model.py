@@ -34,7 +34,7 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
     kind: IntentKind
     # For people: `reboot n12`.
     text: str
-    # Everything that would keep it from being begun if its turn were now.
+    # Everything that would keep it from starting if its turn were now.
     in_the_way: tuple[Denial, ...] = ()
 
 
@@ -62,5 +62,5 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     results: tuple[VerificationResult, ...] = ()
     # For people: how often its hardware has failed lately; empty where it has not. Decides nothing.
     record: str = ""
-    # For people: what its scheduler says to a drain, asked just now by a dry run. Decides nothing.
+    # For people: the scheduler's answer to a drain, queried just now by a dry run. Decides nothing.
     preview: tuple[str, ...] = ()

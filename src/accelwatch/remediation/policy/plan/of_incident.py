@@ -1,6 +1,6 @@
 """From an incident and its rule to the case that the state machine knows. Pure.
 
-Only what is about one node becomes a case: a job or a rack is nobody that could be taken out.
+Only an incident of one node becomes a case: a job or a rack cannot be quarantined.
 """
 
 from collections.abc import Mapping
@@ -70,7 +70,7 @@ def _reach(rule: Rule) -> tuple[bool, int, int]:
 def case_changed(
     incident: Incident, rule: Rule | None, incidents: Mapping[str, Incident], muted: str = ""
 ) -> CaseChanged | None:
-    """An incident as the state machine is told of it; None for one that is not about one node.
+    """An incident's change for the state machine; None for an incident that is not about one node.
 
     `rule` is the one that decides (`acting_rule`), None where all are gone; `incidents` are the
     incidents by id, `muted` is the id of the silence or maintenance that keeps it quiet.
@@ -110,7 +110,7 @@ def case_changed(
 
 
 def rests_on_silence(rule: Rule, incident: Incident) -> bool:
-    """Whether a rule asks for a silent node (`node_state`), and that is what was seen."""
+    """Whether a rule reads a silent node (`node_state`), and its evidence is that."""
     if _NODE_STATE not in rule.when.needs.fields:
         return False
     return any(

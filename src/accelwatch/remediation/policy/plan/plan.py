@@ -20,10 +20,10 @@ from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.settings import RemedySettings
 
-# Hours until a person has found a bad node and put another in its place: the mean of manual triage,
-# 85 to 118 minutes, in the study of recovery policies of which docs/remediation.md tells.
+# Hours until a person has found a bad node and replaced it: the mean of manual triage,
+# 85 to 118 minutes, in the study of recovery policies that docs/remediation.md describes.
 MANUAL_TRIAGE_H = 1.5
-# Hours that a node is away for one rung, until it is looked at again.
+# Hours that a node is away for one rung, until it is checked again.
 REMEDY_H = {Kind.RESET_DEVICE: 0.1, Kind.REBOOT: 0.25, Kind.POWER_CYCLE: 0.3}
 # Hours until a job that was moved computes again: it loads its checkpoint.
 RELOAD_H = 0.55
@@ -56,7 +56,7 @@ def planned(
         # Links that were sent have it, also where an earlier version of this program made it.
         digest = remedy.approval.asked
     if waits and not digest:
-        # Nobody can see now what is there: what was asked about still waits.
+        # The node's jobs are unknown now: the request that was sent still waits.
         digest, left = (
             remedy.approval.asked,
             tuple((step.kind, step.text) for step in remedy.approval.asked_steps),
@@ -80,7 +80,7 @@ def planned(
     )
 
 
-# The policy that was begun with leads on.
+# The policy that started leads on.
 _AFTER = frozenset(
     {
         Stage.QUARANTINING,

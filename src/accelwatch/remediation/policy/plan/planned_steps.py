@@ -65,7 +65,7 @@ _REPAIRED = frozenset({Stage.VERIFYING, Stage.RELEASING, Stage.PROBATION})
 
 
 def _out(remedy: Remedy, policy: Policy) -> str:
-    """What is taken out: the node, or the device that the leading incident names."""
+    """What is quarantined: the node, or the device that the leading incident names."""
     if policy.level is not QuarantineLevel.DEVICE or remedy.approval.manual:
         return remedy.node
     devices = [case.device for case in remedy.cases if case.incident == remedy.incident]

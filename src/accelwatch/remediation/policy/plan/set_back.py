@@ -1,8 +1,9 @@
 """The hub's clock is set back: what was seen is forgotten, what waits goes on waiting as long. Pure.
 
-This clock tells how old a look is and which of two is the newer. After a step back what was seen would
+This clock dates a poll and tells which of two is the newer. After a step back an observation would
 be younger than it is, and hide all that is seen until the old time comes again. So it is known no more,
-and all has to be seen anew before anything is done. What `data_guard.clock_jump` lets pass is no step.
+and everything has to be observed again before any action. What `data_guard.clock_jump` lets pass is no
+step.
 """
 
 import msgspec

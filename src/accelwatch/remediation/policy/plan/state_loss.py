@@ -1,7 +1,7 @@
 """A scheduler that has lost its state, and our marks with it: nobody wished its nodes open. Pure.
 
 A person who gives a node back does so under the same start of the scheduler's controller under which our
-mark was seen last, or leaves our key on the node. What a controller that was started anew shows as open,
+mark was last seen, or leaves our key on the node. What a restarted controller shows as open,
 without our key, it has forgotten. So it is with a node that was deleted and made again under its name.
 """
 
@@ -19,7 +19,7 @@ from accelwatch.remediation.policy.jobs.readings import is_current
 from accelwatch.remediation.policy.state.model import NodeQuarantine, Remedy
 from accelwatch.remediation.policy.state.stage import Stage
 
-# Stages in which a node whose mark was lost still counts as taken out.
+# Stages in which a node whose mark was lost still counts as quarantined.
 WAITS_FOR_ANNOTATION = frozenset(
     {
         Stage.SUSPECT,
@@ -54,7 +54,7 @@ def is_lost(ctx: StepView, remedy: Remedy, observation: NodeObservation | None) 
 def _is_new_anywhere(quarantine: NodeQuarantine, observation: NodeObservation) -> bool:
     """Whether a node was made, in one of its schedulers at least, after our mark was set.
 
-    A pair has a word for each scheduler that has the node; one that shows less has lost one from sight.
+    A pair has a token for each scheduler that has the node; an observation with fewer lacks a scheduler.
     """
     if quarantine.observed_at is None:
         return False
@@ -79,7 +79,7 @@ def lost_annotations(ctx: StepContext) -> frozenset[str]:
 
 
 def notify_state_lost(ctx: StepContext, action: str, nodes: Iterable[str]) -> None:
-    """Tell a person once of all nodes that one scheduler has just been seen to have forgotten."""
+    """Notify a person once of all nodes that one scheduler was just observed to have forgotten."""
     remedies = [ctx.remedy(node) for node in sorted(nodes)]
     if not remedies:
         return
@@ -139,7 +139,7 @@ def _is_over(ctx: StepContext, remedy: Remedy) -> bool:
 
 
 def _needs_approval(ctx: StepContext, remedy: Remedy) -> bool:
-    """Whether no rule takes it out again by itself, on what is seen now."""
+    """Whether no rule quarantines it again by itself, on what is observed now."""
     if remedy.approval.manual or _is_over(ctx, remedy):
         return False
     return not any(

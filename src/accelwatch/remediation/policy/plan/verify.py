@@ -1,6 +1,6 @@
 """Whether a node has shown that it is well: fresh, good, long enough, one machine throughout. Pure.
 
-Nothing here is ever true for want of data: a node that is not heard has shown nothing.
+Nothing here is ever true for want of data: a silent node has shown nothing.
 """
 
 from accelwatch.base.names.hardware_keys import keys_of
@@ -56,9 +56,9 @@ def verify_health(ctx: NodeView, remedy: Remedy) -> Answer:
 
 
 def well_for_s(ctx: NodeView, remedy: Remedy) -> float:
-    """For how many seconds looks at it were good without a gap, since it is verified.
+    """The seconds for which the node was continuously healthy, since its verification started.
 
-    Counted from look to look: a clock that was set makes no look, and so no time.
+    Counted from status to status: a clock that was set adds no status, and so no time.
     """
     good, verification = ctx.world.good.get(remedy.node), remedy.repair.verification
     if good is None or verification is None:
@@ -79,7 +79,7 @@ def waits_for_test(ctx: NodeView, remedy: Remedy) -> bool:
 
 
 def other_generation(ctx: NodeView, remedy: Remedy) -> bool:
-    """Whether it has begun anew, or has other hardware, since the verification began."""
+    """Whether it has rebooted, or has other hardware, since the verification started."""
     status, verification = ctx.node_status(remedy.node), remedy.repair.verification
     return (
         status is not None
@@ -89,7 +89,7 @@ def other_generation(ctx: NodeView, remedy: Remedy) -> bool:
 
 
 def wrong_again(ctx: NodeView, remedy: Remedy) -> bool:
-    """Whether a rule that wants it out has begun to fire since the verification began."""
+    """Whether a rule that wants it quarantined has fired since the verification started."""
     since = None if remedy.repair.verification is None else remedy.repair.verification.since
     return any(since is None or case.evidence_at > since for case in leading(ctx, remedy))
 

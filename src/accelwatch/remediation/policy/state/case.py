@@ -1,7 +1,7 @@
 """What the state machine knows of an incident, and what the incident's rule lets it do.
 
-A policy is kept with the remedy once something is begun: a rule that is changed or removed after that
-changes nothing of it. Until then what the rules want now counts.
+A policy is kept with the remedy once an intent starts: a rule that is changed or removed after that
+does not change it. Until then what the rules want now counts.
 """
 
 import msgspec
@@ -33,12 +33,12 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     rule: str
     digest: str = ""
     mode: Mode = Mode.OBSERVE
-    # How sure the rule is; of one that is less sure than `act_on` asks, `auto` is `approve`.
+    # How sure the rule is; if less sure than `act_on` requires, `auto` is `approve`.
     confidence: Confidence = Confidence.HIGH
     act_on: Confidence = Confidence.HIGH
     trust: Trust = Trust.AUTHENTICATED
     canary: Canary | None = None
-    # None: nothing is taken out of the pool.
+    # None: nothing is quarantined.
     level: QuarantineLevel | None = None
     when: When = When.AFTER_JOB
     job: JobPolicy = JobPolicy.NOTHING
@@ -70,7 +70,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     incident: str
     policy: Policy
-    # What its rules want by now, where something was begun by another policy.
+    # What its rules want by now, where another policy has started an intent.
     wanted: Policy | None = None
     open: bool = True
     # Unix seconds at which what is wrong began.
@@ -85,7 +85,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     trusted: bool = True
     # Whether the rule says that the node's silence itself is the evidence.
     silence: bool = False
-    # Whether nobody can tell now if it is over.
+    # Whether it is unknown now if it is over.
     blind: bool = False
     # By which silence or maintenance; empty when by none.
     muted: str = ""

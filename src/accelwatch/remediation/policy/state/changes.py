@@ -11,7 +11,7 @@ from accelwatch.remediation.policy.state.world import JournalStatus, NodeStatus
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
-    """An engine has begun, with what the journal knows; nothing is done before it has looked around."""
+    """An engine has started, with the journal's state; it observes before it acts."""
 
     token: int
     # Unix seconds.
@@ -27,7 +27,7 @@ class CaseChanged(msgspec.Struct, frozen=True, kw_only=True, tag="case"):
 
 
 class Verb(StrEnum):
-    """What a person can ask for."""
+    """A person's command."""
 
     APPROVE = "approve"
     DENY = "deny"
@@ -51,7 +51,7 @@ class Verb(StrEnum):
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, tag="command"):
-    """What a person asked for."""
+    """A person's command and its arguments."""
 
     verb: Verb
     by: str

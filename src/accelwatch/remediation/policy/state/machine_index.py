@@ -1,4 +1,4 @@
-"""Machines by the names that they go by, so that the proof of one does not look at all others. Pure."""
+"""Machines by their names, so that the proof of one does not scan all others. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -37,7 +37,7 @@ class MachineIndex:
     """All machines of a world, as they are while a step works on it."""
 
     def __init__(self, world: World, machines: Iterable[Machine]) -> None:
-        """`machines` are those that the hub hears."""
+        """`machines` are those whose agents report to the hub."""
         all_machines = tuple(machines)
         self._hosts = ByHost((machine.host, machine) for machine in all_machines if machine.host)
         self._boots: defaultdict[str, list[Machine]] = defaultdict(list)

@@ -1,7 +1,7 @@
-"""Everything that the pure part of the engine knows: remedies, holds, what people said, what is seen.
+"""The state of the pure part of the engine: remedies, holds, commands of people, observations.
 
-`RemedyState` is made again from the journal's records (`records.replay`); only `world` is not, for what
-is seen has to be seen anew.
+`RemedyState` is restored from the journal's records (`records.replay`); only `world` is not, for
+observations have to be made again.
 """
 
 from collections.abc import Mapping
@@ -46,12 +46,12 @@ class NodeQuarantine(msgspec.Struct, frozen=True, kw_only=True):
     original: Mapping[str, str] = {}
     # Start of the scheduler's controller under which the mark was seen last; empty where not known.
     controller_boot: str = ""
-    # Of the node that bears the mark, as the scheduler showed it; empty where it tells none.
+    # Of the node that bears the mark, as the scheduler showed it; empty where it shows none.
     incarnation: str = ""
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """A rung of the ladder that was begun; it counts from the moment it is decided."""
+    """A started rung of the ladder; it counts from its decision."""
 
     rung: str
     # Unix seconds.
@@ -63,14 +63,14 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
 
     # Unix seconds.
     since: float
-    # Of boot and hardware; another one begins anew.
+    # Of boot and hardware; another generation restarts the verification.
     generation: str
     # Active tests.
     passed: tuple[str, ...] = ()
 
 
 class ApprovalStep(msgspec.Struct, frozen=True):
-    """One step of the plan that a person is asked about, as it was shown."""
+    """One step of the plan in a request for approval, as it was shown."""
 
     kind: IntentKind
     text: str
@@ -88,7 +88,7 @@ class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
     handled: tuple[JobKey, ...] = ()
     # Jobs whose launcher did not go on without the node: they are moved instead.
     unswapped: tuple[JobKey, ...] = ()
-    # Jobs that had left the node before it was taken out, and of which is known how they ended.
+    # Jobs that had left the node before its quarantine, and whose end is known.
     looked_for: tuple[JobKey, ...] = ()
     # Jobs that have died there before they could be moved.
     lost: tuple[JobKey, ...] = ()
@@ -110,14 +110,14 @@ class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
     stranded: tuple[JobKey, ...] = ()
     # Whether a job could not leave the node because that did not answer.
     fence_first: bool = False
-    # Other nodes that a moved job could not leave, and of which people were told.
+    # Other nodes that a moved job could not leave, and of which people were notified.
     hanging: tuple[str, ...] = ()
 
 
 class Approval(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person was asked about a node and has answered, and what people want of it."""
+    """Requests for approval of a node, their answers, and what people want of it."""
 
-    # A person took the node out: only a person lets it go.
+    # A person quarantined the node: only a person releases it.
     manual: bool = False
     # Who that was, and why: `ana: swap the riser`.
     wanted_out: str = ""
@@ -131,7 +131,7 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
     approved_plan: str = ""
     # Unix seconds of the newest evidence for which nobody answered.
     expired: float | None = None
-    # Digest of the plan that a person was asked about.
+    # Digest of the plan in the request for approval.
     asked: str = ""
     # Its steps; they are shown also while the scheduler does not answer.
     asked_steps: tuple[ApprovalStep, ...] = ()
@@ -155,7 +155,7 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True):
     verification: Verification | None = None
     # What its tests have come to, the latest last: evidence for or against its return.
     results: tuple[VerificationResult, ...] = ()
-    # How often in a row it was taken out again soon after it was given back, this time included.
+    # How often in a row it was quarantined again soon after its release, this time included.
     relapses: int = 0
 
 
@@ -186,15 +186,15 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     cases: tuple[Case, ...] = ()
     # Of the case that leads; None when a person alone began it.
     policy: Policy | None = None
-    # By which the node was taken out; only while a stricter one counts instead.
+    # The policy of the quarantine; only while a stricter one counts instead.
     first_policy: Policy | None = None
     # The incident of that stricter policy.
     led_by: str = ""
     # The incident that leads, by which our mark is known; also after it was closed.
     incident: str = ""
     hold: NodeQuarantine | None = None
-    # Whether the scheduler has lost its state, and our mark with it: the node takes work again though
-    # nobody wished that. It counts as taken out until its mark is set again or a person says otherwise.
+    # Whether the scheduler has lost its state, and our mark with it: the node accepts work again though
+    # nobody wanted that. It counts as quarantined until its mark is set again or a person decides.
     mark_lost: bool = False
     # The one intent in flight; in stage `unknown` the one whose outcome nobody knows.
     pursuing: Intent | None = None
@@ -219,7 +219,7 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> bool:
-        """Whether it is a quarantine of ours, or may yet be: it counts against the budgets."""
+        """Whether it is a quarantine of ours, or may become one: it counts against the budgets."""
         return (
             self.hold is not None
             or self.mark_lost

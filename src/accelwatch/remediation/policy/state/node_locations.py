@@ -43,7 +43,7 @@ def counted(world: World, settings: RemedySettings, hub_name: Callable[[str], st
 
 
 def machine_of(status: NodeStatus) -> Machine:
-    """What the agent on a node tells of the machine."""
+    """What the agent on a node reports of the machine."""
     return Machine(
         node=status.node,
         host=status.host_name,
@@ -54,7 +54,7 @@ def machine_of(status: NodeStatus) -> Machine:
 
 
 def machine_index_of(world: World) -> MachineIndex:
-    """All machines that are heard or shown."""
+    """All machines whose agents report, or that a scheduler shows."""
     return MachineIndex(world, map(machine_of, world.node_statuses.values()))
 
 

@@ -13,7 +13,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     unit: str = ""
     # Of the node's devices.
     model: str = ""
-    # The scheduler's name of the node that took part; empty for a test of one node.
+    # The scheduler's name of the peer; empty for a test of one node.
     peer: str = ""
     # Unix seconds.
     at: float
@@ -22,7 +22,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 class LatestRun(msgspec.Struct, frozen=True, kw_only=True):
     """How one test stands on one node."""
 
-    # Unix seconds at which it was begun last, whatever came of it.
+    # Unix seconds at which it last started, whatever the result.
     tried: float
     # Unix seconds at which it came to a result last; None: it never did.
     ended: float | None = None
@@ -30,7 +30,7 @@ class LatestRun(msgspec.Struct, frozen=True, kw_only=True):
     passed: float | None = None
     # Why the latest did not pass; empty when it did.
     failed: str = ""
-    # The scheduler's name of the peer with which it has failed, until another one has taken part.
+    # The scheduler's name of the peer with which it has failed, until a test with another one.
     failed_with: str = ""
     # Why the latest could not be run; empty when it could.
     not_run: str = ""
@@ -45,7 +45,7 @@ class NodeTests(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def latest_run(tests: Mapping[str, NodeTests], node: str, test: str) -> LatestRun | None:
-    """How a test stands on a node, by the hub's name; None where it was never begun there."""
+    """How a test stands on a node, by the hub's name; None where it never started there."""
     tests_of_node = tests.get(node)
     return None if tests_of_node is None else tests_of_node.runs.get(test)
 
@@ -59,7 +59,7 @@ class VerificationResult(msgspec.Struct, frozen=True, kw_only=True):
     passed: bool
     # For people: the result in one sentence.
     text: str
-    # The scheduler's name of the node that took part; empty for a test of one node.
+    # The scheduler's name of the peer; empty for a test of one node.
     peer: str = ""
     # None: it measures nothing, or has printed no figure.
     value: float | None = None

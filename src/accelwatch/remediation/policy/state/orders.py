@@ -1,4 +1,4 @@
-"""What people have said of nodes, and what holds because of it."""
+"""Commands of people on nodes that stay in force."""
 
 import msgspec
 
@@ -23,7 +23,7 @@ class Boundary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Veto(msgspec.Struct, frozen=True, kw_only=True):
-    """A person asked that nothing be done to a node until a moment, or until it is removed."""
+    """A person's veto against any action on a node, until a time, or until it is removed."""
 
     node: str
     by: str
@@ -45,11 +45,11 @@ class Denied(msgspec.Struct, frozen=True, kw_only=True):
     """A person said no to what some rules want of a node, until a moment (Unix seconds)."""
 
     node: str
-    # Those that wanted it taken out when the person said so; another one may still act.
+    # Those that wanted it quarantined when the person said so; another one may still act.
     rules: tuple[str, ...]
     by: str
     until: float
 
     def bears(self, rule: str, now: float) -> bool:
-        """Whether it is said of a rule, and not over."""
+        """Whether it applies to a rule, and is not over."""
         return rule in self.rules and self.until > now

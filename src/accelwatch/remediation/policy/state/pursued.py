@@ -1,4 +1,4 @@
-"""What comes back to the state machine from the world: ends of intents, and looks at all nodes."""
+"""Results that come back to the state machine: ends of intents, and polls of all nodes."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -60,7 +60,7 @@ class Poll(msgspec.Struct, frozen=True, kw_only=True):
     reservations: tuple[ReservationObservation, ...] = ()
     # Whether the action can have its scheduler find out that its daemon on a node is silent.
     probes: bool = False
-    # Whether the action can take single devices out of a node.
+    # Whether the action can quarantine single devices of a node.
     quarantines_devices: bool = False
     # Of which start of the scheduler's controller this is; empty where it does not say.
     controller_boot: str = ""

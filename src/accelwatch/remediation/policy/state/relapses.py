@@ -1,4 +1,4 @@
-"""How often in a row a node was taken out again soon after it was given back. Pure."""
+"""How often in a row a node was quarantined again soon after its release. Pure."""
 
 import msgspec
 
@@ -9,7 +9,7 @@ MOST = 3
 class Relapses(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of one node."""
 
-    # Unix seconds at which it was given back last; None once it was taken out again.
+    # Unix seconds of its last release; None once it was quarantined again.
     released: float | None = None
     # Whether its score has this relapse already: it has failed on probation.
     scored: bool = False
@@ -28,7 +28,7 @@ def scored(relapses: Relapses | None) -> Relapses | None:
 
 
 def relapsed(relapses: Relapses | None, now: float, within_s: float) -> bool:
-    """Whether it is a relapse that the node is taken out now, not longer than `within_s` after that."""
+    """Whether a quarantine now is a relapse, not longer than `within_s` after the release."""
     return (
         relapses is not None
         and relapses.released is not None
@@ -37,7 +37,7 @@ def relapsed(relapses: Relapses | None, now: float, within_s: float) -> bool:
 
 
 def quarantined(relapses: Relapses | None, now: float, within_s: float) -> Relapses | None:
-    """A rule has the node taken out; None where nothing is to be remembered."""
+    """A rule quarantines the node; None where nothing is to be remembered."""
     if relapses is None or relapses.released is None:
         return relapses
     return Relapses(count=relapses.count + 1) if relapsed(relapses, now, within_s) else None

@@ -1,6 +1,6 @@
 """How often a device, a slot and a node have failed lately: a sum that halves in seven days. Pure.
 
-The score follows the serial, so a board that is swapped takes its record along; the slot keeps its own,
+The score follows the serial, so a board that is swapped keeps its record; the slot keeps its own,
 so a bad slot shows as one board after another that fails in it.
 """
 
@@ -20,7 +20,7 @@ _NOTHING = 0.01
 class Failing(StrEnum):
     """In which way something failed."""
 
-    # A job died of something that passed by itself, and was begun again on the same nodes.
+    # A job died of a passing fault, and was restarted on the same nodes.
     APP = "app"
     RESET = "reset"
     REBOOT = "reboot"
@@ -39,7 +39,7 @@ WEIGHTS: Mapping[Failing, float] = MappingProxyType(
 
 
 class Verdict(StrEnum):
-    """What a score asks for."""
+    """What a score calls for."""
 
     USUAL = "usual"
     # Longer verification before it is released.
@@ -85,7 +85,7 @@ def worst(state: ScoreState, keys: Iterable[str], now: float) -> float:
 
 
 def verdict(state: ScoreState, keys: Iterable[str], now: float) -> Verdict:
-    """What the highest of the scores asks for."""
+    """What the highest of the scores calls for."""
     highest = worst(state, keys, now)
     # Sums of weights such as 0.2 + 0.2 must not miss a bound by their last digit.
     if highest >= SERVICE - 1e-9:

@@ -12,7 +12,7 @@ class Stage(StrEnum):
     SUSPECT = "suspect"
     # A silence, a maintenance or a person's no keeps us from acting.
     SUPPRESSED = "suppressed"
-    # A person is asked.
+    # Its plan waits for a person's approval.
     AWAITING_APPROVAL = "awaiting_approval"
     # Neither the agent nor the scheduler's daemon answers; it is waited whether that stays so.
     UNREACHABLE = "unreachable"
@@ -71,20 +71,20 @@ class Trigger(StrEnum):
     OBSERVED_FOREIGN = "seen_foreign"
     OBSERVED_DOWN = "seen_down"
     OBSERVED_MISSING = "seen_missing"
-    # Other hardware is in the node, or it has begun anew without our doing.
+    # It has other hardware, or has rebooted without our doing.
     SWAPPED = "swapped"
 
     APPROVE = "approve"
     DENY = "deny"
-    # A person takes the node out.
+    # A person quarantines the node.
     QUARANTINE = "quarantine"
-    # A person says that it is well; it is still looked at before it is let go.
+    # A person says that it is healthy; it is still verified before its release.
     RELEASE = "release"
     # A person wants it back, whatever is seen.
     FORCE_RELEASE = "force_release"
     # A person says that it is mended: what was seen before counts no more.
     RECOVERED = "recovered"
-    # A person has looked at what failed or is unknown, and lets it go on.
+    # A person has checked what failed or is unknown, and lets it go on.
     RETRY = "retry"
     # A person wants us to have nothing to do with it any more.
     FORGET = "forget"

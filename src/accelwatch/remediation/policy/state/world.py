@@ -1,4 +1,4 @@
-"""What is seen of nodes from the hub's side and the scheduler's; never restored, only seen anew."""
+"""Observations of nodes by the hub and the scheduler; never restored, only observed again."""
 
 from collections.abc import Mapping
 
@@ -22,13 +22,13 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     node: str
     # Unix seconds of its newest data.
     time: float
-    # True: data is there and every rule that could act says False on it. None: nobody can tell.
+    # True: every rule that could act evaluates to False on its data. None: unknown.
     healthy: bool | None = None
-    # How often it is heard when all is well.
+    # How often it reports when all is well.
     interval_s: float = 1.0
     # Whether it has fallen silent: long before it is given up, and often only for a moment.
     late: bool = False
-    # Ids of devices that another source than the newest tells of, which has fallen silent.
+    # Ids of devices whose source is another than the newest, and has fallen silent.
     late_devices: tuple[str, ...] = ()
     # Whether the hub has given it up: it has been silent for longer than a node that is only late.
     down: bool = False
@@ -62,7 +62,7 @@ class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
     unavailable: str = ""
     # Whether it can be made to find out that its daemon on a node is silent.
     probes: bool = False
-    # Whether it can take single devices out of a node.
+    # Whether it can quarantine single devices of a node.
     quarantines_devices: bool = False
     # Of which start of its controller the last answer was; empty where it does not say.
     controller_boot: str = ""
@@ -71,7 +71,7 @@ class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Good(msgspec.Struct, frozen=True, kw_only=True):
-    """An unbroken row of looks at a node that were all fresh and good."""
+    """An unbroken row of statuses of a node that were all fresh and good."""
 
     generation: str
     # Unix seconds of the first.
@@ -81,13 +81,13 @@ class Good(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PendingChecks(msgspec.Struct, frozen=True, kw_only=True):
-    """Since when nobody has to look at all remedies, and at which of them somebody has to."""
+    """Since when not all remedies need a check, and which of them still do."""
 
-    # Unix seconds of the last look at all of them.
+    # Unix seconds of the last check of all of them.
     at: float | None = None
     # Nodes whose remedies were changed by the last look itself.
     again: frozenset[str] = frozenset()
-    # Whether it has changed what those depend on that wait to take a node out.
+    # Whether it has changed what remedies that wait for a quarantine depend on.
     waiting: bool = False
     # Whether it has changed what all depend on.
     everything: bool = False
@@ -129,7 +129,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     settled: Mapping[str, float] = {}
     # None: it has to be counted again.
     group_counts: GroupCounts | None = None
-    # By the hub's name: which of the scheduler's nodes it is, as far as somebody has asked.
+    # By the hub's name: which of the scheduler's nodes it is, as far as that was computed.
     proofs: Mapping[str, Proof | Denial] = {}
     pending_checks: PendingChecks = PendingChecks()
     # Unix seconds before which no idle node has to be tested, as far as is known.

@@ -1,4 +1,4 @@
-"""What people ask for: what it changes for all, and what it is to the remedy of one node."""
+"""Commands of people: what they change for all, and for the remedy of one node."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -31,7 +31,7 @@ TRIGGERS: Mapping[Verb, Trigger] = MappingProxyType(
 
 
 def commanded(ctx: StepContext, command: Command) -> None:
-    """Do what a person asked for; what cannot be done is told."""
+    """Carry a person's command out; notify of one that is impossible."""
     match command.verb:
         case Verb.STOP:
             ctx.set(STOP, Stop(by=command.by, at=command.at, reason=command.reason))

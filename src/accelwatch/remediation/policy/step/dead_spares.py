@@ -1,6 +1,6 @@
 """Spares that have a fault of their own while they are reserved or stand in for a node. Pure.
 
-Such a spare is left to its own remedy, and another one is asked for. It is a spare again when that
+Such a spare is left to its own remedy, and another one is requested. It is a spare again when that
 remedy is over.
 """
 
@@ -26,7 +26,7 @@ replace = msgspec.structs.replace
 
 
 def reconcile_spares(ctx: StepContext) -> None:
-    """Replace the spares that have died, and take back those that work again."""
+    """Replace the spares that have died, and restore those that work again."""
     for name, spare in list(ctx.state.spares.spares.items()):
         if is_dead(ctx, name):
             _leave_to_its_remedy(ctx, name)
@@ -53,7 +53,7 @@ def _leave_to_its_remedy(ctx: StepContext, name: str) -> None:
 
 
 def _is_idle(ctx: StepContext, name: str) -> bool:
-    """Whether it is well, runs nothing, and no draw of it is on its way any more."""
+    """Whether it is healthy, runs nothing, and no draw of it is under way any more."""
     observation = ctx.world.scheduler_nodes.get(name)
     status = ctx.node_status(ctx.hub_name(name))
     if observation is None or observation.jobs or status is None:

@@ -1,6 +1,6 @@
 """A job that is moved and does not leave another node, which is silent and which nothing named. Pure.
 
-Its scheduler waits for that node, for as long as it takes to give it up. Nothing is done about a node
+Its scheduler waits for that node until it gives the node up. Nothing is done about a node
 that no rule has named, so a person is called while the move goes on waiting.
 """
 

@@ -1,7 +1,7 @@
-"""Jobs that have died of themselves: their users said that they are to be begun again then. Pure.
+"""Jobs that have died of themselves, and whose users want them restarted then. Pure.
 
-Nothing speaks against their nodes, so they are begun again on the same ones, once; what comes after
-that is held to the rules for every job that was begun again (`retry`): something has to be another.
+Nothing speaks against their nodes, so they restart on the same ones, once; later deaths are
+subject to the rules for every restarted job (`retry`): something has to differ.
 Jobs whose users said nothing of the kind are never touched.
 """
 
@@ -26,13 +26,13 @@ from accelwatch.remediation.policy.step.reservations import is_being_moved
 
 # Begins the keys of chores that find out how a job has ended.
 JOB_CHECK = "look "
-# Jobs that are looked at at once: of what befalls a whole cluster its scheduler is asked bit by bit.
+# Checks of jobs at once: after a fault of a whole cluster its scheduler is queried bit by bit.
 MOST_CHECKS = 8
 replace = msgspec.structs.replace
 
 
 def start_job_checks(ctx: StepContext) -> None:
-    """Begin to find out how those have ended that have left their nodes, and are to be begun again."""
+    """Start to find out how jobs have ended that have left their nodes, and are to be restarted."""
     waiting = [
         (key, departure) for key, departure in ctx.state.departed.items() if departure.begin_again
     ]
@@ -54,7 +54,7 @@ def start_job_checks(ctx: StepContext) -> None:
 
 
 def _has_left(ctx: StepContext, departure: Departed) -> bool:
-    """Whether it is shown nowhere any more: one that gives some of its nodes back runs on."""
+    """Whether no node shows it any more: a job that only releases some of its nodes runs on."""
     return not any(departure.job in node.jobs for node in ctx.world.scheduler_nodes.values())
 
 
@@ -83,7 +83,7 @@ def _least_allowed(ctx: StepContext, nodes: tuple[str, ...]) -> str | None:
 
 
 def apply_job_check(ctx: StepContext, key: str, pursued: Pursued) -> None:
-    """How a job has ended, that its user wants begun again when it has died."""
+    """The end of a job that its user wants restarted when it has died."""
     row = ctx.state.departed.get(key.removeprefix(JOB_CHECK))
     if row is None or not row.begin_again:
         return
@@ -94,7 +94,7 @@ def apply_job_check(ctx: StepContext, key: str, pursued: Pursued) -> None:
         or observed_job.state is not JobState.FINISHED
         or not observed_job.failed
     ):
-        return  # also of one that somebody else has begun again
+        return  # also of a job that somebody else has restarted
     if is_being_moved(ctx.state, row.job):
         return  # a node that it has left begins it again, or has handed that on
     observed_job = replace(observed_job, nodes=observed_job.nodes or row.nodes)

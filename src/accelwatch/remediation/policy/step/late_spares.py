@@ -1,6 +1,6 @@
-"""A spare that becomes free for a job that waits on in the queue, while its node is looked after. Pure.
+"""A spare that becomes free for a job that waits on in the queue, while its node is under remedy. Pure.
 
-The spare is drawn as a chore, and the move of the job begins anew with it.
+A chore draws the spare, and the move of the job restarts with it.
 """
 
 from collections.abc import Iterator
@@ -62,7 +62,7 @@ def _start_draw(ctx: StepContext, key: str, move: Intent, remedy: Remedy) -> Non
 
 
 def drawn_late(ctx: StepContext, key: str, pursued: Pursued) -> None:
-    """What has come of it; with a spare the move is cancelled, and begins anew when that has ended."""
+    """The result of the draw; with a spare the move is cancelled, and restarts when that has ended."""
     draw, remedy = pursued.intent, holder_of(ctx, pursued.intent)
     if pursued.result is PursuitResult.UNKNOWN:
         text = f"it is unknown whether the spare {draw.spare} was drawn: {pursued.text}"

@@ -19,7 +19,7 @@ from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.pursued import Poll, Pursued, PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage
 
-# Stands in the mark, in the place of an incident, of what gives a reservation back.
+# Replaces the incident in the mark of a chore that releases a reservation.
 INCIDENT = "reservation"
 # Begins the keys of chores that give one back; what follows is its name.
 CHORE = "reservation "
@@ -28,7 +28,7 @@ _MOVING = frozenset({Kind.MOVE_JOB, Kind.DRAW_SPARE})
 
 
 def record_poll(ctx: StepContext, poll: Poll) -> None:
-    """Take up which reservations there are."""
+    """Record which reservations there are."""
     before = ctx.world.reservations.get(poll.action, ())
     if before == poll.reservations:
         return
@@ -40,7 +40,7 @@ def record_poll(ctx: StepContext, poll: Poll) -> None:
 
 
 def recheck_chores(ctx: StepContext, left: Collection[JobKey]) -> None:
-    """Jobs have left nodes: what waits for that, to give their users' lists back, looks at once."""
+    """Jobs have left nodes: chores that wait for that, to restore their users' lists, poll at once."""
     for intent in ctx.state.chores.values():
         restored_job = intent.job if intent.kind is Kind.RESTORE_JOB else None
         if restored_job is not None and any(same_job(restored_job, job) for job in left):
@@ -66,7 +66,7 @@ def return_reservations(ctx: StepContext) -> None:
 
 
 def _retain_moving(ctx: StepContext) -> None:
-    """A move that has begun since then needs what is being given back: its job's nodes and lists."""
+    """A move that has started since then needs what is being released: its job's nodes and lists."""
     for key, intent in list(ctx.state.chores.items()):
         if key.startswith(CHORE) and intent.job and is_being_moved(ctx.state, intent.job):
             ctx.set_row(CHORES, key, None)
@@ -117,7 +117,7 @@ def is_being_moved(state: RemedyState, job: JobKey) -> bool:
 
 
 def same_job(job: JobKey, other: JobKey) -> bool:
-    """Whether two keys are of one job: a requeue sets its time of submission anew.
+    """Whether two keys are of one job: a requeue changes its time of submission.
 
     The components of a heterogeneous job are moved together.
     """
@@ -127,7 +127,7 @@ def same_job(job: JobKey, other: JobKey) -> bool:
 
 
 def returned(ctx: StepContext, key: str, pursued: Pursued) -> None:
-    """One was given back, or could not be: that is told, and tried again later."""
+    """A reservation was released, or could not be: that is reported, and tried again later."""
     name, at = key.removeprefix(CHORE), pursued.time
     if pursued.result is not PursuitResult.ACHIEVED:
         at = ctx.now + RETRY_S

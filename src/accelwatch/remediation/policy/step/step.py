@@ -91,12 +91,12 @@ def _started(ctx: StepContext, change: Started) -> None:
 
 
 def _case(ctx: StepContext, change: CaseChanged) -> None:
-    """An incident as it stands now, with what its rules want now, unless that was begun already."""
+    """Store an incident with what its rules want now, unless another policy has started an intent."""
     case, before = change.case, ctx.remedy(change.node)
     existing = next((other for other in before.cases if other.incident == case.incident), None)
     started = before.stage in _STARTED or before.hold is not None
     if started and existing is not None and case.incident == before.incident:
-        # What was begun is ended as it was begun, whatever becomes of its rule meanwhile.
+        # An intent ends by the policy that started it, whatever becomes of its rule meanwhile.
         # A rule that wants more by now counts beside it (`wishes`).
         desired = None if case.policy == existing.policy else case.policy
         case = msgspec.structs.replace(case, policy=existing.policy, wanted=desired)
@@ -114,7 +114,7 @@ def _case(ctx: StepContext, change: CaseChanged) -> None:
     after: Remedy = msgspec.structs.replace(before, cases=cases)
     if before.stage is not Stage.HEALTHY:
         if not started and needs_quarantine(ctx, after) and not needs_quarantine(ctx, before):
-            # What was only told until now begins here: jobs that had left long before it and the
+            # A mere notification becomes a remedy here: jobs that had left long before it and the
             # breaker's count of what it has seen since are no business of this one.
             after = msgspec.structs.replace(
                 after,

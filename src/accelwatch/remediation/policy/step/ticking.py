@@ -1,4 +1,4 @@
-"""A moment passes: clocks run out, and what was touched is looked at again, the most urgent first."""
+"""Time passes: clocks run out, and touched remedies are evaluated, the most urgent first."""
 
 import msgspec
 
@@ -35,7 +35,7 @@ from accelwatch.remediation.policy.step.late_spares import draw_late
 from accelwatch.remediation.policy.step.reservations import return_reservations
 from accelwatch.remediation.policy.table.transitions import apply_event, store_remedy
 
-# Between two looks at everything, for what nothing but time brings.
+# Between two evaluations of everything, for changes that time alone brings.
 CHECK_EVERY_S = 1.0
 # Stages that a remedy goes through in one moment at most.
 MOST_AT_ONCE = 8
@@ -48,7 +48,7 @@ _SPENT = frozenset({DenialKind.BUDGET, DenialKind.DOMAIN_BUDGET, DenialKind.AVAI
 
 
 def tick(ctx: StepContext) -> None:
-    """Look at whatever was touched, at what is due, and once in a while at everything."""
+    """Evaluate what was touched, what is due, and once in a while everything."""
     now, last = ctx.now, ctx.world.pending_checks.at
     every = last is None or not 0 <= now - last < CHECK_EVERY_S
     if every or ctx.touched.nodes or ctx.touched.everything:
@@ -67,7 +67,7 @@ def tick(ctx: StepContext) -> None:
         idle_tests.tidy(ctx)
         notify_hanging(ctx)
         draw_late(ctx)
-    # From here on a new record is kept of what is touched: it is what the next step has to look at.
+    # From here on a new record collects what is touched: the next step has to evaluate it.
     before = ctx.touched
     before.everything |= every
     ctx.touched = Touched(PendingChecks())
@@ -123,7 +123,7 @@ def _nodes_of(ctx: StepView, shown: set[str], remedies: list[Remedy]) -> set[str
 
 
 def _is_due(ctx: StepContext, remedy: Remedy, touched: Touched, shown: set[str]) -> bool:
-    """Whether looking at a remedy may come to something."""
+    """Whether evaluating a remedy may change something."""
     return (
         touched.everything
         or ctx.touched.everything
@@ -193,7 +193,7 @@ def _groups(ctx: StepContext) -> None:
 
 
 def _report_denial(ctx: StepContext, node: str) -> None:
-    """Keep what stands in the way, and tell it when it is another thing than before."""
+    """Store what stands in the way, and report it when it differs from before."""
     remedy = ctx.state.remedies.get(node)
     if remedy is None:
         return
@@ -208,7 +208,7 @@ def _report_denial(ctx: StepContext, node: str) -> None:
     if _same(denial, remedy.denial):
         return
     store_remedy(ctx, remedy, msgspec.structs.replace(remedy, denial=denial))
-    # Of what is only told nothing is wanted that could be held back.
+    # A mere notification wants nothing that could be held back.
     desired = remedy.approval.manual or remedy.repair.unfit or kind is Kind.TEST
     if denial is not None and (desired or needs_quarantine(ctx, remedy)):
         ctx.note(remedy, f"{kind} is held back: {denial.text}", _loudness(denial, ctx.now))

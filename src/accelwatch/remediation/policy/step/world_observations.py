@@ -54,7 +54,7 @@ _TRIGGERS: Mapping[HoldState, Trigger] = MappingProxyType(
 def observed(
     ctx: StepContext, observation: NodeStatus | FleetCoverage | JournalStatus | Poll
 ) -> None:
-    """Take up what was seen."""
+    """Process an observation."""
     match observation:
         case NodeStatus():
             _apply_node_status(ctx, dated(ctx, observation))
@@ -143,11 +143,11 @@ def _polled(ctx: StepContext, poll: Poll) -> None:
 
 
 def _answers(ctx: StepContext, previous: Scheduler | None, time: float) -> None:
-    """Touch those to whom it is news that a scheduler has answered, asked at a moment."""
+    """Touch the remedies that wait for a scheduler, which has answered a query of that time."""
     if previous is None or previous.unavailable or ctx.now - previous.time > FRESH_S:
         ctx.touched.everything = True
         return
-    # What was looked at by itself since then is shown by all that is read from now on.
+    # Nodes that were observed singly since then: every later poll shows them.
     ctx.touched.nodes.update(
         node for node, settled in ctx.world.settled.items() if previous.time <= settled < time
     )
@@ -192,7 +192,7 @@ def _who(observation: NodeObservation) -> tuple[str, str, str, float | None, boo
 
 
 def _update_remedies(ctx: StepContext, poll: Poll) -> None:
-    """Tell the remedies how their nodes stand, and find marks of ours that nobody knows."""
+    """Update the remedies with their nodes' state, and find marks of ours that no remedy has."""
     nodes = {ctx.target(remedy): remedy.node for remedy in ctx.state.remedies.values()}
     forgotten = ctx.state.forgotten
     for observation in poll.nodes:
@@ -239,7 +239,7 @@ def _is_quarantined(remedy: Remedy | None) -> bool:
 
 
 def _with_controller_boot(ctx: StepContext, remedy: Remedy, observation: NodeObservation) -> Remedy:
-    """A controller that was started anew has kept our mark: what it shows from now on is no loss."""
+    """A restarted controller has kept our mark: what it shows from now on is no loss."""
     quarantine, boot = remedy.hold, controller_boot(ctx, observation.name)
     if (
         quarantine is None

@@ -2,7 +2,7 @@
 
 Rows of one stage and trigger are tried in their order; the first whose conditions all hold counts. A
 stage and trigger without a row have to stand in `IGNORED` with the reason: a test sees to it that
-nothing is forgotten, and that every intent is begun by a row that asks whether it may be.
+nothing is forgotten, and that every intent starts in a row that checks whether it may.
 """
 
 from collections.abc import Mapping
@@ -140,14 +140,14 @@ ACTING = (*QUARANTINED_STAGES, S.QUARANTINING, S.RELEASING)
 # Ends of an intent of which is known what has become of it.
 ENDINGS = (T.ACHIEVED, T.FOREIGN, T.UNDONE, T.REFUSED, T.GAVE_UP, T.CANCELLED)
 
-# A person has looked at the node, or other hardware is in it: nothing that was seen before counts.
+# A person has checked the node, or it has other hardware: earlier observations do not count.
 VERIFY_ANEW: tuple[Effect, ...] = (
     relapsing.reset_relapses,
     repairs.fit,
     verification.start_verifying,
 )
 
-# A row takes one line or two: what it asks, and below that what it does.
+# A row has one line or two: its conditions, and below them its effects.
 # fmt: off
 _START = (
     *row(S.HEALTHY, T.FIRED, suspicious, to=S.SUSPECT),
@@ -213,7 +213,7 @@ _OTHERS = (
          to=S.QUARANTINED, does=(node_quarantine.record_quarantine,)),
     *row(S.OWNED_BY_OTHER, T.TICK, quiet, idle, to=S.HEALTHY),
 )
-# Seen open without our doing: a scheduler that has lost its state is asked about before a person is
+# Observed open without our doing: check whether the scheduler has lost its state before a person is
 # blamed, for a person's override keeps the node in the pool for hours.
 _OVERRIDES = (
     *row(ACTING, T.UNDONE, to=S.OVERRIDDEN, does=(overrides.override,)),
@@ -236,7 +236,7 @@ _OVERRIDES = (
          does=(node_quarantine.record_quarantine, overrides.revert_late_quarantine)),
 )
 # What is next for a node that is out: well before fenced, fenced before emptied, emptied before
-# repaired. Each row that begins something asks `idle` first: one intent on a node at a time.
+# repaired. Each row that starts an intent requires `idle` first: one intent on a node at a time.
 _NEXT = (
     *row((S.QUARANTINED, S.DRAINING), T.TICK, idle, evaluated_otherwise,
          does=(reevaluation.reevaluate,)),
@@ -265,7 +265,7 @@ _FENCING = (
     *row(S.FENCING, T.TICK, idle, to=S.QUARANTINED),
     *row((S.FENCING, S.REMEDIATING, S.DRAINING), T.TICK, revoked, does=(node_quarantine.cancel,)),
 )
-# A job is looked for, then kept in place by its launcher, then warned, and only then moved or ended.
+# A job is checked, then kept on the node by its launcher, then warned, and only then moved or ended.
 _DRAINING = (
     *row(S.DRAINING, T.TICK, idle, is_releasable, to=S.VERIFYING, does=(verification.start_verifying,)),
     *row(S.DRAINING, T.TICK, busy, is_releasable, move_has_left,
@@ -330,7 +330,7 @@ _VERIFYING = (
     *row(S.VERIFYING, T.GAVE_UP, to=S.QUARANTINED, does=(verification.unfit,)),
     *row(S.VERIFYING, T.CANCELLED),
 )
-# Until our mark is off, what is wrong takes the node back; only a person's force goes over that.
+# Until our mark is off, a fault quarantines the node again; only a person's force overrides that.
 _RELEASING = (
     *row(S.RELEASING, T.TICK, busy, by_person, does=(node_quarantine.cancel,)),
     *row(S.RELEASING, T.TICK, busy, needs_quarantine, not_forced, does=(node_quarantine.cancel,)),
@@ -417,7 +417,7 @@ _UNKNOWN = (
     *row(S.UNKNOWN, T.RETRY, is_quarantined, to=S.QUARANTINED, does=(node_quarantine.drop,)),
     *row(S.UNKNOWN, T.RETRY, to=S.SUSPECT, does=(node_quarantine.drop,)),
 )
-# What people ask for: what is on its way is cancelled before anything else is begun.
+# A person's commands: a running intent is cancelled before anything else starts.
 _PEOPLE = (
     *row((S.FENCING, S.DRAINING, S.REMEDIATING), T.QUARANTINE,
          to=S.QUARANTINED, does=(node_quarantine.cancel, approvals.by_hand)),

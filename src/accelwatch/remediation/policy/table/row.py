@@ -12,11 +12,11 @@ class Row(NamedTuple):
 
     stage: Stage
     trigger: Trigger
-    # All must hold; they are asked in their order.
+    # All must hold; they are evaluated in their order.
     conditions: tuple[Condition, ...] = ()
     # None: it stays where it is, and its clock goes on.
     target: Stage | None = None
-    # The intent that is begun.
+    # The intent that starts.
     intent_kind: IntentKind | None = None
     # What is done besides, in this order.
     does: tuple[Effect, ...] = ()

@@ -60,7 +60,7 @@ def apply_event(ctx: StepContext, remedy: Remedy, event: RemedyEvent) -> bool:
 def _row(ctx: StepContext, remedy: Remedy, event: RemedyEvent) -> Row | None:
     transition = Transition(ctx, remedy, event)
     for row in ROWS.get((remedy.stage, event.trigger), ()):
-        # A loop, not `all(...)` over a generator: this is asked for every remedy in every step.
+        # A loop, not `all(...)` over a generator: it runs for every remedy in every step.
         for condition in row.conditions:
             if not condition(transition):
                 break
@@ -70,7 +70,7 @@ def _row(ctx: StepContext, remedy: Remedy, event: RemedyEvent) -> Row | None:
 
 
 def store_remedy(ctx: StepContext, before: Remedy, after: Remedy) -> None:
-    """Have a remedy as it is now, with its share of the budgets and what the breaker hears of it."""
+    """Store a remedy as it is now, with its share of the budgets, and inform the breaker."""
     # Without a change no record: the journal has an entry for each transition, not for each tick.
     if after == before:
         return
@@ -117,7 +117,7 @@ def replaced(ctx: StepContext, node: str) -> None:
 
 
 def _start_intent(ctx: StepContext, remedy: Remedy, kind: Kind) -> Remedy:
-    """Begin an intent; whether it may be was asked by the row's conditions."""
+    """Start an intent; the row's conditions have checked that it may."""
     if kind is Kind.QUARANTINE:
         remedy = _reserved(ctx, remedy)
         after_s = ctx.now - remedy.clocks.begun
@@ -129,19 +129,19 @@ def _start_intent(ctx: StepContext, remedy: Remedy, kind: Kind) -> Remedy:
 
 
 def _reserved(ctx: StepContext, remedy: Remedy) -> Remedy:
-    # Our mark is widened: by whom the node was taken out, and its share of the budget, stay.
+    # Our mark is widened: who quarantined the node, and its share of the budget, stay.
     if remedy.hold is not None:
         return remedy
     observation = ctx.scheduler_node(remedy)
     target = remedy.node if observation is None else observation.name
     if not remedy.approval.manual:
-        # The row's condition has asked every guard, and found this case: it is not looked for again.
+        # The row's condition has evaluated every guard and chosen this case; that is not repeated.
         case = ctx.memo.permitted[remedy.node]
         remedy = replace(remedy, policy=case.policy, incident=case.incident)
     remedy = replace(remedy, target=target, first_policy=None, led_by="")
     incident = remedy.incident or BY_HAND
     trial = breaker.start_trial(ctx.state.breaker, incident)
-    # A node that is counted already, as after a restart, does not take a second share.
+    # A node that is counted already, as after a restart, does not reserve a second share.
     if remedy.node not in ctx.state.budget.own:
         location = ctx.failure_domain(remedy)
         state, _ = budget.reserve(

@@ -20,7 +20,7 @@ from accelwatch.remediation.settings import Budget
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True):
-    """A remedy that has begun and not ended."""
+    """A remedy that has started and not ended."""
 
     incident: str
     # What must not have another remedy meanwhile: the node's domains, or its pools if it has none.
@@ -45,7 +45,7 @@ class AttemptState(msgspec.Struct, frozen=True, kw_only=True):
 def may_start(
     state: AttemptState, location: FailureDomain, incident: str, now: float, budget: Budget
 ) -> Answer:
-    """Whether a remedy may be begun on a node now."""
+    """Whether a remedy may start on a node now."""
     running = state.running.get(location.node)
     # Two remedies on one node would undo each other, whatever incidents they are for.
     if running is not None:

@@ -1,7 +1,7 @@
 """The breaker: when more goes wrong than one broken node explains, nothing new is started. Pure.
 
-It stops new quarantines and remedies only. What was begun is finished, own nodes are verified and
-released, people are told. After a while one node is tried; a person can close it at any time.
+It stops new quarantines and remedies only. Running operations finish, own nodes are verified and
+released, people are notified. After a while one node is tried; a person can close it at any time.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from accelwatch.remediation.settings import Breaker
 
 
 class BreakerStatus(StrEnum):
-    """Whether anything new may be begun."""
+    """Whether anything new may start."""
 
     CLOSED = "closed"
     OPEN = "open"
@@ -101,7 +101,7 @@ def advanced(state: BreakerState, now: float, limits: Breaker) -> BreakerState:
 
 
 def may_start(state: BreakerState, incident: str, limits: Breaker) -> Answer:
-    """Whether a new quarantine or remedy may be begun for an incident."""
+    """Whether a new quarantine or remedy may start for an incident."""
     if state.standing is BreakerStatus.OPEN:
         text = f"the breaker is open: {state.why}. `accelwatch remedy breaker reset` closes it"
         # No time can be promised while a storm lasts.
@@ -114,7 +114,7 @@ def may_start(state: BreakerState, incident: str, limits: Breaker) -> Answer:
 
 
 def start_trial(state: BreakerState, incident: str) -> BreakerState:
-    """Something new was begun for an incident; of a half open breaker it is the trial."""
+    """A new operation started for an incident; with a half open breaker it is the trial."""
     if state.standing is not BreakerStatus.HALF_OPEN or state.trial:
         return state
     return msgspec.structs.replace(state, trial=incident)

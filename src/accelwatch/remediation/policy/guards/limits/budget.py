@@ -25,19 +25,19 @@ class Own(msgspec.Struct, frozen=True, kw_only=True):
     incidents: tuple[str, ...]
     # Unix seconds at which it was reserved; its share of the rate.
     at: float
-    # Whether the quarantine was begun.
+    # Whether the quarantine has started.
     spent: bool = False
 
 
 class BudgetState(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What is taken of the budget."""
+    """The used part of the budget."""
 
     # By node.
     own: Mapping[str, Own] = {}
     # Unix seconds at which quarantines of a pool were reserved, as long as they slow others down.
     begun: Mapping[str, tuple[float, ...]] = {}
 
-    # An instance is a frozen state of one decision; several guards ask for the groups.
+    # An instance is a frozen state of one decision; several guards read the groups.
     @cached_property
     def by_group(self) -> Mapping[str, frozenset[str]]:
         """Our own nodes, the reserved ones included, by what they have in common."""
@@ -60,7 +60,7 @@ def bound(size: int, budget: Budget) -> int:
 
 
 def may_be_out(size: int, budget: Budget) -> int:
-    """How many nodes of a pool of that size may be out altogether, whoever took them out."""
+    """How many nodes of a pool of that size may be out altogether, for whatever reason."""
     shares = math.floor((1 - budget.min_available) * size + 1e-9)
     # 90 % of five nodes would allow none.
     return max(shares, 1) if size <= budget.small_pool else shares
@@ -75,9 +75,9 @@ def reserve(
     now: float,
     budget: Budget,
 ) -> tuple[BudgetState, Answer]:
-    """Take the node's share for an incident, if there is one left; else the same state, and why not.
+    """Reserve the node's share for an incident, if any is left; else the same state, and why not.
 
-    A node that is taken already is permitted, and counts no second time.
+    A node with a reservation is permitted, and does not count twice.
     """
     own = state.own.get(location.node)
     if own is not None:
@@ -123,14 +123,14 @@ def has_room(
 
 
 def spend(state: BudgetState, node: str) -> BudgetState:
-    """The quarantine of a reserved node is begun. Raises KeyError for one that is not reserved."""
+    """The quarantine of a reserved node has started. Raises KeyError for a node without reservation."""
     return _with(state, node, msgspec.structs.replace(state.own[node], spent=True))
 
 
 def give_back(state: BudgetState, node: str, incident: str) -> BudgetState:
     """An incident wants the node out no more; with the last one its share is free again.
 
-    What was reserved and never begun gives its share of the rate back too. A node or incident that is
+    A reservation that was never used returns its share of the rate too. A node or incident that is
     not there changes nothing.
     """
     own = state.own.get(node)

@@ -21,7 +21,7 @@ class Ceiling(StrEnum):
 
     OBSERVE = "observe"
     QUARANTINE = "quarantine"
-    # The node's jobs are asked to save, and leave it.
+    # The node's jobs are signalled to save, and leave it.
     DRAIN = "drain"
     # Reset, reboot, power cycle, test, ticket.
     REMEDY = "remedy"
@@ -81,11 +81,11 @@ class Bearing(msgspec.Struct, frozen=True, kw_only=True):
     canary: Answer = PERMIT
     # Whether all of the evidence came by an authenticated way.
     trusted: bool = True
-    # What the rule asks of it.
+    # The trust that the rule requires.
     trust: Trust = Trust.AUTHENTICATED
     # Id of the silence or maintenance that bids not to act.
     silence: str = ""
-    # Who asked that nothing be done to the node; or the label that says so.
+    # Who vetoed any action on the node; or the label that says so.
     vetoed_by: str = ""
     denied_by: str = ""
 

@@ -57,7 +57,7 @@ def resumed(state: RetryState, job: str, tried: Try, now: float, limits: Resume)
 
 
 def not_resumed(state: RetryState, job: str) -> RetryState:
-    """The latest resume of a job was not begun after all: it counts no more."""
+    """The latest resume of a job did not start after all: it counts no more."""
     history = state.jobs.get(job)
     if history is None or not history.resumed:
         return state
@@ -92,7 +92,7 @@ def watched(state: RetryState, job: str, run: Run | None) -> RetryState:
 
 
 def started_with(state: RetryState, job: str, tried: Try) -> RetryState:
-    """With what a job runs since it was begun again, as it is seen."""
+    """With what a job uses since its restart, as observed."""
     history = state.jobs.get(job, JobHistory())
     return _with(state, job, msgspec.structs.replace(history, latest=tried))
 

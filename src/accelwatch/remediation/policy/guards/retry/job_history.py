@@ -9,7 +9,7 @@ from accelwatch.action.observed import JobObservation
 
 
 class Try(msgspec.Struct, frozen=True, kw_only=True):
-    """With what a job is begun: what makes one resume another than the last."""
+    """What a job starts with: what makes one resume different from the last."""
 
     # In any order.
     nodes: tuple[str, ...]
@@ -44,24 +44,24 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
     device_fault: bool = False
     # What spoke against its nodes.
     blamed: tuple[Blame, ...] = ()
-    # Why its own launcher asked that it is not begun again; empty where it did not.
+    # Why its own launcher forbade a restart; empty where it did not.
     declined: str = ""
     # With what it ran.
     tried: Try
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that was begun again, as long as it is watched."""
+    """A restarted job, while it is watched."""
 
     # The hub's name of the node that it was moved off.
     node: str
-    # By which it was begun again.
+    # The move that restarted it.
     moved: Intent
     # Unix seconds at which it was seen to run again, or at which it died.
     since: float
     # As it was seen last.
     seen: JobObservation
-    # Whether it has died and waits to be begun again.
+    # Whether it has died and waits for a restart.
     dead: bool = False
     # The incident of many nodes for whose end it waits.
     group: str = ""
@@ -70,7 +70,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 class JobHistory(msgspec.Struct, frozen=True, kw_only=True):
     """What has happened to one job so far."""
 
-    # Unix seconds of each moment at which it was seen to be submitted: Slurm sets that anew with each
+    # Unix seconds of each observed submission: Slurm sets a new one with each
     # requeue. A job of the same id with another one is another job. Empty where none was seen.
     submitted: tuple[float, ...] = ()
 
@@ -81,7 +81,7 @@ class JobHistory(msgspec.Struct, frozen=True, kw_only=True):
     # The latest resume; None before the first.
     latest: Try | None = None
     deaths: tuple[Death, ...] = ()
-    # What had passed when it was begun again on the same nodes: that is done once.
+    # What had passed when it was restarted on the same nodes: that is done once.
     passed: tuple[Blame, ...] = ()
     # None: nobody looks after it.
     run: Run | None = None
@@ -96,14 +96,14 @@ class RetryState(msgspec.Struct, frozen=True, kw_only=True):
 def is_of(history: JobHistory, submitted: float) -> bool:
     """Whether a history is of the job that was submitted then (0: nobody knows), not of one before it.
 
-    While a job is watched, its id is not given again: its scheduler has begun it anew.
+    While a job is watched, its id is not reused: its scheduler has restarted it.
     """
     recorded = history.submitted
     return not (recorded and submitted) or submitted in recorded or history.run is not None
 
 
 def differs(tried: Try, other: Try) -> bool:
-    """Whether one is begun with something else than the other."""
+    """Whether one starts with something else than the other."""
     if set(tried.nodes) != set(other.nodes):
         return True
     comparable = bool(tried.checkpoint and other.checkpoint)

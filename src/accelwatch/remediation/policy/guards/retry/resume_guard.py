@@ -24,7 +24,7 @@ SPREAD = 0.2
 
 
 def may_resume(state: RetryState, job: str, tried: Try, now: float, limits: Resume) -> Answer:
-    """Whether a job may be begun again now, with these nodes and that checkpoint."""
+    """Whether a job may restart now, with these nodes and that checkpoint."""
     history = state.jobs.get(job, JobHistory())
     own_fault = _own_fault(history, limits)
     if own_fault:
@@ -86,7 +86,7 @@ def _ready_at(job: str, history: JobHistory, limits: Resume) -> float:
         return 0.0
     delays, died_at = limits.delays_s, history.deaths[-1].at
     waits = delays[min(history.in_a_row, len(delays) - 1)]
-    # Of the job and its death alone: asked again, or by another engine, it is the same.
+    # Of the job and its death alone: another evaluation, or another engine, gets the same.
     share = zlib.crc32(f"{job} {died_at:.3f}".encode()) / 2**32
     return died_at + waits * (1.0 + SPREAD * (2.0 * share - 1.0))
 

@@ -14,7 +14,7 @@ from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.spares import spare_selection, spare_transitions
 from accelwatch.remediation.policy.state.spares.model import SpareStatus
 
-# What stands in the mark of such a test, in the place of an incident.
+# Replaces the incident in the mark of such a test.
 INCIDENT = "spare-test"
 
 
@@ -29,7 +29,7 @@ def start_due_test(ctx: StepContext) -> None:
 
 
 def _start_test(ctx: StepContext, node: str, name: str) -> bool:
-    """Begin the test of a spare, by the hub's name and the scheduler's; whether it was begun."""
+    """Start the test of a spare, by the hub's name and the scheduler's; whether it started."""
     test = ctx.settings.spares.test
     peer = peer_of(ctx, test, node, name) if ctx.settings.test_settings(test).pair else None
     if isinstance(peer, Denial):

@@ -84,12 +84,12 @@ def _has_trouble(ctx: StepView, node: str) -> bool:
     return remedy.stage not in _ONLY_REPORTED or is_barred(ctx, remedy)
 
 
-# Stages of a node about which nothing was begun.
+# Stages of a node on which no action has started.
 _ONLY_REPORTED = frozenset({Stage.SUSPECT, Stage.SUPPRESSED})
 
 
 def needs_spare(ctx: StepView, remedy: Remedy) -> bool:
-    """Whether a spare is to be asked for; again, where nobody could be drawn, as soon as one can."""
+    """Whether a spare is to be requested; again, where none could be drawn, as soon as one can."""
     if remedy.policy is None or not remedy.policy.draw_spare or remedy.jobs.spare:
         return False
     return not remedy.jobs.spareless or may_request_spare(ctx, remedy)

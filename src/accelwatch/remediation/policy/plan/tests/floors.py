@@ -18,7 +18,7 @@ class Floor(NamedTuple):
     unit: str
     # For people.
     text: str
-    # Whether it is a share of what other nodes have measured.
+    # Whether it is a share of the figures of other nodes.
     by_peers: bool = False
 
 

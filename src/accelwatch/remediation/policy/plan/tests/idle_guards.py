@@ -1,4 +1,4 @@
-"""What may keep an idle node from being tested: asked for spares and for all others. Pure."""
+"""Guards against the test of an idle node: evaluated for spares and for all others. Pure."""
 
 from collections.abc import Iterator
 

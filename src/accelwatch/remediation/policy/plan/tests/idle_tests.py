@@ -1,6 +1,6 @@
 """Idle nodes are tested in turn, one at a time: silent corruption is found before a job finds it. Pure.
 
-A node is tested only while no job is on it, and only where the budget would let it be taken out: while
+A node is tested only while no job is on it, and only where the budget would allow its quarantine: while
 it is tested nobody else can have it.
 """
 
@@ -40,7 +40,7 @@ INCIDENT = "idle-test"
 # Of many nodes that are due so many are checked each time, and as many of the others in turn: those that
 # may not be tested now keep nobody else waiting.
 _CHECKED = 4
-# After so long all nodes are looked at again when some are due, and may not be tested or have jobs;
+# After so long all nodes are checked again when some are due, and may not be tested or have jobs;
 _AGAIN_S = 15.0
 # and after so long in any case: nodes come, and clocks are set.
 _AT_MOST_S = 60.0
@@ -49,7 +49,7 @@ _AT_MOST_S = 60.0
 def start_due_test(ctx: StepContext) -> None:
     """Begin the test that is due most, unless one runs on any idle node or spare.
 
-    All nodes are looked at only when one of them may be due.
+    All nodes are checked only when one of them may be due.
     """
     tests = [test for test in ctx.settings.tests if test.every_s]
     if not tests or 0 < ctx.world.idle_tests_due - ctx.now <= _AT_MOST_S:
@@ -71,7 +71,7 @@ def start_due_test(ctx: StepContext) -> None:
 class _Due(NamedTuple):
     # By the hub's names, the longest untested first.
     nodes: list[str]
-    # Unix seconds at which all nodes have to be looked at again.
+    # Unix seconds at which all nodes have to be checked again.
     again: float
 
 
@@ -108,7 +108,7 @@ def _in_turn(due: list[str], now: float) -> list[str]:
 
 
 def _start_first(ctx: StepContext, test: ActiveTestSettings, nodes: list[str]) -> bool:
-    """Begin the test of the first of these nodes that may be tested now; whether it was begun."""
+    """Start the test of the first of these nodes that may be tested now; whether it started."""
     for node in nodes:
         proof = ctx.proof(node)
         if isinstance(proof, Proof) and _start(ctx, test, node, proof.name):
@@ -117,10 +117,10 @@ def _start_first(ctx: StepContext, test: ActiveTestSettings, nodes: list[str]) -
 
 
 def _start(ctx: StepContext, test: ActiveTestSettings, node: str, name: str) -> bool:
-    """Begin the test of a node, by the hub's name and the scheduler's; whether it was begun."""
+    """Start the test of a node, by the hub's name and the scheduler's; whether it started."""
     if denial_in(guards_of_idle(ctx, node, name)) is not None:
         return False
-    # It looks at all nodes, so it comes after what is asked of this one alone.
+    # The search of a peer reads all nodes, so it comes after the guards of this one alone.
     run = latest_run(ctx.state.tests, node, test.name)
     without = (run.failed_with,) if run is not None and run.failed_with else ()
     peer = peer_of(ctx, test.name, node, name, without) if test.pair else None

@@ -1,4 +1,4 @@
-"""The idle node, known to be well, that takes part in the test of another one. Pure."""
+"""The peer in a node's test: an idle node that is known to be healthy. Pure."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -18,7 +18,7 @@ _MOST_NAMED = 3
 
 
 class Peer(NamedTuple):
-    """A node that can take part."""
+    """A node that can be the peer."""
 
     # The hub's name.
     node: str

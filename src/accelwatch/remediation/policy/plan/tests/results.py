@@ -85,7 +85,7 @@ def _names(ctx: CaseView, name: str) -> tuple[str, ...]:
 
 
 def record_try(ctx: StepContext, node: str, pursued: Pursued) -> None:
-    """Keep that a test was begun on a node and came to nothing."""
+    """Record that a test was started on a node without a result."""
     intent = pursued.intent
     _update_run(ctx, node, intent.test, tried=intent.asked)
 

@@ -38,7 +38,7 @@ class Spare(msgspec.Struct, frozen=True, kw_only=True):
     stands_for: str = ""
     # Unix seconds of the latest test that it passed; None where there was none.
     tested: float | None = None
-    # Unix seconds at which its latest test was begun, whatever came of it.
+    # Unix seconds at which its latest test started, whatever the result.
     tried: float | None = None
     # Why it failed.
     text: str = ""

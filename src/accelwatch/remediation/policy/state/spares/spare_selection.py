@@ -32,7 +32,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = {}
     # How often it has failed lately.
     score: float = 0.0
-    # Whether it is there, well, and nobody else holds it.
+    # Whether it is there, healthy, and nobody else holds it.
     usable: bool = True
     # Why it is not usable; it continues the name of the spare.
     why: str = "cannot be used now"
@@ -88,8 +88,8 @@ def draw(
 def due_for_test(state: SpareState, now: float, settings: SpareSettings) -> tuple[str, ...]:
     """Idle spares whose test is half as old as it may be, the oldest first: none comes too late.
 
-    One that has failed is tested again as well: it may have been mended. A test that came to nothing is
-    begun anew after an hour at the earliest.
+    One that has failed is tested again as well: it may have been repaired. A test without a result is
+    started again after an hour at the earliest.
     """
     if not (settings.test and settings.test_max_age_s):
         return ()

@@ -87,7 +87,7 @@ def repaired(state: SpareState, name: str) -> SpareState:
 
 
 def testing(state: SpareState, name: str, now: float) -> SpareState:
-    """The test of an idle spare is begun. Raises ValueError for one that is not idle."""
+    """The test of an idle spare starts. Raises ValueError for a spare that is not idle."""
     spare = _expect(state, name, (SpareStatus.READY, SpareStatus.FAILED))
     started = msgspec.structs.replace(spare, standing=SpareStatus.TESTING, tried=now)
     return with_spare(state, name, started)
