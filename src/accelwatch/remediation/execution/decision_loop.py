@@ -19,7 +19,7 @@ from accelwatch.remediation.policy.state.model import RemedyState
 from accelwatch.remediation.policy.state.world import JournalStatus
 
 TICK_S = 1.0
-# Between two decisions when they take long.
+# Between two decisions when they are slow.
 MOST_PAUSE_S = 0.1
 
 # `policy.step.step.step` with its settings.
@@ -44,8 +44,8 @@ class DecisionLoop:
     ) -> None:
         """`commit` is None without a journal; then it is never run.
 
-        `on_outcome` hears of each decision that is written down; `on_turn` of each turn that is over,
-        and whether the engine has begun in it.
+        `on_outcome` gets each decision that is in the journal; `on_turn` is called after each turn,
+        with whether the engine has started in it.
         """
         self._decide = decide
         self._commit = commit

@@ -1,4 +1,4 @@
-"""Whether an effect may start now, asked immediately before each, whenever it was decided."""
+"""Whether an effect may start now, checked immediately before each, whenever it was decided."""
 
 from collections.abc import Callable
 

@@ -39,7 +39,7 @@ class EmergencyStop:
             self._stopped_by = stops[-1] if stops else ""
 
     def command_of_file(self, state: RemedyState, now: float) -> Command | None:
-        """What the file's presence or absence asks for that the state does not have."""
+        """The command that brings the state in line with the file's presence or absence."""
         why, stop = self._file.why, state.stop
         if why and stop is None:
             return Command(verb=Verb.STOP, by=STOP_FILE, at=now, reason=why)

@@ -1,7 +1,7 @@
 """The engine: the only part of the remedies that waits.
 
-It hands incidents, people's words and what is seen to the pure part, has its records written, and only
-then begins or ends what it wants. Whatever cannot be written is not begun.
+It hands incidents, people's commands and observations to the pure part, has its records written, and
+only then starts or ends intents. Nothing starts that cannot be written to the journal.
 """
 
 import asyncio
@@ -69,10 +69,10 @@ class Engine:
     ) -> None:
         """`actions` by name, in the order of the configuration; `commit` is None without a journal.
 
-        `may_start` is asked before each effect, whenever that was decided; the data guard if None.
-        `lease` is that of the journal: nothing is begun without it, and marks have no lower token, also
+        `may_start` is evaluated before each effect, whenever that was decided; the data guard if None.
+        `lease` is that of the journal: nothing starts without it, and marks have no lower token, also
         where a fail-over has lost what the last engine wrote.
-        `operated` hears of each state of an operation that was written down.
+        `operated` gets each state of an operation that is in the journal.
         `jitter`, 0 to 1, lengthens the pauses before anything is tried again.
         """
         self._lease = Lease() if lease is None else lease
@@ -106,9 +106,9 @@ class Engine:
         self._fresh_polls = FreshPolls(actions, clock, self._inbox, lambda: self.state)
 
     async def start(self, states: Iterable[StateRecord]) -> None:
-        """Take up what the journal knows, and begin to decide. Raises nothing.
+        """Restore the state from the journal, and start to decide. Raises nothing.
 
-        Without a journal, or with one that is not understood, nothing is decided and that is told.
+        Without a journal, or with one that cannot be decoded, it decides nothing and reports why.
         """
         if self._commit is None:
             self._stalls.refuse(
@@ -187,7 +187,7 @@ class Engine:
     ) -> Reply:
         """What a person wants; when this returns it is written down, or the answer says why not.
 
-        A yes waits for a look at what it is about, unless `already_checked` says that there was one
+        An approval waits for a fresh poll of its node, unless `already_checked` says that there was one
         just now.
         """
         self._stop.requested(command)
@@ -208,9 +208,9 @@ class Engine:
         return reply
 
     async def poll_again(self, node: str) -> str:
-        """Look at a node's scheduler now and decide upon that; why that cannot be done, else empty."""
+        """Poll a node's scheduler now and decide upon the result; why that failed, else empty."""
         if self._stalls.refused or not self._tasks or self._has_stopped():
-            return ""  # that nothing is decided is the answer to whatever is asked next
+            return ""  # the next command is answered with why nothing is decided
         if stalls := self.stalls:
             return stalls[0]  # what is seen would not be decided upon
         return await self._fresh_polls.of(node)

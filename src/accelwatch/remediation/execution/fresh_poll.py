@@ -1,4 +1,4 @@
-"""A look at a scheduler that a person's yes waits for: what is approved is what is there by then."""
+"""A poll of a scheduler that precedes an approval: a person approves what is there by then."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -37,7 +37,7 @@ class FreshPolls:
         self._decision_made.clear()
 
     async def of(self, node: str) -> str:
-        """Look at the scheduler of a node, and wait until that is decided upon; else why not."""
+        """Poll the scheduler of a node, and wait until that is decided upon; else why not."""
         state = self._state()
         remedy = state.remedies.get(node)
         target = node if remedy is None else remedy.scheduler_name

@@ -30,7 +30,7 @@ class Reply(NamedTuple):
 
 
 class CommandRequest(NamedTuple):
-    """What a person asked for, and who waits for the answer."""
+    """A person's command, and the future that waits for the reply."""
 
     command: Command
     address: str
@@ -49,7 +49,7 @@ class Inbox:
         self._number = 0
 
     def add_changes(self, changes: Iterable[Change]) -> None:
-        """Take up incidents and rules; a later word on the same replaces one that still waits."""
+        """Add incidents and rules; a later change of the same replaces one that still waits."""
         for change in changes:
             key = (
                 (type(change), change.node, change.case.incident)
@@ -63,7 +63,7 @@ class Inbox:
     def add_observations(
         self, observations: Iterable[WorldObservation], *, urgent: bool = False
     ) -> None:
-        """Take up what is seen; what every tick brings wakes nobody, unless it is `urgent`."""
+        """Add observations; those of every tick wake nobody, unless they are `urgent`."""
         for observation in observations:
             key = self._key(observation)
             pending = self._observations.get(key)
@@ -72,7 +72,7 @@ class Inbox:
                 and isinstance(observation, Poll)
                 and pending.time > observation.time
             ):
-                continue  # another look was asked for later, and ended sooner
+                continue  # a later poll has ended sooner
             self._observations.pop(key, None)
             self._observations[key] = observation
             if urgent or isinstance(observation, (Pursued, Poll)):
@@ -91,7 +91,7 @@ class Inbox:
                 return type(observation)
 
     def add_request(self, request: CommandRequest) -> None:
-        """Take up what a person wants."""
+        """Add a person's request."""
         self.requests.append(request)
         self._wake.set()
 

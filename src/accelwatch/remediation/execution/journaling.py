@@ -13,11 +13,11 @@ from accelwatch.remediation.policy.state.model import RemedyState
 
 _DECODER = msgspec.json.Decoder(records.StateRecord)
 _ENCODER = msgspec.json.Encoder(order="deterministic")
-# Key of what there is once.
+# Key of a state of which there is one.
 _ONLY = "-"
 # Kind of a piece of what is too large for one body; pieces beyond those that count mean nothing.
 PIECE_KIND = "part"
-# Characters of a piece: none takes more than four bytes in JSON that was JSON before.
+# Characters of a piece: each needs at most four bytes in JSON that was JSON before.
 _PIECE = MOST_BODY // 4 - 1
 
 
@@ -76,7 +76,7 @@ def _incident(value: object) -> str:
 def restored(states: Iterable[StateRecord]) -> RemedyState:
     """The state that the journal's states amount to. Raises msgspec.MsgspecError for what is none.
 
-    What is not understood is never taken for nothing: an engine that forgot what it holds would be
+    An unknown record is never ignored: an engine that forgot what it holds would be
     worse than one that does not begin.
     """
     by_key = {(record.kind, record.key): record for record in states}

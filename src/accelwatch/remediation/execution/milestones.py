@@ -1,4 +1,4 @@
-"""How long the steps from a fault to a node that works again took. Pure."""
+"""The durations of the steps from a fault to a node that works again. Pure."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -12,9 +12,9 @@ from accelwatch.remediation.policy.state.stage import Stage
 class Milestone(StrEnum):
     """A step of the way that is over."""
 
-    # From the moment at which what is wrong began until the engine heard of it.
+    # From the start of a fault until the engine received it.
     DETECTED = "seen"
-    # From there until the node was to be taken out: approvals, budgets and spacing are waited for.
+    # From there until the decision to quarantine: waits for approvals, budgets and spacing.
     DECIDED = "decided"
     # From the beginning of an effect until there was an answer to it.
     ANSWERED = "told"
@@ -24,7 +24,7 @@ class Milestone(StrEnum):
     RUNNING = "running"
     # From the beginning of a verification until the node may be given back.
     VERIFIED = "verified"
-    # From there until the node was seen to take work again.
+    # From there until the node was observed to accept work again.
     RELEASED = "released"
 
 

@@ -1,4 +1,4 @@
-"""Looking at all nodes of each scheduler, every few seconds."""
+"""Polls all nodes of each scheduler, every few seconds."""
 
 import asyncio
 import logging
@@ -26,12 +26,12 @@ LEAST_PAUSE_S = 0.25
 MOST_PAUSE_S = 2.0
 # The first is often too early: a cluster is being listed, a controller starts.
 _OUTAGE_POLLS = 2
-# A poll that takes longer is none.
+# A slower poll counts as failed.
 _WITHIN_S = 60.0
 
 
 async def polled(name: str, action: Action, clock: Clock) -> Poll:
-    """One look; what goes wrong is told."""
+    """One poll; it carries its own failure."""
     # What was read is as old as the question.
     requested_at = clock.wall()
     try:
@@ -73,7 +73,7 @@ def _impossible(action: Action) -> dict[IntentKind, str]:
 
 
 class Poller:
-    """Looks at every scheduler, each in its own time; for one event loop."""
+    """Polls every scheduler, each at its own pace; for one event loop."""
 
     def __init__(
         self, actions: Mapping[str, Action], clock: Clock, on_poll: Callable[[Poll], None]
@@ -113,7 +113,7 @@ class Poller:
             poll = await polled(name, self._actions[name], self._clock)
             self._log_outage(poll)
             self._on_poll(poll)
-            # Ends that come together are looked at together; a scheduler that takes long to show all
+            # Ends that come together are polled together; a scheduler that is slow to list all nodes
             # has at least as much time for what is done to its nodes.
             duration_s = self._clock.monotonic() - started_at
             pause = min(max(LEAST_PAUSE_S, duration_s), MOST_PAUSE_S)

@@ -1,7 +1,7 @@
 """Giving a node back at a person's word while nothing can be written to the journal.
 
-Only our own mark is taken off, and only while the scheduler itself shows that it is ours. What was done
-is in the log, in the place of the journal.
+It removes only our own mark, and only while the scheduler itself shows that it is ours. The log, instead
+of the journal, records what was done.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ class NotReleasedError(Exception):
 async def release(
     actions: Mapping[str, Action], command: Command, prove: Prove, clock: Clock, address: str
 ) -> str:
-    """Take our mark off a node; what was done. Raises NotReleasedError, with what a person can do."""
+    """Remove our mark from a node; what was done. Raises NotReleasedError, with what a person can do."""
     try:
         text = await _released(actions, command, prove, clock)
     except NotReleasedError as error:

@@ -12,7 +12,7 @@ class Stalls:
     """Of one engine. A reason is logged when it begins, not each time it is met."""
 
     def __init__(self, has_stopped: Callable[[], bool], hangs: Callable[[], bool]) -> None:
-        """`has_stopped`: the engine has begun and ended; `hangs`: the journal's disk does not answer."""
+        """`has_stopped`: the engine has run and ended; `hangs`: the journal's disk does not answer."""
         self._has_stopped = has_stopped
         self._hangs = hangs
         # Why it does not begin at all; for good.

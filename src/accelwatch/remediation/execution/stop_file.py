@@ -7,7 +7,7 @@ from accelwatch.base.clock import Clock
 
 # So often it is looked for; it counts within a second.
 CHECK_EVERY_S = 0.25
-# After so long without a look, nobody knows any more whether it is there.
+# After so long without a check, nobody knows any more whether it is there.
 STALE_S = 5.0
 
 
@@ -44,7 +44,7 @@ class StopFile:
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no more. A look that hangs is not waited for."""
+        """Stop checking. A check that hangs is not waited for."""
         self._stopping.set()
 
     def _watch(self) -> None:

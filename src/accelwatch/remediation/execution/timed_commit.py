@@ -16,7 +16,7 @@ class TimedCommit:
         self._started: dict[int, float] = {}
 
     async def __call__(self, batch: Batch) -> None:
-        """Have a batch written, however long that takes. Raises JournalError."""
+        """Write a batch, however long it waits. Raises JournalError."""
         self._started[id(batch)] = self._clock.monotonic()
         try:
             await self._commit(batch)

@@ -24,7 +24,7 @@ _MAY_BE_SENT = frozenset(
         OperationState.OBSERVED,
     }
 )
-# Whether a kind of step, or a key of what a step replaced, is of the scheduler that is asked about.
+# Whether a kind of step, or a key of what a step replaced, is of the scheduler in question.
 IsOf = Callable[[str], bool]
 
 
@@ -73,7 +73,7 @@ class JournalQuarantines(Mapping[str, OwnerAnnotation]):
             if _is_completed(last):
                 return None
         elif last is not None and (last.is_open or pursued.get(node) == last.intent):
-            # Maybe sent, or seen to be so and not yet taken up by a decision.
+            # Maybe sent, or observed and not yet processed by a decision.
             return last.intent.mark
         quarantine = recorded.get(node)
         if quarantine is None or not any(self._is_of(key) for key in quarantine.original):
@@ -108,7 +108,7 @@ class JournalQuarantines(Mapping[str, OwnerAnnotation]):
 
 
 def _may_have_happened(operation: Operation) -> bool:
-    """A step that was written down and never begun has not; nor has one that was refused."""
+    """A step that was reserved and never started has not; nor has a refused one."""
     if operation.state not in _MAY_BE_SENT:
         return False
     return operation.report is None or not operation.report.status.is_without_effect

@@ -32,11 +32,11 @@ class Lanes:
         self._most = most
 
     def node(self, action: str, node: str) -> asyncio.Lock:
-        """Who has it looks at a node's operations and changes them."""
+        """Its holder reads a node's operations and changes them."""
         return self._nodes[action, node]
 
     def shared(self, action: str, kind: IntentKind) -> AbstractAsyncContextManager[None]:
-        """Who has it may look at what nodes have in common, and change it."""
+        """Its holder may read what nodes have in common, and change it."""
         return self._shared[action] if kind in SHARED else nullcontext()
 
     def effects(self, action: str, kind: StepKind) -> asyncio.Semaphore:

@@ -43,7 +43,7 @@ def rehearsal(intent: Intent) -> Committed:
 
 
 def release_without_journal(intent: Intent) -> Committed:
-    """The permission to take our own mark off at a person's word while nothing can be written down."""
+    """The permission to remove our own mark on command while the journal cannot be written."""
     if intent.kind is not IntentKind.RELEASE:
         raise ValueError(f"{intent.kind.value} has to be in the journal before it is done")
     return Committed(
@@ -52,7 +52,7 @@ def release_without_journal(intent: Intent) -> Committed:
 
 
 class Ledger:
-    """What was begun, and how far it is; for one event loop."""
+    """The operations, and how far they are; for one event loop."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Ledger:
         *,
         token: int = 0,
     ) -> None:
-        """`commit` is None where there is no journal: then nothing can be begun. `written` hears of each
+        """`commit` is None where there is no journal: then nothing can start. `written` gets each
         operation whose state has come to the disk. `token` is that of the journal's lease: what another
         timeline of its database has left open is unknown.
 
@@ -76,7 +76,7 @@ class Ledger:
         self._on_written = written
         self._token = token
         self._operations: dict[NodeKey, dict[str, Operation]] = {}
-        # By which anything was begun, the first that was seen first.
+        # The actions with any operation, the first seen first.
         self._actions: dict[str, None] = {}
         # What is wrong with the journal; empty when the last word was written.
         self.problem = ""
@@ -91,7 +91,7 @@ class Ledger:
         )
 
     def of(self, action: str, intent: Intent) -> list[Operation]:
-        """What was begun for an intent, oldest first."""
+        """The operations for an intent, oldest first."""
         on = self._on(action, intent.node).values()
         return sorted(
             (operation for operation in on if operation.intent == intent),
@@ -99,15 +99,15 @@ class Ledger:
         )
 
     def on_node(self, action: str, node: str) -> list[Operation]:
-        """What was begun on a node, for whatever intent, oldest first."""
+        """The operations on a node, for any intent, oldest first."""
         return sorted(self._on(action, node).values(), key=lambda operation: operation.reserved)
 
     def nodes_of(self, action: str) -> Iterator[str]:
-        """The nodes on which an action has begun anything."""
+        """The nodes on which an action has operations."""
         return (node for name, node in self._operations if name == action)
 
     def action_of(self, intent: Intent) -> str:
-        """The action by which something was begun for an intent; empty when nothing was."""
+        """The action with an operation for an intent; empty when there is none."""
         for action in self._actions:
             if any(
                 operation.intent == intent for operation in self._on(action, intent.node).values()
@@ -154,7 +154,7 @@ class Ledger:
     ) -> tuple[Operation, Committed]:
         """The permission to do it: it is on the disk that it may have happened. Raises JournalError.
 
-        `withdrawn` says why the permission counts no more; it is asked before each command.
+        `withdrawn` says why the permission counts no more; it is checked before each command.
         """
         now = self._clock.wall()
         started = advanced(operation, OperationState.STARTED, now=now)

@@ -27,13 +27,13 @@ class OperationState(StrEnum):
     RESERVED = "reserved"
     # It may have happened from now on.
     STARTED = "started"
-    # There was an answer; whether it is so is not seen yet.
+    # There was a response; its effect is not observed yet.
     ANSWERED = "told"
     OBSERVED = "observed"
     # It has not happened, and will not.
     FAILED = "failed"
     UNKNOWN = "unknown"
-    # It was never begun.
+    # It never started.
     CANCELLED = "cancelled"
 
 
@@ -78,7 +78,7 @@ OPEN = frozenset(before for before, _ in FOLLOWS)
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """One step of an action, and how far it is; times in Unix seconds."""
 
-    # Never given again: whoever is asked twice by it is asked for the same.
+    # Never reused: an action that gets it twice gets the same operation.
     id: str
     # The action's name in the configuration.
     action: str
@@ -149,13 +149,13 @@ def after_failover(operation: Operation, now: float) -> Operation:
     unknown = advanced(
         operation, OperationState.UNKNOWN, now=now, by=Witness.OBSERVATION, text=text
     )
-    # Whoever looks shall not take it for one that was never begun.
+    # Nobody shall read it as an operation that never started.
     started = operation.reserved if operation.started is None else operation.started
     return msgspec.structs.replace(unknown, started=started)
 
 
 def record(operation: Operation) -> StateRecord:
-    """What the journal is told of it; while it is open, nothing else may be open on its node."""
+    """Its record in the journal; while it is open, nothing else may be open on its node."""
     return StateRecord(
         kind=KIND,
         key=operation.id,

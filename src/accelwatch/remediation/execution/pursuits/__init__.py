@@ -1,1 +1,1 @@
-"""Pursuits: each carries out one intent, from the first look at its node to the end."""
+"""Pursuits: each carries out one intent, from the first observation of its node to the end."""

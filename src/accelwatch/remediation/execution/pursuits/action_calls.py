@@ -14,7 +14,7 @@ from accelwatch.remediation.execution.operations.operation import Operation
 
 logger = logging.getLogger(__name__)
 
-# An observation that takes longer is none: every call of an action ends by itself before that.
+# A slower observation counts as failed: every call of an action ends by itself before that.
 OBSERVE_WITHIN_S = 60.0
 
 
@@ -34,7 +34,7 @@ def unavailable_if_it_fails(site: Site, what: str, short: str) -> Iterator[None]
 
 
 def resume_operation(site: Site, operation: Operation | None) -> None:
-    """Have what was accepted asked for, which an action that has just started knows nothing of."""
+    """Have an accepted operation polled, which an action that has just started does not know."""
     action = site.action
     if operation is None or operation.report is None or not isinstance(action, ResumesOperations):
         return

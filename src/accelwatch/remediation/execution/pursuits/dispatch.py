@@ -26,7 +26,7 @@ class Dispatch:
         self._unplaced: list[Intent] = []
 
     def adopt(self, outcome: Outcome) -> None:
-        """Start and cancel what a decision, which is written down, asks for."""
+        """Start and cancel the intents of a decision, which is in the journal."""
         for intent in outcome.pursue:
             self._start(intent, outcome.state)
         for intent in outcome.cancel:

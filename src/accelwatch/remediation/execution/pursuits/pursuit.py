@@ -30,11 +30,11 @@ from accelwatch.remediation.execution.pursuits.repeating import Attempt, Later, 
 from accelwatch.remediation.execution.pursuits.settling import Unsettled, evaluated
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 
-# Pauses before somebody who does not answer is asked again.
+# Pauses before a scheduler that does not answer is called again.
 FROZEN_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
-# Pauses between looks at a step whose effect is not seen yet.
+# Pauses between polls of a step whose effect is not observed yet.
 POLL_PAUSES_S = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
-# What an action may ask for between two looks at what comes about by itself.
+# The shortest pause that an action may request between two polls.
 LEAST_WAIT_S = 0.05
 # As often as that, one after another; then at least the first pause between looks.
 _SHORT_WAITS = 20
@@ -53,7 +53,7 @@ class Pursuit:
     """One intent, until it ends; for one event loop."""
 
     def __init__(self, site: Site, intent: Intent, report: Report) -> None:
-        """`report` hears of its end, and before that once when a step's outcome is not known."""
+        """`report` is called at its end, and once before when a step's outcome is unknown."""
         self._site = site
         self._intent = intent
         self._report = report
@@ -71,7 +71,7 @@ class Pursuit:
         self.problem = ""
 
     def cancel(self) -> None:
-        """Begin nothing more; what is open is still looked at until it is known."""
+        """Start no further step; an open step is still polled until its outcome is known."""
         self._cancelled.set()
         self._woken.set()
 
@@ -85,7 +85,7 @@ class Pursuit:
         return self._intent.node
 
     def lost(self, text: str) -> Pursued:
-        """What is to be told when it has ended otherwise than it should."""
+        """The result to report when it has ended otherwise than it should."""
         return self._pursuit_result(PursuitResult.UNKNOWN, text)
 
     async def run(self) -> None:

@@ -1,4 +1,4 @@
-"""The pursuits that are under way: one an intent, begun, cancelled, and ended together."""
+"""The running pursuits: one an intent, started, cancelled, and ended together."""
 
 import asyncio
 import logging
@@ -19,10 +19,10 @@ _ENCODER = msgspec.json.Encoder(order="deterministic")
 
 
 class Pursuits:
-    """For one event loop; `report` hears of each end, and of each step that nobody knows of."""
+    """For one event loop; `report` gets each end, and each step of unknown outcome."""
 
     def __init__(self, sites: Mapping[str, Site], clock: Clock, report: Report) -> None:
-        """`sites` by the action's name, in the order in which they are asked whether they can do it."""
+        """`sites` by the action's name, in the order in which they are tried."""
         self._sites = sites
         self._clock = clock
         self._report = report

@@ -69,7 +69,7 @@ def _earlier_operations(site: Site, intent: Intent, step: Step) -> list[Operatio
 
 
 def _replaces(step: Step, other: Step) -> bool:
-    """Whether a step sets anew what another one has set for the same job."""
+    """Whether a step replaces what another one has set for the same job."""
     job = step.arguments.get("job")
     return (
         bool(job)

@@ -30,7 +30,7 @@ def evaluated(
 ) -> Settled | Unsettled:
     """What an open operation has come to. `first_observed_at` in Unix seconds.
 
-    Raises ActionUnavailableError where the action fails to tell.
+    Raises ActionUnavailableError where the action fails to evaluate it.
     """
     with unavailable_if_it_fails(site, "evaluate", "judging"):
         recovery = site.action.recover(operation.started_step, observed)
