@@ -1,4 +1,4 @@
-"""Error events of the whole fleet: bounded, each once, however often a node tells it again."""
+"""Error events of the whole fleet: bounded, each once, however often a node reports it again."""
 
 import math
 from collections import deque
@@ -14,7 +14,7 @@ from accelwatch.schema.stream.context import Event, event_message
 CAPACITY = 8192
 # Events kept of one node: a noisy one must not push out the others'.
 NODE_CAPACITY = 128
-# Of those, events that the hub itself tells of a node and its devices.
+# Of those, events that the hub itself reports of a node and its devices.
 OWN_CAPACITY = 48
 # Origin and source of such events; no target has such a key.
 OWN = "hub"
@@ -39,7 +39,7 @@ class _Entry(msgspec.Struct, kw_only=True):
 
     sequence: int
     code: str
-    # The target that told of it, and the number that it has there.
+    # The target that reported it, and the number that it has there.
     origin: str = ""
     number: int = 0
     device_id: str = ""
@@ -66,7 +66,7 @@ class EventLog:
         name: Callable[[str], str],
         again: bool,
     ) -> None:
-        """Events of a node by one of its targets, `origin`; `again` when they may have been told before.
+        """Record events of a target, `origin`; `again` when it may have reported them before.
 
         `ours` moves a time onto the hub's clock, `name` gives the short name of a device.
         """
@@ -101,9 +101,9 @@ class EventLog:
         self._bound()
 
     def note(self, node: str, name: str, event: ErrorEvent) -> None:
-        """An event that the hub itself tells, its time on our clock; `name` is the device's short name.
+        """Record an event of the hub itself, its time on our clock; `name` is the device's short name.
 
-        What changes all the time must not push out what the node tells: of the hub's own at most
+        Frequent changes must not push out the node's own events: of the hub's own at most
         OWN_CAPACITY are kept of a node.
         """
         entries = self._nodes.setdefault(node, deque())
@@ -168,7 +168,7 @@ class EventLog:
 def _alike(
     entries: Iterable[_Entry], event: ErrorEvent, origin: str, again: bool, matched: set[int]
 ) -> _Entry | None:
-    """The entry of an event that was told before under another number."""
+    """The entry of an event that was reported before under another number."""
     for entry in entries:
         if entry.origin == OWN:
             continue
@@ -186,7 +186,7 @@ def _alike(
 def counted(
     before: Sequence[EventCount], now: Sequence[EventCount], device_id: str, wall: float
 ) -> list[Event]:
-    """Events that only counters tell of: one for each code that has grown.
+    """Events that only counters show: one for each code that has grown.
 
     `wall` is their time where the counter says none.
     """
@@ -201,7 +201,7 @@ def counted(
 
 
 def first_seen(counts: Sequence[EventCount], device_id: str, wall: float) -> list[Event]:
-    """What the counts of a device that is seen for the first time tell of the last minutes."""
+    """The events of the last minutes in the counts of a device that is seen for the first time."""
     return [
         Event(sequence=-count.total, event=event)
         for count in counts

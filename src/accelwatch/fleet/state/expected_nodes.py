@@ -13,7 +13,7 @@ from accelwatch.schema.device import Device
 
 # How often it is written down that a node is still there.
 _LAST_SEEN_EVERY_S = 60.0
-# Nodes up to which one is expected from first sight: names that change all the time must not stay.
+# Nodes up to which each new one is expected: names that change all the time must not stay.
 MAX_NODES = 100_000
 # Devices expected of one node; one whose ids change all the time must not fill the disk.
 _MAX_EXPECTED = 1024
@@ -25,7 +25,7 @@ class ExpectedNodes:
     def __init__(
         self, clock: Clock, state_dir: Path | None, is_down: Callable[[Node], bool]
     ) -> None:
-        """An inventory that cannot be read or written is told in its `problems`."""
+        """An inventory that cannot be read or written is reported in its `problems`."""
         self._clock = clock
         self._is_down = is_down
         self.inventory = InventoryWriter(state_dir)
@@ -51,7 +51,7 @@ class ExpectedNodes:
                 self.inventory.changes.added.append((node.name, present.device, wall))
 
     def update_last_seen(self, node: Node, wall: float) -> None:
-        """It told something at `wall`; what a store tells of the past takes no acknowledgement back."""
+        """It reported at `wall`; an older time from a store does not revoke an acknowledgement."""
         expected = node.expected
         if expected is None:
             return
@@ -95,7 +95,7 @@ class ExpectedNodes:
 
 
 def missing_devices(node: Node) -> list[Device]:
-    """Expected devices that a node which is heard of does not have; of a silent node none."""
+    """Expected devices that a reporting node does not have; of a silent node none."""
     return list(node.missing()) if node.best is not None else []
 
 

@@ -41,7 +41,7 @@ class Fleet:
     """Everything known about the nodes."""
 
     def __init__(self, clock: Clock, thresholds: Thresholds, state_dir: Path | None) -> None:
-        """An inventory that cannot be read or written is told in `problems`."""
+        """An inventory that cannot be read or written is reported in `problems`."""
         self.clock = clock
         self.thresholds = thresholds
         self.nodes: dict[str, Node] = {}
@@ -63,7 +63,7 @@ class Fleet:
         self._claims = Claims()
         # Grows when a node answers for the first time, and when the devices of one may be others.
         self.membership = 0
-        # Called when an agent tells of an event, or of a device that goes or changes state.
+        # Called when an agent reports an event, or a device that goes or changes state.
         self.hurry: Callable[[], None] = lambda: None
         # Why targets or evidence may be lacking.
         self.lacking: Callable[[], tuple[str, ...]] = tuple
@@ -86,7 +86,7 @@ class Fleet:
             self.nodes[name] = Node(name, expected, self.started)
 
     def set_targets(self, targets: Iterable[Target]) -> None:
-        """The targets from now on; a source that stays keeps what it told."""
+        """Replace the targets; a source that stays keeps its data."""
         had = {name: list(node.sources.values()) for name, node in self.nodes.items()}
         arrived = {
             existing.name: existing.best.arrived_wall
@@ -115,7 +115,7 @@ class Fleet:
             self._regather(node)
 
     def verify(self, verified: bool) -> None:
-        """Whether the certificates of targets that are read over TLS are looked at from now on."""
+        """Whether the certificates of targets that are read over TLS are verified from now on."""
         if self._sources.verify(verified):
             for node in self.nodes.values():
                 node.shape += 1
@@ -167,7 +167,7 @@ class Fleet:
         *,
         listing: Listing | None = None,
     ) -> None:
-        """The devices of a target's exposition, which is `age_s` old: a store tells of the past.
+        """The devices of a target's exposition, which is `age_s` old: a store returns the past.
 
         `listing` is whether it lists devices that no pod holds, where it shows that.
         """
@@ -187,7 +187,7 @@ class Fleet:
         events = counted_events(source, counts)
         if events:
             record_events(self.events, node, source, events, again=False)
-        # It may as well be the first to be heard at all, or again after others were.
+        # It may be the first to report at all, or again after others did.
         if others or node.expected is None or not node.settled:
             self._regather(node)
         self.history.store(node, now)
@@ -234,7 +234,7 @@ class Fleet:
         return self._claims.conflicts
 
     async def acknowledge(self, name: str, device_id: str | None = None) -> int:
-        """Take note that missing devices have gone, one or all of a node; returns how many.
+        """Acknowledge that missing devices have gone, one or all of a node; returns how many.
 
         One that its exporter may leave out counts as missing where it is named.
         A node that is down is marked as acknowledged until it is seen again; one that no target stands

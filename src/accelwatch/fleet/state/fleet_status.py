@@ -1,7 +1,7 @@
-"""The fleet at one moment: what the table's rows say once it is known which nodes are heard of.
+"""The present state of the fleet: the table's rows, combined with which nodes report.
 
 A silent node's devices are called stale or unreachable, one that has gone missing, whatever they last
-said of themselves.
+reported last.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,16 +35,16 @@ AT_ONCE = 96
 
 
 class FleetStatus(NamedTuple):
-    """Rows of devices, present and missing, and what is said of them now; arrays are alike long."""
+    """Rows of devices, present and missing, and their present state; the arrays have one length."""
 
-    # In the order in which their nodes were asked for, a node's by index.
+    # In the order in which their nodes were requested, a node's by index.
     rows: Indices
     # What each is called (`table.words.STATES`).
     state: Codes
     health: Codes
-    # Whether its node is heard of.
+    # Whether its node reports.
     speaks: Bools
-    # Whether its node is heard of, and its own source within the last two intervals.
+    # Whether its node reports, and its own source did within the last two intervals.
     current: Bools
     # How fresh its node is (`table.words.NODE_STATES`).
     node_state: Codes
@@ -55,7 +55,7 @@ class FleetStatus(NamedTuple):
 def status_number(
     series: Series, state: npt.NDArray[np.integer], health: npt.NDArray[np.integer]
 ) -> Floats | None:
-    """What states say of a quantity that a device does not tell itself; None of any other."""
+    """The values that follow from states, for a quantity without a reading; None of any other."""
     match series:
         case ("health", name):
             return np.where(health == HEALTH.get(name, len(HEALTH)), 1.0, 0.0)
@@ -79,7 +79,7 @@ async def refresh_nodes(
 
 
 async def sampled(fleet: Fleet, yield_control: YieldControl) -> None:
-    """Take samples of all nodes into the windows that are asked for; once a second or so."""
+    """Sample all nodes into the windows that rules read; once a second or so."""
     if fleet.table.windows.series:
         await refresh_nodes(fleet, fleet.table.windows.series, yield_control)
         fleet.table.sample(fleet.clock.monotonic(), fleet.groups.jobs())

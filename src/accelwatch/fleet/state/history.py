@@ -43,13 +43,13 @@ class _Ticks(NamedTuple):
 
 
 class History:
-    """The recent history of all rows: of each step what a device told first in it."""
+    """The recent history of all rows: of each step the first value of a device in it."""
 
     def __init__(self) -> None:
         self._closed = [Buckets(STEPS - 1, np.float32, math.nan) for _ in QUANTITIES]
-        # What was told in the present step.
+        # The values of the present step.
         self._open: npt.NDArray[np.float32] = np.empty((len(QUANTITIES), 0), dtype=np.float32)
-        # The step of which a row was told last; -1 of one that is empty.
+        # The last step with a value of a row; -1 for an empty row.
         self._newest: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._step = -1
         # By layout, those that are decoded together: one by one they would cost far more.

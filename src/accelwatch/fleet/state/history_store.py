@@ -1,4 +1,4 @@
-"""What devices told over the last minutes: the history's quantities, rules' windows, and samples."""
+"""The devices' values over the last minutes: the history's quantities, rules' windows, and samples."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ class HistoryStore:
     """For the loop of a hub."""
 
     def __init__(self, clock: Clock, table: Table, history: History) -> None:
-        """`history` is cleared of the rows that `table` gives up."""
+        """`history` is cleared of the rows that `table` frees."""
         self._clock = clock
         self._table = table
         self._history = history
@@ -43,7 +43,7 @@ class HistoryStore:
         return ({}, {}) if row is None else self._table.windows.recent_means(row, STEPS)
 
     def recent(self, series: Series, rows: Indices) -> tuple[bool, Floats] | None:
-        """What some rows told of a series in the last STEPS steps of STEP_S up to now.
+        """The values of a series of some rows in the last STEPS steps of STEP_S up to now.
 
         Whether it is growth a second, and float64[STEPS, rows], NaN where there is no value; None for a
         series of which nothing is kept: it is none of the history's, and nobody reads it.

@@ -25,7 +25,7 @@ from accelwatch.schema.metrics import Kind, Series
 
 # The pace of most archives and scrapes, and as far apart as the detector's minutes allow.
 STEP_S = 30
-# What is kept takes no more: 64 KiB a node of eight devices with 70 series, for 1,000 nodes. Of a
+# The limit of what is kept: 64 KiB a node of eight devices with 70 series, for 1,000 nodes. Of a
 # larger fleet the past is shorter.
 MOST_BYTES = 64 << 20
 _IN_HISTORY = STEP_S // HISTORY_STEP_S
@@ -34,9 +34,9 @@ Column = npt.NDArray[np.float32]
 
 
 class _Sample(NamedTuple):
-    """What rows told in one step."""
+    """The values of rows in one step."""
 
-    # The step of the history in which it was taken.
+    # The step of the history in which it was recorded.
     step: int
     columns: dict[Series, Column]
 
@@ -73,7 +73,7 @@ class Samples:
         return sum(sample.bytes for sample in self._samples)
 
     async def sample(self, table: Table, step: int, work: LongWork) -> None:
-        """Keep what rows told since the sample before; the table is as its readers brought it.
+        """Keep the rows' values since the sample before; the readers have updated the table.
 
         `step` is that of the history, monotonic seconds divided by its STEP_S.
         """

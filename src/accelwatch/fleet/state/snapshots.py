@@ -1,4 +1,4 @@
-"""A node as its own agent would show it, made from what its sources told; times on the hub's clock."""
+"""A node as its own agent would show it, made from its sources' data; times on the hub's clock."""
 
 import msgspec
 
@@ -42,7 +42,7 @@ def snapshot_of(fleet: Fleet, node: Node) -> Snapshot:
 
 
 def _read_through(node: Node) -> tuple[tuple[BackendStatus, ...], tuple[ReadFailure, ...]]:
-    """Backends and failures as a stream of the node told them, or nothing."""
+    """Backends and failures as a stream of the node sent them, or nothing."""
     for source in node.sources.values():
         reported = source.backends
         try:

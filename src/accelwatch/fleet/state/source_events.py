@@ -1,4 +1,4 @@
-"""Error events of a target: those that it tells, and those that its counters of events show."""
+"""Error events of a target: those that it sends, and those that its counters of events show."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +16,7 @@ Counts = Mapping[str, Sequence[EventCount]]
 def record_events(
     log: EventLog, node: Node, source: TargetSource, events: Sequence[Event], *, again: bool
 ) -> None:
-    """Have the log keep what a target told; `again`: it may have told it before."""
+    """Log a target's events; `again`: it may have sent them before."""
 
     def name(device_id: str) -> str:
         device = source.devices.get(device_id)
@@ -26,7 +26,7 @@ def record_events(
 
 
 def event_counts(source: TargetSource) -> Counts:
-    """The counters of each device, as they are told.
+    """The counters of each device, as they were reported.
 
     Of a device that its exporter has never listed since the hub began no count is known.
     """
@@ -38,7 +38,7 @@ def event_counts(source: TargetSource) -> Counts:
 
 
 def counted_events(source: TargetSource, before: Counts) -> list[Event]:
-    """What the counters tell that they did not before."""
+    """Events by the growth of the counters."""
     return [
         event
         for device_id in source.devices

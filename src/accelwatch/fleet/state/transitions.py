@@ -1,8 +1,8 @@
 """Changes of state of nodes and devices as events: down, lost, hung, missing, recovered after a time.
 
-A look once a second compares what each node and device is with what it was at the look before; arriving
-messages know nothing of it. What stands when a node is heard for the first time is no change. While a
-node is silent nothing is said of its devices: that the node is says it.
+A check once a second compares each node and device with its state at the check before; arriving
+messages play no part. The state of a node that reports for the first time is no change. A silent
+node's devices have no events: the node's own says it.
 """
 
 import msgspec
@@ -16,7 +16,7 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.display import duration
 from accelwatch.schema.event import Category, ErrorEvent
 
-# After so long without a look it is the hub that slept: what has arrived meanwhile is taken first.
+# After so long without a check the hub itself slept: the messages that came meanwhile go first.
 LATE_S = 5.0
 # How long a device must not be there: an agent that starts again finds its devices one by one.
 MISSING_AFTER_S = 5.0
@@ -34,7 +34,7 @@ _NODE = {
     NodeState.STALE: ("node_stale", Category.OTHER),
     NodeState.DOWN: ("node_down", Category.HANG),
 }
-# The category of each code that the hub itself tells.
+# The category of each code that the hub itself reports.
 OWN_CATEGORIES: dict[str, Category] = {
     **{code: category for code, category, _ in (*_DEVICE.values(), _MISSING)},
     **dict(_NODE.values()),
@@ -54,7 +54,7 @@ class _Absent(msgspec.Struct, kw_only=True):
     """A device that is expected and not there."""
 
     started: float
-    # Whether it may yet come before it is told.
+    # Whether it may yet come before it is reported.
     waiting: bool
     was_reported: bool = False
 
@@ -63,7 +63,7 @@ class _Watched(msgspec.Struct, kw_only=True):
     """A node as it was at the look before."""
 
     node: NodeState
-    # When it was last heard before it fell silent, Unix seconds.
+    # When it last reported before it fell silent, Unix seconds.
     silent_since: float = 0.0
     restated: int = -1
     # Of devices that are there, by id.
@@ -97,7 +97,7 @@ class Transitions:
 
     def _poll_node(self, node: Node, now: float) -> None:
         best = node.best
-        if best is None:  # not heard since the hub began, or nobody's target any more
+        if best is None:  # silent since the hub started, or no target any more
             self._nodes.pop(node.name, None)
             return
         state = node.state_by(best, now, self._fleet.thresholds)
@@ -123,7 +123,7 @@ class Transitions:
         age_s = self._fleet.age_of(node) or 0.0
         if before in SPEAKING:
             watched.silent_since = now - age_s
-        # From down to stale it was not heard: only the thresholds are others.
+        # Between down and stale it sent nothing: only the thresholds have changed.
         if before is not NodeState.DOWN:
             fault = node.best.fault if node.best is not None else None
             why = f" ({fault.reason.value})" if fault is not None else ""

@@ -1,4 +1,4 @@
-"""What others have told of nodes and devices and is not over: evidence that stands."""
+"""Evidence that others have pushed about nodes and devices and that is not over."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -9,19 +9,19 @@ from accelwatch.schema.event import ErrorEvent
 
 # More at one time are refused: somebody's alerts must not fill the hub.
 MAX_ACTIVE = 4096
-# In `detail` of an event in the log that tells of a beginning or an end; rules ask the board.
+# In `detail` of an event in the log for a start or an end; rules read the board.
 STANDS = "stands"
 
 
 class ReceivedAlert(msgspec.Struct, frozen=True, kw_only=True):
-    """Evidence that has begun."""
+    """Evidence that has started."""
 
     # What its end is known by.
     key: str
     node: str
     # Its time is the beginning.
     event: ErrorEvent
-    # Unix seconds at which it is over unless it is told again.
+    # Unix seconds at which it expires unless it is pushed again.
     until: float
 
 
@@ -42,7 +42,7 @@ class EvidenceBoard:
         return self._active.get(key)
 
     def activate(self, alert: ReceivedAlert) -> bool:
-        """Take it up or keep it longer; whether there is room."""
+        """Add it or prolong it; whether there is room."""
         self._forget_old()
         if alert.key not in self._active and len(self._active) >= MAX_ACTIVE:
             return False

@@ -1,6 +1,6 @@
 """Which nodes and devices are expected, kept in SQLite: a killed hub begins where it was.
 
-A device is expected from first sight until somebody acknowledges that it has gone.
+A device is expected once it was seen, until somebody acknowledges that it has gone.
 """
 
 import contextlib

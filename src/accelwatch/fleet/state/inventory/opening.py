@@ -1,7 +1,7 @@
 """Opening the inventory on a bad day: the hub goes on, and says what it cannot keep.
 
 A hub that does not start because of a file leaves everybody blind, so no state of the file stops it. A
-damaged file is set aside and a new one begun; one that cannot be written is read if that is possible,
+damaged file is set aside and a new one created; one that cannot be written is read if that is possible,
 and what changes from then on is kept in memory.
 """
 

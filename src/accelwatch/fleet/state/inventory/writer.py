@@ -19,7 +19,7 @@ class InventoryWriter:
     """For the loop of a hub."""
 
     def __init__(self, folder: Path | None) -> None:
-        """An inventory that cannot be read or written is told in `problems`."""
+        """An inventory that cannot be read or written is reported in `problems`."""
         self._folder = folder
         self._opened = open_inventory(folder)
         self._unwritten = ""

@@ -1,4 +1,4 @@
-"""Which nodes have a device of which uuid: one that two nodes have is a conflict, and told."""
+"""Which nodes have a device of which uuid: a uuid on two nodes is a conflict, and reported."""
 
 import logging
 from collections.abc import Mapping

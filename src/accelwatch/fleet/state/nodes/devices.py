@@ -1,4 +1,4 @@
-"""One device as its source last told it: undecoded from a stream, or whole from an exposition."""
+"""One device as its source last reported it: undecoded from a stream, or whole from an exposition."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -24,7 +24,7 @@ _HEALTHS = frozenset(Health)
 
 
 class FleetDevice(Protocol):
-    """What the fleet asks of a device."""
+    """What the fleet reads of a device."""
 
     device: Device
 
@@ -35,7 +35,7 @@ class FleetDevice(Protocol):
 
     @property
     def event_counts(self) -> tuple[EventCount, ...]:
-        """Those of `usage`, for who asks for nothing else."""
+        """Those of `usage`, for readers that need nothing else."""
         ...
 
     @property
@@ -63,7 +63,7 @@ class FleetDevice(Protocol):
         ...
 
     def numbers(self, requested: Sequence[Series]) -> list[Number | None]:
-        """The same of several, without keeping what it took to find them."""
+        """The same of several, without caching the decoded form."""
         ...
 
     def keys(self, requested: Sequence[str]) -> set[str]:
@@ -76,7 +76,7 @@ class FleetDevice(Protocol):
 
 
 class StreamDevice:
-    """A device of a stream; values are decoded when asked for: kept, they are most of the memory."""
+    """A device of a stream; values are decoded on each read: cached, they are most of the memory."""
 
     __slots__ = ("columns", "device", "tick", "usage")
 
@@ -125,7 +125,7 @@ class StreamDevice:
         return None if position is None else self._number(position, self._decode())
 
     def numbers(self, requested: Sequence[Series]) -> list[Number | None]:
-        """The same of several, without keeping what it took to find them."""
+        """The same of several, without caching the decoded form."""
         values = self._decode()
         positions = [self.columns.index.get(series) for series in requested]
         return [None if at is None else self._number(at, values) for at in positions]
@@ -179,7 +179,7 @@ class ReadDevice:
         self.update(view)
 
     def update(self, view: DeviceView) -> None:
-        """Another exposition tells of the same device."""
+        """Another exposition with the same device."""
         self.view = view
         self._values: Mapping[Series, Number] = view.reading.values
         self._usage: Usage | None = None

@@ -1,4 +1,4 @@
-"""A device that several targets of a node tell of, as one, by the rules of `fleet.merge`."""
+"""A device that several targets of a node report, as one, by the rules of `fleet.merge`."""
 
 from collections.abc import Mapping, Sequence
 from operator import is_
@@ -22,7 +22,7 @@ from accelwatch.schema.snapshot import EventCount
 
 
 class Joined:
-    """One device over its parts, best first; worked out anew with every tick of any of them."""
+    """One device over its parts, best first; recomputed with every tick of any of them."""
 
     __slots__ = ("_components", "_names", "_statuses", "_usage", "_usages", "device")
 
@@ -98,12 +98,12 @@ class Joined:
 
     @property
     def first(self) -> FleetDevice:
-        """What the first source tells."""
+        """The device of the first source."""
         return self._components[0]
 
     @property
     def components(self) -> tuple[FleetDevice, ...]:
-        """What each source tells, best first."""
+        """The device of each source, best first."""
         return self._components
 
     def component_of(self, series: Series) -> FleetDevice:
@@ -117,7 +117,7 @@ class Joined:
         return self.first
 
     def number(self, series: Series) -> Number | None:
-        """The value of a series from the first source that tells of its quantity."""
+        """The value of a series from the first source that reports its quantity."""
         for at in self._speaking():
             component = self._components[at]
             value = component.number(series)

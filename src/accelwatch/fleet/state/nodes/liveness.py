@@ -6,7 +6,7 @@ import msgspec
 
 from accelwatch.fleet.names import NodeState
 
-# Above this the node's times are not shown as they are: those of arrival take their place.
+# Above this the node's times are not shown as they are: those of arrival replace them.
 SKEW_LIMIT_S = 60.0
 _SAMPLES = 8
 # The end of the year 9999, the last that a time can be written in.
@@ -53,7 +53,7 @@ class Skew:
         self.seconds = max(self._differences)
 
     def ours(self, node_time: float) -> float:
-        """A time of the node on our clock; only a large skew is taken out. 0.0, not known, stays so."""
+        """A time of the node on our clock; only a large skew is removed. 0.0, not known, stays so."""
         if node_time == 0.0 or self.seconds is None or abs(self.seconds) <= SKEW_LIMIT_S:
             return node_time
         return min(max(node_time - self.seconds, 0.0), LATEST_S)

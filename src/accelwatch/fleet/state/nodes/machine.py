@@ -1,11 +1,11 @@
-"""What a node's agents tell of the machine that they run on."""
+"""What a node's agents report of the machine that they run on."""
 
 from accelwatch.fleet.state.nodes.node import Node
 from accelwatch.remediation.policy.guards.identity import Machine
 
 
 def machine_of(node: Node) -> Machine:
-    """The machine of a node by the agent of ours that was heard last; of a node without one its name."""
+    """The machine of a node by our agent that reported last; of a node without one its name."""
     speakers = [
         source
         for source in node.sources.values()

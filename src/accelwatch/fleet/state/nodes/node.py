@@ -30,7 +30,7 @@ class Node:
         self._started = started
         # The sources that the devices are of, with their dialects.
         self._gathered: list[tuple[TargetSource, str]] = []
-        # Grows with everything that its sources tell.
+        # Grows with every message of its sources.
         self.version = 0
         # Grows when devices, expected devices or labels change.
         self.shape = 0
@@ -48,8 +48,8 @@ class Node:
 
     @property
     def noted(self) -> int:
-        """Grows with what streams tell of their devices' owners."""
-        if len(self.sources) == 1:  # nearly all nodes, and all are asked at every tick
+        """Grows when streams report other owners of their devices."""
+        if len(self.sources) == 1:  # nearly all nodes, and all are read at every tick
             (source,) = self.sources.values()
             return source.noted
         return sum([source.noted for source in self.sources.values()])
@@ -74,7 +74,7 @@ class Node:
 
     @property
     def unusable(self) -> tuple[BackendStatus, ...]:
-        """Backends of the node that cannot tell of their accelerators, as its agent says."""
+        """Backends of the node that cannot read their accelerators, by its agent's report."""
         for source in self.sources.values():
             if source.unusable and source.connected:
                 return source.unusable
@@ -121,7 +121,7 @@ class Node:
     def _unseen(self, now: float, thresholds: Thresholds) -> NodeState:
         if self.expected is None:
             return NodeState.NEVER
-        # Known from before this hub began: it has until `down_s` to be heard again, if it can be asked.
+        # Known from before this hub started: it has until `down_s` to report, if it can be polled.
         waited = now - self._started
         broken = all(source.fault is not None for source in self.sources.values())
         if broken and waited > thresholds.stale_s:
@@ -160,7 +160,7 @@ class Node:
         ]
 
     def due(self, step: int) -> bool:
-        """Whether a step of history is another than the one that was asked about before."""
+        """Whether a step of history is another than that of the last call."""
         before, self._step = self._step, step
         return before != step
 
@@ -168,14 +168,14 @@ class Node:
         """The source that a device's state and times come from."""
         first = device.first if isinstance(device, Joined) else device
         for source in self.sources.values():
-            # By the object, not the id: two sources that tell of one device both have its id.
+            # By the object, not the id: two sources that report one device both have its id.
             if source.devices.get(first.device.id) is first or source.host is first:
                 return source
         return None
 
     @property
     def host(self) -> FleetDevice | None:
-        """The host itself, when a source tells of it."""
+        """The host itself, when a source reports it."""
         return next(
             (source.host for source in self.sources.values() if source.host is not None), None
         )
@@ -189,7 +189,7 @@ class Node:
         # another id, or a uuid more or less: it is missing only when none of its names is there.
         present = [view.device for view in self.devices.values()]
         here = {name for device in present for name in entries(device)}
-        # A place counts unless both have a uuid: with another uuid it is another card.
+        # An address counts unless both have a uuid: with another uuid it is another card.
         uuids = {f"uuid:{normal_uuid(device.uuid)}" for device in present if device.uuid}
         without = {name for device in present if not device.uuid for name in entries(device)}
         for device in absent:

@@ -1,4 +1,4 @@
-"""What one target has told: devices, when, how well the connection went."""
+"""The data of one target: devices, when they came, how well the connection went."""
 
 import functools
 import math
@@ -32,12 +32,12 @@ from accelwatch.schema.stream.context import Event, Findings, Own, Owners
 
 MAX_SERIES = 10_000
 _MAX_LAYOUT_BYTES = 32 << 20
-# Of one message beside the ticks; what is larger is not taken.
+# Of one message beside the ticks; a larger one is refused.
 MAX_CONTEXT_BYTES = 16 << 10
 # Devices of which more than numbers is kept.
 MAX_CONTEXT_SLOTS = 512
 MAX_WAITING_EVENTS = 128
-# More ticks are not left out in a row: the sequence has begun anew, wherever.
+# More ticks are not left out in a row: the sequence has restarted, wherever.
 _MAX_MISSED = 100_000
 # The longest that an agent can be given: a target must not say itself how long it counts as up.
 _MAX_INTERVAL_S = 60.0
@@ -56,7 +56,7 @@ def _unusable_in(backends: bytes) -> tuple[BackendStatus, ...]:
 class TargetSource:
     """One target of a node; the loop's thread only."""
 
-    # Of its backends those that cannot tell of their accelerators.
+    # Of its backends those that cannot read their accelerators.
     unusable: tuple[BackendStatus, ...] = ()
 
     def __init__(self, target: Target, columns: ColumnStore) -> None:
@@ -69,7 +69,7 @@ class TargetSource:
         self.system_uuid = ""
         # `stream` or `poll`, once it is known.
         self.mode = ""
-        # Whether the certificate of a target that is read over TLS is looked at.
+        # Whether the certificate of a target that is read over TLS is verified.
         self.verified = True
         self.interval_s = 1.0
         # Whether the latest attempt succeeded.
@@ -78,9 +78,9 @@ class TargetSource:
         self.faults_total = 0
         # Ticks that a stream left out.
         self.gaps_total = 0
-        # Times that a stream's sequence began anew.
+        # Times that a stream's sequence restarted.
         self.restarts_total = 0
-        # Series that could not be taken, by reason.
+        # Series that were refused, by reason.
         self.rejected: dict[str, int] = {}
         # Monotonic seconds.
         self.arrived: float | None = None
@@ -98,11 +98,11 @@ class TargetSource:
         self.own: dict[Series, Number] = {}
         # Events that arrived since the tick before, at most MAX_WAITING_EVENTS.
         self.events: list[Event] = []
-        # Grows with everything that a stream tells of its devices beside their ticks.
+        # Grows with every message of a stream about its devices beside their ticks.
         self.noted = 0
         # Grows when a device may say to be in another state than before.
         self.restated = 0
-        # Whether a stream has not ticked yet: what it tells may be known from before.
+        # Whether a stream has not ticked yet: what it sends may be known from before.
         self.opening = False
         self._columns = columns
         self._slots: dict[int, StreamDevice] = {}
@@ -112,7 +112,7 @@ class TargetSource:
         self._layout_bytes = 0
 
     def start_stream(self) -> None:
-        """A new connection: slots and sequence begin anew, devices stay until its first tick."""
+        """A new connection: slots and sequence restart, devices stay until its first tick."""
         self.events = []
         self.opening = True
         self.own = {}

@@ -10,7 +10,7 @@ from accelwatch.schema.provenance import Provenance, weakest
 
 
 def class_of(source: TargetSource) -> Provenance:
-    """The class of all that a source tells; of one that was never heard by how it is asked."""
+    """The class of all data of a source; of one that never answered by how it is polled."""
     if source.target.is_stored:
         return Provenance.STORE
     if source.dialect not in ("", OURS):
@@ -20,14 +20,14 @@ def class_of(source: TargetSource) -> Provenance:
 
 
 def of_node(node: Node) -> Provenance:
-    """The weakest of a node's sources: of what is said of the node as a whole, as that it is silent."""
+    """The weakest of a node's sources: for statements on the whole node, as that it is silent."""
     if not node.sources:
         return Provenance.UNKNOWN
     return weakest(class_of(source) for source in node.sources.values())
 
 
 def of_device(node: Node, device: FleetDevice | None) -> Provenance:
-    """The weakest of the sources that tell of a device; of one that is missing that of its node."""
+    """The weakest of the sources that report a device; of a missing device that of its node."""
     if device is None:
         return of_node(node)
     components = device.components if isinstance(device, Joined) else (device,)

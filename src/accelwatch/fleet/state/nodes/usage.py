@@ -56,7 +56,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     occupancy: Occupancy = NOBODY
     # Owners of processes.
     users: tuple[str, ...] = ()
-    # Processes as MessagePack; None when they were not told.
+    # Processes as MessagePack; None when they were not sent.
     rows: bytes | None = None
     processes_total: int = 0
     health_reasons: tuple[str, ...] = ()

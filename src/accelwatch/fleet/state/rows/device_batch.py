@@ -30,7 +30,7 @@ _DEGRADED, _UNKNOWN = STATE[DeviceState.DEGRADED], HEALTH[Health.UNKNOWN]
 _state, _health = attrgetter("state"), attrgetter("health")
 _sample_time = attrgetter("sample_time")
 
-# When a source was last heard (monotonic), its own time of then, and how often it is heard, seconds.
+# When a source last reported (monotonic), its own time of then, and how often it does, seconds.
 Arrival = tuple[float, float, float]
 
 
@@ -43,20 +43,20 @@ class Statements(NamedTuple):
     arrived: Floats
     # How much older than that the newest numbers are; NaN where there are none.
     behind: Floats
-    # How often each one's source is heard, seconds.
+    # How often each one's source reports, seconds.
     intervals: Floats
 
 
 class _Times:
-    """When the sources of devices were heard; those of one source are counted, not repeated."""
+    """When the sources of devices reported; those of one source are counted, not repeated."""
 
     def __init__(self) -> None:
-        # Of each in turn what `Heard` has.
+        # The fields of each `Arrival` in turn.
         self.arrivals = array("d")
         self.counts: list[int] = []
 
     def ages(self, sampled: Sequence[float | None]) -> tuple[Floats, Floats, Floats]:
-        """When each one's source was last heard, how much older its newest numbers are, how often."""
+        """When each one's source last reported, how much older its newest numbers are, how often."""
         arrivals = np.frombuffer(self.arrivals, dtype=np.float64).reshape(-1, 3).T
         arrived, times, intervals = np.repeat(arrivals, self.counts, axis=1)
         read = np.array(sampled, dtype=np.float64)  # None becomes NaN

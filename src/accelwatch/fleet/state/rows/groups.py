@@ -3,8 +3,8 @@
 A model is one of a vendor, a stage one of a job; `job_model` and `stage_model` are the devices of one
 model within them. All else is a field, an owner's name or a label.
 
-Worked out anew only for nodes whose devices, labels or owners have changed; who asks again without a
-change gets the same arrays, so that what is made of them can be kept as well.
+Recomputed only for nodes whose devices, labels or owners have changed; a repeated call without a
+change gets the same arrays, so that results made of them can be cached as well.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,7 +20,7 @@ from accelwatch.fleet.table.jobs import Jobs, RowJobs
 from accelwatch.schema.device import Device
 from accelwatch.schema.snapshot import OWNER_NAMES
 
-# The part of a job in a pipeline, by a label of the node's targets: no scheduler tells it.
+# The stage of a job's pipeline, by a label of the node's targets: no scheduler reports it.
 STAGE = "stage"
 NO_GROUP = -1
 # What a device belongs to by its job, beside its owner's names.
@@ -66,7 +66,7 @@ class GroupIndex:
         self._row_jobs = RowJobs()
 
     def jobs(self) -> Jobs:
-        """The jobs of all rows, as numbers that are others when another job has begun there."""
+        """The jobs of all rows, as numbers that change when another job has started there."""
         belonging = self.by("job")
         return self._row_jobs.refresh(
             belonging, belonging.of_row, belonging.names, belonging.shared
@@ -114,7 +114,7 @@ class _Memberships:
         return {at for at in numbers if current.get(at) != self._rows.get(at)}
 
     def _renew(self, table: Table, numbers: Iterable[int]) -> bool:
-        """Look at nodes again; whether anything has another name than before."""
+        """Read nodes again; whether anything has another name than before."""
         current = {slots.number: slots for slots in table.all_slots()}
         before: dict[int, Names] = {}
         now: dict[int, Names] = {}
@@ -167,7 +167,7 @@ def _by_stage_model(device: Device, occupancy: Occupancy, slots: NodeSlots) -> N
 
 
 def _of_model(names: Names, device: Device) -> Names:
-    """Groups parted by model; that a device tells none is a model as well."""
+    """Groups split by model; devices without a model are a model as well."""
     return tuple(f"{name}/{device.vendor} {device.model or ''}".rstrip() for name in names)
 
 

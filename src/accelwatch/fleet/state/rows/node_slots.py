@@ -51,7 +51,7 @@ class NodeSlots:
         self.epoch = -1
 
     def arrange(self, node: Node, rows: Rows) -> tuple[list[int], list[int]]:
-        """Take the devices as they are now; rows that others had, and rows that have become free."""
+        """Adopt the present devices; returns rows that had another device, and freed rows."""
         expected = node.expected.devices if node.expected is not None else {}
         keys = dict.fromkeys((*node.devices, *expected))
         freed = [self._leave((node.name, key), rows) for key in self.keys if key not in keys]

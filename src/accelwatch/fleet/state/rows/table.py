@@ -1,7 +1,7 @@
 """The table: every device in a stable row, numbers as columns, brought up to date on demand.
 
 Arriving messages only mark their node. Who wants to read says which series; what has changed since is
-then decoded once for all readers of that moment, a node at a time, so that a fleet nobody looks at costs
+then decoded once for all readers of that time, a node at a time, so that a fleet nobody reads costs
 nothing here.
 """
 
@@ -69,24 +69,24 @@ class Table:
         self.rows = Rows()
         size = self.rows.size
         self.planes = Planes(size)
-        # The recent history of series that somebody asks for.
+        # The recent history of series that rules read.
         self.windows = Windows()
         self.devices: list[Device | None] = []
         # None where a device is missing.
         self.present: list[FleetDevice | None] = []
         self.occupancy: list[Occupancy] = []
-        # A device's own state, whether or not its node is heard of.
+        # A device's own state, whether or not its node reports.
         self.state: Codes = np.full(size, _MISSING, dtype=np.uint8)
         self.health: Codes = np.full(size, _UNKNOWN, dtype=np.uint8)
-        # When a device's source was last heard, monotonic seconds.
+        # When a device's source last reported, monotonic seconds.
         self.arrived: Floats = np.full(size, math.nan)
         # How much older than that its newest numbers are; NaN where it has none.
         self.behind: Floats = np.full(size, math.nan)
-        # How often a device's source is heard.
+        # How often a device's source reports.
         self.interval_s: Floats = np.full(size, math.nan)
         # Number of the node.
         self.node: Indices = np.zeros(size, dtype=np.intp)
-        # Rank of the weakest class of source that tells of a device (`schema.provenance`).
+        # Rank of the weakest class of source that reports a device (`schema.provenance`).
         self.provenance: Codes = np.zeros(size, dtype=np.uint8)
         # Whether it is a device and no partition of one.
         self.is_device: npt.NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
@@ -220,7 +220,7 @@ class Table:
             self._fill(self._stand(stale))
 
     def sample(self, now: float, jobs: Jobs | None = None) -> None:
-        """Take what the rows say now into the windows, once their series were brought.
+        """Sample the rows' values into the windows, once their series are up to date.
 
         `jobs` is of what job each row is, as a number.
         """
@@ -265,13 +265,13 @@ class Table:
             self.planes.store(rows, _read([device for _, device in batch.others], series))
 
     def number(self, row: int, series: Series) -> Number | None:
-        """One value exactly as it was told."""
+        """One value exactly as it was reported."""
         device = self.present[row]
         return None if device is None else device.number(series)
 
 
 def _ranks(node: Node, rows: Sequence[int], here: Mapping[int, FleetDevice]) -> int | list[int]:
-    """Rank of each row's provenance; one for all where one source tells of them all."""
+    """Rank of each row's provenance; one for all where one source reports them all."""
     if len(node.sources) == 1:
         return RANK[of_node(node)]
     return [RANK[of_device(node, here.get(row))] for row in rows]
