@@ -1,4 +1,4 @@
-"""Garbage collection of a hub: what lives long is set aside, so that no collection ever takes long.
+"""Garbage collection of a hub: long-lived objects are set aside, so that every collection is short.
 
 What connecting to a whole fleet has freed goes back to the system then.
 
@@ -24,7 +24,7 @@ _GROWN = 1.25
 
 
 def spare_the_old() -> None:
-    """Look through old objects only when told to: from before the first round, which makes most of them.
+    """Scan old objects only on request: from before the first round, which makes most of them.
 
     With Python's thresholds a quarter of that round goes into looking through what it has just made.
     """

@@ -50,7 +50,7 @@ def _of_spares(settings: HubSettings, actions: Mapping[str, Action]) -> Iterator
     if spares and actions and unable:
         yield _SPARES, f"nothing can draw them: {unable} ({_DOCUMENT})"
     for at, entry in enumerate(settings.remedy.actions):
-        # An action that draws spares without any option for it, as Kubernetes does, asks for none.
+        # An action that draws spares without any option for it, as Kubernetes does, needs none.
         if not spares and _mentions_spares(entry.options):
             name = name_of(entry)
             text = (

@@ -23,7 +23,7 @@ def with_targets(
 ) -> HubSettings:
     """The settings with more targets: hosts, files, URLs, names, pods by label, Slurm's nodes, ssh's.
 
-    `ssh_config` is the file that ssh takes instead of its own.
+    `ssh_config` is the file that ssh reads instead of its own.
 
     Raises ConfigError.
     """

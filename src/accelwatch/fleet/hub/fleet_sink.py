@@ -11,7 +11,7 @@ from accelwatch.fleet.target import Target
 
 
 class FleetSink:
-    """Where followers send what targets tell; the loop's thread only."""
+    """Where followers send the targets' data; the loop's thread only."""
 
     def __init__(self, fleet: Fleet, clock: Clock, interval_s: Callable[[], float]) -> None:
         """`interval_s`: how often targets are polled that name no interval of their own."""

@@ -45,7 +45,7 @@ class FollowedTargets:
         self._make_reader = make_reader
         self._sink = FleetSink(fleet, clock, lambda: self._settings.scrape.interval_s)
         self._targets: dict[str, Target] = {}
-        # Those that a store knows; they are not followed, the store tells of them.
+        # Those that a store knows; they are read from the store, not followed.
         self._stored: dict[str, Target] = {}
         # Whether the targets are known: discoveries have answered, or there are none.
         self.listed = False
@@ -140,5 +140,5 @@ def _reading(settings: HubSettings) -> tuple[object, ...]:
 
 
 def _alerts(settings: HubSettings) -> bool:
-    """Whether a hub tells people of incidents, so that the agents it follows need not."""
+    """Whether a hub notifies people of incidents, so that the agents it follows need not."""
     return settings.rules.any and bool(settings.alerts.sinks)

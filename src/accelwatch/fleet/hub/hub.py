@@ -154,7 +154,7 @@ class Hub:
 
     @property
     def detector(self) -> "FleetDetector | None":
-        """Looks at all signals together, where rules ask for what it finds."""
+        """Evaluates all signals together, where rules need its findings."""
         return self.leader.detector
 
     @property
@@ -164,7 +164,7 @@ class Hub:
 
     @property
     def approvals(self) -> "Approvals | None":
-        """Takes yes and no from people with a browser, where somebody acts."""
+        """Receives approvals and denials from people with a browser, where the hub acts."""
         return self.leader.approvals
 
     @property
@@ -188,7 +188,7 @@ class Hub:
         return {**self.targets.series(), **self.leader.series(), **self.status.series()}
 
     def own_histograms(self) -> Mapping[Series, Histogram]:
-        """How long the steps of remedies took."""
+        """The durations of the steps of remedies."""
         return self.leader.histograms()
 
     def _lacking(self) -> tuple[str, ...]:
@@ -196,7 +196,7 @@ class Hub:
         return (*self.targets.problems, *self._sources.problems, *self.status.problems)
 
     async def _run_housekeeping(self) -> None:
-        """Every second: tell what has changed, write the inventory down, look after silent sources."""
+        """Every second: report changes, write the inventory, check silent sources."""
         turn = 0
         while True:
             await asyncio.sleep(_FLUSH_EVERY_S)

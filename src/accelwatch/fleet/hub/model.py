@@ -35,7 +35,7 @@ from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite, Store, check
 from accelwatch.remediation import settings as remedies
 from accelwatch.system.located_yaml.complaint import Complaint, refuse
 
-# Settings of `web` whose defaults are not an agent's; more connections than streams: room to ask.
+# Settings of `web` whose defaults are not an agent's; more connections than streams: room for queries.
 _OWN_WEB = ("listen_address", "stream_max_clients", "max_connections")
 
 
@@ -56,14 +56,14 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Merge(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom to believe when several exporters tell of one device."""
+    """Whom to believe when several exporters report one device."""
 
     # Dialects after ours, best first; those left out follow in their usual order.
     precedence: tuple[str, ...] = ()
 
 
 class DetectorSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether all signals are looked at together, which rules about findings need."""
+    """Whether all signals are evaluated together, which rules about findings need."""
 
     enabled: bool = True
 
@@ -159,7 +159,7 @@ def effective(
 def checked(
     settings: HubSettings, origin_of: Callable[[str], str] = lambda _key: ""
 ) -> HubSettings:
-    """The settings, if they fit together; `origin_of` tells where a key was given. Raises
+    """The settings, if they fit together; `origin_of` returns where a key was set. Raises
     ConfigError.
     """
     refuse(Complaint(origin_of(key), key, text) for key, text in mistakes_in(settings))

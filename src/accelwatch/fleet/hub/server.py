@@ -164,11 +164,11 @@ class HubServer:
         return ours
 
     async def _written(self) -> dict[Series, Number]:
-        """All that /metrics tells but for histograms, for who is written to."""
+        """All of /metrics but for histograms, for receivers of pushed metrics."""
         return {**await self._pages.own(), **self._ours()}
 
     def _may_act(self) -> bool:
-        """Who can reach the hub may change something if asked who he is, or on this machine."""
+        """A client may change something if it has to log in, or is on this machine."""
         return may_change(self.http.protection, self._front.web)
 
     async def start(self, first: Callable[[], Awaitable[None]] | None = None) -> None:
@@ -200,7 +200,7 @@ class HubServer:
             self.hub.rules.refuse(error)
 
     async def change(self, settings: HubSettings, protection: Protection) -> None:
-        """Other settings from now on, but for those that only a restart changes; these are told.
+        """Replace the settings, but for those that only a restart changes; these are logged.
 
         Raises UsageError for targets that make no sense, and then nothing has changed.
         """

@@ -1,4 +1,4 @@
-"""Tells a hub's incident store which maintenance Slurm has reserved nodes for."""
+"""Sets windows of maintenance in a hub's incident store for nodes that Slurm has reserved."""
 
 import asyncio
 import logging
@@ -17,12 +17,12 @@ logger = logging.getLogger(__name__)
 
 # Command and configuration: several sections may find targets of one cluster.
 _Cluster = tuple[str, str | None]
-# Between two looks at whether there is a cluster to ask.
+# Between two checks of whether there is a cluster to query.
 _IDLE_S = 5.0
 
 
 class SlurmMaintenance:
-    """Asks the clusters that targets come from; one that does not answer keeps its windows."""
+    """Queries the clusters that targets come from; one that does not answer keeps its windows."""
 
     def __init__(
         self,
@@ -38,13 +38,13 @@ class SlurmMaintenance:
         self._complaint = ""
 
     async def run(self) -> None:
-        """Ask until cancelled."""
+        """Query until cancelled."""
         while True:
             clusters = await self.poll()
             await asyncio.sleep(min((cluster.refresh_s for cluster in clusters), default=_IDLE_S))
 
     async def poll(self) -> list[SlurmSd]:
-        """Ask each cluster once; those that were asked."""
+        """Query each cluster once; returns the queried ones."""
         incident_store = self._incident_store()
         clusters = [settings for settings in self._clusters() if settings.maintenance]
         if incident_store is None or not (clusters or self._answers):

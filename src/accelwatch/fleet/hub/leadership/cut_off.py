@@ -1,4 +1,4 @@
-"""A hub that leads and does not reach the database asks the other hubs whether one of them leads.
+"""A leading hub that cannot reach the database queries the other hubs for who leads.
 
 A database that is away for all hubs keeps none from evaluating and notifying. One that is away for this
 hub only has another lead, and people would be notified by both.
@@ -26,18 +26,18 @@ from accelwatch.fleet.target import Target
 logger = logging.getLogger(__name__)
 
 _ANSWER_S = 1.0
-# Hubs that are asked, those that were listed first.
+# Hubs that are queried, those that were listed first.
 _MOST_REQUESTS = 16
 _MOST_BYTES = 1000
 _UNAVAILABLE = 503
 
 
 class HubAnswer(NamedTuple):
-    """What came of asking a hub."""
+    """The answer of another hub."""
 
     hub: HubEntry
     leads: bool = False
-    # Why it could not be asked.
+    # Why the query failed.
     problem: str = ""
 
 
@@ -57,7 +57,7 @@ class CutOffCheck:
         self._lease = lease
         self._others = others
         self._tls = tls
-        # Why others could not be asked, by their addresses, when that was logged last.
+        # Why queries of others failed, by their addresses, when that was last logged.
         self._logged: Mapping[str, str] = {}
 
     async def run(self) -> None:
@@ -77,7 +77,7 @@ class CutOffCheck:
             lease.lost = f"{name} leads, and this hub does not reach the database"
 
     def _log(self, answers: Iterable[HubAnswer]) -> None:
-        """Once of each that cannot be asked: if it leads, people are notified by both hubs."""
+        """Log each failed query once: if that hub leads, people are notified by both hubs."""
         failed = {answer.hub.address: answer for answer in answers if answer.problem}
         for address, answer in failed.items():
             if self._logged.get(address) != answer.problem:
@@ -87,9 +87,9 @@ class CutOffCheck:
 
 
 async def ask(hubs: Iterable[HubEntry], tls: TlsConfig | None) -> list[HubAnswer]:
-    """Ask hubs whether they lead and have the lease.
+    """Query hubs for whether they lead and have the lease.
 
-    They are asked over TLS unless `tls` is None, and shown no credentials: everybody may ask this.
+    Queries go over TLS unless `tls` is None, and carry no credentials: anybody may send them.
     """
     # Agents may share a name in their certificates that no hub has.
     shown = TlsConfig() if tls is None else msgspec.structs.replace(tls, server_name=None)

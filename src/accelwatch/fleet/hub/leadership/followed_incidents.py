@@ -1,4 +1,4 @@
-"""The incidents of the hub that leads, for those who look at one that waits."""
+"""The incidents of the hub that leads, for readers of a hub that waits."""
 
 from collections.abc import Callable
 

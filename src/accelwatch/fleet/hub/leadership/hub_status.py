@@ -112,7 +112,7 @@ class HubStatus:
         )
 
     async def run(self) -> None:
-        """Look at the rule files now and then, until cancelled."""
+        """Check the rule files now and then, until cancelled."""
         while True:
             await self.check_rules()
             await asyncio.sleep(_RULES_EVERY_S)
@@ -180,7 +180,7 @@ class HubStatus:
 
     @property
     def refusal(self) -> str:
-        """Why nothing is changed by this hub, and which one to ask; empty while it leads."""
+        """Why this hub refuses changes, and which hub accepts them; empty while it leads."""
         leader = self.leading_hub
         if self.leads or not self.waiting:
             return ""
@@ -215,7 +215,7 @@ class HubStatus:
         settings = self._settings().remedy
         if self.incidents is None or not settings.actions:
             return None
-        # What acts is loaded by those only who act, or look at it.
+        # Only a hub that acts, or shows who does, loads this.
         from accelwatch.fleet.remedies.current import followed_remedies
 
         leader = self.leading_hub

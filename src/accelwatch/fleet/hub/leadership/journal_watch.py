@@ -1,4 +1,4 @@
-"""A hub's look at the journal that it shares with others, once a second, whether or not it leads."""
+"""A hub's poll of the journal that it shares with others, once a second, whether or not it leads."""
 
 import asyncio
 import logging

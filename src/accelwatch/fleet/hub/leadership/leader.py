@@ -65,11 +65,11 @@ class Leader:
         )
         # Evaluates the rules, where some are configured.
         self.rules: RuleRunner | None = None
-        # Looks at all signals together, where rules ask for what it finds.
+        # Evaluates all signals together, where rules need its findings.
         self.detector: FleetDetector | None = None
         # Acts on incidents, where actions are configured.
         self.remedies: RemedyRunner | None = None
-        # Takes yes and no from people with a browser, where somebody acts.
+        # Receives approvals and denials from people with a browser, where the hub acts.
         self.approvals: Approvals | None = None
         # Which hardware has failed again and again, by what rules found.
         self.faults = FaultHistory(fleet, incidents, lambda: self.journal)
@@ -127,7 +127,7 @@ class Leader:
         return series
 
     def histograms(self) -> Mapping[Series, Histogram]:
-        """How long the steps of remedies took."""
+        """The durations of the steps of remedies."""
         return {} if self.remedies is None else self.remedies.histograms()
 
     async def _start_leading(self) -> None:
@@ -161,13 +161,13 @@ class Leader:
         """Raises ConfigError, JournalError, WindowsError."""
         from accelwatch.alerting.incidents.journal.patient import open_patiently
 
-        # The lease before the rules: a hub that waits for it asks each second.
+        # The lease before the rules: a hub that waits for it tries each second.
         try:
             location = location_of(settings.journal, self._state_dir)
             journal = await open_patiently(location, self._fleet.clock.wall())
         except JournalError:
             if not self.lease.waiting:
-                # What is wrong with the rules is told at the start, not when this hub is needed.
+                # An error in the rules is reported at the start, not when this hub is needed.
                 await self._build_rules(settings, None).runner.stop()
             raise
         try:
@@ -249,7 +249,7 @@ class Leader:
             logger.warning("%s", complaint)
 
     def _rule_acts(self, rule: str) -> bool:
-        """Whether a rule wants something done, whether or not it asks a person before."""
+        """Whether a rule wants an action, with or without approval."""
         definition = None if self.rules is None else self.rules.rules.rules.get(rule)
         acts = definition is not None and definition.mode in (Mode.APPROVE, Mode.AUTO)
         return acts and definition is not None and definition.action is not None

@@ -21,7 +21,7 @@ class OwnRules:
         self.count = 0
 
     async def refresh(self, settings: RuleSettings) -> None:
-        """See whether the files have changed; those that do not answer are looked at the next time."""
+        """Check whether the files have changed; files that do not answer are read the next time."""
         if not settings.any:
             self._read, self.digest, self.count = None, "", 0
             return

@@ -14,7 +14,7 @@ from accelwatch.node.usage.ledger_file import FILE, KEEP_EVERY_S, LedgerFile
 from accelwatch.web.pages.page import Headers, Page, Query
 from accelwatch.web.pages.usage_page import reporting, usage_page_in_slices
 
-# Counters of load and energy tell what was in between.
+# Counters of load and energy cover the time in between.
 STEP_S = 60.0
 _GAP_LIMIT_S = 200.0
 # Nodes whose devices are checked before control is yielded.
@@ -50,13 +50,13 @@ class FleetUsage:
             await asyncio.sleep(STEP_S)
 
     async def save(self) -> None:
-        """Write down what was counted, if anything was since this hub was begun."""
+        """Save the counts, if there are any since this hub started."""
         async with self._counting:
             if self._loaded and self._fleet.owns_folder:
                 await self._file.save(self._ledger, LongWork().yield_control)
 
     async def record_usage(self, yield_control: YieldControl) -> None:
-        """Count what is known of all nodes now, where that is wanted; who asks waits for it."""
+        """Count the present use of all nodes, where that is on; callers wait for it."""
         if not self._settings().count:
             return
         async with self._counting:

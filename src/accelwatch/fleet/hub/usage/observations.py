@@ -1,7 +1,7 @@
-"""What a hub's devices tell of their use.
+"""Observations of the use of a hub's devices.
 
-Numbers of all devices of a layout are decoded in one pass. Processes are decoded where they can tell
-more than the owners do: on devices that several share, or anew when others hold one.
+Numbers of all devices of a layout are decoded in one pass. Processes are decoded where they say
+more than the owners do: on devices that several share, or again when others hold one.
 """
 
 import math
