@@ -1,4 +1,4 @@
-"""The incidents of one machine, as its agent has found them: asked for once in a while."""
+"""The incidents of one machine, polled from its agent."""
 
 import asyncio
 from collections.abc import Callable
@@ -49,7 +49,7 @@ class AgentIncidents:
         self._problem: Problem | None = None
 
     async def run(self, changed: Callable[[], None]) -> None:
-        """Ask until cancelled."""
+        """Poll until cancelled."""
         try:
             while True:
                 await self._poll()
@@ -99,7 +99,7 @@ class AgentIncidents:
         )
 
     def fleet(self) -> FleetView | None:
-        """What the agent told last; None until the first answer."""
+        """The agent's last answer; None until the first."""
         return self._view
 
     def problem(self) -> Problem | None:

@@ -1,4 +1,4 @@
-"""What is shown of a node that is not heard of: its devices, as old as they are, and why. Pure."""
+"""The view of a silent node: its devices, as old as they are, and why. Pure."""
 
 from collections.abc import Sequence
 
@@ -52,7 +52,7 @@ NO_HUB = "see that the hub runs, and that it can be reached from here"
 
 
 class NodeAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What the hub told of a node."""
+    """The hub's answer about a node."""
 
     snapshot: Snapshot
     # Monotonic seconds.

@@ -1,4 +1,4 @@
-"""A rule on an entity, part by part, as a hub or an agent tells it."""
+"""The explanation of a rule on an entity, from a hub or an agent."""
 
 from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.alerting.evaluation.paths import EXPLAIN

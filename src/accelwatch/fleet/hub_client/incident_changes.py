@@ -25,7 +25,7 @@ class IncidentChanges:
         self._session = session
 
     async def silence(self, matchers: Sequence[str], lasts: str, reason: str) -> str:
-        """Have nobody told of incidents for a while (`2h`). Raises AccelwatchError."""
+        """Silence incidents for a while (`2h`). Raises AccelwatchError."""
         document = {"matchers": matchers, "for": lasts, "reason": reason, "by": user_name()}
         reply = await self._change(SilenceChanged, "silenced", "POST", SILENCES, document=document)
         silence = reply.silence

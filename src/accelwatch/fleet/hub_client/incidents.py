@@ -1,11 +1,11 @@
-"""The incidents that a hub's stream has told: each as it stands, and how judging goes."""
+"""The incidents of a hub's stream, in their latest state, and the state of its rules."""
 
 from collections.abc import Sequence
 
 from accelwatch.alerting.incidents.model.incident import IncidentState
 from accelwatch.fleet.wire import MOST_CLOSED, MOST_OPEN, IncidentNow, RulesNow
 
-# Open incidents that are kept: a hub tells MOST_OPEN, and others instead when some get worse.
+# Open incidents that are kept: a hub sends MOST_OPEN, and others instead when some get worse.
 _MOST_KEPT = 2 * MOST_OPEN
 
 
@@ -13,14 +13,14 @@ class ReportedIncidents:
     """Mutable; what was shown does not change any more."""
 
     def __init__(self) -> None:
-        # None as long as the hub has told nothing on this connection.
+        # None until the hub has sent it on this connection.
         self.rules: RulesNow | None = None
         self._before: dict[str, IncidentNow] = {}
         self._by_id: dict[str, IncidentNow] = {}
         self._shown: Sequence[IncidentNow] | None = ()
 
     def reset(self) -> None:
-        """Another connection: what the hub does not tell again is not so any more."""
+        """Another connection: what the hub does not send again is over."""
         self.rules = None
 
     def apply(self, message: RulesNow | IncidentNow) -> None:
@@ -36,7 +36,7 @@ class ReportedIncidents:
         self._shown = None
 
     def shown(self) -> Sequence[IncidentNow]:
-        """What there is, of those that are over the latest."""
+        """The open incidents, and the latest of the closed ones."""
         if self.rules is None:
             return ()
         if self._shown is None:

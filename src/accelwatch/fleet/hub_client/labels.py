@@ -1,4 +1,4 @@
-"""Labels of nodes that have no device to tell them: one that was never seen has a rack too."""
+"""Labels of nodes without a device to carry them: a node that was never seen has a rack too."""
 
 import asyncio
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ _EVERY_S = 30.0
 
 
 class Labels:
-    """Asks the hub for its nodes when there are some without labels; every half a minute at most."""
+    """Fetches the hub's nodes when some lack labels; every half a minute at most."""
 
     def __init__(self, session: HubSession, picture: Picture, clock: Clock) -> None:
         self._session = session
@@ -26,7 +26,7 @@ class Labels:
         self._task: asyncio.Task[None] | None = None
 
     def refresh(self, nodes: Iterable[str]) -> None:
-        """Ask, if it is needed and not being done already."""
+        """Fetch, if it is needed and not under way already."""
         now = self._clock.monotonic()
         if self._task is not None or now - self._requested_at < _EVERY_S:
             return
@@ -35,7 +35,7 @@ class Labels:
             self._task = asyncio.ensure_future(self._fetch())
 
     def stop(self) -> None:
-        """Ask no more."""
+        """Stop fetching."""
         if self._task is not None:
             self._task.cancel()
             self._task = None
@@ -51,6 +51,6 @@ class Labels:
                     break
                 query["cursor"] = page.next
         except (*DECODE_ERRORS, TargetFault):
-            pass  # asked again in a while; whoever follows the stream tells what is wrong
+            pass  # fetched again in a while; the stream's reader reports what is wrong
         finally:
             self._task = None

@@ -1,4 +1,4 @@
-"""One node of a hub as the Local screen's source: its snapshots, asked for again and again."""
+"""One node of a hub as the Local screen's source: polls its snapshots."""
 
 import asyncio
 from collections.abc import Callable
@@ -52,14 +52,14 @@ class NodeSource:
         return self._shown
 
     def set_interval(self, interval_s: float) -> None:
-        """Ask this often from now on."""
+        """Poll this often from now on."""
         self._interval_s = max(interval_s, _LEAST_S)
 
     def close(self) -> None:
         """Nothing is held outside `run`."""
 
     async def run(self, changed: Callable[[], None]) -> None:
-        """Ask until cancelled."""
+        """Poll until cancelled."""
         loop = asyncio.get_running_loop()
         due = loop.time()
         try:
@@ -73,7 +73,7 @@ class NodeSource:
             await self._session.close()
 
     async def _poll(self) -> float:
-        """Take the node's document; seconds to wait at least before the next attempt."""
+        """Fetch the node's document; seconds to wait at least before the next attempt."""
         try:
             body = await self._session.document(node_path(self.node))
             self._answer = read_node(self.node, body, self._clock.monotonic())

@@ -1,4 +1,4 @@
-"""A fleet asked once: waited for until its targets have answered, then taken as it is."""
+"""One query of a fleet: waits until its targets have answered, then reads it as it is."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ _decode_rows = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 class HubError(AccelwatchError):
-    """The hub could not be asked."""
+    """The hub could not be queried."""
 
 
 class HubForbids(AccelwatchError):  # noqa: N818 - a state, not a mistake
@@ -53,7 +53,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FleetReader(Protocol):
-    """A hub, or several as one, asked now. Each raises TargetFault when nothing can be said."""
+    """A hub, or several as one, queried now. Each raises TargetFault when there is no answer."""
 
     async def fetch(self, rows: str, query: Mapping[str, str]) -> Answer:
         """Totals and nodes, and `devices` or `groups` where they are wanted."""
@@ -88,7 +88,7 @@ class HubReader:
 
 
 def plainly(fault: TargetFault, name: str) -> AccelwatchError:
-    """A fault as the error of a command that asks once."""
+    """A fault as the error of a command that queries once."""
     text = f"{name}: {NO_HUB if fault.code == _NO_PAGE else fault}"
     if fault.code == _REFUSED:
         return UsageError(str(fault))
@@ -147,7 +147,7 @@ def silent(nodes: Sequence[msgspec.Raw]) -> list[str]:
 
 
 async def check_filter(session: HubSession, condition: str) -> None:
-    """Return when the hub takes the condition, or cannot be asked now. Raises UsageError."""
+    """Return when the hub accepts the condition, or cannot be queried now. Raises UsageError."""
     try:
         await session.document("/v1/devices", {"filter": condition, "limit": "1"})
     except TargetFault as fault:

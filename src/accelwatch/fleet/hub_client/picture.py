@@ -1,4 +1,4 @@
-"""The fleet as a stream has told it so far: places by slot, labels, events, the newest tick."""
+"""The fleet as a stream has sent it so far: devices by slot, labels, events, the newest tick."""
 
 from collections.abc import Iterable, Mapping
 
@@ -32,7 +32,7 @@ class Picture:
         self._is_limited = False
         self._slots: list[DeviceSlot | None] = []
         self._labels: dict[str, Mapping[str, str]] = {}
-        # In their order, by all but their numbers: a hub over hubs numbers those of each filter anew.
+        # In their order, by all but their numbers: a hub over hubs renumbers those of each filter.
         self._events: dict[FleetEvent, FleetEvent] = {}
         self._shown_events: tuple[FleetEvent, ...] | None = ()
         self._incidents = ReportedIncidents()
@@ -41,7 +41,7 @@ class Picture:
         self._shown_labels: dict[str, Mapping[str, str]] | None = None
 
     def reset(self) -> None:
-        """Another connection: slots are numbered anew; labels and events stay."""
+        """Another connection: slots are numbered again; labels and events stay."""
         self._previous = {
             (device.node, device.id): device for device in self._slots if device is not None
         }
@@ -70,7 +70,7 @@ class Picture:
             self._label(device.node, device.labels)
 
     def label(self, by_node: Mapping[str, Mapping[str, str]]) -> None:
-        """Labels of nodes that no device has told."""
+        """Labels of nodes that came with no device."""
         for node, labels in by_node.items():
             if node not in self._labels:
                 self._label(node, labels)
@@ -85,7 +85,7 @@ class Picture:
         return not self._labels.keys() >= set(nodes)
 
     def event(self, event: FleetEvent) -> None:
-        """An event, unless it was told before, on another connection."""
+        """Add an event, unless it came before, on another connection."""
         unnumbered = msgspec.structs.replace(event, sequence=0)
         if unnumbered in self._events:
             return
@@ -99,7 +99,7 @@ class Picture:
         self._incidents.apply(message)
 
     def _kept(self, tick: FleetTick) -> tuple[DeviceNow, ...]:
-        """The devices within the limit. Raises TargetFault for those of which nobody told."""
+        """The devices within the limit. Raises TargetFault for devices without a slot."""
         if not self._is_limited:
             self._check(tick)
             return tick.devices
@@ -129,7 +129,7 @@ class Picture:
     def view(
         self, tick: FleetTick, arrived_s: float, interval_s: float, condition: str
     ) -> FleetView:
-        """The fleet with a further tick. Raises TargetFault for devices of which nobody told."""
+        """The fleet with a further tick. Raises TargetFault for devices without a slot."""
         devices, nodes = self._kept(tick), tick.nodes[: self._limit]
         self._forget_labels(tick)
         if self._shown_events is None:

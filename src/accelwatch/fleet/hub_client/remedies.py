@@ -1,4 +1,4 @@
-"""What a hub does about incidents, asked for once in a while, and a person's word to it."""
+"""A hub's actions on incidents, polled once in a while, and a person's commands to it."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ from accelwatch.fleet.hub_client.incident_changes import user_name
 from accelwatch.fleet.picture.remedies import RESET_BREAKER, START, STOP, Command
 from accelwatch.remediation.policy.plan.model import Plan
 
-# How often a hub that acts is asked.
+# How often a hub that acts is polled.
 EVERY_S = 2.0
 # The same of one that does not, or is too old.
 SELDOM_S = 30.0
@@ -41,7 +41,7 @@ class Remedies:
         self._soon = asyncio.Event()
 
     def page(self) -> RemediesPage | None:
-        """The newest; None as long as the hub has told none."""
+        """The newest page; None until the hub has sent one."""
         return self._page
 
     def problem(self) -> str:
@@ -49,11 +49,11 @@ class Remedies:
         return self._problem
 
     def poll_soon(self) -> None:
-        """Something was done: ask now, and not only when it is time."""
+        """A command was sent: poll now, and not only when it is time."""
         self._soon.set()
 
     async def run(self, changed: Callable[[], None]) -> None:
-        """Ask until cancelled; `changed` is called when something is not as it was."""
+        """Poll until cancelled; `changed` is called when something has changed."""
         while True:
             before = self._page, self._problem
             wait_s = EVERY_S
@@ -67,7 +67,7 @@ class Remedies:
                     await self._soon.wait()
 
     async def _poll(self) -> float:
-        """Ask once; after how many seconds again."""
+        """Poll once; after how many seconds again."""
         try:
             body = await self.session.document("/v1/remedies")
             self._page = decoded(body, RemediesPage)

@@ -40,12 +40,12 @@ _decode_fleet = msgspec.json.Decoder(FleetHistory).decode
 _MAX_BACKOFF_S = 5.0
 # What a hub answers to a filter that it cannot read.
 _REFUSED = 400
-# Share of the wanted interval from which on a tick is taken: the hub's own ticks are not exact.
+# Share of the wanted interval from which on a tick counts: the hub's own ticks are not exact.
 _EARLY = 0.9
 
 
 async def device_history_of(session: Requests, node: str, device: str) -> RecentHistory | None:
-    """The history of a device by its id; None where there is none or the hub does not tell it."""
+    """The history of a device by its id; None where there is none or the hub has no such page."""
     with contextlib.suppress(TargetFault, msgspec.DecodeError, WireError):
         history = _decode(await session.document(node_path(node, "/history"), {"device": device}))
         if history.values:
@@ -56,7 +56,7 @@ async def device_history_of(session: Requests, node: str, device: str) -> Recent
 
 
 class _Changed(Exception):  # noqa: N818 - no mistake: another filter was set
-    """The stream is to be asked for anew."""
+    """The stream has to be requested again."""
 
 
 class HubSource:
@@ -94,7 +94,7 @@ class HubSource:
         self._desired = condition
         # The filter of the connection that is open.
         self._requested = condition
-        # The last filter that the hub took.
+        # The last filter that the hub accepted.
         self._good = ""
         self._reconnect = asyncio.Event()
         self._changed: Callable[[], None] = lambda: None
@@ -114,7 +114,7 @@ class HubSource:
 
     @property
     def refuses_filter(self) -> bool:
-        """Whether all that is wrong is that the hub does not take the filter."""
+        """Whether the only fault is that the hub does not accept the filter."""
         return self._problem is None and self._refusal is not None
 
     def set_filter(self, text: str) -> None:
@@ -124,7 +124,7 @@ class HubSource:
             self._reconnect.set()
 
     def set_interval(self, interval_s: float) -> None:
-        """Take a tick this often; never more often than the hub makes one."""
+        """Read a tick this often; never more often than the hub makes one."""
         self._interval_s = interval_s
 
     def open_node(self, node: str) -> NodeSource:

@@ -1,4 +1,4 @@
-"""What a hub or an agent knows, asked for once, as the observed state from which `why` is answered."""
+"""The state of a hub or an agent, queried once, as the observed state from which `why` answers."""
 
 import asyncio
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ from accelwatch.schema.json import wire
 _NO_PAGE = 404
 # Nodes whose own documents are read for an answer: those with the worst troubles.
 _MOST_NODES = 4
-# Idle devices whose histories are asked for.
+# Idle devices whose histories are fetched.
 _MOST_HISTORIES = 3
 _decode_incidents = msgspec.json.Decoder(IncidentsPage).decode
 
@@ -54,7 +54,7 @@ async def fetch_explanation(session: HubSession | SeveralSession, what: str) -> 
 
 
 async def _idle_since(session: Requests, devices: Sequence[ObservedDevice]) -> float:
-    """When the last of a few of them stopped working, as their histories tell; 0 where none does."""
+    """When the last of a few of them stopped working, by their histories; 0 where none shows it."""
     histories = [
         device_history_of(session, device.node, device.id) for device in devices[:_MOST_HISTORIES]
     ]
@@ -65,7 +65,7 @@ async def _idle_since(session: Requests, devices: Sequence[ObservedDevice]) -> f
 
 
 def nodes_to_read(observed: ObservedState, subject: Subject) -> list[str]:
-    """The nodes whose own documents tell more of what is wrong with it."""
+    """The nodes whose own documents say more about its faults."""
     wrong = about(troubles(observed), subject)
     nodes = [node for trouble in wrong for node in trouble.nodes[:1]]
     if subject.kind in (Kind.DEVICE, Kind.NODE):
@@ -101,7 +101,7 @@ async def _of_agent(session: Requests) -> ObservedState:
 
 
 async def _incidents(session: Requests) -> tuple[IncidentDocument, ...]:
-    """Those that are open; none of who does not judge, or is too old to tell."""
+    """The open incidents; none of a server without rules, or too old for the page."""
     try:
         body = await session.document("/v1/incidents", {"state": "open"})
         return _decode_incidents(body).incidents

@@ -1,4 +1,4 @@
-"""The messages of a hub's stream, decoded straight into what the Fleet screen takes.
+"""The messages of a hub's stream, decoded straight into the types of the Fleet screen.
 
 A message of a kind that this version does not know is left out, so an older dashboard can follow a newer
 hub.

@@ -16,7 +16,7 @@ _slot, _values = attrgetter("slot"), attrgetter("values")
 
 
 def check_hello(hello: FleetHello) -> None:
-    """Raise TargetFault for an interval that is none, and for fields that nobody asked for."""
+    """Raise TargetFault for an implausible interval, and for fields that were not requested."""
     if not 0 < hello.interval_s <= _LONGEST_INTERVAL_S:
         raise _damage(f"an interval of {hello.interval_s:g} s")
     if hello.fields != FIELDS:

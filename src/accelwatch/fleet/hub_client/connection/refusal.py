@@ -1,4 +1,4 @@
-"""What any other answer of a hub than 200 means for the person who asked."""
+"""The meaning of a hub's answers other than 200, for the user."""
 
 import time
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _SHOWN_BYTES = 2000
 
 
 def refusal_body(headers: Mapping[str, str]) -> BodyPrefix | None:
-    """What takes the body of a refusal; None for one that does not say in words why."""
+    """A reader for the body of a refusal; None for a refusal without a text."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "text/plain" and "content-encoding" not in headers:
         return BodyPrefix(_SHOWN_BYTES)

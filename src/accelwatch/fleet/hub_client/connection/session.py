@@ -21,12 +21,12 @@ _MAX_BODY = 256 << 20
 _MOST_IDLE = 4
 # Gives the answer that is coming so many seconds from now on.
 Prolong = Callable[[float], None]
-# What takes a stream, by its headers in lower case. Raises TargetFault for one that is none.
+# Makes the reader of a stream, by its headers in lower case. Raises TargetFault if it is no stream.
 OpenStream = Callable[[Mapping[str, str], Prolong], BodyReader]
 
 
 class Requests(Protocol):
-    """A hub, or several as one, as a command asks them."""
+    """A hub, or several as one, as a command queries them."""
 
     # By whose name people know it.
     endpoint: HubEndpoint
@@ -92,9 +92,9 @@ class HubSession:
         headers: Mapping[str, str],
         open_stream: OpenStream,
     ) -> None:
-        """Have a stream taken until it ends. Raises TargetFault, and what takes it raises.
+        """Read a stream until it ends. Raises TargetFault, and what its reader raises.
 
-        It begins within the session's timeout, and gets more time from who takes it only.
+        It begins within the session's timeout, and only its reader prolongs that.
         """
         hub_request = self._build_request("GET", path, query, headers)
         with self._link(again=False) as link:

@@ -31,7 +31,7 @@ async def follow(
 ) -> None:
     """Hand every message over until the stream ends, which raises TargetFault.
 
-    Incidents are told only if they are asked for, by a hub that knows them. A frame for which
+    A hub that knows incidents sends them only on request. A frame for which
     `needs_decoding` is false is left out undecoded. No message may keep us waiting for longer than the
     session's timeout, or three intervals of the hub.
     """

@@ -1,4 +1,4 @@
-"""How a hub is asked, over HTTP, TLS or a socket: on several links, each for one request at a time."""
+"""Requests to a hub, over HTTP, TLS or a socket: on several links, each for one request at a time."""
 
 import asyncio
 from collections.abc import Mapping

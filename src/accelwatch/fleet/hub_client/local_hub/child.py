@@ -1,4 +1,4 @@
-"""A process of the dashboard's own, from the parent's side: begun by a fork, ended with the parent.
+"""A process of the dashboard's own, from the parent's side: forked, and ended with the parent.
 
 The child holds the reading end of a pipe whose other end only the parent has. However the parent ends,
 the pipe ends with it, and so does the child.
@@ -31,7 +31,7 @@ _OUTCOME_BYTES = 4096
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What a child tells once: that it is ready, or why not."""
+    """A child's only report: that it is ready, or why not."""
 
     error: str = ""
     # The exit code that the error means.
@@ -87,7 +87,7 @@ class Child:
         return None if self.process.poll() is None else self._death()
 
     def close(self) -> None:
-        """End the child: asked first, killed after almost a second. Its folder is removed."""
+        """Stop the child; kill it after almost a second. Removes its folder."""
         if not self._open:
             return
         self._open = False

@@ -38,9 +38,9 @@ from accelwatch.system.daemon.open_files import raise_open_files
 from accelwatch.web.protection.web_config import Protection
 
 _THREADS = 16
-# How long the hub may take to hear of its nodes before the parent is answered.
+# How long the hub waits for its nodes before it answers the parent.
 _HEAD_START_S = 0.5
-# After the last target was tried, the whole fleet is told.
+# How often it checks whether the last target was tried.
 _POLL_S = 0.01
 
 ReadSettings = Callable[[], HubSettings]
@@ -73,7 +73,7 @@ def run_embedded(
 def checked_targets(settings: HubSettings) -> HubSettings:
     """The settings, if they name targets that can be read. Raises AccelwatchError.
 
-    A hub that runs by itself waits for a file that is not there yet; a person wants to be told.
+    A hub that runs by itself waits for a file that is not there yet; a person needs an error.
     """
     targets = settings.targets
     defaults = Targets()
@@ -104,7 +104,7 @@ async def serve(
     folder: Path,
     life: Lifetime,
 ) -> None:
-    """Follow and answer until the parent ends, after telling it that all is ready."""
+    """Follow and answer until the parent ends, after reporting that all is ready."""
     prepare()
     web = Web(
         listen_address=(),
@@ -118,7 +118,7 @@ async def serve(
     stop = life.stop_event()
 
     async def first_round() -> None:
-        # The parent takes as long to open its screen; it connects meanwhile and is answered after this.
+        # The parent opens its screen meanwhile; it connects and is answered after this.
         remark = kept.remark or next(iter(hub.fleet.problems), "")
         life.report(msgspec.json.encode(Outcome(remark=remark)))
         with all_is_kept():

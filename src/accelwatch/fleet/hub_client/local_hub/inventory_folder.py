@@ -23,7 +23,7 @@ from accelwatch.system.files.folder_lock import lock_file
 from accelwatch.system.files.sqlite_files import make_private, open_to_read
 
 _LOCK = "lock"
-# After this time a fleet that nobody looks at any more is forgotten.
+# After this time a fleet that nobody opens any more is forgotten.
 _UNUSED_S = 90 * 86400.0
 
 
@@ -52,7 +52,7 @@ def fleet_folder(settings: HubSettings, environ: Mapping[str, str]) -> Path | No
 def acquire_folder(folder: Path | None, spare: Path, *, configured: bool) -> InventoryFolder:
     """The folder for this process alone, until it ends.
 
-    When another dashboard has it, a copy in `spare` takes its place. A folder that was `configured` and
+    When another dashboard has it, a copy in `spare` replaces it. A folder that was `configured` and
     cannot be used is an error; another is done without. Raises AccelwatchError.
     """
     if folder is None:

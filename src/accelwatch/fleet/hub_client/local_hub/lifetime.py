@@ -1,5 +1,5 @@
-"""A child's hold on its parent: a pipe that brings an order and ends with the parent, and one to tell it
-something."""
+"""A child's link to its parent: a pipe that carries the order and ends with the parent, and another for
+the child's report."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ from pathlib import Path
 from accelwatch.node.sampler.protocol.commands import kill_commands
 from accelwatch.system.processes.child_process import close_others
 
-# How long an orderly end may take before the process just ends.
+# How long a graceful exit may take before the process exits at once.
 _GRACE_S = 0.8
 _CHUNK = 65536
 
@@ -81,7 +81,7 @@ class Lifetime:
                 self._orders.put(line)
 
     def order(self) -> bytes:
-        """What the parent wants of this process, once it is told; after `guard`."""
+        """The parent's order; waits for it, after `guard`."""
         return self._orders.get()
 
     def stop_event(self) -> asyncio.Event:
@@ -94,6 +94,6 @@ class Lifetime:
         return stop
 
     def report(self, message: bytes) -> None:
-        """Tell the parent; it may have gone."""
+        """Report to the parent; it may have gone."""
         with contextlib.suppress(OSError):
             os.write(self._outcome_fd, message)

@@ -11,7 +11,7 @@ from accelwatch.fleet.hub_client.local_hub.lifetime import Lifetime
 
 
 class Named(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom the command line names, as `fleet.hub.flags.with_targets` takes it."""
+    """The targets of the command line, as arguments of `fleet.hub.flags.with_targets`."""
 
     targets: tuple[str, ...] = ()
     targets_files: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What a hub is begun for."""
+    """What a hub is started with."""
 
     named: Named
     config_file: str | None = None
@@ -50,7 +50,7 @@ def start_hub(order: Order) -> Child:
 
 
 def _be_hub(folder: Path, life: Lifetime) -> None:
-    """Load everything that a hub needs, while its parent loads a screen; take the order, be the hub."""
+    """Load everything that a hub needs while the parent loads a screen; read the order, be the hub."""
     from accelwatch.base.single_thread import load_numpy
 
     load_numpy()

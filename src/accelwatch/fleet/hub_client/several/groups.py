@@ -47,7 +47,7 @@ class HubGroups:
     ) -> Sequence[GroupRow]:
         """Groups of those of the hub's `nodes` that are not hidden; none where all are.
 
-        Of a hub that is silent now hidden nodes cannot be asked for, and stay in.
+        A hub that is silent now cannot be queried for hidden nodes, so they stay in.
         """
         if hidden and len(hidden) >= len(nodes):
             return ()

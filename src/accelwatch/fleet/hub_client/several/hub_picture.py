@@ -18,7 +18,7 @@ from accelwatch.fleet.wire import DeviceNow, DeviceTotals, FleetDocument, NodeNo
 
 # Without an answer for this long, or three and a half intervals, what a hub said is not of now.
 SILENT_S, SILENT_INTERVALS = 10.0, 3.5
-# Of a device that its node should have, and does not tell of.
+# Of an expected device that its node does not report.
 _MISSING = "missing"
 # In intervals: an answer that is overdue by this much is late.
 _LATE_INTERVALS = 2.0
@@ -79,7 +79,7 @@ def hub_picture_of(view: FleetView, age_s: float, fault: str = "") -> HubPicture
 def hub_state(name: str, picture: HubPicture | None, fault: str, newest_s: float) -> HubState:
     """How a hub stands; `part` is None when it has never answered.
 
-    Its age is told as of the newest answer of all hubs, `newest_s` seconds ago.
+    Its age counts to the newest answer of all hubs, `newest_s` seconds ago.
     """
     if picture is None:
         return HubState(

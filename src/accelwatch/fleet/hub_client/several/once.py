@@ -1,4 +1,4 @@
-"""Several hubs asked once, at the same time, as one answer; one that fails costs its own part only."""
+"""Several hubs queried once, at the same time, as one answer; one that fails costs its own part only."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

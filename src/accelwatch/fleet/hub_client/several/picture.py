@@ -108,7 +108,7 @@ class SeveralPicture:
         return self.owner
 
     def _remember_uuids(self, hub: int, view: FleetView, several: frozenset[str]) -> None:
-        """Under a filter not all devices are told: what was known of a node before still is."""
+        """A filter hides some devices: keep what was known of a node before."""
         matches: dict[str, set[str]] = {}
         for slot in view.slots if several else ():
             if slot is not None and slot.uuid and slot.node in several:

@@ -27,11 +27,11 @@ from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.node.usage.report import UsageReport
 
-# How often the picture is made anew although nothing comes, so that what is silent grows old.
+# How often the picture is remade although nothing comes, so that what is silent grows old.
 _AGING_S = 1.0
-# Of a picture that is made anew at an interval: the pause, in times of what making it takes.
+# Of a picture that is remade at an interval: the pause, in multiples of the time to make it.
 _LEAST_PAUSE = 5.0
-# Between two looks at all devices of a hub whose stream is filtered, for the totals of shared nodes.
+# Between two reads of all devices of a hub whose stream is filtered, for the totals of shared nodes.
 _UNFILTERED_S = 10.0
 
 
@@ -51,8 +51,8 @@ class SeveralHubs:
     ) -> None:
         """Names of endpoints differ. Raises ConfigError.
 
-        With `remade_s` the picture is made anew at most so often, and its ages are as of then; else
-        whenever something has come. `refuse` says why a hub is left out that tells this of itself.
+        With `remade_s` the picture is remade at most so often, and its ages are as of then; else
+        whenever something has come. `refuse` says why a hub with such totals is left out.
         """
         names = [endpoint.name for endpoint in endpoints]
         self.name = f"{len(names)} hubs"
@@ -75,7 +75,7 @@ class SeveralHubs:
         self._view: FleetView | None = None
         self._is_due = True
         self._made_at = float("-inf")
-        # How long making it took the last time.
+        # How long making it lasted the last time.
         self._duration_s = 0.0
 
     def fleet(self) -> FleetView | None:
@@ -125,7 +125,7 @@ class SeveralHubs:
         return self._picture(hub, self._clock.monotonic())
 
     def fault(self, hub: int) -> str:
-        """Why a hub need not be asked now: it is left out, silent, or has never answered."""
+        """Why a hub need not be queried now: it is left out, silent, or has never answered."""
         fault, picture = self._fault_of(hub), self.picture_of(hub)
         if picture is None:
             return fault or "it has not answered yet"
@@ -177,7 +177,7 @@ class SeveralHubs:
                 source.set_filter(text)
 
     def set_interval(self, interval_s: float) -> None:
-        """Take a tick of each hub this often; never more often than it makes one."""
+        """Read a tick of each hub this often; never more often than it makes one."""
         for source in self._sources:
             source.set_interval(interval_s)
 
@@ -280,7 +280,7 @@ class SeveralHubs:
                 await session.close()
 
     def _unfilter_refused(self) -> None:
-        """Ask no filter of hubs that are left out: in a loop they would keep each other's open."""
+        """Send no filter to hubs that are left out: in a loop they would keep each other's open."""
         for hub, source in enumerate(self._sources):
             view = source.fleet()
             is_refused = view is not None and bool(self._refuse(view.sums))
@@ -289,7 +289,7 @@ class SeveralHubs:
                 source.set_filter("" if is_refused else self._condition)
 
     async def _poll_unfiltered(self, hub: int) -> None:
-        """While a filter hides devices of shared nodes, look at all of them once in a while."""
+        """While a filter hides devices of shared nodes, read all of them once in a while."""
         while True:
             await asyncio.sleep(_AGING_S)
             view = self._sources[hub].fleet()

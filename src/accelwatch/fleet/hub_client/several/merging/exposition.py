@@ -7,7 +7,7 @@ from accelwatch.exposition.families import escape
 
 _UP = "accel_fleet_hub_up"
 _HEAD = re.compile(r"# (?:HELP|TYPE) (\S+)")
-# Labels of that name at the place of a name: in a value quotes are escaped.
+# Labels of that name where a label's name stands: in a value quotes are escaped.
 _OWN = re.compile(r'(?<=[{,])((?:exported_)*hub=")')
 
 

@@ -62,7 +62,7 @@ def _sums(lines: Sequence[Sequence[_Step]]) -> list[_Step]:
 def _means(lines: Sequence[Sequence[_Step]], weights: Sequence[Sequence[_Step]]) -> list[_Step]:
     means: list[_Step] = []
     for steps, counts in zip(zip(*lines, strict=True), zip(*weights, strict=True), strict=True):
-        # Who has no device that answers has no load, and takes nothing from that of others.
+        # A hub without an answering device has no load, and does not lower that of others.
         weighted = [(step, count) for step, count in zip(steps, counts, strict=True) if count != 0]
         defined = [
             (step, count) for step, count in weighted if step is not None and count is not None

@@ -1,4 +1,4 @@
-"""Nodes and devices of several hubs in numbers: added, taken away, and marked stale. Pure."""
+"""Totals of nodes and devices of several hubs: added, subtracted, and marked stale. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from accelwatch.fleet.wire import DeviceTotals, FleetDocument
 from accelwatch.schema.status.device_status import severity
 
 _STALE = NodeState.STALE
-# Devices that are so whether or not their node is heard.
+# States of devices that hold whether or not their node reports.
 _KEPT = frozenset({"lost", "missing", "unreachable", "stale"})
 
 

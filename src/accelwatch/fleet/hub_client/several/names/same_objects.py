@@ -1,4 +1,4 @@
-"""Whether what is made of others has to be made anew."""
+"""Whether a result is still made of the same objects."""
 
 from collections.abc import Sequence
 

@@ -5,7 +5,7 @@ from typing import Any
 from accelwatch.base.names.host_ranges import expand
 from accelwatch.fleet.hub_client.several.requests.routes import Routes
 
-# A body as the API takes it.
+# A body of an API request.
 Document = dict[str, Any]
 
 

@@ -23,7 +23,7 @@ class Routes:
     ) -> None:
         self._picture = picture
         self._views = views
-        # Which hubs follow a node, by its name there: made anew when a view has come.
+        # Which hubs follow a node, by its name there: recomputed when a view has come.
         self._hubs: dict[str, list[int]] = {}
         self._node_sources: list[object] = []
 
@@ -99,7 +99,7 @@ class Routes:
         return hub < len(views) and views[hub] is not None
 
     def entity(self, entity: str) -> list[tuple[int, str]]:
-        """Whom to ask about `n12/nvidia3`, `n12`, `job:4711`, `rack:r7`: the node's hub, else all.
+        """The hubs to query about `n12/nvidia3`, `n12`, `job:4711`, `rack:r7`: the node's hub, else all.
 
         Raises UnmetError for a name of several machines.
         """

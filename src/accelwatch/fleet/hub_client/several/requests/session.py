@@ -1,4 +1,4 @@
-"""A command's session with several hubs: their picture is asked for once, before the first request."""
+"""A command's session with several hubs: fetches their picture once, before the first request."""
 
 from collections.abc import Mapping, Sequence
 
@@ -39,7 +39,7 @@ class SeveralSession:
             await session.close()
 
     async def view(self) -> FleetView:
-        """All nodes and devices of all hubs, asked for once. Raises TargetFault."""
+        """All nodes and devices of all hubs, fetched once. Raises TargetFault."""
         if self._view is None:
             views, faults = await ask_all(self._sessions, first_view)
             for hub, view in views.items():

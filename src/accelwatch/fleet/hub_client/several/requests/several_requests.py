@@ -35,7 +35,7 @@ from accelwatch.fleet.hub_client.several.requests.routes import Routes
 _NODES, _PLAN = "/v1/nodes", "/v1/plan"
 # Words about all nodes, for every hub that acts.
 _OF_ALL = ("/v1/stop", "/v1/start", "/v1/breaker/reset")
-# What is set for some nodes or incidents, to what tells whose these are.
+# What is set for some nodes or incidents, to the function that finds the hub of these.
 _MUTINGS = {SILENCES: silence_at, MAINTENANCE: window_at}
 # Pages below which an id follows.
 _BY_ID = (INCIDENTS, SILENCES, MAINTENANCE)
@@ -179,7 +179,7 @@ class SeveralRequests:
                 raise UncertainError(str(error)) from error
             return "done"
 
-        # Each hub is asked and told by itself: a stop does not wait for one that hangs.
+        # Each hub gets its own request: a stop does not wait for one that hangs.
         async def send_if_acting(hub: int) -> str:
             try:
                 page = await read_page(self._sessions[hub], REMEDIES, {}, RemediesPage)
