@@ -26,7 +26,7 @@ _RESTART_ONLY = ("listen_address", "unix_socket")
 class Served(Protocol):
     """A server over listening sockets."""
 
-    # What is asked of clients; may be exchanged at any time.
+    # What is required of clients; may be replaced at any time.
     protection: Protection
 
     def set_limits(self, limits: ServerLimits) -> None:
@@ -53,7 +53,7 @@ class Front:
         *,
         check_every_s: float = CHECK_EVERY_S,
     ) -> None:
-        """`outcome` is told whether the web configuration was read well; None: there is none."""
+        """`outcome` gets whether the web configuration was read well; None: there is none."""
         self.web = web
         self._server = server
         self._outcome = outcome
@@ -82,7 +82,7 @@ class Front:
         self._watch_web(self._server.protection)
 
     def change(self, web: Web, protection: Protection) -> None:
-        """Other settings from now on, but for those that only a restart changes; these are told."""
+        """Replace the settings, but for those that only a restart changes; these are logged."""
         for name in _RESTART_ONLY:
             if getattr(web, name) != getattr(self.web, name):
                 logger.warning("a change takes a restart key=web.%s", name)

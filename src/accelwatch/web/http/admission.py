@@ -37,7 +37,7 @@ class Admitted(NamedTuple):
 
 
 class Admission:
-    """Looks at the heads of requests; the loop's thread only."""
+    """Checks the heads of requests; the loop's thread only."""
 
     def __init__(self) -> None:
         self._own_names = own_names()

@@ -1,4 +1,4 @@
-"""Failures of our own, told once with a traceback and then counted: a client may repeat them at will."""
+"""Failures of our own, logged once with a traceback and then counted: any client may repeat them."""
 
 import logging
 

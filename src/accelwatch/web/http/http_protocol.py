@@ -46,11 +46,11 @@ class HttpProtocol(asyncio.Protocol):
         self._arrived = bytearray()
         # Of the request in turn; None between requests.
         self._body: Body | None = None
-        # Of the request that h11 has taken last: an answer to HEAD has no body, be it a refusal.
+        # Of the request that h11 has parsed last: an answer to HEAD has no body, be it a refusal.
         self._method = "GET"
         self._answering = False
         self._lingering = False
-        # Whether the client sends no more; what it has asked for is answered all the same.
+        # Whether the client sends no more; its requests are answered all the same.
         self._has_eof = False
         self._disconnected = False
         # Whether the client reads slower than we write.
@@ -145,14 +145,14 @@ class HttpProtocol(asyncio.Protocol):
         return body
 
     async def _read_all(self, body: Body) -> bytes:
-        """The body that somebody wants, asked for where the client waits for that (RFC 9110, 10.1.1)."""
+        """The body that a route needs; sends 100 where the client waits for that (RFC 9110, 10.1.1)."""
         if self._http.they_are_waiting_for_100_continue:
             go_on = h11.InformationalResponse(status_code=100, headers=[])
             self._transport.write(self._http.send(go_on) or b"")
         return await body.read()
 
     def _read_body(self, body: Body) -> None:
-        """Take what is here of the body in turn, and no more."""
+        """Read what has come of the body in turn, and no more."""
         if body.missing is None:
             self._arrived.clear()
             return
@@ -228,7 +228,7 @@ class HttpProtocol(asyncio.Protocol):
             self._transport.resume_reading()
 
     def _close(self) -> None:
-        """Close; a client that may be sending reads its answer only if what it sends is taken."""
+        """Close; a client that may be sending gets its answer only if the server goes on reading."""
         if self._body is not None and self._body.is_complete and not self._arrived:
             self._transport.close()
             return

@@ -53,7 +53,7 @@ class HttpServer:
         protection: Protection | None = None,
         visited: VisitedPages | None = None,
     ) -> None:
-        """`answered` is told path, code and duration in seconds of every answer."""
+        """`answered` gets path, code and duration in seconds of every answer."""
         self._visited = visited
         self.limits = limits or ServerLimits()
         self.protection = protection or Protection()
@@ -164,7 +164,7 @@ class HttpServer:
         return False
 
     async def _page(self, request: Request) -> Page | None:
-        """The answer; None when it is a stream, which takes longer than a request."""
+        """The answer; None when it is a stream, which outlasts a request."""
         visited = self._visited
         if visited is not None and not visited.methods(request.path):
             visited = None

@@ -54,7 +54,7 @@ class Reply:
         self._http = http
         self._transport = transport
         self._drain = drain
-        # Whether only the head is asked for.
+        # Whether only the head was requested.
         self.bodiless = method == "HEAD"
         self._close = close
         # That of the answer, once there is one.
@@ -98,7 +98,7 @@ class Reply:
         await self._drain()
 
     def backlog(self) -> int:
-        """Bytes that the client's connection has not taken yet. Raises ConnectionError."""
+        """Bytes that the client's connection has not read yet. Raises ConnectionError."""
         if self._transport.is_closing():
             raise ConnectionResetError("the client disconnected")
         return self._transport.get_write_buffer_size()

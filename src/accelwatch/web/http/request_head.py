@@ -1,15 +1,15 @@
 """The head of a request as bytes: when it is whole, how long it may be, and what is refused unread.
 
-h11 takes what was once allowed: lines that are folded or end without a carriage return, control
+h11 accepts what was once allowed: lines that are folded or end without a carriage return, control
 characters, a length that is said twice. Where two servers see different requests in the same bytes, one
-can be smuggled past the other; so none of it is taken.
+can be smuggled past the other; so all of it is refused.
 """
 
 import re
 
 _MAX_LINE = 8190
 _MAX_FIELDS = 64
-# Before a request; RFC 9112, section 2.2, asks for one at least to be passed over.
+# Before a request; RFC 9112, section 2.2, requires that at least one is skipped.
 _MAX_BLANK_LINES = 8
 MAX_HEAD = 64 << 10
 _END = b"\r\n\r\n"
@@ -19,7 +19,7 @@ _PRINTABLE = range(0x21, 0x7F)
 
 
 class BadHeadError(Exception):
-    """What came is not taken as a request's head; the code says why."""
+    """A request's head is refused; the code says why."""
 
     def __init__(self, code: int = 400) -> None:
         super().__init__(code)

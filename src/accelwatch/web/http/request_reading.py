@@ -14,7 +14,7 @@ from accelwatch.web.pages.page import (
 )
 
 _MAX_PARAMETERS = 64
-# Longer than any honest client needs for the little that is taken.
+# Longer than any honest client needs for the small bodies that are accepted.
 _BODY_WAIT_S = 5.0
 
 
@@ -31,7 +31,7 @@ def query_of(request: Request) -> Query:
 
 
 async def change_of(request: Request, query: Query, admitted: Admitted) -> Change:
-    """What is asked for, with its body, which was judged by its length before. Raises UsageError."""
+    """The request with its body, whose length was checked before. Raises UsageError."""
     try:
         async with asyncio.timeout(_BODY_WAIT_S):
             body = await request.read()
@@ -61,7 +61,7 @@ def guest_of(request: Request, visited: VisitedPages | None) -> str:
 
 
 def visit_of(request: Request, query: Query, admitted: Admitted) -> Visit:
-    """What somebody who was admitted looks at."""
+    """The page that an admitted client requests."""
     return Visit(
         path=request.path,
         query=query,

@@ -19,12 +19,12 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds on requests and streams; times in seconds."""
 
     requests: int = 40
-    # A client that takes longer to read its answer gives way when there are too many requests.
+    # A client that is slower to read its answer is dropped when there are too many requests.
     slow_s: float = 1.0
     streams: int = 32
     stall_s: float = 10.0
     connections: Limits = Limits()
-    # Names in lower case, beyond this machine's own, by which it may be asked on loopback.
+    # Names in lower case, beyond this machine's own, that a Host header may have on loopback.
     allowed_hosts: frozenset[str] = frozenset()
 
 
@@ -32,7 +32,7 @@ class PageSource(Protocol):
     """Which path gives which page."""
 
     def methods(self, path: str) -> tuple[str, ...]:
-        """The methods that a path takes; empty when there is no such path."""
+        """The methods that a path allows; empty when there is no such path."""
         ...
 
     def page(self, path: str, query: Query, headers: Headers) -> Page | Awaitable[Page]:

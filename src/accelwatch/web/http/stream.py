@@ -11,13 +11,13 @@ STREAM = "/v1/stream"
 MSGPACK: Final = "application/msgpack"
 NDJSON: Final = "application/x-ndjson"
 SSE: Final = "text/event-stream"
-# MessagePack with the values of ticks packed (`schema/stream/packed.py`), for a reader that asks.
+# MessagePack with the values of ticks packed (`schema/stream/packed.py`), on request.
 PACKED: Final = "application/vnd.accelwatch.packed+msgpack"
 INCIDENTS: Final = "application/vnd.accelwatch.incidents+msgpack"
-# The hub's stream with incidents, as MessagePack and as JSON lines; for a reader that asks for it.
+# The hub's stream with incidents, as MessagePack and as JSON lines; on request.
 INCIDENT_LINES: Final = "application/vnd.accelwatch.incidents+x-ndjson"
 HUB_HEADER = "Accelwatch-Hub"
-# What a hub that tells people of incidents says of itself to the agents it follows.
+# The value by which a hub that notifies people of incidents announces that to its agents.
 ALERTING = "alerts"
 # JSON lines first: what a client gets that does not say.
 OFFERED = (NDJSON, SSE, MSGPACK)
@@ -32,7 +32,7 @@ class Outlet(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """What the client has asked with."""
+        """The headers of the client's request."""
         ...
 
     async def write(self, data: bytes) -> None:
@@ -40,7 +40,7 @@ class Outlet(Protocol):
         ...
 
     def backlog(self) -> int:
-        """Bytes handed over that the client's connection has not taken yet."""
+        """Bytes written that the client's connection has not read yet."""
         ...
 
 

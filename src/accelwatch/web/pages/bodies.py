@@ -9,7 +9,7 @@ from typing import Protocol
 
 from accelwatch.web.pages.page import Page, plain
 
-# Bytes of a body that are taken, or read past where none is needed.
+# Bytes of a body that are accepted, or skipped where none is needed.
 MAX_BODY = 64 << 10
 
 
@@ -24,7 +24,7 @@ class BodyHeaders(Protocol):
 
 
 def refusal_of_body(headers: BodyHeaders, length: int | None) -> Page | None:
-    """The answer to a body that is not taken: encoded (415), chunked or too long (413)."""
+    """The answer to a refused body: encoded (415), chunked or too long (413)."""
     encodings = ",".join(headers.getall("Content-Encoding", ()))
     if any(encoding.strip().lower() not in ("", "identity") for encoding in encodings.split(",")):
         return plain(415, "no body with a Content-Encoding is read")

@@ -6,7 +6,7 @@ from accelwatch.web.pages.negotiation import accepts_gzip, gzipped
 from accelwatch.web.pages.page import JSON, Headers, Page
 
 _WORTH_BYTES = 2 << 10
-# Packing more than this would hold up the streams for longer than sending it takes.
+# Packing more than this would delay the streams for longer than sending it.
 _TOO_MUCH_BYTES = 1 << 20
 _to_json = msgspec.json.Encoder().encode
 

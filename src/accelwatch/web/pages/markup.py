@@ -22,7 +22,7 @@ class Markup(str):
 
 
 def escape(content: str) -> str:
-    """Words without anything that HTML could take for its own, in text and in attributes.
+    """Text without anything that HTML could interpret, in text and in attributes.
 
     The standard library's `html` does the same and brings the names of all characters, 300 KiB.
     """

@@ -1,4 +1,4 @@
-"""An answer before it is sent, and how query parameters are taken."""
+"""An answer before it is sent, and the reading of query parameters."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Protocol
@@ -52,7 +52,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Visit(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody who looks at a page that is not the same for all."""
+    """A request for a page that is not the same for all."""
 
     path: str
     query: Query
@@ -68,7 +68,7 @@ class VisitedPages(Protocol):
     """Pages for people: what they show and do depends on who looks."""
 
     def methods(self, path: str) -> tuple[str, ...]:
-        """The methods that a path takes; empty when it is none of these pages."""
+        """The methods that a path allows; empty when it is none of these pages."""
         ...
 
     def guest(self, path: str, query: Query) -> str:
@@ -88,7 +88,7 @@ class VisitedPages(Protocol):
 
 
 class BusyError(AccelwatchError):
-    """Too much is asked for at this moment; the same may be asked again in a while."""
+    """Too many requests at this time; the same may be sent again in a while."""
 
 
 def plain(code: int, text: str, headers: dict[str, str] | None = None) -> Page:

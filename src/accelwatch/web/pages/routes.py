@@ -1,6 +1,6 @@
 """Which path gives which page: one row a route, by which requests are answered and the API is described.
 
-A page without a row cannot be asked for, so none is without its documentation.
+A page without a row cannot be requested, so none is without its documentation.
 """
 
 import re
@@ -42,7 +42,7 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class Route(msgspec.Struct, frozen=True):
-    """One row: what is asked for how, who answers, and with what."""
+    """One row: method and path, who answers, and with what."""
 
     # GET answers HEAD as well.
     method: Method
@@ -58,7 +58,7 @@ class Route(msgspec.Struct, frozen=True):
     parameters: tuple[Parameter, ...] = ()
     # What is sent, as JSON.
     body: type[msgspec.Struct] | None = None
-    # Who may ask for it.
+    # Who may request it.
     role: Role = Role.READ
     # Reasons of refusals by their code, beside those that any route may have.
     errors: Mapping[str, str] = {}
@@ -100,7 +100,7 @@ class RouteTable:
         self._templates = [(_pattern(path), templates[path]) for path in longest_first]
 
     def methods(self, path: str) -> tuple[str, ...]:
-        """The methods that a path takes; empty when there is no such path."""
+        """The methods that a path allows; empty when there is no such path."""
         by_method, _ = self._find(path)
         return tuple(
             method

@@ -27,14 +27,14 @@ _PARAMETERS = (
 
 
 def usage_route(page: Callable[[Query, Headers], Page | Awaitable[Page]]) -> Route:
-    """Where the report is asked for; `page` answers."""
+    """The route of the report; `page` answers."""
     return Route(
         "GET", PATH, "Who uses the devices", page, parameters=_PARAMETERS, answer=UsageReport
     )
 
 
 def reporting(ledger: Ledger, query: Query, settings: UsageSettings, source: str) -> Reporting:
-    """What is asked for. Raises UsageError for parameters that make no sense, UnmetError uncounted."""
+    """The request. Raises UsageError for parameters that make no sense, UnmetError uncounted."""
     if not settings.count:
         raise UnmetError(NOT_COUNTED)
     by, since = only(query, "by"), only(query, "since")

@@ -62,7 +62,7 @@ async def authenticate(
 def _matching(protection: Protection, presented: str) -> tuple[bool, str]:
     """Whether a token is one of ours, and the file that it stands in."""
     offered = presented.encode("utf-8", "surrogateescape")
-    # All are compared, so that the time tells nothing of which it is.
+    # All are compared, so that the time does not reveal which it is.
     matches = [hmac.compare_digest(token.encode(), offered) for token in protection.tokens]
     files = zip(protection.token_files, matches, strict=False)
     return any(matches), next((file for file, same in files if same), "")

@@ -1,4 +1,4 @@
-"""What protects a server: whether strangers could read it, and that no reload takes protection away."""
+"""The protection of a server: whether strangers could read it, and that no reload removes protection."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +27,7 @@ def check_exposure(web: Web, protection: Protection) -> None:
         )
 
 
-# What can be asked of a client; each is needed besides the others.
+# What can be required of a client; each counts besides the others.
 _FACTORS: tuple[tuple[str, Callable[[Protection], object]], ...] = (
     ("passwords and tokens", lambda protection: protection.users or protection.tokens),
     ("client certificates", lambda protection: protection.client_certificates),
@@ -38,7 +38,7 @@ _FACTORS: tuple[tuple[str, Callable[[Protection], object]], ...] = (
 
 
 def check_kept(before: Protection, after: Protection) -> None:
-    """Raise ConfigError when a reload would take a protection away.
+    """Raise ConfigError when a reload would remove a protection.
 
     A file is empty for a moment while a careless tool writes it, and stays so when the disk is full.
     """

@@ -1,6 +1,6 @@
 """bcrypt checks off the event loop, on a few daemon threads behind a bounded queue.
 
-A check takes tens of milliseconds by design. What was verified once is remembered, as a keyed digest,
+A check lasts tens of milliseconds by design. A verified password is cached, as a keyed digest,
 so that the next scrape costs nothing; a wrong password always costs a full check.
 """
 
@@ -93,7 +93,7 @@ class PasswordChecker:
         while (check := self._queue.get()) is not None:
             try:
                 correct = bcrypt.checkpw(check.password, check.hashed.encode())
-            except ValueError:  # longer than bcrypt takes, or a null byte: nobody's password
+            except ValueError:  # longer than bcrypt accepts, or a null byte: nobody's password
                 correct = False
             try:
                 check.done(correct)

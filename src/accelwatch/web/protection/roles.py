@@ -15,7 +15,7 @@ class Role(StrEnum):
     READ = "read"
     # Say yes or no to what is proposed.
     APPROVE = "approve"
-    # Change what is shown and told, take nodes out and give them back.
+    # Change what is shown and notified, drain nodes and release them.
     ACT = "act"
     # Stop and start, and what undoes a protection.
     ADMIN = "admin"
@@ -26,7 +26,7 @@ class Role(StrEnum):
         return list(Role).index(self)
 
     def may(self, needed: "Role") -> bool:
-        """Whether it is enough for what needs another."""
+        """Whether it is enough where another role is needed."""
         return self.weight >= needed.weight
 
 

@@ -1,4 +1,4 @@
-"""Notices that the web configuration or a file it names has changed, and loads it anew.
+"""Notices that the web configuration or a file it names has changed, and loads it again.
 
 Looking and loading happen on a daemon thread, because a file system may hang; what was loaded is handed
 to the loop. A file with a mistake changes nothing: the last good one stays in force.
@@ -32,7 +32,7 @@ class Watch:
         outcome: Callable[[bool], None],
         every_s: float = CHECK_EVERY_S,
     ) -> None:
-        """`apply` takes a new protection and may refuse it with a ConfigError; both run on the loop."""
+        """`apply` gets a new protection and may refuse it with a ConfigError; both run on the loop."""
         self._path = path
         self._files = tuple(loaded.files)
         self._in_force = loaded.files

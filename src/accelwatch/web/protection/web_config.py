@@ -23,7 +23,7 @@ from accelwatch.web.protection.tls import TlsSettings, server_context
 FilePath = Annotated[str, Meta(extra={"form": "path"})]
 
 _BCRYPT = re.compile(r"\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}")
-# A check of cost 15 takes seconds; each further step doubles it.
+# A check of cost 15 lasts seconds; each further step doubles it.
 _MAX_COST = 15
 _MIN_TOKEN = 16
 _TOKEN = re.compile(r"[\x21-\x7e]+")
@@ -56,7 +56,7 @@ class Headers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HttpServer(msgspec.Struct, frozen=True, kw_only=True):
-    """`http2` is taken for the sake of the format; the agent speaks HTTP/1.1 only."""
+    """`http2` is accepted for compatibility; the agent speaks HTTP/1.1 only."""
 
     http2: bool = False
     headers: Headers = Headers()
@@ -74,7 +74,7 @@ class WebConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Protection(msgspec.Struct, frozen=True, kw_only=True):
-    """What the server asks of a client, and the files that decided it."""
+    """What the server requires of a client, and the files that decided it."""
 
     # User name to bcrypt hash.
     users: dict[str, str] = {}

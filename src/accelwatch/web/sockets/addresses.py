@@ -1,4 +1,4 @@
-"""IP addresses as the system reads them; for two questions, ipaddress would take 0.3 MiB."""
+"""IP addresses as the system reads them; for two checks, ipaddress would cost 0.3 MiB."""
 
 import socket
 

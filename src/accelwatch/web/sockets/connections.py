@@ -1,4 +1,4 @@
-"""Every connection from accept to close: how many there may be, and how long each may take.
+"""Every connection from accept to close: how many there may be, and how long each may last.
 
 Connections are accepted one by one, so that a TLS handshake is counted and timed like a request that
 does not arrive, and so that the TLS context of the moment is used for each new connection.
@@ -34,7 +34,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 class Phase(Enum):
     """What a connection is doing."""
 
-    # A handshake or a request has begun and is not complete.
+    # A handshake or a request has started and is not complete.
     ARRIVING = "arriving"
     # Answered; nothing of a next request is here yet.
     IDLE = "idle"
@@ -76,7 +76,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def closed(self) -> bool:
-        """Whether it is no longer among the owner's."""
+        """Whether the owner has closed it."""
         return self not in self._owner.open
 
     def abort(self) -> None:
@@ -103,7 +103,7 @@ class Connection(asyncio.Protocol):
             self._timer = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The handshake is over; the HTTP protocol takes its place."""
+        """The handshake is over; the HTTP protocol replaces it."""
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
         self._inner = self._owner.new_protocol()
@@ -217,7 +217,7 @@ class Connections:
             connection.opening.add_done_callback(connection.opened)
 
     def _has_room(self) -> bool:
-        """Room for one more, if need be in the place of the longest silent one."""
+        """Room for one more, if need be after closing the longest silent one."""
         return len(self.open) < self.limits.connections or self._evict_idle()
 
     def _evict_idle(self) -> bool:

@@ -1,7 +1,7 @@
 """Whether a request was meant for this machine: the check against DNS rebinding.
 
 A web page of another site can have its own name answered with 127.0.0.1 and then read what listens there
-as if it were its own server. What it cannot do is ask by an address or by a name that it does not own.
+as if it were its own server. What it cannot do is use an address or a name that it does not own.
 """
 
 import socket
