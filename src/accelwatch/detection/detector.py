@@ -34,7 +34,7 @@ class Detector:
         self.channels = Channels(table_of(DEVICE_SIGNALS, NODE_SIGNALS))
         self.fusion: fusion.FusionState | None = None
         self.merging = merging.fresh()
-        # Of the newest frame, for those who ask why something was found or not.
+        # Of the newest frame, to explain why something was found or not.
         self.tick: Tick | None = None
         self.evidence: Sequence[Evidence] = ()
 
@@ -44,7 +44,7 @@ class Detector:
         return self.merging.open
 
     def record_incidents(self, incidents: Sequence[ConfirmedIncident]) -> None:
-        """All incidents that lower the thresholds of whom they concerned, in place of those before."""
+        """Replace all incidents, which lower the thresholds of the devices and nodes concerned."""
         self.channels.prior.replace(incidents)
 
     def detect(self, frame: Frame) -> tuple[Finding, ...]:

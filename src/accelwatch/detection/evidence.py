@@ -58,7 +58,7 @@ class Evidence(NamedTuple):
     sustained_s: Floats
     # Unix seconds at which it began: the onset, as far as this channel can date it.
     since: Floats
-    # The signal that says most: its place in DEVICE_SIGNALS or NODE_SIGNALS; -1 for none.
+    # The strongest signal: its index in DEVICE_SIGNALS or NODE_SIGNALS; -1 for none.
     signal: Indices
     # Code of the advice in `Advice`, empty for none; one for all rows.
     advice: str = ""

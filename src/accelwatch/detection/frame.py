@@ -67,7 +67,7 @@ class Names(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """One tick. N devices, M nodes; a row keeps its place while its device or node is expected.
+    """One tick. N devices, M nodes; a row keeps its index while its device or node is expected.
 
     A row that was given to another device, or whose device was rebooted or replaced, has another
     `generation`: what is known of its past is void then.
@@ -100,5 +100,5 @@ class Frame(NamedTuple):
     # bool[M]: in an announced window of maintenance.
     maintenance: Bools
     events: tuple[FrameEvent, ...]
-    # Whether all there is to look at is one node: then devices of one job on it are peers.
+    # Whether the frame has one node only: then devices of one job on it are peers.
     one_node: bool = False

@@ -25,7 +25,7 @@ class Grouping(NamedTuple):
 
     groups: Groups
     keys: tuple[GroupKey, ...]
-    # intp[rows]: the row at each place; intp[groups + 1]: where each group begins.
+    # intp[rows]: the row at each position; intp[groups + 1]: where each group begins.
     order: Indices
     starts: Indices
 

@@ -51,7 +51,7 @@ def quartiles(grouping: Grouping, value: Floats) -> Quartiles:
         members = grouping.starts[groups][:, np.newaxis] + np.arange(size)
         block = np.sort(ordered[:, members], axis=2)
         finite = np.isfinite(block).sum(axis=2)
-        # Of none known the last place is -1, which is NaN as well.
+        # Where none is finite the last index is -1, which is NaN as well.
         last = finite - 1
         at = every, np.arange(len(groups))
         low = block[(*at, last // 2)]

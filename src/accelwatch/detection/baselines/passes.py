@@ -39,7 +39,7 @@ NOTHING_FLAGGED = Flagged(np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool
 
 
 def advance(state: DetectorState, frame: Frame, flagged: Flagged = NOTHING_FLAGGED) -> Tick:
-    """What channels read of a frame; `state` goes on in place."""
+    """The tick that channels read, from a frame; updates `state` in place."""
     state.fit(frame)
     elapsed_s = frame.interval_s if math.isnan(state.now) else max(frame.now - state.now, 0.0)
     state.now = frame.now

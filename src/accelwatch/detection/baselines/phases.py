@@ -18,7 +18,7 @@ _WARM_S = 150.0
 _FAR = 8.0
 _SHARE = 0.05
 # Of the level, a deviation: phases differ by a third of their power and more (5.2). Where all wait for a
-# slower device, steps take up to a third longer (5.3) and the others draw and move a little less: that
+# slower device, steps are up to a third longer (5.3) and the others draw and move a little less: that
 # is no phase, and the very moment at which they are to be compared.
 _LEAST = 0.2 / _FAR
 # One node that leaves the others is a fault, no phase, however few nodes there are.
@@ -29,7 +29,7 @@ _IDLE, _LIGHT = 0.05, 0.5
 # Share of the limit of power below which a device without a known load rests.
 _RESTING = 0.25
 _SERIES = [signal.series for signal in DEVICE_SIGNALS]
-# Place of the load in the signals of devices.
+# Index of the load in the signals of devices.
 LOAD = _SERIES.index(("utilization_ratio",))
 _POWER = _SERIES.index(("power_watts",))
 _LIMIT = _SERIES.index(("power_limit_watts", "enforced"))
@@ -44,7 +44,7 @@ def gate(level: LevelState, tick: Observed) -> Bools:
     moved = _members_moved(level, tick, observed)
     median = tick.peers.median[layout.phases]
     moved |= _median_moved(level, median)
-    # A group that was not there before has just begun to work.
+    # A group that was not there before has just started to work.
     starts = (moved | np.isnan(groups.hold_until)) & ~on_hold
     groups.hold_until[starts] = now + HOLD_S
     on_hold |= starts
@@ -121,7 +121,7 @@ def _follow(
     gain: Floats,
     settles: Bools,
 ) -> None:
-    """Exponentially weighted mean and variance; in place. What is not seen stays."""
+    """Exponentially weighted mean and variance; in place. A missing value changes nothing."""
     finite = np.isfinite(observed)
     away = observed - mean
     jumps = finite & (settles | np.isnan(mean))

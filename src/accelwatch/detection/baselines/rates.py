@@ -8,7 +8,7 @@ from accelwatch.detection.arrays import Bools, Floats
 from accelwatch.detection.baselines.state import RowMemory
 from accelwatch.detection.signals.layout import Layout
 
-# A counter is refreshed a little early or late; it is due after this share of the time it usually takes.
+# A counter is refreshed a little early or late; it is due after this share of its usual period.
 _DUE = 0.9
 _LATE = 1.5
 # Refreshed more slowly than this many intervals is not refreshed but quiet.

@@ -30,7 +30,7 @@ _PULL = 3.0
 
 
 def forget_elsewhere(level: LevelState, grouping: Grouping, changed: Bools) -> None:
-    """Habits of rows whose group is another than before weigh little; their phase is anew."""
+    """Habits of rows whose group has changed weigh little; their phase starts over."""
     if not changed.any():
         return
     rows, code = level.rows, grouping.groups.code

@@ -106,7 +106,7 @@ class GroupMemory(NamedTuple):
         return tuple(self)
 
 
-# A group by what it is called, since codes are given anew when names change: job, stage, models.
+# A group by its names, since codes are reassigned when names change: job, stage, models.
 GroupKey = tuple[str, str, str]
 
 

@@ -28,13 +28,13 @@ class StateArrays(NamedTuple):
         return cls({}, {}, {})
 
     def add(self, prefix: str, arrays: "StateArrays") -> None:
-        """Take in the arrays of a part; their names begin with its own."""
+        """Add the arrays of a part; their names begin with its own."""
         for mine, theirs in zip(self, arrays, strict=True):
             mine.update({f"{prefix}.{name}": array for name, array in theirs.items()})
 
 
 class Moves(NamedTuple):
-    """Rows that are numbered anew: where each was, and where it is now. Others stay as they are."""
+    """Rows that are renumbered: where each was, and where it is now. Others stay as they are."""
 
     # intp[N] and intp[M] of what was saved; -1 for who is not here, or is another.
     devices: Indices

@@ -29,7 +29,7 @@ ALLOWED = 0.75
 # Peer-conditioned residuals are correlated over tau = 13 to 60 min (detection.md 5.2: 0.46-0.85 at ten
 # minutes). Of 2,000 simulated AR(1) series of tau = 54 min over 30 days, 0.00085 a day crossed 100, and
 # e-fold fewer for each 13.5 more: 6e-7 for 200, which is 0.02 a day (4.3) for the 33,000 series of 63
-# nodes. Of tau = 30 min, 0.00002 a day crossed 100. A shift of 4 sd takes 5 h; the clip of 12, 1.5 h.
+# nodes. Of tau = 30 min, 0.00002 a day crossed 100. A shift of 4 sd needs 5 h; the clip of 12, 1.5 h.
 THRESHOLD = 200.0
 # The score at the threshold: what weighs alone when it lasts (4.3).
 _FULL = 8.0

@@ -53,7 +53,7 @@ RULES = (
     Rule("remap_failure", ("memory_repair_failed",), Test.ON, "ecc", "replace"),
     Rule("uncorrected_ecc", ("ecc_errors_total", "uncorrected"), Test.GREW, "ecc", "reset"),
     # Trained down: a reset trains the link again. 60 s are two ticks of 30 s: speed follows load with
-    # a delay, and a sample may have been taken before it did.
+    # a delay, and a sample may be older than that.
     Rule(
         "pcie_width", ("pcie_link_width_lanes", "current"), Test.BELOW_BEST, "pcie", "reset", 60.0
     ),

@@ -28,8 +28,8 @@ _PAGE_OUT = 16 * 2.0**20
 # requests a second that the share means something (4.2, N).
 _QUEUED = 0.9
 _REQUESTS = 10.0
-# A request of a healthy save took 1.6 s, queue and all (1.4). Storage stalls where most of a group wait
-# for twice that and for 2.5 times the longest that they have ever waited: saves take 3 to 10 times as
+# A request of a healthy save lasted 1.6 s, queue and all (1.4). Storage stalls where most of a group
+# wait for twice that and for 2.5 times their longest wait so far: saves last 3 to 10 times as
 # long then (5.3), and waiting varies by a quarter from save to save. Known after 20 min of requests.
 _STALLED_S = 3.2
 _STALLED_TIMES = 2.5
@@ -37,7 +37,7 @@ _LEARNED = 40
 # The longest wait fades by e in a month, and grows by no more than e in half a day, so that a stall of
 # hours is not what is usual.
 _FADES_S, _GROWS_S = 30 * 86400.0, 12 * 3600.0
-# GETATTR took 10 ms, and hundreds at the fault (1.3).
+# GETATTR lasted 10 ms, and hundreds at the fault (1.3).
 _ROUND_TRIP_S = 0.1
 # In this share of a group's nodes at once it is no node's matter (4.1, step 6).
 _EVERYBODY = 0.2

@@ -20,7 +20,7 @@ from accelwatch.schema.event import RECOVERED, Category
 
 # A burst ends after three minutes of silence; its first code is the primary (detection.md 4.2, L).
 _SILENCE_S = 180.0
-# Then it stands for as long as what follows from it may take to be seen: 10 min, the time after an
+# Then it stands for as long as its consequences may need to appear: 10 min, the time after an
 # onset in which an alert still counts (5.5). The kernel says once that a file server is silent, and
 # stands by it until it says that the server is back: an hour at most, twice the longest wait of 6.3.
 _STANDS_S = 600.0
@@ -113,7 +113,7 @@ class Log(ChannelState):
         self._bursts[key] = new
 
     def void(self, devices: npt.NDArray[np.intp], nodes: npt.NDArray[np.intp]) -> None:
-        """A device or node that began anew has no bursts."""
+        """Drop the bursts of a device or node that restarted."""
         gone_devices, gone_nodes = set(devices.tolist()), set(nodes.tolist())
         self._bursts = {
             (node, device): burst
@@ -135,7 +135,7 @@ class Log(ChannelState):
         columns = [other[name].tolist() for name in _COLUMNS]
         for values in zip(*columns, strict=True):
             saved = Burst(*values)
-            # No device is the last place.
+            # No device is the last index.
             node, device = moves.nodes[saved.node], np.append(moves.devices, -1)[saved.device]
             present = node >= 0 and (device >= 0) == (saved.device >= 0)
             if present and saved.category in _CATEGORIES:

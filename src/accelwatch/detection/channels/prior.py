@@ -17,7 +17,7 @@ from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.fading import PERIOD_S, faded
 from accelwatch.detection.tick import Tick
 
-# What is left of the weight of an incident that nothing is said of any more.
+# What is left of the weight of an incident without further reports.
 _FORGOTTEN = faded(PERIOD_S)
 # The score at which fusion lowers thresholds by all of the 20 % (4.2, K).
 _FULL = 8.0
@@ -36,7 +36,7 @@ class ConfirmedIncident(NamedTuple):
 
 
 class Prior(ChannelState):
-    """Channel K. Its past belongs to serial numbers and places, not to rows: no generation voids it.
+    """Channel K. Its past belongs to serial numbers and slots, not to rows: no generation voids it.
 
     Devices are `device:ID` and nodes `node:NAME`; `also` gives further keys of a device's id, such as
     its serial number and its slot.

@@ -1,7 +1,7 @@
 """Relations that break: power that no longer follows its own load, links that send but do not receive.
 
-Covers stuck sensors, power caps, partial hangs. What breaks for most of a group at once is its work,
-which has become another, and says nothing of anybody. Without peers nobody can tell the two apart, so a
+Covers stuck sensors, power caps, partial hangs. A break of most of a group at once means that its work
+has changed, and accuses no member. Without peers nobody can tell the two apart, so a
 break only confirms there.
 """
 
@@ -100,7 +100,7 @@ class Relation(ChannelState):
             in_order = np.abs(values_at(tick.devices.z, signal)) < persistence.ENTRY
             errors[position, has_peers[position] & in_order] = 0.0
         # A load of 100 % says nothing of how much work is done in it: a service by day draws more than
-        # it did in the early morning. Only peers can tell that from a fault, which draws less.
+        # it did in the early morning. Only peers can distinguish that from a fault, which draws less.
         errors[0, ~has_peers[0] & (errors[0] > 0.0)] = 0.0
         now = tick.frame.now
         score, since = persistence.kept_level(self.devices, np.abs(errors), now)

@@ -1,7 +1,7 @@
 """Structure: what is not there any more. Devices, families of signals, changes of a value, nodes.
 
-It moves before any line of a log (detection.md 2): a device that hangs is no longer listed. A gap with
-nothing else is the collector's, and is said of the node in the family `scrape`.
+It moves before any line of a log (detection.md 2): a device that hangs is no longer listed. A gap
+without other evidence is the collector's, and counts for the node in the family `scrape`.
 """
 
 from typing import NamedTuple
@@ -26,8 +26,8 @@ from accelwatch.detection.tick import Tick
 _TICKS = 2
 # A family counts as had when it was there in ten ticks.
 _HAD = 10
-# What has not been there for a day of samples of 30 s is not there any more, as after an update of the
-# exporter: what is said of it ends.
+# A series that has been gone for a day of samples of 30 s is removed, as after an update of the
+# exporter: its evidence ends.
 _FORGET_TICKS = 2880
 # Alone after some minutes: above the level of 8 (4.3).
 _FAMILY_SCORE = 10.0

@@ -1,4 +1,4 @@
-"""What is to be done about a node: nobody is taken out for what many may turn out to share."""
+"""The advice for a node: none is quarantined for a fault that many may turn out to share."""
 
 import numpy as np
 
@@ -57,5 +57,5 @@ def _affects_node(tick: Tick, tables: Tables, node: int, family: Family) -> bool
     if family.name != HEAT:
         return True
     level = heat_of_node(tick, tables, node)
-    # Half of what would tell a warm node is enough to wait for.
+    # Half of the level of a warm node is enough to wait for.
     return bool(np.isnan(level) or level >= AGREE / 2)

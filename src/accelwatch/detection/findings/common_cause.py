@@ -1,4 +1,4 @@
-"""Whether many nodes suffer by one cause: then nobody is to blame, and nobody is to be taken out."""
+"""Whether many nodes suffer by one cause: then no node is to blame, and none is quarantined."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
@@ -104,7 +104,7 @@ def common_causes(
     warm_rows = {suspect.node for suspect in lasting}
     for group in groups:
         at = shared_at.get(group.key, {}).get(group.family, -np.inf)
-        # What takes its time to come takes it to go.
+        # What is slow to come is slow to go.
         if group in many or now - at <= family_of(group.family).within_s:
             by_key.setdefault(group.key, []).append(group)
     return [

@@ -16,7 +16,7 @@ from accelwatch.schema.series import path_of
 
 # As many as a person reads.
 MOST = 5
-# A signal that no channel has named is told when it is as far from its peers as this.
+# A signal that no channel has named is listed when it is as far from its peers as this.
 _REMARKABLE = 3.0
 
 
@@ -48,7 +48,7 @@ class _Position(NamedTuple):
 
 def explained(tick: Tick, tables: Tables, pieces: Iterable[Piece]) -> tuple[Explained, ...]:
     """The strongest first, `MOST` at most: what channels say, then what else is remarkable."""
-    # Of a large group there are thousands; those of the strongest tell enough.
+    # Of a large group there are thousands; those of the strongest suffice.
     ordered = strongest(pieces)[: 2 * MOST]
     matches = [_of_piece(tick, tables, piece) for piece in ordered]
     rows = dict.fromkeys((piece.subject, piece.row) for piece in ordered)
@@ -88,7 +88,7 @@ def _remarkable(
         return []
     level = tick.devices if subject is Subject.DEVICE else tick.nodes
     away = np.nan_to_num(np.abs(level.z[:, row]))
-    # Places in ascending order where they are equally far: the same tick gives the same words.
+    # Indices in ascending order where they are equally far: the same tick gives the same words.
     positions = np.argsort(-away, kind="stable")[:MOST]
     return [
         _of_signal(tick, tables, _Position(subject, row, position), since, "peer")

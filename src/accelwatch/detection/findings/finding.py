@@ -6,7 +6,7 @@ import msgspec
 
 
 class Level(StrEnum):
-    """How much a finding asks for."""
+    """How urgent a finding is."""
 
     # Worth a look; wakes nobody.
     WATCH = "watch"

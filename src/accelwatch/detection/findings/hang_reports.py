@@ -1,4 +1,4 @@
-"""What a tick has to say about a job that hangs, and who is to blame for it."""
+"""The findings of a tick about a job that hangs, and who is to blame for it."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from accelwatch.detection.tick import Tick
 
 
 def of_hang(tick: Tick, tables: Tables, job: int, pieces: Sequence[Piece], culprit: int) -> Finding:
-    """Of a job that hangs; `culprit` is the row of the node that stopped first, -1 for unknown.
+    """The finding of a job that hangs; `culprit` is the row of the node that stopped first, else -1.
 
     The advice is the job's, and so for all of its nodes: `node` is whom to leave out of the restart.
     """
@@ -48,7 +48,7 @@ def of_hang(tick: Tick, tables: Tables, job: int, pieces: Sequence[Piece], culpr
 
 
 def of_waiting(hang: Finding, shared: str) -> Finding:
-    """Of a job that hangs since it waits for what it shares: nobody is to blame."""
+    """The finding of a job that hangs because it waits for what it shares: no node is to blame."""
     return msgspec.structs.replace(
         hang,
         key=f"group/{shared}",
@@ -63,7 +63,7 @@ def of_waiting(hang: Finding, shared: str) -> Finding:
 def culprit_of(
     tick: Tick, job: int, accused: Sequence[Suspect], evidence: Sequence[Evidence]
 ) -> int:
-    """The row of the node for which a job hangs; -1 where nobody stands out."""
+    """The row of the node for which a job hangs; -1 where none stands out."""
     rows = set(tick.frame.node_of[tick.frame.job == job].tolist())
     named: list[tuple[float, int]] = []
     for item in evidence:

@@ -89,7 +89,7 @@ def merge(
             report = of_node(tick, tables, own)
             reports[report.key] = report
 
-    # A level that has not ended yet accuses nobody anew: it only keeps open what it was raised for.
+    # A level that has not ended yet makes no new accusation: it only keeps open what it was raised for.
     calm = {names.nodes[suspect.node] for suspect in accused if not suspect.families}
     calm |= state.awaited
     lasting = {key for key, finding in state.open.items() if calm & set(finding.nodes)}

@@ -19,7 +19,7 @@ from accelwatch.detection.signals.signal import Direction
 from accelwatch.detection.tick import Tick
 
 HEAT = "thermal"
-# Devices of a node share a part of their noise, so that more of them tell no more than four do.
+# Devices of a node share a part of their noise, so that more of them prove no more than four do.
 _INDEPENDENT = 4
 _POWER = ("power_watts",)
 
@@ -44,7 +44,7 @@ def _of_nodes(heat: Floats, node_of: Indices, count: int) -> Floats:
 
 
 def warm_nodes(tick: Tick, tables: Tables, before: Mapping[Accusation, float]) -> list[Suspect]:
-    """Nodes that are warm as a whole: enough to tell what they share, and no blame.
+    """Nodes that are warm as a whole: enough to find what they share, and no blame.
 
     `before` has since when each node suffered in each family, Unix seconds.
     """

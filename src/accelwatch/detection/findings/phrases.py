@@ -161,7 +161,7 @@ MEANINGS: tuple[tuple[frozenset[str], str], ...] = (
     (frozenset({"thermal+"}), "its cooling is failing"),
     (frozenset({"compute-", "power-"}), "it does less of the work"),
 )
-# What many nodes share, in a sentence: what it is called, and whom to ask.
+# What many nodes share, in a sentence: its effect and its cause.
 SHARED: Mapping[str, str] = {
     "cooling": "run hot together, so the cooling of their row or room is to blame",
     "fabric": "have a slow network together, so the fabric is to blame",

@@ -49,7 +49,7 @@ def of_node(tick: Tick, tables: Tables, suspect: Suspect) -> Finding:
 
 
 def of_common(tick: Tick, tables: Tables, common: Common) -> Finding:
-    """Of nodes that suffer by one cause: nobody is to be taken out."""
+    """The finding of nodes that suffer by one cause: no node is quarantined."""
     names, members = tick.frame.names, common.members
     nodes = tuple(names.nodes[member.node] for member in members)
     pieces = [
@@ -105,7 +105,7 @@ def _harms_many(common: Common, pieces: Sequence[Piece], tick: Tick) -> bool:
 
 
 def _shared_advice(common: Common, pieces: Sequence[Piece]) -> str:
-    """To wait for what is shared; a job may be told to start again where everything says so."""
+    """To wait for what is shared; a job may be restarted where all evidence advises it."""
     if common.scope is Scope.GROUP:
         return "wait"
     return "restart" if pieces and all(piece.advice == "restart" for piece in pieces) else "none"

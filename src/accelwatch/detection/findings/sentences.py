@@ -43,7 +43,7 @@ def group_sentence(count: int, job: str, shared: str, onset: float) -> str:
 
 
 def hang_sentence(job: str, culprit: str, devices: int, onset: float) -> str:
-    """Of a job that hangs, and who stopped first."""
+    """The sentence of a job that hangs, and who stopped first."""
     state = f"its {counted(devices, 'device')} look busy and do no work"
     text = f"Job {job} has hung since {clock(onset)}: {state}"
     return f"{text}; {culprit} stopped first." if culprit else f"{text}."

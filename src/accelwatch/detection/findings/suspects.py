@@ -29,7 +29,7 @@ class Piece(NamedTuple):
     score: float
     # Unix seconds.
     since: float
-    # Place in the signals of its subject; -1 for none.
+    # Index in the signals of its subject; -1 for none.
     signal: int
     advice: str
     cause: str
@@ -162,7 +162,7 @@ def strongest(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
 
 
 def pieces_of_jobs(evidence: Sequence[Evidence], jobs: Conclusions) -> dict[int, tuple[Piece, ...]]:
-    """What is said of jobs that have a level, by the code of the job."""
+    """The evidence on jobs that have a level, by the code of the job."""
     by_job: dict[int, list[Piece]] = {row: [] for row in np.flatnonzero(jobs.level > NONE).tolist()}
     for piece in _pieces(evidence, Subject.JOB, jobs.level > NONE):
         by_job[piece.row].append(piece)

@@ -13,7 +13,7 @@ class Family(NamedTuple):
     is_mild: bool = False
     # What it shows follows from how much a device does, and counts as one with others that do.
     of_work: bool = False
-    # It is the host's: what a device says of it is said of its node, unless that is decisive.
+    # It is the host's: a device's evidence counts for its node, unless that is decisive.
     of_node: bool = False
     # What many nodes have in common when all of them suffer in it; empty where that is their job.
     shared: str = ""
@@ -29,7 +29,7 @@ FAMILIES: tuple[Family, ...] = (
     # One signal of 504 devices is beyond 8 for four minutes about once in two days, for ten minutes once
     # in a week (4.4, whose rates are of 63 rows).
     Family("power", is_mild=True, of_work=True),
-    # Air and water take half an hour to heat, and each node has another margin above its peers.
+    # Air and water need half an hour to heat, and each node has another margin above its peers.
     Family("thermal", is_mild=True, shared="cooling", within_s=1800.0),
     Family("clock"),
     Family("compute", is_mild=True, of_work=True),
@@ -44,7 +44,7 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "scrape", is_mild=True, of_node=True, shared="monitoring", of_reader=True, advice="none"
     ),
-    # What channels name that have no signals: presence, logs, hangs.
+    # Families that channels name and that have no signals: presence, logs, hangs.
     Family("other", advice="none"),
 )
 _OTHER = len(FAMILIES) - 1
@@ -52,7 +52,7 @@ _PLACES: Mapping[str, int] = {family.name: position for position, family in enum
 
 
 def position_of(name: str) -> int:
-    """The place of a family in `FAMILIES`; that of `other` for a name which is none of them."""
+    """The index of a family in `FAMILIES`; that of `other` for an unknown name."""
     return _PLACES.get(name, _OTHER)
 
 

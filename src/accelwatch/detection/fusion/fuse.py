@@ -29,7 +29,7 @@ from accelwatch.detection.fusion.strength import (
 )
 from accelwatch.detection.tick import Tick
 
-# Intervals without a sample after which nothing can be said of a row.
+# Intervals without a sample after which a row has no evidence any more.
 SILENT_INTERVALS = 3
 
 
@@ -65,7 +65,7 @@ class Conclusions(NamedTuple):
     level: Codes
     # float64[R]: the greatest score of any family.
     score: Floats
-    # intp[R]: the place of the family that has it; -1 where none says anything.
+    # intp[R]: the index of the family that has it; -1 where there is no evidence.
     family: Indices
     # bool[F, R]: the families that are part of the reason.
     agreeing: Bools
@@ -113,7 +113,7 @@ def fuse(
     # A fault of a device is confirmed by what its host suffers.
     helping = (of_nodes.agrees | of_nodes.confirms)[:, frame.node_of]
     # Nobody is woken for what is being worked on, and its ups and downs are no false alarms. Devices
-    # that sleep, are in others' hands or not there at all would keep what was said of them for ever.
+    # that sleep, are in others' hands or not there at all would keep their levels for ever.
     muted = frame.maintenance
     away = frame.device_state == DeviceState.AWAY
 
@@ -183,7 +183,7 @@ def _subject(
 
 
 def _rise(combined: Strength, helping: Bools) -> Rise:
-    """What this tick's evidence asks for."""
+    """The level that this tick's evidence calls for."""
     own: Bools = np.logical_or.reduce(combined.agrees, axis=0)
     families = causes(combined.agrees | combined.confirms | helping)
     decisive: Bools = np.logical_or.reduce(combined.decisive, axis=0)

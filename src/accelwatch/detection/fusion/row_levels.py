@@ -32,7 +32,7 @@ class RowLevels(NamedTuple):
 
 
 class Rise(NamedTuple):
-    """What evidence of this tick asks for, by row."""
+    """The level that the evidence of this tick calls for, by row."""
 
     level: Codes
     clear_below: Floats
@@ -58,7 +58,7 @@ def empty(size: int) -> RowLevels:
 
 
 def resized(before: RowLevels, generation: Indices) -> RowLevels:
-    """For as many rows as there are now; rows that were given to others begin anew."""
+    """For as many rows as there are now; rows that were given to others start over."""
     size = len(generation)
     kept = min(size, len(before.level))
     same = np.zeros(size, dtype=np.bool_)
@@ -70,7 +70,7 @@ def resized(before: RowLevels, generation: Indices) -> RowLevels:
 
 
 def copy(source: RowLevels, rows: Indices, target: RowLevels, positions: Indices) -> None:
-    """Write rows of one into places of another."""
+    """Write rows of one at positions of another."""
     written = columns(target)
     for name, column in columns(source).items():
         written[name][positions] = column[rows]

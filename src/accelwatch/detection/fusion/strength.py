@@ -66,7 +66,7 @@ def factors(raised: Floats, prior: Floats) -> Floats:
 def strength(
     frame: Frame, evidence: Sequence[Evidence], subject: Subject, factor: Floats
 ) -> Strength:
-    """What is said of the rows of a subject; `factor` as `factors` gives it."""
+    """The evidence on the rows of a subject; `factor` as `factors` gives it."""
     shape = factor.shape
     agrees, lasts, confirms, alone, watched, decisive = (
         np.zeros(shape, dtype=np.bool_) for _ in range(6)

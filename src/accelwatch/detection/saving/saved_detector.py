@@ -1,6 +1,6 @@
 """All that a detector knows as a snapshot, and a detector that goes on with one.
 
-Rows are numbered anew after a restart, and some come late: a history is restored some of its rows at a
+Rows are renumbered after a restart, and some come late: a history is restored some of its rows at a
 time, before the tick of the frame that has them.
 """
 
@@ -66,7 +66,7 @@ def named(state: StateArrays) -> Arrays:
 def without_counters(arrays: Arrays, nodes: Bools) -> Arrays:
     """The arrays as a snapshot has them, without what some counters of nodes had counted.
 
-    `nodes` is bool[signals, M]. Such a counter begins anew after a restart, as one that was never read.
+    `nodes` is bool[signals, M]. Such a counter restarts after a restart, as one that was never read.
     """
     counters = nodes[NODE_LAYOUT.counters]
     if not counters.any():
@@ -194,7 +194,7 @@ def _own(component: str, arrays: Arrays) -> Arrays:
 
 
 def _interrupt(state: StateArrays) -> None:
-    """What lasted begins anew."""
+    """Reset what lasted."""
     for arrays in state:
         for name, array in arrays.items():
             if name.rpartition(".")[2] in _LASTING:

@@ -78,7 +78,7 @@ class _Header(msgspec.Struct, frozen=True):
 
 
 def digest_of(devices: Iterable[SignalRow], nodes: Iterable[SignalRow]) -> str:
-    """What tells tables of signals from others: any change of a row or of their order."""
+    """A digest of the tables of signals: any change of a row or of their order changes it."""
     text = "\n".join(repr(tuple(row)) for row in (*devices, (), *nodes))
     return hashlib.sha256(text.encode()).hexdigest()
 

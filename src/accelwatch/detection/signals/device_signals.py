@@ -5,7 +5,7 @@ from accelwatch.detection.signals.signal import Direction, Form, SignalRow, faul
 _GIB = float(2**30)
 _MHZ = 1e6
 # Byte counters come in blocks of up to 8 GiB; over the 30 s between samples that is the least rate
-# which can be told from none.
+# which can be distinguished from none.
 _BLOCK = 8 * _GIB / 30.0
 
 _POWER = (
@@ -40,7 +40,7 @@ _THERMAL = (
         Direction.HIGH,
         step=0.02,
     ),
-    # Fans are set in hundredths and differ between places in a chassis.
+    # Fans are set in hundredths and differ between slots in a chassis.
     SignalRow(("fan_speed_ratio", "0"), "thermal", step=0.02),
 )
 
@@ -85,7 +85,7 @@ _MEMORY = (
         step=0.005,
         relative=0.01,
     ),
-    # Allocators take blocks and caches differ; a device without the job's memory is far below.
+    # Allocators reserve blocks and caches differ; a device without the job's memory is far below.
     SignalRow(("memory_used_bytes",), "memory", step=0.5 * _GIB, relative=0.02),
     # What the driver keeps is the same on the same model, but for some MiB.
     SignalRow(("memory_reserved_bytes",), "memory", step=0.0625 * _GIB, inventory=True),

@@ -92,7 +92,7 @@ class FoldedSignal:
         missed: Indices = np.zeros_like(there, dtype=np.intp)
         missed[:, :width] = self._missed[:, :width]
         missed = np.where(there, 0, missed + there.any(axis=0))
-        # What has been gone for long was taken out: the rest is the sum from then on.
+        # A part that has been gone for long was removed: the others are the sum from then on.
         self._observed, self._missed = (observed | there) & (missed < _FORGET_AFTER), missed
         more = max(0, stacked.shape[1] - len(self._before))
         self._before = np.concatenate((self._before, np.zeros(more)))

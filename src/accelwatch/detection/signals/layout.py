@@ -18,7 +18,7 @@ class Layout(NamedTuple):
     """Where in a table the signals of each kind are, and how coarse each is."""
 
     signals: int
-    # intp: places of counters, of those that show a phase, and of those that the slot bounds.
+    # intp: indices of counters, of those that show a phase, and of those that the slot bounds.
     counters: Indices
     phases: Indices
     by_slot: Indices

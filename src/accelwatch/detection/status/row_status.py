@@ -30,7 +30,7 @@ _PHASES = ("idle", "light", "busy")
 def status_of_node(detector: Detector, node: str) -> tuple[RowStatus, ...]:
     """A node, the jobs that it works for, then its devices; none of a node that is not known.
 
-    The detector must not look at a frame meanwhile: what it has learned is read in place.
+    The detector must not process a frame meanwhile: what it has learned is read in place.
     """
     tick = detector.tick
     if tick is None or not node or node not in tick.frame.names.nodes:

@@ -28,7 +28,7 @@ def evaluated_devices(tick: Tick) -> Bools:
 
 
 class Scored(NamedTuple):
-    """Levels of one subject: places of signals by family, and float64[S, R] as `by_family` has them."""
+    """Levels of one subject: indices of signals by family, and float64[S, R] as `by_family` has them."""
 
     families: Mapping[str, Indices]
     score: Floats
@@ -64,7 +64,7 @@ def by_family(
 ) -> list[Evidence]:
     """Evidence for each family: of a row, its strongest signal. `score` is NaN for nothing to say.
 
-    `score` and `since` are float64[S, R]; families hold places on the first axis.
+    `score` and `since` are float64[S, R]; families hold indices into the first axis.
     """
     results: list[Evidence] = []
     if np.isnan(score).all():

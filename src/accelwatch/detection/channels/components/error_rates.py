@@ -11,7 +11,7 @@ from accelwatch.detection.arrays import Floats
 
 # Errors within an hour are one episode: 94 % of gaps between single-bit errors are shorter (4.2, C).
 EPISODE_S = 3600.0
-# The e-value begins anew each day: its rate is that of a day, and the alarm's budget too (4.2, C).
+# The e-value restarts each day: its rate is that of a day, and the alarm's budget too (4.2, C).
 DAY_S = 86400.0
 # Errors each day are usual when people had a weekend and a day to see to them.
 _USUAL_AFTER_S = 3 * DAY_S
@@ -26,7 +26,7 @@ _FLEET_SHAPE = 0.5
 # Of a line's rate, at most so much is thought known: healthy rates wander by 1/sqrt(2) = 70 %.
 _BURST_SHAPE = 2.0
 # A line is judged after an hour: healthy lines of a fleet differ by orders of magnitude, and six windows
-# of ten minutes tell its own rate as well as the shape above assumes.
+# of ten minutes estimate its own rate as well as the shape above assumes.
 _BURST_LEARNED_S = 3600.0
 # What a fleet is thought to have before it has been watched: an episode a row in four weeks.
 _FIRST_EXPOSURE_S = 28 * DAY_S

@@ -40,7 +40,7 @@ class Memory:
             self.codes[name] = sized_codes
 
     def void(self, rows: Indices) -> None:
-        """Forget what is known of these rows: others are there now, or they began anew."""
+        """Forget what is known of these rows: others are there now, or they restarted."""
         for kept in self.floats.values():
             kept[..., rows] = np.nan
         for codes in self.codes.values():

@@ -1,4 +1,4 @@
-"""The level that a signal has kept: in 8 of the last 10 ticks, told without any assumption of noise."""
+"""The level that a signal has kept: in 8 of the last 10 ticks, without any assumption of noise."""
 
 import numpy as np
 

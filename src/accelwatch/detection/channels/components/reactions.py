@@ -1,4 +1,4 @@
-"""What a line of a log or an event of a driver is about, what it advises, and whether it is decisive."""
+"""The subject of a log line or a driver's event, its advice, and whether it is decisive."""
 
 from typing import NamedTuple
 

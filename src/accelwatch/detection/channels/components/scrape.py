@@ -29,7 +29,7 @@ _MANY = 0.2
 # which one in twenty is at worst (5.1): who is silent for 5 min is down. Until then it is a gap, unless
 # its job stands still, which is the matter of the channel of hangs.
 _DOWN_S = 300.0
-# A node that starts by itself, or by somebody who told nobody, is silent for minutes as well: a server
+# A node that reboots by itself, or unannounced, is silent for minutes as well: a server
 # tests its memory and devices first. To reboot it then may break a firmware update.
 _MAY_START_S = 2 * _DOWN_S
 # Confirms: between 5, which combines, and 8, which weighs alone (4.3).
@@ -122,7 +122,7 @@ def _fewer(memory: Memory, frame: Frame) -> Bools:
 
 
 def _slower(level: Level, tick: Tick) -> Bools:
-    """bool[M]: reading it, or what it reads itself, takes five times as long as it did."""
+    """bool[M]: reading it, or what it reads itself, lasts five times as long as it did."""
     slow = np.zeros(tick.nodes.value.shape[1], dtype=np.bool_)
     for key in ("fleet_target_read_duration_seconds", "collector_duration_seconds"):
         position = level.position(key)

@@ -20,8 +20,8 @@ _FEW = 0.25
 _HINT = 6.0
 
 
-# Two samples are missing when the newest is nearly two intervals old: samples are not taken when ticks
-# are, and jitter by a second or so. One alone is missed all the time.
+# Two samples are missing when the newest is nearly two intervals old: samples and ticks are not
+# simultaneous, and jitter by a second or so. One alone is missed all the time.
 _MISSED = 1.75
 
 

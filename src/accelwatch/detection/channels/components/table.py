@@ -17,18 +17,18 @@ class Level(NamedTuple):
     sides: tuple[Bools, Bools]
 
     def position(self, *series: str) -> int:
-        """Place of the first signal whose series begins so; -1 where the table has none."""
+        """Index of the first signal whose series begins so; -1 where the table has none."""
         for position, row in enumerate(self.rows):
             if row.series[: len(series)] == series:
                 return position
         return -1
 
     def positions(self, selects: Callable[[SignalRow], bool]) -> Indices:
-        """Places of all signals that are wanted."""
+        """Indices of all selected signals."""
         return np.array([at for at, row in enumerate(self.rows) if selects(row)], dtype=np.intp)
 
     def families(self, selects: Callable[[SignalRow], bool]) -> dict[str, Indices]:
-        """Places of the wanted signals, by family."""
+        """Indices of the selected signals, by family."""
         names = dict.fromkeys(row.family for row in self.rows if selects(row))
         return {
             name: self.positions(lambda row, name=name: row.family == name and selects(row))  # type: ignore[misc]
@@ -55,7 +55,7 @@ def _level(rows: Sequence[SignalRow]) -> Level:
 
 
 def values_at(values: Floats, position: int) -> Floats:
-    """One signal of all rows; NaN for a place that the table has not."""
+    """One signal of all rows; NaN for an index that the table lacks."""
     if position < 0:
         return np.full(values.shape[1], np.nan)
     one: Floats = values[position]
