@@ -1,6 +1,6 @@
 """Writes the condition of nodes; what is so already is not written again."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -68,34 +68,48 @@ class StatusWriter:
     async def write(self, name: str, node: Node, notice: Notice) -> None:
         """Have the node say what a notice says. Raises KubernetesError."""
         desired = open_incident(notice, self._least, self._ignored)
+        incidents = await self._apply(
+            node, lambda before: with_incident(before, notice.key, desired)
+        )
+        self._written[name] = (incidents, self._clock.monotonic())
+
+    async def try_write(self, node: Node) -> None:
+        """Ask whether the condition may be written, and write nothing. Raises KubernetesError."""
+        await self._apply(node, lambda before: before, dry_run=True)
+
+    def forget(self, name: str) -> None:
+        """The cluster has no such node any more."""
+        self._written.pop(name, None)
+
+    async def _apply(
+        self,
+        node: Node,
+        change: Callable[[Mapping[str, OpenIncident]], Mapping[str, OpenIncident]],
+        *,
+        dry_run: bool = False,
+    ) -> Mapping[str, OpenIncident]:
+        """Change a node's open incidents, and its condition with them; they, as they are then.
+
+        Read and changed again where a kubelet has written the node in between. Raises KubernetesError.
+        """
         for tries_left in reversed(range(_TRIES)):
             before = read_incidents(node.metadata.annotations.get(ANNOTATION, ""))
-            incidents = with_incident(before, notice.key, desired)
+            incidents = change(before)
             existing = existing_condition(node)
             # A node that never had an open incident has no condition of ours.
-            if not incidents and not before and (existing is None or existing.status == _HEALTHY):
+            is_needless = not incidents and not before and not dry_run
+            if is_needless and (existing is None or existing.status == _HEALTHY):
                 break
             condition = condition_of(incidents, existing, self._clock.wall())
             try:
-                await self._patch(node, condition, incidents)
+                await self._patch(node, condition, incidents, dry_run=dry_run)
                 break
             except ApiError as error:
                 if error.status != _CONFLICT or not tries_left:
                     raise
             body = await self._client.get(path_of(node.metadata.name))
             node = msgspec.json.decode(body, type=Node)
-        self._written[name] = (incidents, self._clock.monotonic())
-
-    async def try_write(self, node: Node) -> None:
-        """Ask whether the condition may be written, and write nothing. Raises KubernetesError."""
-        existing = existing_condition(node)
-        before = read_incidents(node.metadata.annotations.get(ANNOTATION, ""))
-        condition = condition_of(before, existing, self._clock.wall())
-        await self._patch(node, condition, before, dry_run=True)
-
-    def forget(self, name: str) -> None:
-        """The cluster has no such node any more."""
-        self._written.pop(name, None)
+        return incidents
 
     async def _patch(
         self,

@@ -8,6 +8,7 @@ import pytest
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.sink import NoticeKind, Outcome, Status
 from accelwatch.base.errors import ConfigError
+from accelwatch_kubernetes_status.status_writing import StatusWriter
 from accelwatch_lab.cluster.kubernetes.access import Account
 from support.incidents.notices import NOTICE, notice
 from support.incidents.sinks import sink
@@ -180,6 +181,31 @@ def test_a_test_notice_asks_whether_it_may_and_writes_nothing(cluster: ServedClu
         assert {outcome.status for outcome in outcomes} == {Status.RETRY}
         assert all("docs/alerts.md" in outcome.message for outcome in outcomes)
         await unknown.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(("writes", "outcome"), [(1, Status.DELIVERED), (9, Status.RETRY)])
+def test_a_test_notice_outlives_a_kubelet_that_writes_its_node_meanwhile(
+    cluster: ServedCluster, monkeypatch: pytest.MonkeyPatch, writes: int, outcome: Status
+) -> None:
+    patch = StatusWriter._patch
+    made_here: list[int] = []
+
+    async def written_before(writer: StatusWriter, *args: Any, **options: Any) -> None:
+        if len(made_here) < writes:
+            made_here.append(len(made_here))
+            await change_node(cluster, "n12", {"metadata": {"labels": {"w": f"{made_here[-1]}"}}})
+        await patch(writer, *args, **options)
+
+    async def scenario() -> None:
+        await ready_node(cluster)
+        receiver = made(cluster)
+        monkeypatch.setattr(StatusWriter, "_patch", written_before)
+        (reached,) = await told(receiver, notice(kind=NoticeKind.TEST, nodes=()))
+        assert reached.status is outcome, reached.message
+        assert set(await conditions(cluster)) == {"Ready"}
+        await receiver.close()
 
     asyncio.run(scenario())
 
