@@ -1,8 +1,9 @@
-"""Streams of many nodes on one port, a path each: `hub_load.py PORT-FILE INTERVAL`.
+"""Streams of many nodes on one port, a path each: `hub_load.py PORT-FILE INTERVAL [times]`.
 
 Values are packed for a hub that asks for them so, as an agent's are. Every node ticks at its own moment
 of the interval. A tick carries the time at which it was due, not the one at which it was sent: a hub
-that is late sees it, whoever is to blame.
+that is late sees it, whoever is to blame. With `times` it is the power of every device as well, modulo
+ROUND_S, for somebody who is further away.
 """
 
 import asyncio
@@ -14,9 +15,10 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from accelwatch.schema.reading import complete
+from accelwatch.schema.reading import Number, complete
 from accelwatch.schema.stream.compact import (
     CompactEncoder,
+    DeviceTick,
     Hello,
     Layout,
     Message,
@@ -29,6 +31,8 @@ from support.machines import composed as machines
 
 DEVICES = 8
 SERIES = 86
+# Seconds that can be watts: a hub believes no device of 50 kW.
+ROUND_S = 10_000.0
 
 
 def measured_snapshot() -> list[object]:
@@ -70,23 +74,33 @@ def chunk(body: bytes) -> bytes:
 class Load:
     """Serves streams; nodes tick until their client goes."""
 
-    def __init__(self, interval_s: float) -> None:
+    def __init__(self, interval_s: float, *, times: bool = False) -> None:
         self._interval_s = interval_s
         self._messages = measured_snapshot()
         tick = self._messages[-1]
         assert isinstance(tick, Tick)
         self._devices = tick.devices
+        layouts = (message for message in self._messages if isinstance(message, Layout))
+        # Where the power of each device is among its values; None where it stays as it is.
+        self._power = next(layouts).series.index(("power_watts",)) if times else None
         self._wall = time.time() - time.monotonic()
 
     def tick(self, sequence: int, due: float, media: str) -> bytes:
         """A tick that was due at a moment; a value of each device moves."""
         at = self._wall + due
         devices = tuple(
-            msgspec.structs.replace(one, sample_time=at, values=(*one.values[:-1], sequence))
+            msgspec.structs.replace(one, sample_time=at, values=self._moved(one, sequence, at))
             for one in self._devices
         )
         tick = Tick(sequence=sequence, time=at, devices=devices)
         return framed(_formed(tick, media), media)
+
+    def _moved(self, device: DeviceTick, sequence: int, at: float) -> tuple[Number | str, ...]:
+        values = list(device.values)
+        values[-1] = sequence
+        if self._power is not None:
+            values[self._power] = at % ROUND_S
+        return tuple(values)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One stream."""
@@ -113,7 +127,7 @@ class Load:
 
 async def main() -> None:
     """Serve until killed."""
-    load = Load(float(sys.argv[2]))
+    load = Load(float(sys.argv[2]), times="times" in sys.argv[3:])
     server = await asyncio.start_server(load.serve, "127.0.0.1", 0, backlog=4096)
     Path(sys.argv[1]).write_text(str(server.sockets[0].getsockname()[1]))
     await server.serve_forever()

@@ -47,9 +47,10 @@ def share(before: Use, after: Use) -> float:
 
 
 @contextlib.contextmanager
-def running(words: Sequence[str], core: int) -> Iterator[subprocess.Popen[bytes]]:
-    """A process on one core; it ends with the block, whatever happens."""
-    process = subprocess.Popen(["taskset", "-c", str(core), *words], stdout=subprocess.DEVNULL)
+def running(words: Sequence[str], core: int | None) -> Iterator[subprocess.Popen[bytes]]:
+    """A process on one core, or on any; it ends with the block, whatever happens."""
+    pinned = [] if core is None else ["taskset", "-c", str(core)]
+    process = subprocess.Popen([*pinned, *words], stdout=subprocess.DEVNULL)
     try:
         yield process
     finally:
@@ -62,7 +63,13 @@ def running(words: Sequence[str], core: int) -> Iterator[subprocess.Popen[bytes]
 
 
 def hub_words(
-    folder: Path, targets: Path, scrape: str, instruments: str = "all", *, history_s: float = 0.0
+    folder: Path,
+    targets: Path,
+    scrape: str,
+    instruments: str = "all",
+    *,
+    history_s: float = 0.0,
+    port: int = PORT,
 ) -> list[str]:
     """A hub with instruments (`hub_probe.py`); `scrape` is its configuration of that name.
 
@@ -74,7 +81,7 @@ def hub_words(
     return [
         *(sys.executable, str(HERE / "hub_probe.py"), instruments, str(folder / "probe")),
         *("-c", str(config), "--targets-file", str(targets)),
-        *("--web.listen-address", f"127.0.0.1:{PORT}", "--state-dir", str(folder)),
+        *("--web.listen-address", f"127.0.0.1:{port}", "--state-dir", str(folder)),
     ]
 
 
