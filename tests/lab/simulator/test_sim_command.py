@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.base.clock import ManualClock
+from accelwatch.cli.trial.sim import SimPlan, build_fleet, server_of
 from accelwatch.fleet.targets.files import read_targets
+from accelwatch_lab.simulator.conditions import NodeCondition
 from support.processes.waiting import GUARD_S
 
 PROGRAM = """
@@ -74,3 +77,12 @@ def test_a_mistake_is_told_in_a_line(words: tuple[str, ...], message: str) -> No
     assert process.returncode != 0
     assert message in told
     assert "Traceback" not in told
+
+
+def test_clocks_of_nodes_are_right_though_starting_takes_time() -> None:
+    clock = ManualClock(wall=1.79e9)
+    plan = SimPlan(nodes=1)
+    fleet = build_fleet(plan, clock)
+    clock.advance(3.0)
+    server = server_of(fleet, clock)
+    assert fleet.wall(server.now(), NodeCondition()) == clock.wall()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from accelwatch_lab.simulator.fleet import Fleet
     from accelwatch_lab.simulator.nodes import FleetSize
     from accelwatch_lab.simulator.scenario import Scenario
+    from accelwatch_lab.simulator.serving.server import SimulatorServer
 
 DEFAULT_LISTEN = "127.0.0.1:19400"
 _PORTS = ("many", "one")
@@ -154,6 +155,13 @@ def own_exposition() -> "Render":
     ).decode()
 
 
+def server_of(fleet: "Fleet", clock: "Clock") -> "SimulatorServer":
+    """Serves a fleet by the time of now, however long ago it was built."""
+    from accelwatch_lab.simulator.serving.server import SimulatorServer
+
+    return SimulatorServer(fleet, clock, own_exposition(), passed_s=clock.wall() - fleet.start)
+
+
 def _check_exposure(plan: SimPlan) -> None:
     """Raise UsageError for an address that others reach, unless that is meant."""
     from accelwatch.web.sockets.listeners import is_loopback
@@ -171,7 +179,6 @@ async def _serve(plan: SimPlan, fleet: "Fleet", clock: "Clock") -> None:
     import resource
     import signal
 
-    from accelwatch_lab.simulator.serving.server import SimulatorServer
     from accelwatch_lab.simulator.serving.targets import (
         address,
         open_sockets,
@@ -183,7 +190,7 @@ async def _serve(plan: SimPlan, fleet: "Fleet", clock: "Clock") -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     sockets = open_sockets(plan.listen, fleet, many=plan.ports == "many")
-    server = SimulatorServer(fleet, clock, own_exposition())
+    server = server_of(fleet, clock)
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
