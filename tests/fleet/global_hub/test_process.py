@@ -36,6 +36,12 @@ async def ready(base: str) -> None:
             await asyncio.sleep(0.05)
 
 
+async def problems(base: str) -> str:
+    """What the hub says is wrong."""
+    async with aiohttp.ClientSession() as session, session.get(f"{base}/v1/fleet") as response:
+        return "; ".join((await response.json())["problems"])
+
+
 def test_it_follows_reads_its_file_again_and_stops(tmp_path: Path) -> None:
     async def main() -> None:
         port = free_port()
@@ -60,7 +66,16 @@ def test_it_follows_reads_its_file_again_and_stops(tmp_path: Path) -> None:
                 process.send_signal(signal.SIGHUP)
                 assert process.stderr is not None
                 async with asyncio.timeout(30):
-                    while b"a change takes a restart" not in await process.stderr.readline():
+                    while b"targets.hubs has changed" not in (
+                        line := await process.stderr.readline()
+                    ):
+                        pass
+                assert b"restart this hub; until then it follows pod-1" in line
+                assert "targets.hubs has changed" in await problems(base)
+                file.write_text(text)
+                process.send_signal(signal.SIGHUP)
+                async with asyncio.timeout(30):
+                    while await problems(base):
                         pass
                 process.send_signal(signal.SIGTERM)
                 assert await asyncio.wait_for(process.wait(), 30) == 0

@@ -25,6 +25,7 @@ REMADE_S = 0.5
 _MOST_IDS = 256
 # From here on a hub's clock is said to be off; a message takes seconds at most.
 _CLOCK_OFF_S = 60.0
+_RESTART = "targets.hubs has changed since this hub started: restart it to follow what it says now"
 LOOP = "it follows this hub, itself or through another: take one of them out of targets.hubs"
 
 
@@ -51,6 +52,8 @@ class FollowedHubs:
             self._check,
             advice="ask one of the hubs that this hub follows",
         )
+        # Whether the configuration has named other hubs since.
+        self.wants_restart = False
         self._task: asyncio.Task[None] | None = None
 
     def source(self, condition: str = "") -> SeveralHubs:
@@ -100,6 +103,8 @@ class FollowedHubs:
             states, sums = tuple(view.hubs), view.sums
             problems = (*map(_omission, filter(_omits, states)), *self._clock_problems())
             sums = msgspec.structs.replace(sums, problems=(*sums.problems, *problems))
+        if self.wants_restart:
+            sums = msgspec.structs.replace(sums, problems=(_RESTART, *sums.problems))
         return msgspec.structs.replace(
             sums,
             version=__version__,

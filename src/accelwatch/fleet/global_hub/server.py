@@ -40,6 +40,8 @@ class GlobalHubServer:
         self.settings = settings
         # What they were read from, if from a file.
         self.config_file: Path | None = None
+        # Those that are followed until the end of the process.
+        self._targets = settings.targets
         self.followed = FollowedHubs(endpoints, clock)
         # Whether the configuration of `hub` and of `web` was read well the last time.
         self.reloads: dict[str, bool] = {}
@@ -64,8 +66,14 @@ class GlobalHubServer:
     async def change(self, settings: HubSettings, protection: Protection) -> None:
         """Other settings from now on, but for those that only a restart changes; these are told."""
         before = self.settings
-        if settings.targets != before.targets:
-            logger.warning("a change takes a restart key=targets.hubs")
+        self.followed.wants_restart = settings.targets != self._targets
+        if settings.targets not in (before.targets, self._targets):
+            names = ", ".join(self.followed.names)
+            logger.warning(
+                "targets.hubs has changed, and a reload leaves it as it was: restart this hub; "
+                "until then it follows %s",
+                names,
+            )
         if settings.stream_interval_s != before.stream_interval_s:
             logger.warning("a change takes a restart key=stream_interval")
         set_up_logging(settings.log.level, settings.log.format)
