@@ -85,8 +85,19 @@ def test_an_incident_is_closed_at_the_hub_in_its_id() -> None:
             text = await upper.post("/v1/incidents/i7/close", 404, json={"reason": "x"}, **ANA)
             assert "i7@pod-1" in text
             await upper.post("/v1/nodes/n1/acknowledge", **ANA)
-        assert words(first) == ["POST /v1/nodes/n1/acknowledge"]
+        assert words(first) == ["POST /v1/nodes/n1/acknowledge?on_behalf_of=ana"]
         assert words(second) == ["POST /v1/incidents/i7/close"]
+
+    asyncio.run(main())
+
+
+def test_of_people_that_a_hub_over_hubs_names_all_are_passed_on() -> None:
+    async def main() -> None:
+        first, second = two()
+        async with over(first, second) as upper:
+            query = {"on_behalf_of": "cy"}
+            await upper.post("/v1/nodes/n1/acknowledge", params=query, **ANA)
+        assert words(first) == ["POST /v1/nodes/n1/acknowledge?on_behalf_of=cy%2C+ana"]
 
     asyncio.run(main())
 

@@ -33,6 +33,7 @@ rules:
 async def over(folder: Path, role: Role) -> AsyncIterator[tuple[Running, Running]]:
     """(a hub over a real one, the real one, which lets the first do what `role` allows)."""
     (folder / "rules.yaml").write_text(LOST)
+    (folder / "state").mkdir()
     (folder / "password").write_text(PASSWORD)
     rules = RuleSettings(files=(str(folder / "rules.yaml"),), interval_s=0.1)
     below = Protection(users={"upper": HASH}, roles={"upper": role})
@@ -40,7 +41,13 @@ async def over(folder: Path, role: Role) -> AsyncIterator[tuple[Running, Running
     broken = machines.snapshot(machines.view(0), machines.lost_view(1))
     async with (
         agent(broken) as one,
-        hub_of(folder / "a", {"n1": one.address}, rules=rules, protection=below) as real,
+        hub_of(
+            folder / "a",
+            {"n1": one.address},
+            rules=rules,
+            protection=below,
+            state_dir=folder / "state",
+        ) as real,
     ):
         endpoint = HubEndpoint(name="pod-1", base=real.base, access=Scrape(basic_auth=auth))
         async with following_hubs([endpoint], protection=Protection(users={"ana": HASH})) as upper:
@@ -65,6 +72,38 @@ def test_a_silence_is_set_below_in_the_name_of_both(tmp_path: Path) -> None:
             await upper.post("/v1/incidents/i1@pod-1/note", json=note, **ANA)
             shown = await upper.get("/v1/incidents/i1@pod-1", **ANA)
             assert "cable reseated (for ana)" in str(shown["timeline"])
+
+    asyncio.run(main())
+
+
+def test_changes_without_a_reason_have_the_names_of_both_in_the_audit_log_below(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        async with over(tmp_path, Role.ACT) as (upper, real):
+            silence = {"matchers": ["node=n1"], "for": "2h", "reason": "swap"}
+            changed = await upper.post("/v1/silences", json=silence, **ANA)
+            path = f"/v1/silences/{changed['silence']['id']}"
+            async with upper.session.delete(upper.base + path, **ANA) as response:
+                assert response.status == 200
+            await upper.post("/v1/nodes/n1/acknowledge", **ANA)
+            own: dict[str, Any] = {"headers": basic("upper", PASSWORD)}
+            await real.post("/v1/nodes/n1/acknowledge", **own)
+            entries = (await real.get("/v1/audit", **own))["entries"][::-1]
+            by_kind = {
+                kind: [entry["actor"] for entry in entries if entry["record"]["type"] == kind]
+                for kind in ("silence", "note")
+            }
+            assert by_kind == {
+                "silence": ["upper", "upper (for ana)"],
+                "note": ["upper (for ana)", "upper"],
+            }
+            about_node = (await real.get("/v1/audit", params={"node": "n1"}, **own))["entries"]
+            assert [
+                (note["record"]["subject"], note["record"]["text"])
+                for note in about_node
+                if note["record"]["type"] == "note"
+            ] == [("n1", "acknowledged what is missing: 0 devices no longer expected")] * 2
 
     asyncio.run(main())
 

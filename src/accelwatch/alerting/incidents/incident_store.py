@@ -16,6 +16,7 @@ from accelwatch.alerting.incidents.journal.patient import OpenJournal, PatientJo
 from accelwatch.alerting.incidents.journal.records import (
     IncidentRecord,
     Loaded,
+    NoteRecord,
     Record,
     RuleSetRecord,
 )
@@ -186,6 +187,15 @@ class IncidentStore:
                 for actor, noted in by_actor.items()
             ]
             return next(filter(None, problems), "")
+
+    async def journal_note(self, subject: str, text: str, actor: str) -> str:
+        """Write down what somebody did to a node, that changes no incident.
+
+        What is wrong with the journal; empty when it is on the disk.
+        """
+        async with self._changing:
+            record = NoteRecord(subject, text)
+            return await self._journal.write([record], self._wall(), actor=actor)
 
     async def close(self, id_: str, actor: str, note: str) -> tuple[Incident, str]:
         """Close an incident by hand; it, and what is wrong with the journal, if anything.

@@ -1,10 +1,13 @@
 """Pages of nodes: the list of them, one with its snapshot, the history of a device, acknowledging."""
 
+import logging
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from accelwatch.alerting.evaluation.silences.requests import for_whom
+from accelwatch.alerting.incidents.model.silence import named
 from accelwatch.base.errors import UnmetError, UsageError
 from accelwatch.base.slices import Turns
 from accelwatch.fleet.api.http import listed, states_of
@@ -31,13 +34,17 @@ from accelwatch.web.pages.page import (
     only,
     plain,
 )
-from accelwatch.web.pages.routes import CURSOR, LIMIT, Parameter, Route, choice
+from accelwatch.web.pages.routes import CURSOR, LIMIT, ON_BEHALF_OF, Parameter, Route, choice
 from accelwatch.web.protection.roles import Role
 
 if TYPE_CHECKING:
     from accelwatch.fleet.api.store_pages import PeerPages
 
+logger = logging.getLogger(__name__)
+
 _HISTORY = "/history"
+# (node, what was done, by whom), for the audit log.
+JournalNote = Callable[[str, str, str], Awaitable[None]]
 _to_json = msgspec.json.Encoder().encode
 
 
@@ -51,13 +58,17 @@ class NodePages:
         names: Callable[[], list[str]],
         on_removed: Callable[[], None],
         peers: "PeerPages | None",
+        *,
+        journal_note: JournalNote,
     ) -> None:
-        """`names` gives all nodes, sorted; `on_removed` is called when devices may have gone."""
+        """`names` gives all nodes, sorted; `on_removed` is called when devices may have gone;
+        `journal_note` writes down what somebody did to a node."""
         self._fleet = fleet
         self._turns = turns
         self._names = names
         self._on_removed = on_removed
         self._peers = peers
+        self._journal_note = journal_note
 
     def routes(self) -> Iterator[Route]:
         """What is asked for where."""
@@ -97,7 +108,7 @@ class NodePages:
             "/v1/nodes/{node:path}/acknowledge",
             "Acknowledge missing devices",
             self._acknowledge,
-            parameters=(Parameter("device", "Id of a device."),),
+            parameters=(Parameter("device", "Id of a device."), ON_BEHALF_OF),
             answer=Acknowledged,
             role=Role.ACT,
         )
@@ -160,12 +171,18 @@ class NodePages:
 
     async def _acknowledge(self, name: str, change: Change) -> Page:
         """Take note of what is missing on a node."""
+        device = only(change.query, "device")
+        actor = for_whom(named(change.user, bool(change.user)), change)
         try:
-            removed = await self._fleet.acknowledge(name, only(change.query, "device"))
+            removed = await self._fleet.acknowledge(name, device)
         except InventoryError as error:
             return plain(503, f"noted, but not written down yet: {error}", {"Retry-After": "10"})
         finally:
             self._on_removed()
+        logger.info("acknowledged node=%s device=%s by=%s", name, device or "all", actor)
+        what = device or "what is missing"
+        removal = f"{removed} device{'' if removed == 1 else 's'} no longer expected"
+        await self._journal_note(name, f"acknowledged {what}: {removal}", actor)
         return json_page(Acknowledged(node=name, devices_removed=removed), change.headers)
 
 

@@ -21,7 +21,7 @@ from accelwatch.fleet.api.incidents.incident_history import IncidentHistoryPage
 from accelwatch.fleet.api.incidents.remedy_pages import RemedyPages
 from accelwatch.fleet.api.metrics_pages import MetricsPages
 from accelwatch.fleet.api.muted_targets import MutedTargets
-from accelwatch.fleet.api.node_pages import NodePages
+from accelwatch.fleet.api.node_pages import JournalNote, NodePages
 from accelwatch.fleet.api.own import RenderOwn
 from accelwatch.fleet.api.summaries import (
     fleet_document,
@@ -57,6 +57,10 @@ if TYPE_CHECKING:
     from accelwatch.fleet.api.store_pages import PeerPages
 
 
+async def _no_journal(_node: str, _text: str, _actor: str) -> None:
+    """Of a hub without rules."""
+
+
 class HubPages:
     """Pages by path; the loop's thread only."""
 
@@ -81,10 +85,12 @@ class HubPages:
         detector: DetectorPages | None = None,
         muting: Callable[[], Muting | None] = lambda: None,
         rules: Callable[[], IncidentReader | None] = lambda: None,
+        journal_note: JournalNote = _no_journal,
     ) -> None:
         """`may_act`: whether those who can reach the hub may change something; `usage`: the page of
         who uses the devices; `muting`: silences and maintenance, None without rules; `rules`: the
-        incidents, None where there are none."""
+        incidents, None where there are none; `journal_note`: what somebody did to a node, for the
+        audit log."""
         self._silences = silences or SilencePages(lambda: None, fleet.clock, lambda: fleet.nodes)
         self._remedies = remedies or RemedyPages(lambda: None, fleet.clock, lambda: fleet.nodes)
         self._evidence = evidence or EvidencePages(fleet, Evidence)
@@ -100,7 +106,14 @@ class HubPages:
         self.counts = counts = FleetCounts(fleet)
         self._devices = DevicePages(fleet, counts)
         self._events = EventPages(fleet, counts.labels)
-        self._nodes = NodePages(fleet, counts.turns, counts.names, counts.invalidate, peers)
+        self._nodes = NodePages(
+            fleet,
+            counts.turns,
+            counts.names,
+            counts.invalidate,
+            peers,
+            journal_note=journal_note,
+        )
         self._graphs = GraphPages(fleet, counts.turns, rules)
         self._metrics = MetricsPages(fleet, counts, render, MutedTargets(fleet, muting), peers)
         self.own = self._metrics.own

@@ -15,7 +15,7 @@ from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, leaves_
 from accelwatch.fleet.global_hub.followed import FollowedHubs
 from accelwatch.web.pages.json_page import packed
 from accelwatch.web.pages.page import JSON, Change, Headers, Page, Query, plain
-from accelwatch.web.pages.routes import PLACEHOLDER, Route
+from accelwatch.web.pages.routes import ON_BEHALF_OF, PLACEHOLDER, Route
 
 _UNAUTHORIZED, _FORBIDDEN = 401, 403
 _BAD_GATEWAY, _UNAVAILABLE, _GATEWAY_TIMEOUT = 502, 503, 504
@@ -44,7 +44,7 @@ class Relay:
             *values, change = arguments
             if route.body is not None:
                 decode_request(change.body, route.body)
-            return await self._change(_path(route, values), change)
+            return await self._change(_path(route, values), _signed_query(route, change))
 
         handler = read if route.method == "GET" else change
         return msgspec.structs.replace(route, handler=handler)
@@ -58,8 +58,6 @@ class Relay:
 
     async def _change(self, path: str, change: Change) -> Page:
         query = _single(change.query)
-        if change.user and "by" in query:
-            query["by"] = change.user
         body = _signed(change.body, change.user) if change.body else None
         try:
             answer = await self._requests.change(change.method, path, query, body)
@@ -80,6 +78,20 @@ def _path(route: Route, values: list[str]) -> str:
 def _single(query: Query) -> dict[str, str]:
     """Lists with commas, which all parameters take that may be repeated."""
     return {name: ",".join(values) for name, values in query.items()}
+
+
+def _signed_query(route: Route, change: Change) -> Change:
+    """The change with the person who asks here, for the audit log below, where it has no body."""
+    if not change.user:
+        return change
+    query = {**change.query}
+    if "by" in query:
+        query["by"] = (change.user,)
+    if ON_BEHALF_OF in route.parameters:
+        # A hub over this one has named a person, too.
+        people = (*change.query.get(ON_BEHALF_OF.name, ()), change.user)
+        query[ON_BEHALF_OF.name] = (", ".join(people),)
+    return msgspec.structs.replace(change, query=query)
 
 
 def _signed(body: bytes, user: str) -> bytes:

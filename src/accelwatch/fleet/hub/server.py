@@ -95,6 +95,7 @@ class HubServer:
             lemons=LemonPages(hub.fleet, hub.faults),
             usage=hub.usage.page,
             rules=lambda: hub.incidents,
+            journal_note=self._journal_note,
             muting=lambda: None if hub.incidents is None else hub.incidents.muting,
             silences=SilencePages(
                 lambda: hub.rules,
@@ -132,6 +133,11 @@ class HubServer:
         """Have streams show the fleet as it stands, at once."""
         self._pages.counts.invalidate()
         self._streams.tick_now()
+
+    async def _journal_note(self, node: str, text: str, actor: str) -> None:
+        """Into the audit log of the hub that leads, where there are rules."""
+        if (rules := self.hub.rules) is not None:
+            await rules.incident_store.journal_note(node, text, actor)
 
     def _visits(self) -> VisitedPages:
         from accelwatch.fleet.incident_page.pages import IncidentVisits

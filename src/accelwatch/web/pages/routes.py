@@ -78,6 +78,8 @@ LIMIT = Parameter(
     "limit", "Rows on a page.", {"type": "integer", "minimum": 1, "maximum": LONGEST_LIST}
 )
 CURSOR = Parameter("cursor", "`next` of the page before.")
+# Of a change without a body, which would say it in its reason.
+ON_BEHALF_OF = Parameter("on_behalf_of", "Who asked for it, at a hub over this one.")
 
 
 def choice(choices: Iterable[str]) -> Mapping[str, object]:

@@ -28,6 +28,7 @@ from accelwatch.alerting.evaluation.silences.requests import (
     NewNote,
     NewSilence,
     decode_request,
+    for_whom,
     note_of,
     reason_of,
     silence_of,
@@ -42,7 +43,7 @@ from accelwatch.base.errors import UnmetError, UsageError, check_leads
 from accelwatch.schema.timestamps import timestamp
 from accelwatch.web.pages.json_page import json_page
 from accelwatch.web.pages.page import Change, Headers, Page, Query, only
-from accelwatch.web.pages.routes import Parameter, Route
+from accelwatch.web.pages.routes import ON_BEHALF_OF, Parameter, Route
 from accelwatch.web.protection.roles import Role
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class SilencePages:
         """The routes."""
         silence, window = f"{SILENCES}/{{id}}", f"{MAINTENANCE}/{{id}}"
         close, note = f"{INCIDENTS}/{{id:path}}/close", f"{INCIDENTS}/{{id:path}}/note"
-        by = (Parameter("by", "Who ends it, where the hub has no logins."),)
+        by = (Parameter("by", "Who ends it, where the hub has no logins."), ON_BEHALF_OF)
         return (
             Route(
                 "GET",
@@ -211,7 +212,8 @@ class SilencePages:
 
     async def _expire(self, kind: type[Silence | Maintenance], id_: str, change: Change) -> Page:
         runner = self._required_runner()
-        actor = named(who(change.user, only(change.query, "by") or ""), bool(change.user))
+        person = who(change.user, only(change.query, "by") or "")
+        actor = for_whom(named(person, bool(change.user)), change)
         muting = runner.incident_store.muting
         if muting.is_announced(id_):
             raise UsageError(f"{id_[:100]} is kept by the scheduler; end it there")

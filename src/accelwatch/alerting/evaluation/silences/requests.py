@@ -21,6 +21,8 @@ from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import UsageError
 from accelwatch.base.names.host_ranges import expand
 from accelwatch.base.names.nearest import nearest
+from accelwatch.web.pages.page import Change, only
+from accelwatch.web.pages.routes import ON_BEHALF_OF
 
 # Nodes of one window; a rack has a hundred, and a whole cluster is `all`.
 MOST_NAMED = 4096
@@ -176,6 +178,15 @@ def who(user: str, provided: str) -> str:
     if len(name) > _LONGEST_NAME:
         raise UsageError(f"by: more than {_LONGEST_NAME} characters")
     return name
+
+
+def for_whom(actor: str, change: Change) -> str:
+    """Who did it, with the person for whom a hub over this one asked: `upper (for ana)`.
+
+    Raises UsageError for a long name.
+    """
+    person = who("", only(change.query, ON_BEHALF_OF.name) or "")
+    return f"{actor} (for {person})" if person else actor
 
 
 def reason_of(text: str) -> str:
