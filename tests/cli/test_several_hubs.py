@@ -34,10 +34,12 @@ class Pods(NamedTuple):
 
 
 @contextlib.asynccontextmanager
-async def pods(folder: Path, *, shared: bool = False) -> AsyncIterator[Pods]:
-    """Two hubs with a node each; `shared`: the second follows the first's node too."""
+async def pods(folder: Path, *, shared: bool = False, dead: bool = False) -> AsyncIterator[Pods]:
+    """Two hubs with a node each; `shared`: the second follows the first's node too; `dead`: and one
+    that never answers."""
     async with agent() as one, agent(other_machine()) as two:
         more = {"n1": one.address} if shared else {}
+        more |= {"n3": "127.0.0.1:1"} if dead else {}
         async with (
             hub_of(folder / "a", {"n1": one.address}, {"rack": "r1"}) as first,
             hub_of(folder / "b", {"n2": two.address, **more}, {"rack": "r1"}) as second,
@@ -49,9 +51,9 @@ async def pods(folder: Path, *, shared: bool = False) -> AsyncIterator[Pods]:
             yield Pods(first, second)
 
 
-def over_pods(folder: Path, ask: Callable[[Pods], Awaitable[Run]], *, shared: bool = False) -> Run:
+def over_pods(folder: Path, ask: Callable[[Pods], Awaitable[Run]], **options: bool) -> Run:
     async def main() -> Run:
-        async with pods(folder, shared=shared) as found:
+        async with pods(folder, **options) as found:
             return await ask(found)
 
     return asyncio.run(main())
@@ -79,6 +81,21 @@ def test_a_table_names_the_hubs_and_the_hub_of_each_node(tmp_path: Path) -> None
     assert lines[1] == "  pod-1  up  1 node  8 devices"
     assert "HUB" in lines[3].split()
     assert {tuple(line.split()[:2]) for line in lines[4:]} == {("n1", "up"), ("n2", "up")}
+
+
+def test_a_node_that_never_answered_has_its_hub(tmp_path: Path) -> None:
+    for name in ("table", "csv"):
+        (tmp_path / name).mkdir()
+    table = over_pods(tmp_path / "table", lambda found: found.fleet(), dead=True).stdout
+    (row,) = [line.split() for line in table.splitlines() if line.startswith("n3")]
+    assert (row[1], "pod-2" in row) == ("never", True)
+    csv_run = over_pods(tmp_path / "csv", lambda found: found.fleet("--format", "csv"), dead=True)
+    rows = list(csv.DictReader(io.StringIO(csv_run.stdout)))
+    assert {row["node"]: row["label_hub"] for row in rows} == {
+        "n1": "pod-1",
+        "n2": "pod-2",
+        "n3": "pod-2",
+    }
 
 
 def test_csv_of_nodes_has_the_hub_as_a_label(tmp_path: Path) -> None:

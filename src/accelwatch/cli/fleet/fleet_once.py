@@ -112,7 +112,7 @@ async def _csv(printing: PrintOptions, reader: FleetReader, answer: Answer) -> b
         case "groups":
             return group_csv(answer)
         case _:
-            return node_csv(await reader.view())
+            return node_csv(await reader.view(), answer.nodes)
 
 
 async def _table(hub: Hub, printing: PrintOptions, reader: FleetReader, answer: Answer) -> bytes:

@@ -1,6 +1,8 @@
 """The nodes of a fleet as rows: a table with the worst first, or CSV."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+import msgspec
 
 from accelwatch.cli.fitted import fitted
 from accelwatch.cli.fleet.tables.documents import csv_text, quantity_cell
@@ -44,9 +46,10 @@ _NODE_COLUMNS = (
 _STATE_COLOURS = {"slow": "33", "stale": "33", "down": "31", "never": "31"}
 
 
-def node_rows(view: FleetView) -> list[FleetRow]:
-    """The nodes, worst first."""
-    counting = Counting(view)
+def node_rows(view: FleetView, summaries: Iterable[NodeSummary]) -> list[FleetRow]:
+    """The nodes, worst first; `summaries` have the labels of those without a device in the view."""
+    labels = {**{node.node: node.labels for node in summaries}, **view.node_labels}
+    counting = Counting(msgspec.structs.replace(view, node_labels=labels))
     for _ in counting.steps():
         pass
     counting.add_bare(lambda _: True, lambda _: "")
@@ -56,7 +59,7 @@ def node_rows(view: FleetView) -> list[FleetRow]:
 def node_table(view: FleetView, answer: Answer, style: Style) -> list[str]:
     """A row a node."""
     summaries = {node.node: node for node in answer.nodes}
-    rows = node_rows(view)
+    rows = node_rows(view, answer.nodes)
     remarks = [_remark(row, summaries.get(row.node), view) for row in rows]
     several = bool(answer.hubs)
     more = {
@@ -146,9 +149,9 @@ def _remark(row: FleetRow, summary: NodeSummary | None, view: FleetView) -> str:
     return "; ".join(remarks)
 
 
-def node_csv(view: FleetView) -> bytes:
+def node_csv(view: FleetView, summaries: Iterable[NodeSummary] = ()) -> bytes:
     """A row a node; the labels are columns."""
-    rows = node_rows(view)
+    rows = node_rows(view, summaries)
     labels = sorted({name for row in rows for name in row.labels})
     lines: list[Sequence[object]] = [(*_NODE_COLUMNS, *(f"label_{name}" for name in labels))]
     for row in rows:

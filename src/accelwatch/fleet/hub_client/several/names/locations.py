@@ -18,12 +18,12 @@ Labels = Mapping[str, Mapping[str, str]]
 
 
 def labelled(labels: Mapping[str, str], hub: str) -> dict[str, str]:
-    """A node's labels with its hub; a label of the same name is kept beside it."""
+    """A node's labels after its hub, which people see first; one of the same name is kept beside it."""
     own, name = {HUB_LABEL: hub}, HUB_LABEL
     while name in labels:
         own[_EXPORTED + name] = labels[name]
         name = _EXPORTED + name
-    return {**labels, **own}
+    return {**own, **{label: value for label, value in labels.items() if label not in own}}
 
 
 def is_hub_label(name: str) -> bool:
