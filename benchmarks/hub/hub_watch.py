@@ -92,7 +92,7 @@ async def watch(
         found.loads.append(os.getloadavg()[0])
 
     task = asyncio.ensure_future(source.run(changed))
-    await asyncio.wait_for(complete.wait(), 120 + devices / 200)
+    await asyncio.wait_for(complete.wait(), 120 + devices / 100)
     asking = asyncio.ensure_future(ask())
     look()
     for _ in range(max(round(seconds / USE_EVERY_S), 1)):

@@ -17,6 +17,8 @@ from several_hubs import Plan
 
 _FIRST_PORT = 19880
 _STARTING_S = 120.0
+# A machine whose cores are busy takes its time over thousands of connections at once.
+_PATIENCE = "{scrape_timeout: 60s}"
 
 
 class Below(NamedTuple):
@@ -55,7 +57,7 @@ def real_hubs(plan: Plan, folder: Path) -> Iterator[Below]:
             groups = [*_targets(hub, file), {"targets": [marked], "labels": {"node": mark}}]
             targets.write_text(json.dumps(groups))
             below.ports[hub] = _FIRST_PORT + hub
-            words = hub_words(own, targets, "{}", "arrivals", port=below.ports[hub])
+            words = hub_words(own, targets, _PATIENCE, "arrivals", port=below.ports[hub])
             below.pids[name] = stack.enter_context(running(words, None)).pid
         yield below
 
