@@ -9,7 +9,7 @@ from accelwatch.fleet.state.inventory.file import InventoryFile
 from accelwatch_lab.scenario.effects import events_of
 from accelwatch_lab.scenario.faults import NODE_KINDS, FaultKind
 from accelwatch_lab.simulator.demo.prior_inventory import write_inventory
-from accelwatch_lab.simulator.demo.rehearsal import ALL_THERE_S, demo_events, rehearsal
+from accelwatch_lab.simulator.demo.rehearsal import ALL_THERE_S, demo_events, hung_nodes, rehearsal
 from accelwatch_lab.simulator.fleet import Fleet
 from accelwatch_lab.simulator.nodes import FleetSize, build
 from support.machines import composed as machines
@@ -45,6 +45,15 @@ def test_whole_nodes_of_a_small_fleet_do_not_fail() -> None:
     whole = {FaultKind.NODE_DOWN, FaultKind.NODE_HUNG}
     assert not whole & {fault.spec.kind for fault in small}
     assert whole <= {fault.spec.kind for fault in large}
+
+
+@pytest.mark.parametrize("count", [3, 7, 8, 24])
+def test_the_nodes_that_hang_are_named(count: int) -> None:
+    nodes = build(FleetSize(nodes=count))
+    fleet = Fleet(nodes, rehearsal(nodes, ALL_THERE_S), seed=1, start=1000.0, interval_s=1.0)
+    now = fleet.instant_at(0.0)
+    hung = {one.name for one in nodes if fleet.condition(one, now).refusal is FaultKind.NODE_HUNG}
+    assert hung_nodes([one.name for one in nodes]) == hung
 
 
 @pytest.mark.parametrize("count", [3, 24])

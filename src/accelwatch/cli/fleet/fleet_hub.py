@@ -29,6 +29,8 @@ class Hub(msgspec.Struct, frozen=True, kw_only=True):
     embedded: bool
     # Whether nodes that do not answer are part of what is shown.
     simulated: bool = False
+    # Nodes that hang on purpose: nobody waits for their answer.
+    hung_nodes: frozenset[str] = frozenset()
 
     @property
     def addresses(self) -> "tuple[HubEndpoint, ...]":

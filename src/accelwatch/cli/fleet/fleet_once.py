@@ -50,7 +50,7 @@ async def _run(hub: Hub, printing: PrintOptions) -> int:
     try:
         if hub.embedded:
             with progress("asking nodes", None, counting("nodes")) as bar:
-                await wait_for_answers(sessions[0], printing.timeout_s, bar.at)
+                await wait_for_answers(sessions[0], printing.timeout_s, bar.at, hung=hub.hung_nodes)
         return await _repeat(hub, printing, _reader(sessions))
     except TargetFault as fault:
         raise plainly(fault, hub.exit_reason() or hub.name) from fault

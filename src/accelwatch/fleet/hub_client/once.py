@@ -1,7 +1,7 @@
 """One query of a fleet: waits until its targets have answered, then reads it as it is."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -99,27 +99,31 @@ async def wait_for_answers(
     session: HubSession,
     timeout_s: float,
     report_progress: Callable[[int, int], None] = lambda _done, _total: None,
+    hung: Set[str] = frozenset(),
 ) -> None:
     """Return when discoveries, store and targets have answered or failed, or the time is over.
 
-    Raises TargetFault. `report_progress` gets how many nodes of how many have answered or failed.
+    Raises TargetFault. `report_progress` gets how many nodes of how many have answered or failed; for
+    the nodes in `hung` nobody waits.
     """
     try:
         async with asyncio.timeout(timeout_s):
             while not await _are_targets_discovered(session) or await _waits(
-                session, report_progress
+                session, report_progress, hung
             ):
                 await asyncio.sleep(_POLL_S)
     except TimeoutError:
         return
 
 
-async def _waits(session: HubSession, report_progress: Callable[[int, int], None]) -> bool:
-    """Whether a node has neither answered nor failed yet."""
+async def _waits(
+    session: HubSession, report_progress: Callable[[int, int], None], hung: Set[str]
+) -> bool:
+    """Whether a node has neither answered nor failed yet, besides those of which none is expected."""
     nodes = await all_rows(session, "nodes")
-    left = len(silent(nodes))
-    report_progress(len(nodes) - left, len(nodes))
-    return bool(left)
+    left = silent(nodes)
+    report_progress(len(nodes) - len(left), len(nodes))
+    return not set(left) <= hung
 
 
 async def _are_targets_discovered(session: HubSession) -> bool:

@@ -21,6 +21,8 @@ _MANY = 8
 _JOBS_STARTED_S = -1800.0
 # From then on every fault has appeared.
 ALL_THERE_S = 62.0
+# The place of the node that accepts and answers nothing.
+_HUNG = 4
 # After this the faults that heal come again.
 _ROUND_S = 240.0
 
@@ -50,6 +52,11 @@ EVENTS = (
 def demo_events(node_count: int) -> tuple[DemoEvent, ...]:
     """Those that appear in a fleet of so many nodes."""
     return tuple(event for event in EVENTS if node_count >= _MANY or not event.of_nodes)
+
+
+def hung_nodes(names: Sequence[str]) -> frozenset[str]:
+    """Those of a fleet that accept and answer nothing once every fault has appeared."""
+    return frozenset(names[_HUNG : _HUNG + 1] if len(names) >= _MANY else ())
 
 
 class _FaultBuilder:
@@ -107,7 +114,7 @@ def rehearsal(nodes: Sequence[Node], elapsed_s: float = 0.0) -> Scenario:
         ),
         *builder.fault(10, 18, 120, device=3, kind=kind.HANG),
         *builder.fault(1, 22, 100, device=4, kind=kind.ECC, severity="uncorrected", count=1),
-        *builder.fault(4, 28, 60, kind=kind.NODE_HUNG),
+        *builder.fault(_HUNG, 28, 60, kind=kind.NODE_HUNG),
         *builder.fault(7, 35, None, device=2, kind=kind.STRAGGLER, factor=0.5),
         *builder.fault(16, 46, 150, device=0, kind=kind.LINK_DOWN, count=2),
         *builder.fault(19, 52, 120, kind=kind.NODE_DOWN),
