@@ -22,7 +22,7 @@ import json, threading
 import accelwatch
 threading.Thread(target=threading.Event().wait, daemon=True).start()
 one = accelwatch.snapshot(backends=["nvidia"], timeout_s=60)
-two = list(accelwatch.watch(0.25, count=2, backends=["nvidia"]))
+two = list(accelwatch.watch(0.25, count=2, backends=["nvidia"], timeout_s=60))
 print(json.dumps({
     "states": [view.state for view in one.devices],
     "power": [view.reading.values[("power_watts",)] for view in one.devices],

@@ -28,6 +28,7 @@ def test_an_agent_pushes_its_devices_and_what_it_says_of_pushing() -> None:
             settings = Otlp(
                 endpoint=server.url,
                 interval_s=0.05,
+                timeout_s=60.0,
                 resource_attributes={"k8s.cluster.name": "a", "service.name": "mine"},
             )
             await pushing.change(settings)
@@ -52,7 +53,7 @@ def test_an_odd_reading_does_not_end_pushing() -> None:
         pushing = Pushing(feed, SystemClock(), OwnMetrics())
         async with otlp_server() as server:
             feed.fault = ValueError("odd")
-            await pushing.change(Otlp(endpoint=server.url, interval_s=0.01))
+            await pushing.change(Otlp(endpoint=server.url, interval_s=0.01, timeout_s=60.0))
             await soon(lambda: feed.taken > 2)
             assert pushing.alive
             feed.fault = None
@@ -68,7 +69,7 @@ def test_a_hub_pushes_each_node_as_a_resource() -> None:
             settings = HubSettings(
                 web=Web(listen_address=("127.0.0.1:0",)),
                 targets=Targets(static=(one.address,), labels={"rack": "r7"}),
-                otlp=Otlp(endpoint=server.url, interval_s=0.1),
+                otlp=Otlp(endpoint=server.url, interval_s=0.1, timeout_s=60.0),
             )
             async with served_hub(settings, interval_s=0.2):
                 await soon(lambda: bool(server.named("hw.power")))

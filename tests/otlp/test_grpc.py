@@ -26,7 +26,7 @@ from support.servers.fake_prometheus import soon
 
 
 def settings(url: str, **more: object) -> Otlp:
-    usual = {"endpoint": url, "protocol": "grpc", "timeout_s": 5.0, "max_backoff_s": 0.05}
+    usual = {"endpoint": url, "protocol": "grpc", "timeout_s": 60.0, "max_backoff_s": 0.05}
     return Otlp(**{**usual, **more})  # type: ignore[arg-type]  # of tests
 
 
@@ -72,7 +72,7 @@ def test_what_is_taken_is_counted() -> None:
         assert (headers[":path"], headers[":method"], headers["te"]) == (METHOD, "POST", "trailers")
         assert headers["content-type"] == "application/grpc"
         assert headers["grpc-encoding"] == "gzip"
-        assert headers["grpc-timeout"] == "5000m"
+        assert headers["grpc-timeout"] == "60000m"
 
     with_server(check)
 

@@ -26,7 +26,7 @@ POINTS = 4
 
 async def pushed(server: OtlpServer, rounds: int = 1, **settings: object) -> dict[str, Number]:
     """Push so many requests and wait until none waits; our own series."""
-    usual = {"endpoint": server.url, "timeout_s": 1.0, "max_backoff_s": 0.05}
+    usual = {"endpoint": server.url, "timeout_s": 60.0, "max_backoff_s": 0.05}
     outbox = Outbox(Otlp(**{**usual, **settings}), SystemClock())  # type: ignore[arg-type]  # of tests
     running = asyncio.create_task(outbox.run())
     own: dict[Series, Number] = {("fleet_nodes", str(n)): n for n in range(POINTS)}
@@ -88,7 +88,7 @@ def test_retry_after_is_kept() -> None:
     async def main() -> None:
         async with otlp_server() as server:
             answering(server, 503, **{"Retry-After": "7"})
-            receiver = Receiver(Otlp(endpoint=server.url), {})
+            receiver = Receiver(Otlp(endpoint=server.url, timeout_s=60.0), {})
             with pytest.raises(NotAccepted) as caught:
                 await receiver.send(Request(body=b"", samples=1, newest=0.0))
             assert (caught.value.passes, caught.value.retry_after_s) == (True, 7.0)
@@ -128,7 +128,7 @@ def test_a_receiver_that_hangs_costs_the_oldest_points_only(
     async def main() -> None:
         async with otlp_server() as server:
             server.hangs = True
-            outbox = Outbox(Otlp(endpoint=server.url, queue_bytes=1), SystemClock())
+            outbox = Outbox(Otlp(endpoint=server.url, timeout_s=60.0, queue_bytes=1), SystemClock())
             running = asyncio.create_task(outbox.run())
             for number in range(5):
                 for part in chunks(ourselves({("fleet_nodes", "up"): 1}), {}, 1.0, Starts(), 9):

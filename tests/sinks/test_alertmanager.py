@@ -47,7 +47,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f"http://{address}"
     finally:
         process.kill()
-        process.wait(10)
+        process.wait()
 
 
 def _wait_until_listening(address: str, process: "subprocess.Popen[bytes]") -> None:

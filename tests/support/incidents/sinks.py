@@ -7,7 +7,7 @@ from accelwatch.plugins import entry_points as plugins
 from support.incidents.notices import NOTICE
 
 
-def sink(plugin: str, timeout_s: float = 5.0, **options: Any) -> Sink:
+def sink(plugin: str, timeout_s: float = 60.0, **options: Any) -> Sink:
     """A sink found by its entry point."""
     context = SinkContext(name="here", options=options, timeout_s=timeout_s)
     made: Sink = plugins.load(plugins.ALERTS, plugin)(context)
