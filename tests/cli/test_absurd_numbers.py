@@ -48,14 +48,14 @@ def test_they_are_null_with_a_reason_and_the_neighbours_stay(environment: dict[s
 
 
 def test_the_doctor_names_quantity_and_number(environment: dict[str, str]) -> None:
-    run = accelwatch("doctor", environ=environment)
+    run = accelwatch("doctor", *PATIENT, environ=environment)
     assert run.returncode == 1
     assert "power_watts: 4294967.295 is not believed; 0 to 50000 watts can be true" in run.stdout
 
 
 @pytest.mark.parametrize("words", [(), ("--format", "csv"), ("--format", "prometheus")])
 def test_no_text_has_them(environment: dict[str, str], words: tuple[str, ...]) -> None:
-    text = accelwatch(*words, environ=environment).stdout
+    text = accelwatch(*words, *PATIENT, environ=environment).stdout
     shown = [line for line in text.splitlines() if "is not believed" not in line]
     for number in ("4294967295", "4294967.295", "18446744073709551615", "1.8446744073709552e"):
         assert number not in "\n".join(shown)

@@ -12,13 +12,13 @@ from accelwatch.cli.node.doctor import _headline, _report
 from accelwatch.node.diagnosis import Probed, Verdict, diagnose, probe_all
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 from support.machines.nvml_stand_ins import NvmlScenario
-from support.processes.installed_command import accelwatch
+from support.processes.installed_command import PATIENT, accelwatch
 
 
 def test_a_healthy_node_is_fine(tmp_path: Path) -> None:
     scenario = NvmlScenario.of(tmp_path / "s.scenario", "h100x8")
     scenario.write()
-    run = accelwatch("doctor", "--json", environ=scenario.environment())
+    run = accelwatch("doctor", "--json", *PATIENT, environ=scenario.environment())
     found = json.loads(run.stdout)
     nvidia = next(report for report in found["backends"] if report["name"] == "nvidia")
     assert nvidia["status"]["state"] == "ok"
@@ -31,7 +31,7 @@ def test_a_driver_that_will_not_start_is_broken_with_advice(tmp_path: Path) -> N
     scenario = NvmlScenario.of(tmp_path / "s.scenario", "h100x8")
     scenario.fault("nvmlInit_v2", "error:18")
     scenario.write()
-    run = accelwatch("doctor", environ=scenario.environment())
+    run = accelwatch("doctor", *PATIENT, environ=scenario.environment())
     assert run.returncode in (1, 2)
     lines = run.stdout.splitlines()
     assert lines[3].startswith("nvidia       unavailable: NVML: ")
@@ -43,7 +43,7 @@ def test_a_lost_device_is_named(tmp_path: Path) -> None:
     scenario = NvmlScenario.of(tmp_path / "s.scenario", "h100x8")
     scenario.lose(3, handle=True)
     scenario.write()
-    run = accelwatch("doctor", environ=scenario.environment())
+    run = accelwatch("doctor", *PATIENT, environ=scenario.environment())
     assert run.returncode == 1
     lines = run.stdout.splitlines()
     assert lines[3] == "devices that are not well"
@@ -54,13 +54,13 @@ def test_a_lost_device_is_named(tmp_path: Path) -> None:
 def test_what_is_not_here_is_one_line_and_with_all_its_checks(tmp_path: Path) -> None:
     scenario = NvmlScenario.of(tmp_path / "s.scenario", "h100x8")
     scenario.write()
-    short = accelwatch("doctor", environ=scenario.environment()).stdout
+    short = accelwatch("doctor", *PATIENT, environ=scenario.environment()).stdout
     (line,) = (line for line in short.splitlines() if "cambricon" in line)
     assert line.startswith("not here: accel, amd, apple, ")
     assert line.endswith(" (details: accelwatch doctor --all)")
     assert "cambricon_ctl" not in short
     assert "nvidia" not in line
-    whole = accelwatch("doctor", "--all", environ=scenario.environment()).stdout
+    whole = accelwatch("doctor", "--all", *PATIENT, environ=scenario.environment()).stdout
     assert "/dev/cambricon_ctl" in whole
     assert "not here: " not in whole
     assert whole.index("nvidia       ok") < whole.index("accel        absent")
@@ -70,7 +70,7 @@ def test_a_library_that_works_has_no_advice_beside_it(tmp_path: Path) -> None:
     scenario = NvmlScenario.of(tmp_path / "s.scenario", "h100x8")
     scenario.write()
     for words in (("doctor",), ("doctor", "--all")):
-        text = accelwatch(*words, environ=scenario.environment()).stdout
+        text = accelwatch(*words, *PATIENT, environ=scenario.environment()).stdout
         assert "nvidia       ok through nvml, 8 devices" in text
         assert "modprobe nvidia" not in text
 
@@ -135,11 +135,13 @@ def test_the_first_line_says_when_there_is_nothing(
 
 
 def test_backends_lists_each_installed_one() -> None:
-    run = accelwatch("backends")
+    run = accelwatch("backends", *PATIENT)
     assert run.returncode == 0
     listed = {line.split()[0] for line in run.stdout.splitlines()}
     assert {"amd", "host", "intel", "kernel_log", "nvidia"} <= listed
-    names = [report["name"] for report in json.loads(accelwatch("backends", "--json").stdout)]
+    names = [
+        report["name"] for report in json.loads(accelwatch("backends", "--json", *PATIENT).stdout)
+    ]
     assert names == sorted(names)
 
 

@@ -84,7 +84,7 @@ def test_tables_have_all_rows(environment: dict[str, str]) -> None:
 
 
 def test_the_doctor_says_it(environment: dict[str, str]) -> None:
-    run = accelwatch("doctor", environ=environment)
+    run = accelwatch("doctor", *PATIENT, environ=environment)
     assert run.returncode == 1
     assert [line for line in run.stdout.splitlines() if f"nvidia1: ok; {TOLD}" in line]
     assert "nvidia0" not in run.stdout

@@ -20,7 +20,7 @@ from accelwatch_nvidia_smi import (
 from support.machines.composed import GIB, NOW, device, mig_view, snapshot, view
 from support.machines.nvml_stand_ins import NvmlScenario
 from support.machines.samples import sample
-from support.processes.installed_command import accelwatch
+from support.processes.installed_command import PATIENT, accelwatch
 
 MIG_CAPTURE = "nvidia/captures/linux-x86_64__nvidia-h100-mig__590.48.01.txt"
 DEFAULT = "timestamp,gpu_name,gpu_bus_id,gpu_serial,gpu_uuid,pid,process_name,used_gpu_memory"
@@ -127,10 +127,10 @@ def node(tmp_path: Path) -> NvmlScenario:
 
 def test_the_commands_answer_through_the_library(node: NvmlScenario) -> None:
     environ = node.environment()
-    listed = accelwatch("-L", "-i", "2", environ=environ)
+    listed = accelwatch("-L", "-i", "2", *PATIENT, environ=environ)
     assert (listed.returncode, listed.stderr) == (0, "")
     assert re.fullmatch(r"GPU 2: NVIDIA H100 80GB HBM3 \(UUID: GPU-\S+\)\n", listed.stdout)
-    drawn = accelwatch("-q", "-x", "-i", "3", environ=environ)
+    drawn = accelwatch("-q", "-x", "-i", "3", *PATIENT, environ=environ)
     assert (drawn.returncode, drawn.stderr) == (0, "")
     root = ET.fromstring(drawn.stdout)
     assert root.findtext("attached_gpus") == "8"
@@ -141,9 +141,11 @@ def test_the_commands_answer_through_the_library(node: NvmlScenario) -> None:
     ]
     assert power == ["629.45 W", "629.45 W", "588.39 W"]
     asked = "index,power.draw,clocks_event_reasons.active,clocks_event_reasons.supported"
-    table = accelwatch(f"--query-gpu={asked}", "--format=csv,noheader", "-i", "1", environ=environ)
+    table = accelwatch(
+        f"--query-gpu={asked}", "--format=csv,noheader", "-i", "1", *PATIENT, environ=environ
+    )
     assert table.stdout == "1, 629.45 W, 0x0000000000000000, 0x00000000000001FF\n"
-    combined = accelwatch("-qx", "-i", "3", environ=environ)
+    combined = accelwatch("-qx", "-i", "3", *PATIENT, environ=environ)
     assert combined.stdout.count("<gpu ") == 1
 
 
@@ -184,7 +186,7 @@ def test_contradictions_are_exit_2_and_say_the_mend(words: str, complaint: str) 
 
 def test_numbers_mean_the_dialect_s_own(tmp_path: Path) -> None:
     del tmp_path
-    asked = ("--replay", "demo", "--query-gpu=index,name", "--format=csv,noheader")
+    asked = ("--replay", "demo", "--query-gpu=index,name", "--format=csv,noheader", *PATIENT)
     rows = accelwatch(*asked, "-i", "0,9").stdout.splitlines()
     assert rows == ["0, NVIDIA H100 80GB HBM3", "9, AMD Instinct MI300X"]
     every = accelwatch(*asked).stdout.splitlines()

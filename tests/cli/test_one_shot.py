@@ -15,6 +15,9 @@ from accelwatch.schema.json.wire import decode, device_rows
 from support.machines.nvml_stand_ins import NvmlScenario
 from support.processes.installed_command import PATIENT, accelwatch
 
+# The deadline of a reading that a hung device keeps waiting: the others answer well within it.
+HUNG = ("--timeout", "12s")
+
 
 @pytest.fixture
 def h100(tmp_path: Path) -> NvmlScenario:
@@ -55,7 +58,7 @@ def test_the_plain_table_has_no_escape_codes(h100: NvmlScenario) -> None:
 
 def test_csv_reads_back(h100: NvmlScenario) -> None:
     run = accelwatch(
-        "--format", "csv", "--fields", "index,power_watts,temperature_celsius.gpu",
+        "--format", "csv", "--fields", "index,power_watts,temperature_celsius.gpu", *PATIENT,
         environ=h100.environment(),
     )  # fmt: skip
     rows = list(csv.DictReader(io.StringIO(run.stdout, newline="")))
@@ -135,7 +138,7 @@ def test_a_lost_device_stays_a_row_and_strict_says_so(h100: NvmlScenario) -> Non
 def test_a_hung_device_costs_its_own_row_only(h100: NvmlScenario) -> None:
     h100.fault("*", "hang", device=5)
     h100.write()
-    run = accelwatch("--json", "--timeout", "4s", environ=h100.environment())
+    run = accelwatch("--json", *HUNG, environ=h100.environment())
     assert run.returncode == 0
     devices = json.loads(run.stdout)["devices"]
     assert [item["state"] for item in devices].count("unresponsive") == 1
@@ -147,7 +150,7 @@ def test_a_hung_device_costs_its_own_row_only(h100: NvmlScenario) -> None:
 def test_all_devices_hung_still_gives_a_document(h100: NvmlScenario) -> None:
     h100.fault("*", "hang", device="*")
     h100.write()
-    run = accelwatch("--json", "--timeout", "4s", environ=h100.environment())
+    run = accelwatch("--json", *HUNG, environ=h100.environment())
     devices = json.loads(run.stdout)["devices"]
     assert [item["state"] for item in devices] == ["unresponsive"] * 8
 
@@ -234,7 +237,7 @@ def test_a_watched_file_is_whole_each_time(h100: NvmlScenario, tmp_path: Path) -
 
 
 def test_a_closed_pipe_ends_it_quietly(h100: NvmlScenario) -> None:
-    words = f"{sys.executable} -m accelwatch --json -w 250ms | head -n 1"
+    words = f"{sys.executable} -m accelwatch --json -w 250ms {' '.join(PATIENT)} | head -n 1"
     environ = {**os.environ, **h100.environment()}
     run = subprocess.run(words, shell=True, env=environ, capture_output=True, check=False)
     assert run.stderr == b"", run.stderr.decode()
@@ -256,7 +259,7 @@ def test_an_output_can_be_readable_for_others(
     h100: NvmlScenario, tmp_path: Path, umask: int
 ) -> None:
     target = tmp_path / "accelwatch.prom"
-    words = ("--format", "prometheus", "-o", str(target), "--mode", "0644")
+    words = ("--format", "prometheus", "-o", str(target), "--mode", "0644", *PATIENT)
     before = os.umask(umask)
     try:
         run = accelwatch(*words, environ=h100.environment())
@@ -299,7 +302,7 @@ def test_a_full_disk_is_one_line(h100: NvmlScenario) -> None:
     environ = {**os.environ, **h100.environment()}
     with Path("/dev/full").open("wb") as full:
         run = subprocess.run(
-            [sys.executable, "-m", "accelwatch", "--json"],
+            [sys.executable, "-m", "accelwatch", "--json", *PATIENT],
             env=environ, stdout=full, stderr=subprocess.PIPE, check=False,
         )  # fmt: skip
     assert run.returncode == 1
@@ -337,7 +340,7 @@ def test_the_one_shot_path_loads_no_heavy_module(h100: NvmlScenario, words: list
         "sys.stderr.write(repr([m for m in heavy if m in sys.modules]))"
     )
     run = subprocess.run(
-        [sys.executable, "-c", probe, *words],
+        [sys.executable, "-c", probe, *words, *PATIENT],
         env={**os.environ, **h100.environment()},
         capture_output=True,
         text=True,

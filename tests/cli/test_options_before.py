@@ -8,14 +8,14 @@ import pytest
 from accelwatch.cli.node.snapshot_command import snapshot_command
 from accelwatch.cli.startup.app import build
 from support.processes import warm_command
-from support.processes.installed_command import accelwatch
+from support.processes.installed_command import PATIENT, accelwatch
 
 COMMANDS = [name for name in build().commands if name != "snapshot"]
 
 
 def test_snapshot_counts_options_on_both_sides(tmp_path: Path) -> None:
     target = tmp_path / "out.json"
-    before = ("--replay", "demo", "-o", str(target), "-i", "nvidia:0", "--fields", "name")
+    before = ("--replay", "demo", "-o", str(target), "-i", "nvidia:0", "--fields", "name", *PATIENT)
     run = accelwatch(*before, "snapshot", "--json", "-d", "nvidia:1", "--fields", "index")
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
     devices = json.loads(target.read_text())["devices"]
@@ -25,7 +25,7 @@ def test_snapshot_counts_options_on_both_sides(tmp_path: Path) -> None:
 
 def test_a_flag_before_snapshot_counts(tmp_path: Path) -> None:
     del tmp_path
-    run = accelwatch("--json", "--replay", "demo", "snapshot")
+    run = accelwatch("--json", "--replay", "demo", *PATIENT, "snapshot")
     assert json.loads(run.stdout)["schema"].startswith("accelwatch/")
 
 

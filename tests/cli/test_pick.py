@@ -387,10 +387,10 @@ def test_what_is_not_there_cannot_be_read(command: str, words: tuple[str, str], 
 
 
 def test_a_recording_is_picked_from_without_a_gpu_and_runs_nothing() -> None:
-    run = accelwatch("pick", "--replay", "demo", "--format", "json")
+    run = accelwatch("pick", "--replay", "demo", "--format", "json", *PATIENT)
     assert run.returncode == 0
     assert json.loads(run.stdout)["devices"]
-    run = accelwatch("pick", "--replay", "demo", "--free-memory", "900GiB")
+    run = accelwatch("pick", "--replay", "demo", "--free-memory", "900GiB", *PATIENT)
     assert run.returncode == 4
     assert "GiB free, 900 GiB requested" in run.stderr
     run = accelwatch("pick", "--replay", "demo", "--", "true")

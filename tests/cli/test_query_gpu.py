@@ -30,7 +30,7 @@ from support.machines import smi_pages
 from support.machines.composed import GIB, device, lost_view, mig_view, snapshot, view
 from support.machines.nvml_stand_ins import NvmlScenario
 from support.machines.samples import sample
-from support.processes.installed_command import accelwatch
+from support.processes.installed_command import PATIENT, accelwatch
 
 CAPTURES = [
     f"nvidia/captures/{name}.txt"
@@ -315,7 +315,7 @@ def test_a_driver_that_will_not_start_is_told_on_stderr(tmp_path: Path) -> None:
     scenario = NvmlScenario.of(tmp_path / "node.scenario", "h100x8")
     scenario.fault("nvmlInit_v2", "error:9")
     scenario.write()
-    run = accelwatch("--query-gpu=index", "--format=csv", environ=scenario.environment())
+    run = accelwatch("--query-gpu=index", "--format=csv", *PATIENT, environ=scenario.environment())
     assert (run.returncode, run.stdout) == (1, "index\n")
     assert run.stderr.startswith("accelwatch: nvidia: ")
     assert run.stderr.count("\n") == 1
@@ -329,6 +329,7 @@ def test_the_command_answers_through_the_library(tmp_path: Path) -> None:
         "--format=csv,noheader,nounits",
         "-i",
         "0,1",
+        *PATIENT,
         environ=scenario.environment(),
     )
     assert run.returncode == 0, run.stderr

@@ -43,7 +43,7 @@ def assert_is_it(document: dict[str, Any]) -> None:
 
 
 def test_a_snapshot(machine: Machine) -> None:
-    run = accelwatch("--json", *machine)
+    run = accelwatch("--json", *PATIENT, *machine)
     assert run.returncode == 0, run.stderr
     assert_is_it(json.loads(run.stdout))
 

@@ -99,11 +99,9 @@ def test_a_stream_goes_on_until_nobody_reads(closed: str, environ: dict[str, str
         words, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
-        kinds = [
-            json.loads(line)["type"]
-            for line in (process.stdout.readline(), process.stdout.readline())
-        ]
-        assert kinds == ["hello", "layout"]
+        assert json.loads(process.stdout.readline())["type"] == "hello"
+        # Ticks without a device come before where the driver takes long.
+        assert any(json.loads(line)["type"] == "layout" for line in process.stdout)
         process.stdout.close()
         assert process.wait(60) == 0
 
@@ -128,10 +126,18 @@ def _listens(port: int) -> bool:
 
 
 @pytest.mark.parametrize(
-    "words", ["stream", "--watch 250ms -n 1 --replay demo", "topo", "--replay demo"]
+    "words",
+    [
+        ("stream",),
+        ("--watch", "250ms", "-n", "1", "--replay", "demo", *PATIENT),
+        ("topo", *PATIENT),
+        ("--replay", "demo", *PATIENT),
+    ],
 )
-def test_a_closed_stdout_is_told_in_one_line(words: str, environ: dict[str, str]) -> None:
-    ended = run(">&-", *words.split(), environ=environ)
+def test_a_closed_stdout_is_told_in_one_line(
+    words: tuple[str, ...], environ: dict[str, str]
+) -> None:
+    ended = run(">&-", *words, environ=environ)
     assert ended.returncode == 1
     assert ended.stderr == "accelwatch: cannot write to stdout: it is closed\n"
 

@@ -39,7 +39,8 @@ def test_lines_until_standard_input_ends(machine: tuple[str, ...]) -> None:
         messages = []
         for line in process.stdout:
             messages.append(json.loads(line))
-            if messages[-1]["type"] == "tick":
+            # Ticks without a device come before where the driver takes long.
+            if messages[-1]["type"] == "tick" and messages[-1]["devices"]:
                 break
         assert messages[0]["type"] == "hello"
         layouts = [one for one in messages if one["type"] == "layout"]

@@ -13,10 +13,10 @@ from accelwatch.base.errors import AccelwatchError
 from accelwatch.cli.output import emit, write_file, write_stdout
 from accelwatch.cli.startup.app import invoke
 from accelwatch.schema.display import colour, utf8
-from support.processes.installed_command import accelwatch
+from support.processes.installed_command import PATIENT, accelwatch
 
 COMMAND = (sys.executable, "-m", "accelwatch")
-WRITING = ("--version", "--replay demo", "--fields help")
+WRITING = ("--version", f"--replay demo {' '.join(PATIENT)}", "--fields help")
 # What click writes and not we.
 CLICK = ("--help", "agent --help", "usage -h", "rules --help")
 
@@ -84,7 +84,7 @@ def test_nowhere_to_write_is_one_line_and_exit_1(words: str, redirect: str, told
         ("--replay {healthy}", 0, 3),
         ("--replay demo", 2, 2),
         ("--replay demo --json", 2, 2),
-        ("--replay demo --timeout 50ms", 3, 3),
+        ("--replay demo --timeout 1ms", 3, 3),
     ],
 )
 def test_a_check_that_cannot_print_is_unknown_unless_it_is_critical(
@@ -115,7 +115,7 @@ def test_an_error_of_a_command_is_none_of_stdout(monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_interrupt_ends_a_watch_quietly_with_130() -> None:
-    words = [*COMMAND, "--replay", "demo", "--json", "--watch", "250ms"]
+    words = [*COMMAND, "--replay", "demo", "--json", "--watch", "250ms", *PATIENT]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline().endswith(b"}\n")
@@ -168,6 +168,6 @@ def test_colour_follows_the_option_then_the_environment(
 
 
 def test_the_c_locale_gets_ascii_from_the_command() -> None:
-    run = accelwatch("--replay", "demo", environ={"LC_ALL": "C"})
+    run = accelwatch("--replay", "demo", *PATIENT, environ={"LC_ALL": "C"})
     assert run.returncode == 0
     assert run.stdout.isascii()
