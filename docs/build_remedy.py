@@ -11,7 +11,7 @@ from accelwatch.remediation.policy.conditions.transition import Condition, Effec
 from accelwatch.remediation.policy.state.stage import BY_PEOPLE, Stage, Trigger
 from accelwatch.remediation.policy.table.ignored import IGNORED
 from accelwatch.remediation.policy.table.machine import TABLE
-from accelwatch.remediation.policy.table.row import Row
+from accelwatch.remediation.policy.table.row import TransitionRow
 
 TARGET = Path(__file__).with_name("remediation.md")
 
@@ -173,7 +173,7 @@ def _picture() -> Iterator[str]:
     yield "```"
 
 
-def _word(row: Row) -> str:
+def _word(row: TransitionRow) -> str:
     if row.trigger is not Trigger.TICK:
         return row.trigger.value
     names = [condition.__name__ for condition in row.conditions if condition not in (idle, busy)]

@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.action.measuring import measurement_in_output, valid_measurement
 from accelwatch.action.step import Report, ReportStatus
-from accelwatch.alerting.delivery.transport.post import Answer
+from accelwatch.alerting.delivery.transport.post import ReceiverResponse
 from accelwatch.base.untrusted_text import escaped
 from accelwatch_script.process.command import RunResult
 from accelwatch_script.references import HIDDEN
@@ -135,7 +135,7 @@ def of_document(document: bytes, *, idempotent: bool, hide: Hide = _as_it_is) ->
 
 
 def of_request(
-    answer: Answer, location: str, *, idempotent: bool, hide: Hide = _as_it_is
+    answer: ReceiverResponse, location: str, *, idempotent: bool, hide: Hide = _as_it_is
 ) -> HookReply:
     """What the answer to a request means; `location` is where one that was accepted is asked for."""
     location = _reference(location, hide)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urljoin, urlsplit
 
 from accelwatch.action.step import stands
-from accelwatch.alerting.delivery.transport.post import Answer, Poster, PostError
+from accelwatch.alerting.delivery.transport.post import Poster, PostError, ReceiverResponse
 from accelwatch.base.clock import Clock
 from accelwatch.base.standard_webhooks import headers, secret_bytes
 from accelwatch_script import answer, call, references
@@ -85,10 +85,12 @@ class RequestHook:
         if not got.well and (got.code in (408, 429) or got.code >= 500):
             # That nobody can say does not mean that it failed.
             after = got.retry_after_s
-            return self._reply_of(Answer(code=202, retry_after_s=after, location=url), url)
+            return self._reply_of(
+                ReceiverResponse(code=202, retry_after_s=after, location=url), url
+            )
         return self._reply_of(got, url)
 
-    def _reply_of(self, got: Answer, url: str) -> HookReply:
+    def _reply_of(self, got: ReceiverResponse, url: str) -> HookReply:
         location = urljoin(url, got.location) if got.location else url if got.code == 202 else ""
         if not self._is_same_origin(location) or (location == self.options.url):
             location = ""

@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Meta
 
 from accelwatch.alerting.delivery.transport.post import (
-    Answer,
     Poster,
     PostError,
+    ReceiverResponse,
     failed,
     outcome_of,
 )
@@ -116,7 +116,7 @@ class SlackSink:
         await self._poster.close()
 
 
-def _web_api_outcome(answer: Answer, reference: str) -> Outcome:
+def _web_api_outcome(answer: ReceiverResponse, reference: str) -> Outcome:
     """The Web API answers 200 to what it refuses as well; its body says so."""
     if not answer.well:
         return outcome_of(answer, reference)

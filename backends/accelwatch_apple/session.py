@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.backend import Check, Context, Opened, Request
 from accelwatch.backend.errors import BackendUnavailable
-from accelwatch.backend.kit.polled import Answer, Polled, pace_of
+from accelwatch.backend.kit.polled import Polled, PolledDocument, pace_of
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import AccelwatchError, DeviceLost, ReadError
 from accelwatch.schema.device import Device
@@ -118,7 +118,7 @@ class Session:
         self._ane_reported = self._ane_reported or not isinstance(result.sample.ane_watts, Absence)
         return result
 
-    def _answer(self, device: Device) -> Answer[PollResult]:
+    def _answer(self, device: Device) -> PolledDocument[PollResult]:
         try:
             answer = self._polled.answer(_WAIT_S)
         except ReadError:

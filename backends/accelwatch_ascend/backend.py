@@ -20,9 +20,9 @@ from accelwatch_ascend.document import (
     IS_OF_CHIP,
     Chip,
     Detail,
-    Document,
     Key,
     Pairs,
+    ToolOutput,
     number_of,
     numbered,
     parse_mapping,
@@ -36,7 +36,7 @@ _DETAIL_TIMEOUT_S = 2.0
 _BOARD_TIMEOUT_S = 0.6
 
 
-class AscendBackend(ToolBackend[Document, Chip]):
+class AscendBackend(ToolBackend[ToolOutput, Chip]):
     """Options: `npu_smi` (path of the command), `pace_s` (seconds between two runs), `usages`."""
 
     name = "ascend"
@@ -71,12 +71,12 @@ class AscendBackend(ToolBackend[Document, Chip]):
         self._mapped: frozenset[Key] = frozenset()
         self._boards: dict[Key, Pairs] = {}
 
-    def make_query(self) -> Callable[[], Document]:
+    def make_query(self) -> Callable[[], ToolOutput]:
         """The table, and the chips one by one."""
         self._details = Details(self._run_detail, usages=self._usages_enabled())
         return self._query
 
-    def listed(self, answer: Document) -> Sequence[Chip]:
+    def listed(self, answer: ToolOutput) -> Sequence[Chip]:
         """The chips in an answer."""
         return answer.chips
 
@@ -84,7 +84,7 @@ class AscendBackend(ToolBackend[Document, Chip]):
         """A further chip behind a function has no address of its own."""
         return super().with_address(entry, bus) if entry.behind is None else None
 
-    def reported_version(self, answer: Document) -> str | None:
+    def reported_version(self, answer: ToolOutput) -> str | None:
         """Of the driver."""
         return answer.driver_version
 
@@ -111,7 +111,7 @@ class AscendBackend(ToolBackend[Document, Chip]):
             _why_no_processes(document, chip) or (lambda: mapping.processes_of(device.id, jobs)),
         )
 
-    def _query(self) -> Document:
+    def _query(self) -> ToolOutput:
         """The table, with logic ids and what was asked of the chips one by one."""
         try:
             printed = self.run("info", is_complete=IS_COMPLETE)
@@ -177,7 +177,7 @@ class AscendBackend(ToolBackend[Document, Chip]):
         return usages
 
 
-def _why_no_processes(document: Document, chip: Chip) -> Absence | None:
+def _why_no_processes(document: ToolOutput, chip: Chip) -> Absence | None:
     if document.npus_reporting_jobs is None:
         return Absence.UNSUPPORTED
     return None if chip.npu in document.npus_reporting_jobs else Absence.ERROR

@@ -78,7 +78,7 @@ class Detail(msgspec.Struct, frozen=True, kw_only=True):
     errors: str | None = None
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True):
+class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     """All that one round told."""
 
     driver_version: str | None = None
@@ -143,7 +143,7 @@ def parse_mapping(output: bytes) -> dict[Key, int]:
     return logic
 
 
-def numbered(document: Document, logic: Mapping[Key, int]) -> Document:
+def numbered(document: ToolOutput, logic: Mapping[Key, int]) -> ToolOutput:
     """With the logic ids of the map; where it lacks one, of the table; else by the order in it."""
     by_map = [logic.get(chip.key) for chip in document.chips]
     by_table = [number_of(chip.text("device")) for chip in document.chips]

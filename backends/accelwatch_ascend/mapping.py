@@ -25,7 +25,7 @@ _FAILED = frozenset({"-1", "-1.0"})
 _COUNT: Units = MappingProxyType({"": 1.0})
 
 
-class Row(NamedTuple):
+class MappedField(NamedTuple):
     """Headings or keys without unit, of which the first that is there counts, and their series."""
 
     names: tuple[str, ...]
@@ -33,25 +33,27 @@ class Row(NamedTuple):
     units: Units
 
 
-_POWER = Row(("power",), ("power_watts",), WATTS)
+_POWER = MappedField(("power",), ("power_watts",), WATTS)
 _TABLE = (
-    Row(("aicore", "npu util"), ("utilization_ratio",), PERCENT),
-    Row(("temp",), ("temperature_celsius", "gpu"), CELSIUS),
+    MappedField(("aicore", "npu util"), ("utilization_ratio",), PERCENT),
+    MappedField(("temp",), ("temperature_celsius", "gpu"), CELSIUS),
     _POWER,
 )
 _USAGES = (
-    Row(
+    MappedField(
         ("hbm bandwidth usage rate", "ddr bandwidth usage rate", "memory bandwidth usage rate"),
         ("memory_bandwidth_utilization_ratio",),
         PERCENT,
     ),
-    Row(("aivector usage rate",), ("engine_utilization_ratio", "vector"), PERCENT),
-    Row(("aicpu usage rate",), ("engine_utilization_ratio", "ai_cpu"), PERCENT),
-    Row(("ctrlcpu usage rate",), ("engine_utilization_ratio", "control_cpu"), PERCENT),
-    Row(("hbm temperature",), ("temperature_celsius", "memory"), CELSIUS),
-    Row(("hbm clock speed", "ddr clock speed", "clock speed"), ("clock_hertz", "memory"), HERTZ),
-    Row(("aicore curfreq",), ("clock_hertz", "npu"), HERTZ),
-    Row(("aicore freq",), ("clock_limit_hertz", "npu", "max"), HERTZ),
+    MappedField(("aivector usage rate",), ("engine_utilization_ratio", "vector"), PERCENT),
+    MappedField(("aicpu usage rate",), ("engine_utilization_ratio", "ai_cpu"), PERCENT),
+    MappedField(("ctrlcpu usage rate",), ("engine_utilization_ratio", "control_cpu"), PERCENT),
+    MappedField(("hbm temperature",), ("temperature_celsius", "memory"), CELSIUS),
+    MappedField(
+        ("hbm clock speed", "ddr clock speed", "clock speed"), ("clock_hertz", "memory"), HERTZ
+    ),
+    MappedField(("aicore curfreq",), ("clock_hertz", "npu"), HERTZ),
+    MappedField(("aicore freq",), ("clock_limit_hertz", "npu", "max"), HERTZ),
 )
 # Word of npu-smi, cause of a retired page, severity.
 _BITS = (
@@ -170,7 +172,7 @@ def with_card_power(reading: Reading, chip: Chip, chips: Sequence[Chip]) -> Read
     )
 
 
-def _in(pairs: Pairs, row: Row) -> float | Absence:
+def _in(pairs: Pairs, row: MappedField) -> float | Absence:
     """The first that is there, its unit taken from its heading."""
     for name in row.names:
         for heading, text in pairs.items():

@@ -16,9 +16,9 @@ from accelwatch_ascend.document import (
     IS_OF_CHIP,
     Chip,
     Detail,
-    Document,
     Key,
     Pairs,
+    ToolOutput,
     numbered,
     parse_mapping,
     parse_pairs,
@@ -29,7 +29,7 @@ _TABLE, _MAP, _BOARD = "info", "map", "board"
 _COMMAND = AscendBackend.command
 
 
-def _document(outputs: Outputs) -> Document:
+def _document(outputs: Outputs) -> ToolOutput:
     document = numbered(parse_table(outputs[_TABLE].printed(IS_COMPLETE)), _logic(outputs))
     boards = {chip.key: _board(outputs, chip) for chip in document.chips}
     return msgspec.structs.replace(document, boards=boards)
@@ -51,12 +51,12 @@ def _board(outputs: Outputs, chip: Chip) -> Pairs:
         return {}
 
 
-def _identified(device: Device, chip: Chip, document: Document) -> Device:
+def _identified(device: Device, chip: Chip, document: ToolOutput) -> Device:
     board = document.boards.get(chip.key, {})
     return mapping.identified(device, chip, document.driver_version, board, None)
 
 
-def _read(device: Device, chip: Chip, document: Document) -> Reading:
+def _read(device: Device, chip: Chip, document: ToolOutput) -> Reading:
     reading = mapping.read(device.id, chip, Detail())
     reading = mapping.with_card_power(reading, chip, document.chips)
     if document.npus_reporting_jobs is None or chip.npu not in document.npus_reporting_jobs:

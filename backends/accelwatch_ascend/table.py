@@ -12,7 +12,7 @@ from accelwatch.base.errors import ReadError
 from accelwatch.base.failure_line import failure_line
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.system.processes.complete_output import closed
-from accelwatch_ascend.document import MAX_CHIPS, Chip, Document, Job, meaningful_text, number_of
+from accelwatch_ascend.document import MAX_CHIPS, Chip, Job, ToolOutput, meaningful_text, number_of
 
 _VERSION = re.compile(r"\|\s*npu-smi\b.*?\bVersion\s*:\s*([^\s|]+)")
 _BUS = re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]")
@@ -35,7 +35,7 @@ _REFUSALS = (
 Row = Mapping[str, str]
 
 
-def parse_table(output: bytes) -> Document:
+def parse_table(output: bytes) -> ToolOutput:
     """Chips, numbered as they stand, and processes. Raises ReadError when there is no table."""
     lines = output.decode("utf-8", "replace").splitlines()
     # A warning may stand between the lines of a chip.
@@ -55,7 +55,7 @@ def parse_table(output: bytes) -> Document:
         jobs = tuple(job for job in listed if isinstance(job, Job))
         npus_reporting_jobs = frozenset(job.key[0] for job in jobs) | frozenset(_nobody(below))
         npus_reporting_jobs -= frozenset(npu for npu in listed if isinstance(npu, int))
-    return Document(
+    return ToolOutput(
         driver_version=meaningful_text(version),
         chips=_distinct(_chips(rows[:jobs_at])),
         jobs=jobs,

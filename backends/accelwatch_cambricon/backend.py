@@ -13,11 +13,11 @@ from accelwatch.schema.reading import Reading
 from accelwatch.system.kernel.pcie_link import with_link
 from accelwatch.system.processes.complete_output import closed, parsed
 from accelwatch_cambricon import mapping
-from accelwatch_cambricon.document import Card, Document, completed, parse_info
+from accelwatch_cambricon.document import Card, ToolOutput, completed, parse_info
 from accelwatch_cambricon.table import parse_table
 
 
-class CambriconBackend(ToolBackend[Document, Card]):
+class CambriconBackend(ToolBackend[ToolOutput, Card]):
     """Options: `cnmon` (path of the command), `pace_s` (seconds between two runs)."""
 
     name = "cambricon"
@@ -44,15 +44,15 @@ class CambriconBackend(ToolBackend[Document, Card]):
     )
     options = command.options
 
-    def make_query(self) -> Callable[[], Document]:
+    def make_query(self) -> Callable[[], ToolOutput]:
         """`info` and the table."""
         return self._query
 
-    def listed(self, answer: Document) -> Sequence[Card]:
+    def listed(self, answer: ToolOutput) -> Sequence[Card]:
         """The cards in an answer."""
         return answer.cards
 
-    def reported_version(self, answer: Document) -> str | None:
+    def reported_version(self, answer: ToolOutput) -> str | None:
         """Of the driver."""
         return answer.driver_version
 
@@ -73,10 +73,10 @@ class CambriconBackend(ToolBackend[Document, Card]):
             Absence.ERROR if jobs is None else lambda: mapping.processes_of(device.id, jobs),
         )
 
-    def _query(self) -> Document:
+    def _query(self) -> ToolOutput:
         """What `info` tells, completed by the table; either alone where the other fails."""
         first: ReadError | None = None
-        info: Document | None = None
+        info: ToolOutput | None = None
         try:
             info = parse_info(self.run("info", is_complete=parsed(parse_info, _cards)))
         except (DeviceTimeout, DevicePermission):
@@ -92,7 +92,7 @@ class CambriconBackend(ToolBackend[Document, Card]):
             return self._with_addresses(info)
         return self._with_addresses(table if info is None else completed(info, table))
 
-    def _with_addresses(self, document: Document) -> Document:
+    def _with_addresses(self, document: ToolOutput) -> ToolOutput:
         """With addresses where no card tells one: cnmon counts cards in the order of the bus."""
         buses = self.on_bus()
         cards = sorted(document.cards, key=lambda card: card.number)
@@ -105,5 +105,5 @@ class CambriconBackend(ToolBackend[Document, Card]):
         return msgspec.structs.replace(document, cards=addressed)
 
 
-def _cards(document: Document) -> tuple[Card, ...]:
+def _cards(document: ToolOutput) -> tuple[Card, ...]:
     return document.cards

@@ -55,7 +55,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True):
+class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     """All that was told."""
 
     driver_version: str | None = None
@@ -83,7 +83,7 @@ def distinct(cards: Iterable[Card]) -> tuple[Card, ...]:
     return tuple(by_number.values())
 
 
-def parse_info(output: bytes) -> Document:
+def parse_info(output: bytes) -> ToolOutput:
     """The cards of `cnmon info`. Raises ReadError when there is none."""
     blocks: list[tuple[int, list[str]]] = []
     # Of a line that was cut nobody knows how it went on.
@@ -96,7 +96,7 @@ def parse_info(output: bytes) -> Document:
     if not blocks:
         raise ReadError("cnmon info printed no card", code="garbage")
     cards = distinct(_card(number, lines) for number, lines in blocks)
-    return Document(driver_version=cards[0].text("driver"), cards=cards)
+    return ToolOutput(driver_version=cards[0].text("driver"), cards=cards)
 
 
 def _card(number: int, lines: list[str]) -> Card:
@@ -145,10 +145,10 @@ def _pci_address(fields: Mapping[Path, str]) -> str | None:
     return normal_pci_bus_id(f"{domain:04x}:{bus:02x}:{device:02x}.{function}")
 
 
-def completed(info: Document, table: Document) -> Document:
+def completed(info: ToolOutput, table: ToolOutput) -> ToolOutput:
     """With what the table has and `info` lacks."""
     more = {card.number: card for card in table.cards}
-    return Document(
+    return ToolOutput(
         driver_version=info.driver_version or table.driver_version,
         cards=tuple(card.completed(more.get(card.number)) for card in info.cards),
     )

@@ -18,7 +18,7 @@ SOURCE = "cnmon"
 VENDOR = "cambricon"
 
 
-class Row(NamedTuple):
+class MappedField(NamedTuple):
     """A field by its path, and the series that it is."""
 
     path: Path
@@ -27,17 +27,17 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row(("utilization", "mlu average"), ("utilization_ratio",), PERCENT),
-    Row(("temperature", "chip"), ("temperature_celsius", "gpu"), CELSIUS),
-    Row(("temperature", "board"), ("temperature_celsius", "board"), CELSIUS),
-    Row(("temperature", "memory"), ("temperature_celsius", "memory"), CELSIUS),
-    Row(("power", "usage"), ("power_watts",), WATTS),
-    Row(("power", "cap"), ("power_limit_watts", "enforced"), WATTS),
-    Row(("fan",), ("fan_speed_ratio", "0"), PERCENT),
+    MappedField(("utilization", "mlu average"), ("utilization_ratio",), PERCENT),
+    MappedField(("temperature", "chip"), ("temperature_celsius", "gpu"), CELSIUS),
+    MappedField(("temperature", "board"), ("temperature_celsius", "board"), CELSIUS),
+    MappedField(("temperature", "memory"), ("temperature_celsius", "memory"), CELSIUS),
+    MappedField(("power", "usage"), ("power_watts",), WATTS),
+    MappedField(("power", "cap"), ("power_limit_watts", "enforced"), WATTS),
+    MappedField(("fan",), ("fan_speed_ratio", "0"), PERCENT),
 )
 _MEMORY = (
-    Row(("physical memory usage", "used"), ("memory_used_bytes",), BYTES),
-    Row(("physical memory usage", "total"), ("memory_size_bytes",), BYTES),
+    MappedField(("physical memory usage", "used"), ("memory_used_bytes",), BYTES),
+    MappedField(("physical memory usage", "total"), ("memory_size_bytes",), BYTES),
 )
 # What the vendor's library has for the health of a card: 1 and 0.
 _DEVICE = MappingProxyType({"good": "ok", "bad": "failed"})

@@ -10,14 +10,14 @@ from accelwatch.schema.reading import Reading
 from accelwatch.system.processes.complete_output import closed, parsed
 from accelwatch_cambricon import mapping
 from accelwatch_cambricon.backend import CambriconBackend
-from accelwatch_cambricon.document import Card, Document, completed, parse_info
+from accelwatch_cambricon.document import Card, ToolOutput, completed, parse_info
 from accelwatch_cambricon.table import parse_table
 
 _INFO, _TABLE = "info", "table"
 _COMMAND = CambriconBackend.command
 
 
-def _document(outputs: Outputs) -> Document:
+def _document(outputs: Outputs) -> ToolOutput:
     """What `info` tells, completed by the table; either alone where the other fails."""
     try:
         info = parse_info(outputs[_INFO].printed(parsed(parse_info, _cards)))
@@ -29,15 +29,15 @@ def _document(outputs: Outputs) -> Document:
         return info
 
 
-def _cards(document: Document) -> tuple[Card, ...]:
+def _cards(document: ToolOutput) -> tuple[Card, ...]:
     return document.cards
 
 
-def _identified(device: Device, card: Card, document: Document) -> Device:
+def _identified(device: Device, card: Card, document: ToolOutput) -> Device:
     return mapping.identified(device, card, document.driver_version, None)
 
 
-def _read(device: Device, card: Card, _: Document) -> Reading:
+def _read(device: Device, card: Card, _: ToolOutput) -> Reading:
     jobs = card.jobs
     processes = Absence.ERROR if jobs is None else mapping.processes_of(device.id, jobs)
     return with_listed(mapping.read(device.id, card), processes)

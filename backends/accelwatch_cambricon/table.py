@@ -16,9 +16,9 @@ from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch_cambricon.document import (
     BUS,
     Card,
-    Document,
     Job,
     Path,
+    ToolOutput,
     distinct,
     meaningful_text,
     number_of,
@@ -51,7 +51,7 @@ _PATHS: MappingProxyType[str, tuple[Path, ...]] = MappingProxyType(
 )
 
 
-def parse_table(output: bytes) -> Document:
+def parse_table(output: bytes) -> ToolOutput:
     """Cards and processes, without uuids and health. Raises ReadError when there is no table."""
     text = output.decode("utf-8", "replace")
     lines = text.splitlines()
@@ -66,7 +66,7 @@ def parse_table(output: bytes) -> Document:
     driver_version = next(
         (driver_version for card in cards if (driver_version := card.text("driver"))), None
     )
-    return Document(
+    return ToolOutput(
         driver_version=driver_version if version is None else version[1],
         cards=tuple(
             card if jobs is None else msgspec.structs.replace(card, jobs=_of(card, jobs))

@@ -29,7 +29,7 @@ from accelwatch.schema.reading import Reading
 from accelwatch.system.kernel.pcie_link import with_link
 from accelwatch.system.processes.line_stream import LineStream
 from accelwatch_furiosa import management, mapping, rngd
-from accelwatch_furiosa.document import Card, Document
+from accelwatch_furiosa.document import Card, ToolOutput
 from accelwatch_furiosa.furiosactl import Used, used_of, with_load
 from accelwatch_furiosa.perf_regs import PerfRegs
 from accelwatch_furiosa.program import NEW, OLD, Program
@@ -70,7 +70,7 @@ class FuriosaBackend:
         self._source = ""
         self._counters = PerfRegs(context.root)
         self._top: LineStream | None = None
-        self._tool: VendorTool[Document, Card] | None = None
+        self._tool: VendorTool[ToolOutput, Card] | None = None
 
     def probe(self) -> Probe:
         """Look for the vendor on the PCI bus and for the driver's nodes."""
@@ -162,11 +162,11 @@ class FuriosaBackend:
             self._tool.close()
 
     @property
-    def _opened(self) -> VendorTool[Document, Card]:
+    def _opened(self) -> VendorTool[ToolOutput, Card]:
         assert self._tool is not None
         return self._tool
 
-    def _document_reader(self) -> Callable[[], Document]:
+    def _document_reader(self) -> Callable[[], ToolOutput]:
         """Whom to ask for the cards. Raises BackendUnavailable without anybody."""
         root, path = self._context.root, self._find()
         if path is not None:
@@ -184,7 +184,7 @@ class FuriosaBackend:
                 remedy=_REMEDY,
             )
         self._source = management.SOURCE
-        return lambda: Document(cards=tuple(management.cards(root)))
+        return lambda: ToolOutput(cards=tuple(management.cards(root)))
 
     def _has_warboy(self) -> bool:
         return bool(management.folders(self._context.root, management.WARBOY))
@@ -197,7 +197,7 @@ class FuriosaBackend:
             return None
         return LineStream([str(reader.path), *_TOP], self._context.clock, keep=_TOP_LINES)
 
-    def _with_counters(self, document: Document) -> Document:
+    def _with_counters(self, document: ToolOutput) -> ToolOutput:
         """The document with what the driver of Warboy counts."""
         counters, root = self._counters(), self._context.root
         addresses = {

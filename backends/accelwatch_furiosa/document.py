@@ -96,7 +96,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     command: str
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True):
+class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     """All that was listed."""
 
     cards: tuple[Card, ...]

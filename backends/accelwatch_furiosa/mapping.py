@@ -28,7 +28,7 @@ _BYTES: Units = MappingProxyType({**BYTES, "": 1.0})
 _BUSY: Units = PERCENT
 
 
-class Row(NamedTuple):
+class MappedField(NamedTuple):
     """A text of `info` and the series that it is."""
 
     key: str
@@ -37,10 +37,10 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row("temperature", ("temperature_celsius", "gpu"), CELSIUS),
-    Row("power", ("power_watts",), WATTS),
-    Row("power_limit", ("power_limit_watts", "enforced"), WATTS),
-    Row("core_clock", ("clock_hertz", "npu"), HERTZ),
+    MappedField("temperature", ("temperature_celsius", "gpu"), CELSIUS),
+    MappedField("power", ("power_watts",), WATTS),
+    MappedField("power_limit", ("power_limit_watts", "enforced"), WATTS),
+    MappedField("core_clock", ("clock_hertz", "npu"), HERTZ),
 )
 _OF_STATUS = (
     "memory_size_bytes",

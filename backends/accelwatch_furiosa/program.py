@@ -10,7 +10,7 @@ from accelwatch.backend.kit.vendor_program import output_of
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceTimeout, ReadError
 from accelwatch.system.processes.complete_output import CompletenessCheck, never
-from accelwatch_furiosa.document import Card, Document, cards_of, is_complete, jobs_of
+from accelwatch_furiosa.document import Card, ToolOutput, cards_of, is_complete, jobs_of
 from accelwatch_furiosa.furiosactl import Listed, listed_of
 
 # The second is of the Warboy generation.
@@ -41,13 +41,13 @@ class Program:
         self.is_old = path.name == OLD
         self._form: _Form | None = None
 
-    def __call__(self) -> Document:
+    def __call__(self) -> ToolOutput:
         """All cards and processes now. Raises ReadError."""
         cards = self._old() if self.is_old else self._new()
         try:
-            return Document(cards=cards, jobs=jobs_of(self._run("ps")))
+            return ToolOutput(cards=cards, jobs=jobs_of(self._run("ps")))
         except ReadError as error:
-            return Document(cards=cards, jobs=error.absence)
+            return ToolOutput(cards=cards, jobs=error.absence)
 
     def _old(self) -> tuple[Card, ...]:
         cards = cards_of(self._run("info", "--full", is_output_complete=is_complete))

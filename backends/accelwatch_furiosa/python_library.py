@@ -13,7 +13,7 @@ from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
 from accelwatch.schema.device import normal_pci_bus_id
-from accelwatch_furiosa.document import MAX_DEVICES, Card, Document
+from accelwatch_furiosa.document import MAX_DEVICES, Card, ToolOutput
 
 MODULES = ("furiosa_smi", "furiosa_smi_py")
 # No number: read as an error by whoever wants one.
@@ -30,7 +30,7 @@ class Library:
         self._module = module
         self._cycles: dict[str, Cycles] = {}
 
-    def __call__(self) -> Document:
+    def __call__(self) -> ToolOutput:
         """All cards now; whose processes are on them it does not know. Raises ReadError."""
         try:
             devices = list(self._module.list_devices())[:MAX_DEVICES]
@@ -49,7 +49,7 @@ class Library:
             cycles[key] = fields.cycles()
             cards[number] = _card(number, fields, self._cycles.get(key, {}), cycles[key])
         self._cycles = cycles
-        return Document(cards=tuple(cards.values()), jobs=Absence.UNSUPPORTED)
+        return ToolOutput(cards=tuple(cards.values()), jobs=Absence.UNSUPPORTED)
 
 
 def load(load_module: Callable[[str], Any] = importlib.import_module) -> Library | None:

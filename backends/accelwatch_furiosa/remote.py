@@ -11,7 +11,7 @@ from accelwatch.base.errors import ReadError
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_furiosa import mapping
-from accelwatch_furiosa.document import Card, Document, cards_of, is_complete, jobs_of
+from accelwatch_furiosa.document import Card, ToolOutput, cards_of, is_complete, jobs_of
 
 _PROGRAMS = ("furiosa-smi",)
 _JSON = ("--format", "json")
@@ -30,12 +30,12 @@ _COMMANDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 
 
-def _document(outputs: Outputs) -> Document:
+def _document(outputs: Outputs) -> ToolOutput:
     cards = _cards(outputs)
     try:
-        return Document(cards=cards, jobs=jobs_of(outputs["ps"].printed()))
+        return ToolOutput(cards=cards, jobs=jobs_of(outputs["ps"].printed()))
     except ReadError as error:
-        return Document(cards=cards, jobs=error.absence)
+        return ToolOutput(cards=cards, jobs=error.absence)
 
 
 def _cards(outputs: Outputs) -> tuple[Card, ...]:
@@ -59,11 +59,11 @@ def _status(output: CommandOutput) -> bytes | Absence:
         return Absence.TIMEOUT if output.late else Absence.UNSUPPORTED
 
 
-def _identified(device: Device, card: Card, _: Document) -> Device:
+def _identified(device: Device, card: Card, _: ToolOutput) -> Device:
     return mapping.identified(device, card)
 
 
-def _read(device: Device, card: Card, document: Document) -> Reading:
+def _read(device: Device, card: Card, document: ToolOutput) -> Reading:
     reading = mapping.collected(device.id, card).reading(sources={"*": _PROGRAMS[0]})
     if isinstance(document.jobs, Absence):
         return with_listed(reading, document.jobs)

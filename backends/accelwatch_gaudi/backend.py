@@ -23,7 +23,7 @@ from accelwatch.schema.reading import Collected, Reading
 from accelwatch.system.kernel.pcie_link import collect_link
 from accelwatch.system.kernel.sysfs import pci_device_dir
 from accelwatch_gaudi import driver, hlml_card, mapping, processes
-from accelwatch_gaudi.document import Card, Document, card_of
+from accelwatch_gaudi.document import Card, ToolOutput, card_of
 from accelwatch_gaudi.hlml_card import HlmlCard
 from accelwatch_gaudi.hlml_source import HlmlSource, library_path, open_source
 from accelwatch_gaudi.logs import Logs
@@ -61,9 +61,9 @@ class GaudiBackend:
         self._program: Path | None = None
         self._hl_smi: HlSmi | None = None
         self._hlml: HlmlSource | None = None
-        self._tool: VendorTool[Document, Card] | None = None
+        self._tool: VendorTool[ToolOutput, Card] | None = None
         # Beside libhlml, which has no processes and is not to wait for them.
-        self._table: Polled[Document] | None = None
+        self._table: Polled[ToolOutput] | None = None
 
     def probe(self) -> Probe:
         """Look for the vendor on the PCI bus and for the driver."""
@@ -178,7 +178,7 @@ class GaudiBackend:
         return driver.SOURCE if self._program is None else mapping.SOURCE
 
     @property
-    def _opened(self) -> VendorTool[Document, Card]:
+    def _opened(self) -> VendorTool[ToolOutput, Card]:
         assert self._tool is not None
         return self._tool
 
@@ -186,17 +186,17 @@ class GaudiBackend:
         named = self._context.options.get("hl_smi")
         return chosen_program(self._context.root, named, (_PROGRAM,), ("opt/habanalabs/bin",))
 
-    def _query(self) -> Document:
+    def _query(self) -> ToolOutput:
         """What lists the accelerators."""
         if self._hlml is not None:
-            return Document(cards=tuple(self._hlml.listed()))
+            return ToolOutput(cards=tuple(self._hlml.listed()))
         if self._hl_smi is not None:
             return self._hl_smi.read_document()
         nodes = sorted(driver.nodes(self._context.root).values())
         listed = [{"index": str(node.number), "bus_id": node.pci_bus_id} for node in nodes]
-        return Document(cards=tuple(card_of(fields, at) for at, fields in enumerate(listed)))
+        return ToolOutput(cards=tuple(card_of(fields, at) for at, fields in enumerate(listed)))
 
-    def _driver_version(self, document: Document | None) -> str | None:
+    def _driver_version(self, document: ToolOutput | None) -> str | None:
         from_document = None if document is None else document.driver_version
         from_library = None if self._hlml is None else self._hlml.version
         return from_document or from_library or driver.driver_version(self._context.root)

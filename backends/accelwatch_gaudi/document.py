@@ -34,7 +34,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     memory: str
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True):
+class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     """All that was listed."""
 
     driver_version: str | None = None
@@ -62,14 +62,14 @@ def unique(cards: Iterable[Card]) -> tuple[Card, ...]:
     return tuple(kept.values())
 
 
-def together(query: Document, table: Document) -> Document:
+def together(query: ToolOutput, table: ToolOutput) -> ToolOutput:
     """The answer to a query, with what only the table has: fields, cards and processes.
 
     Of a query that tells neither place nor index it is not known whose line is which: the table stands.
     """
     if table.cards and not any(card.pci_bus_id or card.text("index") for card in query.cards):
         return table
-    return Document(
+    return ToolOutput(
         driver_version=query.driver_version or table.driver_version,
         cards=tuple(_joined(card, table.cards) for card in query.cards),
         entries=table.entries,

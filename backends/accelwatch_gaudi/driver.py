@@ -38,7 +38,7 @@ _FIRMWARE = re.compile(r"fw-(\d+(?:\.\d+){1,4})")
 _FIRMWARE_FILES = ("preboot_btl_ver", "cpucp_kernel_ver", "armcp_kernel_ver")
 
 
-class _Row(NamedTuple):
+class _DriverFile(NamedTuple):
     file: str
     series: Series
     factor: float
@@ -46,9 +46,9 @@ class _Row(NamedTuple):
 
 # Megahertz and milliwatts: Documentation/ABI/testing/sysfs-driver-habanalabs.
 _ROWS = (
-    _Row("clk_cur_freq_mhz", ("clock_hertz", "soc"), 1e6),
-    _Row("clk_max_freq_mhz", ("clock_limit_hertz", "soc", "max"), 1e6),
-    _Row("max_power", ("power_limit_watts", "enforced"), 1e-3),
+    _DriverFile("clk_cur_freq_mhz", ("clock_hertz", "soc"), 1e6),
+    _DriverFile("clk_max_freq_mhz", ("clock_limit_hertz", "soc", "max"), 1e6),
+    _DriverFile("max_power", ("power_limit_watts", "enforced"), 1e-3),
 )
 
 

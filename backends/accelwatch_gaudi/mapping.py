@@ -37,7 +37,7 @@ _ARCHITECTURES = (
 )
 
 
-class Row(NamedTuple):
+class MappedField(NamedTuple):
     """A name of hl-smi's query, the series that it is, and the units it is told in."""
 
     name: str
@@ -46,24 +46,30 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row("utilization.aip", ("utilization_ratio",), PERCENT),
-    Row("temperature.aip", ("temperature_celsius", "gpu"), CELSIUS),
-    Row("power.draw", ("power_watts",), WATTS),
-    Row("power.max", ("power_limit_watts", "enforced"), WATTS),
-    Row("memory.total", ("memory_size_bytes",), BYTES),
-    Row("memory.used", ("memory_used_bytes",), BYTES),
-    Row("clocks.current.soc", ("clock_hertz", "soc"), HERTZ),
-    Row("clocks.max.soc", ("clock_limit_hertz", "soc", "max"), HERTZ),
-    Row("ecc.errors.corrected.volatile.total", ("ecc_errors_total", "corrected"), COUNT),
-    Row("ecc.errors.uncorrected.volatile.total", ("ecc_errors_total", "uncorrected"), COUNT),
-    Row("ecc.errors.corrected.aggregate.total", ("ecc_lifetime_errors", "corrected"), COUNT),
-    Row("ecc.errors.uncorrected.aggregate.total", ("ecc_lifetime_errors", "uncorrected"), COUNT),
-    Row(
+    MappedField("utilization.aip", ("utilization_ratio",), PERCENT),
+    MappedField("temperature.aip", ("temperature_celsius", "gpu"), CELSIUS),
+    MappedField("power.draw", ("power_watts",), WATTS),
+    MappedField("power.max", ("power_limit_watts", "enforced"), WATTS),
+    MappedField("memory.total", ("memory_size_bytes",), BYTES),
+    MappedField("memory.used", ("memory_used_bytes",), BYTES),
+    MappedField("clocks.current.soc", ("clock_hertz", "soc"), HERTZ),
+    MappedField("clocks.max.soc", ("clock_limit_hertz", "soc", "max"), HERTZ),
+    MappedField("ecc.errors.corrected.volatile.total", ("ecc_errors_total", "corrected"), COUNT),
+    MappedField(
+        "ecc.errors.uncorrected.volatile.total", ("ecc_errors_total", "uncorrected"), COUNT
+    ),
+    MappedField(
+        "ecc.errors.corrected.aggregate.total", ("ecc_lifetime_errors", "corrected"), COUNT
+    ),
+    MappedField(
+        "ecc.errors.uncorrected.aggregate.total", ("ecc_lifetime_errors", "uncorrected"), COUNT
+    ),
+    MappedField(
         "ecc.errors.dram-corrected.volatile.total",
         ("ecc_location_errors_total", "corrected", "dram"),
         COUNT,
     ),
-    Row(
+    MappedField(
         "ecc.errors.dram.volatile.total",
         ("ecc_location_errors_total", "uncorrected", "dram"),
         COUNT,
@@ -71,27 +77,27 @@ ROWS = (
 )
 # What only libhlml tells.
 HLML_ROWS = (
-    Row("temperature.board", ("temperature_celsius", "board"), CELSIUS),
-    Row("temperature.hbm", ("temperature_celsius", "memory"), CELSIUS),
-    Row("temperature.vrm", ("temperature_celsius", "vr"), CELSIUS),
-    Row("temperature.slowdown", ("temperature_limit_celsius", "gpu", "slowdown"), CELSIUS),
-    Row("temperature.shutdown", ("temperature_limit_celsius", "gpu", "shutdown"), CELSIUS),
-    Row("power.default", ("power_limit_watts", "default"), WATTS),
-    Row("energy", ("energy_joules_total", "hardware"), MappingProxyType({"mj": 1e-3})),
-    Row(
+    MappedField("temperature.board", ("temperature_celsius", "board"), CELSIUS),
+    MappedField("temperature.hbm", ("temperature_celsius", "memory"), CELSIUS),
+    MappedField("temperature.vrm", ("temperature_celsius", "vr"), CELSIUS),
+    MappedField("temperature.slowdown", ("temperature_limit_celsius", "gpu", "slowdown"), CELSIUS),
+    MappedField("temperature.shutdown", ("temperature_limit_celsius", "gpu", "shutdown"), CELSIUS),
+    MappedField("power.default", ("power_limit_watts", "default"), WATTS),
+    MappedField("energy", ("energy_joules_total", "hardware"), MappingProxyType({"mj": 1e-3})),
+    MappedField(
         "ecc.errors.sram-corrected.volatile.total",
         ("ecc_location_errors_total", "corrected", "sram"),
         COUNT,
     ),
-    Row(
+    MappedField(
         "ecc.errors.sram.volatile.total",
         ("ecc_location_errors_total", "uncorrected", "sram"),
         COUNT,
     ),
-    Row("rows.corrected", ("memory_remapped_rows", "corrected"), COUNT),
-    Row("rows.uncorrected", ("memory_remapped_rows", "uncorrected"), COUNT),
-    Row("rows.pending", ("memory_repair_pending",), COUNT),
-    Row("pcie.replay", ("pcie_errors_total", "replay"), COUNT),
+    MappedField("rows.corrected", ("memory_remapped_rows", "corrected"), COUNT),
+    MappedField("rows.uncorrected", ("memory_remapped_rows", "uncorrected"), COUNT),
+    MappedField("rows.pending", ("memory_repair_pending",), COUNT),
+    MappedField("pcie.replay", ("pcie_errors_total", "replay"), COUNT),
 )
 _LINK = (
     ("pcie.link.gen", "pcie_link_generation", re.compile(r"(?:gen)?\s*([1-7])", re.IGNORECASE)),

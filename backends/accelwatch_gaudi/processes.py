@@ -9,7 +9,7 @@ from accelwatch.backend.kit.text.quantity import BYTES, quantity
 from accelwatch.base.absence import Absence
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Process, Reading
-from accelwatch_gaudi.document import Document, Entry
+from accelwatch_gaudi.document import Entry, ToolOutput
 
 # The most that a card without a process has. Published tables show 512 to 768 MiB in use, and up to
 # 17 % of load, on HL-205; no document of the vendor says it.
@@ -20,7 +20,7 @@ _CONCLUDED = (
 )
 
 
-def processes_in(document: Document, number: int, numbers: Reading) -> list[Process] | Absence:
+def processes_in(document: ToolOutput, number: int, numbers: Reading) -> list[Process] | Absence:
     """The processes of the card `number` by pid, or why they are not known.
 
     hl-smi says `N/A` of a card that somebody else uses, too: it shows all processes to root only, and

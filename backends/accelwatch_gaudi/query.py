@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from accelwatch.base.errors import ReadError
-from accelwatch_gaudi.document import Card, Document, card_of, unique
+from accelwatch_gaudi.document import Card, ToolOutput, card_of, unique
 
 _BASIC = (
     "index",
@@ -68,7 +68,7 @@ _UNITS: Mapping[str, str] = {
 _MAX_CARDS = 1024
 
 
-def parse_query(output: bytes, requested: Sequence[str] = ()) -> Document:
+def parse_query(output: bytes, requested: Sequence[str] = ()) -> ToolOutput:
     """The cards; `requested` names the columns where there is no header. Raises ReadError without
     any.
     """
@@ -95,7 +95,7 @@ def parse_query(output: bytes, requested: Sequence[str] = ()) -> Document:
     if not cards:
         raise ReadError("hl-smi -Q listed no accelerator", code="garbage")
     driver = next((version for card in cards if (version := card.text("driver_version"))), None)
-    return Document(driver_version=driver, cards=unique(cards))
+    return ToolOutput(driver_version=driver, cards=unique(cards))
 
 
 def _headings(line: str) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
 from accelwatch.system.processes.complete_output import closed, parsed
 from accelwatch_gaudi import mapping, processes
-from accelwatch_gaudi.document import Card, Document, together
+from accelwatch_gaudi.document import Card, ToolOutput, together
 from accelwatch_gaudi.query import QUERIES, parse_query
 from accelwatch_gaudi.table import parse_table
 
@@ -18,15 +18,15 @@ _PROGRAMS, _FOLDERS = ("hl-smi",), ("/opt/habanalabs/bin",)
 _NAMES = QUERIES[0]
 
 
-def _parse_query(output: bytes) -> Document:
+def _parse_query(output: bytes) -> ToolOutput:
     return parse_query(output, _NAMES)
 
 
-def _cards(document: Document) -> tuple[Card, ...]:
+def _cards(document: ToolOutput) -> tuple[Card, ...]:
     return document.cards
 
 
-def _document(outputs: Outputs) -> Document:
+def _document(outputs: Outputs) -> ToolOutput:
     """Both together; the table alone where the query is not known."""
     try:
         query = _parse_query(outputs[_QUERY].printed(parsed(_parse_query, _cards)))
@@ -38,11 +38,11 @@ def _document(outputs: Outputs) -> Document:
         return query
 
 
-def _identified(device: Device, card: Card, document: Document) -> Device:
+def _identified(device: Device, card: Card, document: ToolOutput) -> Device:
     return mapping.identified(device, card, None, document.driver_version)
 
 
-def _read(device: Device, card: Card, document: Document) -> Reading:
+def _read(device: Device, card: Card, document: ToolOutput) -> Reading:
     out = Collected(device.id)
     mapping.collect_card(out, card)
     reading = out.reading(sources={"*": mapping.SOURCE})

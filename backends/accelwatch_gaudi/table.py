@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from accelwatch.backend.kit.text.failed_cells import with_failed_cells
 from accelwatch.base.errors import ReadError
-from accelwatch_gaudi.document import Card, Document, Entry, card_of, unique
+from accelwatch_gaudi.document import Card, Entry, ToolOutput, card_of, unique
 
 _DRIVER = re.compile(r"^\W*Driver Version:\s*(\S+)", re.MULTILINE)
 _BUS = re.compile(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.IGNORECASE)
@@ -38,14 +38,14 @@ _USAGE = re.compile(r"\d+\s*[KMGT]iB|N/A", re.IGNORECASE)
 _ECC = "ecc.errors.uncorrected.volatile.total"
 
 
-def parse_table(output: bytes) -> Document:
+def parse_table(output: bytes) -> ToolOutput:
     """The same document as of a query, without uuids and serials. Raises ReadError."""
     text = output.decode("utf-8", "replace")
     if "HL-SMI VERSION" not in text.upper():
         raise ReadError("hl-smi did not print its table", code="garbage")
     above, heading, below = text.partition("Compute Processes")
     driver = _DRIVER.search(above)
-    return Document(
+    return ToolOutput(
         driver_version=None if driver is None else driver[1],
         cards=_cards(above),
         entries=_entries(below) if heading else None,

@@ -7,7 +7,7 @@ from accelwatch.backend.kit.polled import TIMEOUT_S
 from accelwatch.backend.kit.vendor_program import output_of
 from accelwatch.base.errors import DeviceTimeout, ReadError
 from accelwatch.system.processes.complete_output import CompletenessCheck, closed, parsed
-from accelwatch_gaudi.document import Card, Document, together
+from accelwatch_gaudi.document import Card, ToolOutput, together
 from accelwatch_gaudi.logs import Logs
 from accelwatch_gaudi.query import QUERIES, parse_query
 from accelwatch_gaudi.table import parse_table
@@ -22,7 +22,7 @@ class HlSmi:
         # Of QUERIES; None: no query is known, and the table is all there is.
         self._level: int | None = 0
 
-    def read_document(self) -> Document:
+    def read_document(self) -> ToolOutput:
         """What the query says, with what only the table has. Raises ReadError."""
         query = self._query()
         try:
@@ -33,11 +33,11 @@ class HlSmi:
             return query
         return table if query is None else together(query, table)
 
-    def table(self) -> Document:
+    def table(self) -> ToolOutput:
         """What the table says. Raises ReadError."""
         return parse_table(self._run(is_complete=closed(parse_table, _cards)))
 
-    def _query(self) -> Document | None:
+    def _query(self) -> ToolOutput | None:
         """The answer to the richest query that is known; None where none is. Raises ReadError."""
         if self._level is None:
             return None
@@ -55,7 +55,7 @@ class HlSmi:
         self._level = None
         return None
 
-    def _query_level(self, level: int) -> Document:
+    def _query_level(self, level: int) -> ToolOutput:
         names = QUERIES[level]
         parse = partial(parse_query, requested=names)
         arguments = ("-Q", ",".join(names), "-f", "csv,nounits")
@@ -71,5 +71,5 @@ class HlSmi:
         )
 
 
-def _cards(document: Document) -> tuple[Card, ...]:
+def _cards(document: ToolOutput) -> tuple[Card, ...]:
     return document.cards

@@ -15,11 +15,11 @@ from accelwatch.system.kernel import proc, sysfs
 from accelwatch.system.kernel.pcie_link import collect_link
 from accelwatch_hygon import driver_files, mapping
 from accelwatch_hygon.command import COMMAND
-from accelwatch_hygon.document import Card, Document
+from accelwatch_hygon.document import Card, ToolOutput
 from accelwatch_hygon.rounds import Rounds
 
 
-class HygonBackend(ToolBackend[Document, Card]):
+class HygonBackend(ToolBackend[ToolOutput, Card]):
     """Options: `hy_smi` (path of the command), `pace_s` (seconds between two rounds)."""
 
     name = "hygon"
@@ -40,17 +40,17 @@ class HygonBackend(ToolBackend[Document, Card]):
         """Look for the vendor's cards on the PCI bus, then for its driver and command."""
         return driver_modules.probe(self, self._context.root, driver_files.DRIVERS)
 
-    def make_query(self) -> Callable[[], Document]:
+    def make_query(self) -> Callable[[], ToolOutput]:
         """A few runs, one after another."""
         root, vendor = self._context.root, self.command.vendor_id
         is_foreign = partial(driver_files.is_of_another_vendor, root, vendor_id=vendor)
         return Rounds(self.run, self.on_bus, is_foreign).query
 
-    def listed(self, answer: Document) -> Sequence[Card]:
+    def listed(self, answer: ToolOutput) -> Sequence[Card]:
         """The cards in an answer."""
         return answer.cards
 
-    def reported_version(self, answer: Document) -> str | None:
+    def reported_version(self, answer: ToolOutput) -> str | None:
         """Of the driver."""
         return answer.driver_version
 

@@ -52,7 +52,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
         return next((text for text in texts if text.lower() not in _NOTHING), None)
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True):
+class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     """All that was told."""
 
     cards: tuple[Card, ...]

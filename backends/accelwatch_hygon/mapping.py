@@ -33,7 +33,7 @@ SOURCE = "hy-smi"
 VENDOR = "hygon"
 
 
-class Row(NamedTuple):
+class MappedField(NamedTuple):
     """A quantity: its keys among the fields, its heading in the table, and the series that it is."""
 
     keys: tuple[str, ...]
@@ -48,35 +48,39 @@ _CELSIUS: Units = MappingProxyType({**CELSIUS, "\ufffdc": 1.0})
 
 # Absent with a reason where nothing tells them.
 ROWS = (
-    Row(("hcu use (%)", "gpu use (%)"), "hcu%", ("utilization_ratio",), PERCENT),
-    Row(
+    MappedField(("hcu use (%)", "gpu use (%)"), "hcu%", ("utilization_ratio",), PERCENT),
+    MappedField(
         ("temperature (sensor edge) (c)", "temperature (sensor core) (c)"),
         "temp",
         ("temperature_celsius", "gpu"),
         _CELSIUS,
     ),
-    Row(
+    MappedField(
         ("average graphics package power (w)", "current socket graphics package power (w)"),
         "avgpwr",
         ("power_watts",),
         WATTS,
     ),
-    Row(("max graphics package power (w)",), "pwrcap", ("power_limit_watts", "enforced"), WATTS),
+    MappedField(
+        ("max graphics package power (w)",), "pwrcap", ("power_limit_watts", "enforced"), WATTS
+    ),
 )
 # Of some releases and cards only: what is not named there is not missed.
 MORE_ROWS = (
-    Row(("temperature (sensor junction) (c)",), "", ("temperature_celsius", "junction"), _CELSIUS),
-    Row(
+    MappedField(
+        ("temperature (sensor junction) (c)",), "", ("temperature_celsius", "junction"), _CELSIUS
+    ),
+    MappedField(
         ("temperature (sensor mem) (c)", "temperature (sensor memory) (c)"),
         "",
         ("temperature_celsius", "memory"),
         _CELSIUS,
     ),
-    Row(("fan speed (%)",), "fan", ("fan_speed_ratio", "0"), PERCENT),
-    Row(("voltage (mv)",), "", ("voltage_volts", "graphics"), _MILLIVOLTS),
-    Row(("pcie replay count",), "", ("pcie_errors_total", "replay"), COUNT),
-    Row((), "dec%", ("engine_utilization_ratio", "decoder"), PERCENT),
-    Row((), "enc%", ("engine_utilization_ratio", "encoder"), PERCENT),
+    MappedField(("fan speed (%)",), "fan", ("fan_speed_ratio", "0"), PERCENT),
+    MappedField(("voltage (mv)",), "", ("voltage_volts", "graphics"), _MILLIVOLTS),
+    MappedField(("pcie replay count",), "", ("pcie_errors_total", "replay"), COUNT),
+    MappedField((), "dec%", ("engine_utilization_ratio", "decoder"), PERCENT),
+    MappedField((), "enc%", ("engine_utilization_ratio", "encoder"), PERCENT),
 )
 _CLOCKS = (("sclk", "graphics"), ("mclk", "memory"), ("socclk", "soc"), ("fclk", "fabric"))
 _MEGAHERTZ = re.compile(r"(\d{1,6}(?:\.\d{1,3})?\s*[MG]hz)", re.IGNORECASE)
@@ -147,11 +151,11 @@ def notes_of(card: Card) -> tuple[str, ...]:
     return (_ORDER_NOTE,) if card.addressed_by_order else ()
 
 
-def _names(card: Card, row: Row) -> bool:
+def _names(card: Card, row: MappedField) -> bool:
     return row.heading in card.row or any(key in card.fields for key in row.keys)
 
 
-def _value_of(card: Card, row: Row) -> float | Absence:
+def _value_of(card: Card, row: MappedField) -> float | Absence:
     texts = [card.fields.get(key) for key in row.keys] + [card.row.get(row.heading)]
     return first_quantity(texts, row.units)
 

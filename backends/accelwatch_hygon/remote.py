@@ -8,7 +8,7 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_hygon import mapping
 from accelwatch_hygon.command import COMMAND
-from accelwatch_hygon.document import Card, Document
+from accelwatch_hygon.document import Card, ToolOutput
 from accelwatch_hygon.rounds import HEALTH, PROCESSES, QUERIES, Rounds
 
 _MOST, _USUAL, _LEAST = QUERIES
@@ -22,16 +22,16 @@ _COMMANDS = (
 )
 
 
-def _document(outputs: Outputs) -> Document:
+def _document(outputs: Outputs) -> ToolOutput:
     rounds = Rounds(replay(_COMMANDS, outputs), list, is_foreign=lambda _: False)
     return rounds.query()
 
 
-def _identified(device: Device, card: Card, document: Document) -> Device:
+def _identified(device: Device, card: Card, document: ToolOutput) -> Device:
     return mapping.identified(device, card, document.driver_version)
 
 
-def _read(device: Device, card: Card, document: Document) -> Reading:
+def _read(device: Device, card: Card, document: ToolOutput) -> Reading:
     out = mapping.collect(device.id, card)
     reading = out.reading(sources={"*": mapping.SOURCE}, notes=mapping.notes_of(card))
     jobs = document.jobs

@@ -10,8 +10,8 @@ from accelwatch.system.processes.complete_output import closed, never, parsed
 from accelwatch_hygon.document import (
     Card,
     Checked,
-    Document,
     Job,
+    ToolOutput,
     cards_of,
     driver_version_of,
     health_of,
@@ -51,7 +51,7 @@ class Rounds:
         self._is_foreign = is_foreign
         self._queries = QUERIES
 
-    def query(self) -> Document:
+    def query(self) -> ToolOutput:
         """What all runs say. Raises ReadError when there are neither fields nor a table.
 
         After a run that hangs no further one is begun: what was told by then is the answer.
@@ -77,11 +77,11 @@ class Rounds:
             error = error or failure
         if not fields and not rows:
             if has_heading(table):
-                return Document(cards=(), jobs=jobs)
+                return ToolOutput(cards=(), jobs=jobs)
             if error is not None:
                 raise error
         cards = with_health(self._with_addresses(cards_of(fields, rows)), checked)
-        return Document(cards=cards, driver_version=driver_version_of(fields), jobs=jobs)
+        return ToolOutput(cards=cards, driver_version=driver_version_of(fields), jobs=jobs)
 
     def _fields(self) -> Report:
         """From the first query that the command knows, which is asked from then on."""

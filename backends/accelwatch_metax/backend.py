@@ -14,13 +14,13 @@ from accelwatch.system.kernel import sysfs
 from accelwatch.system.kernel.pcie_link import collect_link
 from accelwatch_metax import mapping
 from accelwatch_metax.command import COMMAND
-from accelwatch_metax.document import Document, Gpu
+from accelwatch_metax.document import Gpu, ToolOutput
 from accelwatch_metax.rounds import Rounds
 
 _LINK = ("pcie_link_generation", "pcie_link_width_lanes")
 
 
-class MetaxBackend(ToolBackend[Document, Gpu]):
+class MetaxBackend(ToolBackend[ToolOutput, Gpu]):
     """Options: `mx_smi` (path of the command), `pace_s` (seconds between two rounds)."""
 
     name = "metax"
@@ -41,19 +41,19 @@ class MetaxBackend(ToolBackend[Document, Gpu]):
         """Look for the vendor's GPUs on the PCI bus, then for its driver and command."""
         return driver_modules.probe(self, self._context.root, (self.command.module,))
 
-    def make_query(self) -> Callable[[], Document]:
+    def make_query(self) -> Callable[[], ToolOutput]:
         """A few runs, one after another."""
         return Rounds(self.run).query
 
-    def listed(self, answer: Document) -> Sequence[Gpu]:
+    def listed(self, answer: ToolOutput) -> Sequence[Gpu]:
         """The GPUs in an answer."""
         return answer.gpus
 
-    def reported_version(self, answer: Document) -> str | None:
+    def reported_version(self, answer: ToolOutput) -> str | None:
         """Of the driver."""
         return answer.versions.get("driver")
 
-    def versions(self, answer: Document | None) -> Mapping[str, str]:
+    def versions(self, answer: ToolOutput | None) -> Mapping[str, str]:
         """Of all that the table names."""
         return {} if answer is None else answer.versions
 

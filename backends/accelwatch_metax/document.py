@@ -26,7 +26,7 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
         return text or None
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True):
+class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     """All that was told."""
 
     gpus: tuple[Gpu, ...]
@@ -37,7 +37,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
 def document_of(
     table: Table, listed: dict[int, Listed], sections: dict[int, dict[str, str]]
-) -> Document:
+) -> ToolOutput:
     """GPUs by index, from what there is of them.
 
     Raises ReadError when neither was recognised; a table that has no GPU is one.
@@ -58,4 +58,4 @@ def document_of(
                 listed=entry,
             )
         )
-    return Document(gpus=tuple(gpus), versions=table.versions, jobs=table.jobs)
+    return ToolOutput(gpus=tuple(gpus), versions=table.versions, jobs=table.jobs)

@@ -33,7 +33,7 @@ VENDOR = "metax"
 _MEBIBYTES: Units = MappingProxyType({**BYTES, "": 1024.0**2})
 
 
-class Row(NamedTuple):
+class MappedField(NamedTuple):
     """A quantity: its keys without their section, and the series that it is."""
 
     key: str
@@ -43,12 +43,12 @@ class Row(NamedTuple):
 
 # Of some releases and cards only: what is not named there is not missed.
 SECTION_ROWS = (
-    Row("air-inlet", ("temperature_celsius", "inlet"), CELSIUS),
-    Row("air-outlet", ("temperature_celsius", "outlet"), CELSIUS),
-    Row("vpue", ("engine_utilization_ratio", "encoder"), PERCENT),
-    Row("vpud", ("engine_utilization_ratio", "decoder"), PERCENT),
-    Row("single bit ecc", ("memory_retired_pages", "single_bit"), COUNT),
-    Row("double bit ecc", ("memory_retired_pages", "double_bit"), COUNT),
+    MappedField("air-inlet", ("temperature_celsius", "inlet"), CELSIUS),
+    MappedField("air-outlet", ("temperature_celsius", "outlet"), CELSIUS),
+    MappedField("vpue", ("engine_utilization_ratio", "encoder"), PERCENT),
+    MappedField("vpud", ("engine_utilization_ratio", "decoder"), PERCENT),
+    MappedField("single bit ecc", ("memory_retired_pages", "single_bit"), COUNT),
+    MappedField("double bit ecc", ("memory_retired_pages", "double_bit"), COUNT),
 )
 _PAIR = re.compile(r"(.*?)\s*/\s*(.*)")
 _MEMORY = re.compile(r"(\S+)\s*/\s*(\S+)\s*([KMGT]?i?B)", re.IGNORECASE)

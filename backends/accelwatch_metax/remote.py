@@ -8,7 +8,7 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_metax import mapping
 from accelwatch_metax.command import COMMAND
-from accelwatch_metax.document import Document, Gpu
+from accelwatch_metax.document import Gpu, ToolOutput
 from accelwatch_metax.rounds import FEWER, SECTIONS, Rounds
 
 _COMMANDS = (
@@ -20,15 +20,15 @@ _COMMANDS = (
 )
 
 
-def _document(outputs: Outputs) -> Document:
+def _document(outputs: Outputs) -> ToolOutput:
     return Rounds(replay(_COMMANDS, outputs)).query()
 
 
-def _identified(device: Device, gpu: Gpu, document: Document) -> Device:
+def _identified(device: Device, gpu: Gpu, document: ToolOutput) -> Device:
     return mapping.identified(device, gpu, document.versions.get("driver"))
 
 
-def _read(device: Device, gpu: Gpu, document: Document) -> Reading:
+def _read(device: Device, gpu: Gpu, document: ToolOutput) -> Reading:
     out = mapping.collect(device.id, gpu)
     reading = mapping.reading_of(out, gpu, {"*": mapping.SOURCE})
     if document.jobs is None:

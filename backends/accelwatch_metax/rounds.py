@@ -5,7 +5,7 @@ from collections.abc import Callable
 from accelwatch.backend.kit.vendor_program import optional_output
 from accelwatch.base.errors import DeviceTimeout, ReadError
 from accelwatch.system.processes.complete_output import closed, parsed
-from accelwatch_metax.document import Document, document_of
+from accelwatch_metax.document import ToolOutput, document_of
 from accelwatch_metax.sections import Listed, listed_of, sections_of
 from accelwatch_metax.table import Table, parse_table
 
@@ -22,7 +22,7 @@ class Rounds:
         self._run = run
         self._sections = SECTIONS
 
-    def query(self) -> Document:
+    def query(self) -> ToolOutput:
         """What all runs say. Raises ReadError when there is neither the table nor a list.
 
         After a run that hangs no further one is begun: what was told by then is the answer.

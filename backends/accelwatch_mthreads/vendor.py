@@ -11,7 +11,7 @@ from accelwatch.backend.kit.smi.keywords import flag
 from accelwatch.backend.kit.smi.listing import Gpu
 from accelwatch.backend.kit.smi.remote import remote_of
 from accelwatch.backend.kit.smi.rows import (
-    Row,
+    SmiQuantity,
     integer,
     link_width,
     number,
@@ -159,7 +159,7 @@ VENDOR = SmiVendor(
         integer(("memory_retired_pages", "single_bit"), COUNT, "retired pages/single bit ecc"),
         integer(("memory_retired_pages", "double_bit"), COUNT, "retired pages/double bit ecc"),
         *(
-            Row(
+            SmiQuantity(
                 ("power_limit_watts", kind),
                 paths(*(f"power readings/{key}" for key in keys)),
                 _limit,
@@ -174,8 +174,8 @@ VENDOR = SmiVendor(
         link_width("current", "link width/current"),
         link_width("max", "link width/max"),
         performance_state("performance state"),
-        Row(("ecc_enabled",), paths("ecc mode/current"), _ecc),
-        Row(("ecc_enabled_pending",), paths("ecc mode/pending"), _ecc),
+        SmiQuantity(("ecc_enabled",), paths("ecc mode/current"), _ecc),
+        SmiQuantity(("ecc_enabled_pending",), paths("ecc mode/pending"), _ecc),
         switch(("memory_repair_pending",), "retired pages/pending page blacklist"),
     ),
     collect_more=_collect_more,

@@ -22,7 +22,7 @@ _BYTES: Units = MappingProxyType(
 _HEALTH = MappingProxyType({"ready": "ok", "initializing": "degraded", "error": "failed"})
 
 
-class Row(NamedTuple):
+class MappedField(NamedTuple):
     """A field and the series that it is."""
 
     key: str
@@ -31,11 +31,11 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row("soc temperature", ("temperature_celsius", "gpu"), CELSIUS),
-    Row("nsp frequency", ("clock_hertz", "npu"), HERTZ),
-    Row("ddr frequency", ("clock_hertz", "memory"), HERTZ),
-    Row("compnoc frequency", ("clock_hertz", "fabric"), HERTZ),
-    Row("sysnoc frequency", ("clock_hertz", "soc"), HERTZ),
+    MappedField("soc temperature", ("temperature_celsius", "gpu"), CELSIUS),
+    MappedField("nsp frequency", ("clock_hertz", "npu"), HERTZ),
+    MappedField("ddr frequency", ("clock_hertz", "memory"), HERTZ),
+    MappedField("compnoc frequency", ("clock_hertz", "fabric"), HERTZ),
+    MappedField("sysnoc frequency", ("clock_hertz", "soc"), HERTZ),
 )
 _BOARD_POWER, _CHIP_POWER = "board power", "soc power"
 _BOARD_CAPS, _CHIP_CAPS = ("board tdp cap", "tdp cap"), ("soc tdp cap",)

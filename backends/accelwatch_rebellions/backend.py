@@ -17,14 +17,14 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch.system.processes.complete_output import closed, parsed
 from accelwatch_rebellions import daemon, mapping
-from accelwatch_rebellions.document import Document, Npu, parse
+from accelwatch_rebellions.document import Npu, ToolOutput, parse
 from accelwatch_rebellions.ownership import contexts_of, open_nodes
 from accelwatch_rebellions.table import parse_table
 
 _DAEMON_S = 2.0
 
 
-class RebellionsBackend(ToolBackend[Document, Npu]):
+class RebellionsBackend(ToolBackend[ToolOutput, Npu]):
     """Options: `rbln_smi` (path of the command), `pace_s` (seconds between two runs), `daemon_port`."""
 
     name = "rebellions"
@@ -72,15 +72,15 @@ class RebellionsBackend(ToolBackend[Document, Npu]):
             f"{why}, and no daemon of it answers", reason=why.reason, remedy=why.remedy
         )
 
-    def make_query(self) -> Callable[[], Document]:
+    def make_query(self) -> Callable[[], ToolOutput]:
         """The document; of a command that has none, its table."""
         return self._query
 
-    def listed(self, answer: Document) -> Sequence[Npu]:
+    def listed(self, answer: ToolOutput) -> Sequence[Npu]:
         """The NPUs in an answer."""
         return answer.npus
 
-    def reported_version(self, answer: Document) -> str | None:
+    def reported_version(self, answer: ToolOutput) -> str | None:
         """Of the driver."""
         return answer.driver_version
 
@@ -103,7 +103,7 @@ class RebellionsBackend(ToolBackend[Document, Npu]):
         request.numbers([numbers])
         return [self._with_processes(numbers, npu, answer.document)]
 
-    def _with_processes(self, reading: Reading, npu: Npu, document: Document) -> Reading:
+    def _with_processes(self, reading: Reading, npu: Npu, document: ToolOutput) -> Reading:
         root, entries = self._context.root, document.contexts
         if entries is None:
             return without_processes(reading, Absence.UNSUPPORTED)
@@ -117,7 +117,7 @@ class RebellionsBackend(ToolBackend[Document, Npu]):
                 return without_processes(reading, Absence.UNSUPPORTED)
         return with_processes(root, reading, mapping.processes_of(reading.device_id, mine))
 
-    def _query_daemon(self) -> Document:
+    def _query_daemon(self) -> ToolOutput:
         port = self._context.options.get("daemon_port", daemon.PORT)
         if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 1 << 16:
             raise ReadError(f"daemon_port: {port!r} is not a port from 1 to 65535", code="option")
@@ -130,7 +130,7 @@ class RebellionsBackend(ToolBackend[Document, Npu]):
         except ReadError:
             return False
 
-    def _query(self) -> Document:
+    def _query(self) -> ToolOutput:
         """The document; of a command that does not know `-j`, what its table has of it."""
         if not self._only_table:
             try:
@@ -143,10 +143,10 @@ class RebellionsBackend(ToolBackend[Document, Npu]):
             return document
         return self._table()
 
-    def _table(self) -> Document:
+    def _table(self) -> ToolOutput:
         return parse_table(self.run(is_complete=closed(parse_table, _npus)))
 
-    def _table_or(self, error: ReadError) -> Document:
+    def _table_or(self, error: ReadError) -> ToolOutput:
         """What the table says. Raises the first error when that is not to be had either."""
         try:
             return self._table()
@@ -154,5 +154,5 @@ class RebellionsBackend(ToolBackend[Document, Npu]):
             raise error from None
 
 
-def _npus(document: Document) -> tuple[Npu, ...]:
+def _npus(document: ToolOutput) -> tuple[Npu, ...]:
     return document.npus

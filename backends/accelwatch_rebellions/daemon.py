@@ -15,7 +15,7 @@ from accelwatch.backend.kit.grpc.protobuf import fields
 from accelwatch.base.clock import Clock
 from accelwatch.base.errors import ReadError
 from accelwatch.system.kernel import sysfs
-from accelwatch_rebellions.document import Document, Npu, distinct, npu_of
+from accelwatch_rebellions.document import Npu, ToolOutput, distinct, npu_of
 
 SOURCE = "rbln-daemon"
 PORT = 50051
@@ -30,7 +30,7 @@ _NODE = re.compile(r"rbln(\d{1,6})")
 _UNREAD = "failed"
 
 
-def read_document(root: Path, port: int, *, timeout_s: float, clock: Clock) -> Document:
+def read_document(root: Path, port: int, *, timeout_s: float, clock: Clock) -> ToolOutput:
     """All NPUs now. Raises ReadError."""
     try:
         infos = stream(port, METHOD, b"", timeout_s=timeout_s, clock=clock)
@@ -39,7 +39,7 @@ def read_document(root: Path, port: int, *, timeout_s: float, clock: Clock) -> D
         raise ReadError(f"the daemon of Rebellions: {error}", code="grpc") from error
     npus = (_npu(root, device) for device in listed)
     versions = [str(device["driver"]) for device in listed if device.get("driver")]
-    return Document(
+    return ToolOutput(
         driver_version=versions[0] if versions else None,
         npus=distinct(npu for npu in npus if npu is not None),
         contexts=None,

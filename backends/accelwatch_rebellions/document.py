@@ -50,7 +50,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     memory: object
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True):
+class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     """All that was listed."""
 
     driver_version: str | None
@@ -78,7 +78,7 @@ def number_of(value: object) -> int | None:
     return None
 
 
-def parse(output: bytes) -> Document:
+def parse(output: bytes) -> ToolOutput:
     """The document. Raises ReadError when it is none of rbln-smi."""
     documents = (document for document in json_documents(output) if isinstance(document, dict))
     document = next(
@@ -91,7 +91,7 @@ def parse(output: bytes) -> Document:
     # `null` is an empty list of the program; one that cannot be read may be on any NPU.
     is_list = isinstance(listed, list) or ("contexts" in document and listed is None)
     entries = [entry_of(entry) for entry in listed or ()] if is_list else [None]
-    return Document(
+    return ToolOutput(
         driver_version=text_of(document, "KMD_version"),
         npus=distinct(npus),
         contexts=None if None in entries else tuple(filter(None, entries)),

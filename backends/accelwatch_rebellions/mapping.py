@@ -23,7 +23,7 @@ _MEBIBYTES_BELOW = 10**7
 _MEMORY: Units = MappingProxyType({**BYTES, "": 1.0})
 
 
-class Row(NamedTuple):
+class MappedField(NamedTuple):
     """A text of the document, where it stands, and the series that it is."""
 
     path: tuple[str, ...]
@@ -32,11 +32,11 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row(("util",), ("utilization_ratio",), PERCENT),
-    Row(("temperature",), ("temperature_celsius", "gpu"), CELSIUS),
-    Row(("card_power",), ("power_watts",), WATTS),
-    Row(("memory", "total"), ("memory_size_bytes",), _MEMORY),
-    Row(("memory", "used"), ("memory_used_bytes",), _MEMORY),
+    MappedField(("util",), ("utilization_ratio",), PERCENT),
+    MappedField(("temperature",), ("temperature_celsius", "gpu"), CELSIUS),
+    MappedField(("card_power",), ("power_watts",), WATTS),
+    MappedField(("memory", "total"), ("memory_size_bytes",), _MEMORY),
+    MappedField(("memory", "used"), ("memory_used_bytes",), _MEMORY),
 )
 
 # Product names of the vendor's hardware pages: CA02, CA12, CA22, CA25; CR03, CR13.

@@ -9,21 +9,21 @@ from accelwatch.schema.reading import Reading
 from accelwatch.system.processes.complete_output import parsed
 from accelwatch_rebellions import mapping
 from accelwatch_rebellions.backend import RebellionsBackend
-from accelwatch_rebellions.document import Document, Npu, parse
+from accelwatch_rebellions.document import Npu, ToolOutput, parse
 
 _KEY = "smi"
 _COMMAND = RebellionsBackend.command
 
 
-def _document(outputs: Outputs) -> Document:
+def _document(outputs: Outputs) -> ToolOutput:
     return parse(outputs[_KEY].printed(parsed(parse, lambda document: document.npus)))
 
 
-def _identified(device: Device, npu: Npu, document: Document) -> Device:
+def _identified(device: Device, npu: Npu, document: ToolOutput) -> Device:
     return mapping.identified(device, npu, document.driver_version)
 
 
-def _read(device: Device, npu: Npu, document: Document) -> Reading:
+def _read(device: Device, npu: Npu, document: ToolOutput) -> Reading:
     """Without processes: on which NPU one is, only its open files tell."""
     return without_processes(mapping.read(device.id, npu, document.npus), Absence.UNSUPPORTED)
 

@@ -8,7 +8,7 @@ a rule ends the card. A second table has the contexts.
 import re
 
 from accelwatch.base.errors import ReadError
-from accelwatch_rebellions.document import Document, Entry, Npu, distinct, entry_of, npu_of
+from accelwatch_rebellions.document import Entry, Npu, ToolOutput, distinct, entry_of, npu_of
 
 _DRIVER = re.compile(r"KMD ver:\s*(\S+)")
 # Heading to key of the document.
@@ -27,7 +27,7 @@ _ADDRESS, _MEMORY = "pci bus id", "memory(used/total)"
 _PROCESS = "pid"
 
 
-def parse_table(output: bytes) -> Document:
+def parse_table(output: bytes) -> ToolOutput:
     """The same document as of `-j`, without uuids and serials. Raises ReadError."""
     text = output.decode("utf-8", "replace")
     headings: list[str] = []
@@ -53,7 +53,7 @@ def parse_table(output: bytes) -> Document:
         raise ReadError("rbln-smi printed neither JSON nor its table of devices", code="garbage")
     driver = _DRIVER.search(text)
     version = None if driver is None or driver[1] == "N/A" else driver[1]
-    return Document(
+    return ToolOutput(
         driver_version=version,
         npus=distinct(npus),
         contexts=tuple(filter(None, entries)) if has_processes and None not in entries else None,

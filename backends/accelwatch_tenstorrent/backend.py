@@ -20,7 +20,7 @@ from accelwatch.backend import (
 )
 from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.bus_devices import Location, accelerators, bare_devices
-from accelwatch.backend.kit.polled import Answer
+from accelwatch.backend.kit.polled import PolledDocument
 from accelwatch.backend.kit.vendor_tool import VendorTool
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DeviceLost, DeviceSuspended, ReadError
@@ -189,7 +189,7 @@ class TenstorrentBackend:
             )
         return node
 
-    def _chip_of(self, device: Device) -> tuple[Answer[Snapshot], Chip]:
+    def _chip_of(self, device: Device) -> tuple[PolledDocument[Snapshot], Chip]:
         """The newest snapshot and the chip at the device's place. Raises ReadError when it has none."""
         answer, bus = self._opened.answer_for(device), device.pci_bus_id
         chips = [chip for chip in answer.document.chips if chip.pci_bus_id == bus]

@@ -19,26 +19,26 @@ SOURCE = "sysfs"
 _NODE = re.compile(r"tenstorrent!\d{1,6}")
 
 
-class _Row(NamedTuple):
+class _DriverFile(NamedTuple):
     file: str
     series: Series
     factor: float
 
 
 _CLOCKS = (
-    _Row("tt_aiclk", ("clock_hertz", "npu"), 1e6),
-    _Row("tt_axiclk", ("clock_hertz", "fabric"), 1e6),
-    _Row("tt_arcclk", ("clock_hertz", "soc"), 1e6),
+    _DriverFile("tt_aiclk", ("clock_hertz", "npu"), 1e6),
+    _DriverFile("tt_axiclk", ("clock_hertz", "fabric"), 1e6),
+    _DriverFile("tt_arcclk", ("clock_hertz", "soc"), 1e6),
 )
 _SENSORS = (
-    _Row("temp1_input", ("temperature_celsius", "gpu"), 1e-3),
-    _Row("temp1_max", ("temperature_limit_celsius", "gpu", "slowdown"), 1e-3),
-    _Row("power1_input", ("power_watts",), 1e-6),
-    _Row("power1_max", ("power_limit_watts", "enforced"), 1e-6),
-    _Row("in0_input", ("voltage_volts", "core"), 1e-3),
-    _Row("curr1_input", ("current_amperes", "core"), 1e-3),
+    _DriverFile("temp1_input", ("temperature_celsius", "gpu"), 1e-3),
+    _DriverFile("temp1_max", ("temperature_limit_celsius", "gpu", "slowdown"), 1e-3),
+    _DriverFile("power1_input", ("power_watts",), 1e-6),
+    _DriverFile("power1_max", ("power_limit_watts", "enforced"), 1e-6),
+    _DriverFile("in0_input", ("voltage_volts", "core"), 1e-3),
+    _DriverFile("curr1_input", ("current_amperes", "core"), 1e-3),
 )
-_FAN = _Row("fan1_input", ("fan_speed_rpm", "0"), 1.0)
+_FAN = _DriverFile("fan1_input", ("fan_speed_rpm", "0"), 1.0)
 _NO_NUMBER = frozenset({"0" * 16, "f" * 16})
 # By PCI subsystem id, by which tt-kmd knows them too (enumerate.c); its word for their card type.
 _GALAXIES = {0x0035: "galaxy-wormhole", 0x0047: "galaxy-blackhole"}
@@ -121,7 +121,7 @@ def record_telemetry(out: Collected, root: Path, node: Node) -> None:
         _record(out, _FAN, node.hwmon)
 
 
-def _record(out: Collected, row: _Row, folder: Path) -> None:
+def _record(out: Collected, row: _DriverFile, folder: Path) -> None:
     value = sysfs.read_int(folder / row.file)
     key, *labels = row.series
     if isinstance(value, int):

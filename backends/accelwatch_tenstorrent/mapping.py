@@ -35,7 +35,7 @@ _VOLTS: Units = MappingProxyType({**VOLTS, "": 1.0})
 _AMPERES: Units = MappingProxyType({**AMPERES, "": 1.0})
 
 
-class Row(NamedTuple):
+class MappedField(NamedTuple):
     """A text of a snapshot, by part and key, and the series that it is."""
 
     section: str
@@ -45,17 +45,19 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row("telemetry", "asic_temperature", ("temperature_celsius", "gpu"), CELSIUS),
-    Row("telemetry", "power", ("power_watts",), WATTS),
-    Row("telemetry", "board_power", ("power_component_watts", "board"), WATTS),
-    Row("telemetry", "voltage", ("voltage_volts", "core"), _VOLTS),
-    Row("telemetry", "current", ("current_amperes", "core"), _AMPERES),
-    Row("telemetry", "aiclk", ("clock_hertz", "npu"), _MEGAHERTZ),
-    Row("limits", "tdp_limit", ("power_limit_watts", "enforced"), WATTS),
-    Row("limits", "board_power_limit", ("power_component_limit_watts", "board", "enforced"), WATTS),
-    Row("limits", "asic_fmax", ("clock_limit_hertz", "npu", "max"), _MEGAHERTZ),
-    Row("board", "pcie_speed", ("pcie_link_generation", "current"), _PLAIN),
-    Row("board", "pcie_width", ("pcie_link_width_lanes", "current"), _PLAIN),
+    MappedField("telemetry", "asic_temperature", ("temperature_celsius", "gpu"), CELSIUS),
+    MappedField("telemetry", "power", ("power_watts",), WATTS),
+    MappedField("telemetry", "board_power", ("power_component_watts", "board"), WATTS),
+    MappedField("telemetry", "voltage", ("voltage_volts", "core"), _VOLTS),
+    MappedField("telemetry", "current", ("current_amperes", "core"), _AMPERES),
+    MappedField("telemetry", "aiclk", ("clock_hertz", "npu"), _MEGAHERTZ),
+    MappedField("limits", "tdp_limit", ("power_limit_watts", "enforced"), WATTS),
+    MappedField(
+        "limits", "board_power_limit", ("power_component_limit_watts", "board", "enforced"), WATTS
+    ),
+    MappedField("limits", "asic_fmax", ("clock_limit_hertz", "npu", "max"), _MEGAHERTZ),
+    MappedField("board", "pcie_speed", ("pcie_link_generation", "current"), _PLAIN),
+    MappedField("board", "pcie_width", ("pcie_link_width_lanes", "current"), _PLAIN),
 )
 _INTEGERS = frozenset({"pcie_link_generation", "pcie_link_width_lanes"})
 # Of the firmware, by its name; 0 is an empty one.
@@ -158,7 +160,7 @@ def of_tool(device_id: str, chip: Chip) -> Collected:
     return out
 
 
-def _record_row(out: Collected, chip: Chip, row: Row) -> None:
+def _record_row(out: Collected, chip: Chip, row: MappedField) -> None:
     value = quantity(getattr(chip, row.section).get(row.key), row.units)
     if not registers.is_reported(chip, row.key) or (row.section == "limits" and value == 0):
         value = Absence.UNSUPPORTED

@@ -15,11 +15,11 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_thead.icn import record_links
 from accelwatch_thead.instances import partition, read_instance
-from accelwatch_thead.rounds import Document, Rounds
+from accelwatch_thead.rounds import Rounds, ToolOutput
 from accelwatch_thead.vendor import VENDOR
 
 
-class TheadBackend(ToolBackend[Document, Gpu]):
+class TheadBackend(ToolBackend[ToolOutput, Gpu]):
     """Options: `ppu_smi` (path of the command), `pace_s` (seconds between two runs)."""
 
     name = vendor = VENDOR.name
@@ -36,15 +36,15 @@ class TheadBackend(ToolBackend[Document, Gpu]):
     command = VENDOR.command
     options = command.options
 
-    def make_query(self) -> Callable[[], Document]:
+    def make_query(self) -> Callable[[], ToolOutput]:
         """A few runs, one after another."""
         return Rounds(self.run).query
 
-    def listed(self, answer: Document) -> Sequence[Gpu]:
+    def listed(self, answer: ToolOutput) -> Sequence[Gpu]:
         """The PPUs in an answer."""
         return answer.listing.gpus
 
-    def reported_version(self, answer: Document) -> str | None:
+    def reported_version(self, answer: ToolOutput) -> str | None:
         """Of the driver."""
         return answer.listing.driver_version
 

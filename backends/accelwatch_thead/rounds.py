@@ -12,7 +12,7 @@ from accelwatch_thead.instances import Instance, InstanceKey, parse_instances, p
 from accelwatch_thead.vendor import VENDOR
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True):
+class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     """All that one round told."""
 
     listing: Listing
@@ -39,11 +39,11 @@ class Rounds:
         # The instances for which uuids were asked.
         self._listed: frozenset[InstanceKey] = frozenset()
 
-    def query(self) -> Document:
+    def query(self) -> ToolOutput:
         """What all runs say. Raises ReadError when there are neither numbers nor a table."""
         self._instances = ()
         listing = self._queries.query()
-        return Document(
+        return ToolOutput(
             listing=listing,
             instances=self._instances,
             uuids=self._cached_uuids(),

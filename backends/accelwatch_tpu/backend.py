@@ -8,7 +8,7 @@ import msgspec
 from accelwatch.backend import Check, Context, Opened, Option, Probe, Request, Support, Visibility
 from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.listed_process import with_processes
-from accelwatch.backend.kit.polled import TIMEOUT_S, Answer, Polled, pace_of
+from accelwatch.backend.kit.polled import TIMEOUT_S, Polled, PolledDocument, pace_of
 from accelwatch.backend.kit.vendor_program import chosen_program, output_of
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import (
@@ -177,7 +177,7 @@ class TpuBackend:
             raise error
         return report or Report()
 
-    def _answer(self) -> Answer[Report]:
+    def _answer(self) -> PolledDocument[Report]:
         assert self._polled is not None
         try:
             return self._polled.answer(TIMEOUT_S)

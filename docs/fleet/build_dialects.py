@@ -4,7 +4,7 @@ current.
 
 from pathlib import Path
 
-from accelwatch.fleet.dialects import PRECEDENCE, Dialect, Row
+from accelwatch.fleet.dialects import PRECEDENCE, Dialect, FamilyMapping
 from accelwatch.fleet.dialects.base.table import Combine
 from accelwatch.fleet.dialects.registry import DIALECTS
 from accelwatch.schema.series import path_of
@@ -106,7 +106,7 @@ nothing says which limit it is. The page has no health (ECC, Xid, links, throttl
 replace the agent."""
 
 
-def _how(row: Row) -> str:
+def _how(row: FamilyMapping) -> str:
     notes = [
         f"{label}={'/'.join(one or '(none)' for one in some)}" for label, some in row.where.items()
     ]
@@ -132,7 +132,7 @@ def _how(row: Row) -> str:
     return "; ".join(notes) or "-"
 
 
-def _scale(row: Row) -> str:
+def _scale(row: FamilyMapping) -> str:
     times, per = row.scale
     if times < 0:
         return "subtracted"

@@ -14,7 +14,7 @@ from accelwatch.cli.node.process_table import processes_table
 from accelwatch.cli.node.table import render
 from accelwatch.cli.table_lines import Style
 from accelwatch.fleet.documents.fleet import GroupRow
-from accelwatch.fleet.hub_client.once import Answer
+from accelwatch.fleet.hub_client.once import FleetDocuments
 from accelwatch.schema.snapshot import Snapshot
 from support.dashboards.fleets import fleet_document
 from support.dashboards.local import hung, lost, node
@@ -140,7 +140,7 @@ GROUPS = (
 
 
 def test_groups_agree_with_their_members_and_stand_as_these_do() -> None:
-    answer = Answer(
+    answer = FleetDocuments(
         fleet=fleet_document(),
         fleet_json=msgspec.Raw(b"{}"),
         nodes=(),
@@ -166,7 +166,7 @@ def test_people_read_one_word_for_a_device_that_hangs(tmp_path: Path) -> None:
     listed = "".join(rows([Box(folder=tmp_path, frozen=(frozen,))]))
     table = render(UNWELL, (), Style())
     groups = group_table(
-        Answer(
+        FleetDocuments(
             fleet=fleet_document(),
             fleet_json=msgspec.Raw(b"{}"),
             nodes=(),

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from accelwatch.base.errors import ConfigError
-from accelwatch.system.located_yaml.document import Document, parse
+from accelwatch.system.located_yaml.document import LocatedDocument, parse
 
 
 class Wheel(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,7 +19,7 @@ class Car(msgspec.Struct, frozen=True, kw_only=True):
     marks: dict[str, int] = {}
 
 
-def refused(document: Document) -> list[str]:
+def refused(document: LocatedDocument) -> list[str]:
     with pytest.raises(ConfigError) as caught:
         document.refuse()
     return str(caught.value).splitlines()

@@ -76,6 +76,14 @@ ALONE = {
     "rest": "remaining, remainder, others, suffix",
 }
 
+# A class of that name alone says too little: several rooms had one each, of other things.
+OF_NO_CLASS = {
+    *("Answer", "Document", "Moment", "Part", "Place", "Row"),
+    *("Said", "Scene", "Sight", "Standing", "Told"),
+}
+# The page of `accelwatch why`, which is called so.
+OF_ONE_CLASS = {"src/accelwatch/fleet/picture/why/answer.py: Answer"}
+
 
 def definitions(tree: ast.AST) -> Iterator[tuple[str, int]]:
     """Names that a module defines, with their lines; fields of documents are users' keys, not names."""
@@ -150,6 +158,17 @@ def test_identifiers_use_the_words_of_the_field(folder: str) -> None:
     modules = sorted((ROOT / folder).rglob("*.py"))
     assert modules
     assert [complaint for path in modules for complaint in complaints(path)] == []
+
+
+def test_a_class_is_named_for_what_it_holds() -> None:
+    vague = {
+        f"{path.relative_to(ROOT)}: {node.name}"
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef) and node.name.strip("_") in OF_NO_CLASS
+    }
+    assert vague == OF_ONE_CLASS
 
 
 @pytest.mark.parametrize("folder", ["tests", "benchmarks"])

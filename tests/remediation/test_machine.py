@@ -34,7 +34,7 @@ from accelwatch.remediation.policy.plan.escalation import INTENTS, SERVICE
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
 from accelwatch.remediation.policy.table.ignored import IGNORED
 from accelwatch.remediation.policy.table.machine import ROWS, TABLE
-from accelwatch.remediation.policy.table.row import Row
+from accelwatch.remediation.policy.table.row import TransitionRow
 
 ALLOWED_BY = {
     IntentKind.QUARANTINE: {may_quarantine, may_cordon},
@@ -65,7 +65,9 @@ def test_every_trigger_is_answered_in_every_stage_once(stage: Stage) -> None:
 @pytest.mark.parametrize(
     "row", [row for row in TABLE if row.intent_kind], ids=lambda row: row.intent_kind
 )
-def test_an_intent_is_begun_only_when_nothing_is_on_its_way_and_it_may_be(row: Row) -> None:
+def test_an_intent_is_begun_only_when_nothing_is_on_its_way_and_it_may_be(
+    row: TransitionRow,
+) -> None:
     assert row.intent_kind is not None
     assert idle in row.conditions
     assert ALLOWED_BY[row.intent_kind] & set(row.conditions)

@@ -11,7 +11,7 @@ from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.verdict import Entity, Evidence
 from accelwatch.cli.fleet.tables.nodes import node_csv, node_table
 from accelwatch.cli.table_lines import Style
-from accelwatch.fleet.hub_client.once import Answer
+from accelwatch.fleet.hub_client.once import FleetDocuments
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import NodeFinding, NodeNow
 from accelwatch.tui.drawing.glyphs import UNICODE
@@ -193,7 +193,9 @@ def test_a_hub_that_tells_of_no_finding_is_read() -> None:
 
 def table(view: FleetView, width: int | None = None) -> list[str]:
     """What `fleet --once` prints."""
-    nothing = Answer(fleet=view.sums, fleet_json=msgspec.Raw(b"{}"), nodes=(), nodes_json=())
+    nothing = FleetDocuments(
+        fleet=view.sums, fleet_json=msgspec.Raw(b"{}"), nodes=(), nodes_json=()
+    )
     return node_table(view, nothing, Style(width=width))
 
 

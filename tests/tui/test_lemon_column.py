@@ -9,7 +9,7 @@ import pytest
 
 from accelwatch.cli.fleet.tables.nodes import node_csv, node_table
 from accelwatch.cli.table_lines import Style
-from accelwatch.fleet.hub_client.once import Answer
+from accelwatch.fleet.hub_client.once import FleetDocuments
 from accelwatch.fleet.lemons.documents import Blamed, LemonNote
 from accelwatch.fleet.odd.documents import Deviation
 from accelwatch.fleet.picture.model import FleetView
@@ -118,7 +118,9 @@ def test_the_selected_row_says_how_often_and_when_last() -> None:
 
 def table(view: FleetView, width: int | None = None) -> list[str]:
     """What `fleet --once` prints."""
-    nothing = Answer(fleet=view.sums, fleet_json=msgspec.Raw(b"{}"), nodes=(), nodes_json=())
+    nothing = FleetDocuments(
+        fleet=view.sums, fleet_json=msgspec.Raw(b"{}"), nodes=(), nodes_json=()
+    )
     return node_table(view, nothing, Style(width=width))
 
 

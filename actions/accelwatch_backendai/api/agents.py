@@ -76,7 +76,7 @@ async def agents_by_id(client: BackendAiClient, ids: Iterable[str]) -> list[Agen
 
 
 async def _agents(client: BackendAiClient, chosen: str | None) -> list[Agent]:
-    async def page(offset: int) -> Page[_Row]:
+    async def page(offset: int) -> Page[_AgentRow]:
         variables = {"limit": PAGE, "offset": offset, "filter": chosen}
         listed = decoded(await client.graphql(_QUERY, variables), _Data).agent_list
         return Page(listed.items, listed.total_count)
@@ -84,7 +84,7 @@ async def _agents(client: BackendAiClient, chosen: str | None) -> list[Agent]:
     return [_agent(row) for row in await all_rows(page, lambda row: row.id)]
 
 
-class _Row(msgspec.Struct, frozen=True, kw_only=True):
+class _AgentRow(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     status: str
     schedulable: bool
@@ -99,7 +99,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _List(msgspec.Struct, frozen=True):
-    items: tuple[_Row, ...]
+    items: tuple[_AgentRow, ...]
     total_count: int = 0
 
 
@@ -107,7 +107,7 @@ class _Data(msgspec.Struct, frozen=True):
     agent_list: _List
 
 
-def _agent(row: _Row) -> Agent:
+def _agent(row: _AgentRow) -> Agent:
     return Agent(
         id=row.id,
         status=row.status.upper(),

@@ -34,7 +34,7 @@ class _Template(msgspec.Struct, frozen=True):
     spec: _Spec
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _TemplateResponse(msgspec.Struct, frozen=True):
     template: _Template
 
 
@@ -57,7 +57,7 @@ async def template_specification(client: BackendAiClient, template: str) -> Writ
         raise
     if body.strip() == b"{}":  # so it says that there is none
         raise ConfigError(f"template: the manager has no session template {template}")
-    spec = decoded(body, _Answer).template.spec
+    spec = decoded(body, _TemplateResponse).template.spec
     if bytes(spec.kernel.git) != b"null":
         raise ConfigError(
             f"template: session template {template} clones a repository, which a request to create a "

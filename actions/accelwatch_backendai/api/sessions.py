@@ -192,7 +192,7 @@ class _Container(msgspec.Struct, frozen=True):
     occupied_slots: str | None = None
 
 
-class _Row(msgspec.Struct, frozen=True, kw_only=True):
+class _SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str
     name: str | None = None
     type: str | None = None
@@ -215,7 +215,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _List(msgspec.Struct, frozen=True):
-    items: tuple[_Row, ...]
+    items: tuple[_SessionRow, ...]
     total_count: int = 0
 
 
@@ -223,7 +223,7 @@ class _Data(msgspec.Struct, frozen=True):
     compute_session_list: _List
 
 
-def _owned(row: _Row) -> OwnedSession:
+def _owned(row: _SessionRow) -> OwnedSession:
     session = Session(
         id=row.session_id,
         name=row.name or "",
@@ -245,7 +245,7 @@ def _owned(row: _Row) -> OwnedSession:
     return OwnedSession(session, row.access_key or "")
 
 
-def _user(row: _Row) -> str:
+def _user(row: _SessionRow) -> str:
     """Some sites write e-mail addresses where a name belongs."""
     name = row.full_name or ""
     return name if name and "@" not in name else row.user_id or ""
@@ -263,7 +263,7 @@ def _kernel(container: _Container) -> Kernel:
     )
 
 
-def _started(row: _Row) -> float | None:
+def _started(row: _SessionRow) -> float | None:
     """By its history: `starts_at` is a wish of its user until it runs."""
     try:
         history = msgspec.json.decode(row.status_history or "{}", type=dict[str, str])

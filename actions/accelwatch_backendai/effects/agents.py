@@ -42,7 +42,7 @@ class _Modified(msgspec.Struct, frozen=True):
     msg: str | None = ""
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _ModifyResponse(msgspec.Struct, frozen=True):
     modify_agent: _Modified
 
 
@@ -100,7 +100,7 @@ async def _modify(
 ) -> Report:
     variables = {"id": step.arguments["agent"], "props": props}
     answer = await access.client.graphql(_MODIFY, variables, withdrawn=operation.withdrawn)
-    modified = decoded(answer, _Answer).modify_agent
+    modified = decoded(answer, _ModifyResponse).modify_agent
     if modified.ok:
         return DONE
     # HTTP 200 all the same: the key's role does not allow it, or no agent or group has that name.

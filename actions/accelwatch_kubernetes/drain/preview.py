@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from accelwatch_kubernetes.drain.leaving import Leaving, Stay
-from accelwatch_kubernetes.drain.verdicts import Answer, Verdict
+from accelwatch_kubernetes.drain.verdicts import EvictionVerdict, Verdict
 
 # Pods that are named one by one.
 _MOST_NAMED = 10
@@ -21,7 +21,7 @@ def preview_texts(entries: Sequence[Leaving], verdicts: Mapping[str, Verdict]) -
     refusals: dict[str, list[str]] = {}
     for pod in leaving:
         verdict = verdicts.get(pod.uid)
-        if verdict is not None and verdict.answer is not Answer.ALLOWED:
+        if verdict is not None and verdict.answer is not EvictionVerdict.ALLOWED:
             refusals.setdefault(verdict.text, []).append(pod.path)
     if evicted := len(leaving) - sum(map(len, refusals.values())):
         yield f"{evicted} {'pod' if evicted == 1 else 'pods'} would be evicted"

@@ -14,7 +14,7 @@ from accelwatch_kubernetes.objects.pod import Pod
 TWO_BUDGETS = "more than one PodDisruptionBudget"
 
 
-class Answer(StrEnum):
+class EvictionVerdict(StrEnum):
     """Whether a pod may be evicted now."""
 
     ALLOWED = "allowed"
@@ -35,7 +35,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     # Of the pod.
     uid: str
-    answer: Answer
+    answer: EvictionVerdict
     # Of a budget: it needs all pods that there are.
     needs_all: bool = False
     # Why not, as people read it: `PDB ml/trainers allows none now (2 of 2 pods needed)`.
@@ -49,7 +49,7 @@ def before_request(pod: Pod, budgets: Sequence[Budget]) -> Verdict | None:
         return None
     names = " and ".join(budget.path for budget in covering)
     text = f"PDBs {names} both cover it, which the Eviction API does not support: remove one"
-    return Verdict(uid=pod.uid, answer=Answer.NEVER, text=text)
+    return Verdict(uid=pod.uid, answer=EvictionVerdict.NEVER, text=text)
 
 
 def _is_counted(pod: Pod) -> bool:
@@ -59,7 +59,7 @@ def _is_counted(pod: Pod) -> bool:
 
 def allowed(pod: Pod) -> Verdict:
     """The dry run went through."""
-    return Verdict(uid=pod.uid, answer=Answer.ALLOWED)
+    return Verdict(uid=pod.uid, answer=EvictionVerdict.ALLOWED)
 
 
 def verdict_of(pod: Pod, error: KubernetesError, budgets: Sequence[Budget]) -> Verdict:
@@ -69,12 +69,12 @@ def verdict_of(pod: Pod, error: KubernetesError, budgets: Sequence[Budget]) -> V
         return _of_budget(pod, covering)
     if TWO_BUDGETS in error.message:
         text = "two PDBs cover it, which the Eviction API does not support: remove one"
-        return Verdict(uid=pod.uid, answer=Answer.NEVER, text=text)
+        return Verdict(uid=pod.uid, answer=EvictionVerdict.NEVER, text=text)
     if error.status in (404, 409):
-        return Verdict(uid=pod.uid, answer=Answer.CHANGED, text=str(error))
+        return Verdict(uid=pod.uid, answer=EvictionVerdict.CHANGED, text=str(error))
     if error.status in (0, 401, 429) or error.status >= 500:
-        return Verdict(uid=pod.uid, answer=Answer.LATER, text=str(error))
-    return Verdict(uid=pod.uid, answer=Answer.REFUSED, text=str(error))
+        return Verdict(uid=pod.uid, answer=EvictionVerdict.LATER, text=str(error))
+    return Verdict(uid=pod.uid, answer=EvictionVerdict.REFUSED, text=str(error))
 
 
 def covering_budgets(pod: Pod, budgets: Iterable[Budget]) -> list[Budget]:
@@ -84,20 +84,24 @@ def covering_budgets(pod: Pod, budgets: Iterable[Budget]) -> list[Budget]:
 
 def _of_budget(pod: Pod, covering: Sequence[Budget]) -> Verdict:
     if not covering:
-        return Verdict(uid=pod.uid, answer=Answer.BUDGET, text="a PDB allows no eviction now")
+        return Verdict(
+            uid=pod.uid, answer=EvictionVerdict.BUDGET, text="a PDB allows no eviction now"
+        )
     budget = covering[0]
     status = budget.status
     if budget.not_counted:
         text = f"PDB {budget.path} cannot be counted, so it allows nothing: {budget.not_counted}"
-        return Verdict(uid=pod.uid, answer=Answer.NEVER, text=text)
+        return Verdict(uid=pod.uid, answer=EvictionVerdict.NEVER, text=text)
     if budget.never_allows:
         text = f"PDB {budget.path} never allows an eviction: change its spec"
-        return Verdict(uid=pod.uid, answer=Answer.NEVER, text=text)
+        return Verdict(uid=pod.uid, answer=EvictionVerdict.NEVER, text=text)
     text = (
         f"PDB {budget.path} allows no eviction now: it needs {status.desired_healthy} healthy pods "
         f"and has {status.current_healthy} of {status.expected_pods}"
     )
-    return Verdict(uid=pod.uid, answer=Answer.BUDGET, needs_all=budget.needs_all, text=text)
+    return Verdict(
+        uid=pod.uid, answer=EvictionVerdict.BUDGET, needs_all=budget.needs_all, text=text
+    )
 
 
 _DECODER = msgspec.json.Decoder(tuple[Verdict, ...])

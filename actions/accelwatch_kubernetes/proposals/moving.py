@@ -14,7 +14,7 @@ from accelwatch_kubernetes.drain import steps
 from accelwatch_kubernetes.drain.job_steps import change, delete, evict
 from accelwatch_kubernetes.drain.job_view import JobView, job_view, stay_text
 from accelwatch_kubernetes.drain.leaving import Leaving
-from accelwatch_kubernetes.drain.verdicts import Answer, Verdict
+from accelwatch_kubernetes.drain.verdicts import EvictionVerdict, Verdict
 from accelwatch_kubernetes.marks.hold import hold_of
 from accelwatch_kubernetes.marks.hold_state import hold_state_of, override_text
 from accelwatch_kubernetes.objects.node import Node
@@ -37,7 +37,7 @@ BUDGET_S = 10.0
 # Creation times have whole seconds.
 _SECOND_S = 1.0
 # What no waiting mends.
-_FOR_GOOD = frozenset({Answer.NEVER, Answer.REFUSED})
+_FOR_GOOD = frozenset({EvictionVerdict.NEVER, EvictionVerdict.REFUSED})
 
 
 def propose_move(intent: Intent, context: ObservedContext) -> Proposal:
@@ -160,7 +160,7 @@ def _next_pod(
     refused = []
     for entry in live:
         verdict = view.verdicts.get(entry.pod.uid)
-        if verdict is not None and verdict.answer is Answer.ALLOWED:
+        if verdict is not None and verdict.answer is EvictionVerdict.ALLOWED:
             return evict(entry.pod)
         if step := _deletion(intent, context, view, entry):
             return step

@@ -6,7 +6,7 @@ from urllib.parse import quote
 from accelwatch.api_client.kubernetes.errors import ApiError, KubernetesError
 from accelwatch_kubernetes.answers import unavailable_if_unread
 from accelwatch_kubernetes.drain.verdicts import (
-    Answer,
+    EvictionVerdict,
     Verdict,
     allowed,
     before_request,
@@ -33,7 +33,7 @@ async def verdicts(access: Access, pods: Sequence[Pod], *, all_of_them: bool) ->
         results.append(verdict)
         if not answered:
             break
-        if verdict.answer is Answer.ALLOWED and not all_of_them:
+        if verdict.answer is EvictionVerdict.ALLOWED and not all_of_them:
             break
     return results
 

@@ -10,7 +10,7 @@ from accelwatch.schema.reading import Collected
 from accelwatch_amd.sysfs.tree import Tree
 
 
-class Row(msgspec.Struct, frozen=True):
+class NumberFile(msgspec.Struct, frozen=True):
     """One file that holds one number: `value = number * scale`, believed up to `highest`."""
 
     file: str
@@ -22,16 +22,16 @@ class Row(msgspec.Struct, frozen=True):
 
 _PERCENT = 0.01
 
-ROWS: tuple[Row, ...] = (
-    Row("gpu_busy_percent", "utilization_ratio", (), _PERCENT, 100),
-    Row("mem_busy_percent", "memory_controller_utilization_ratio", (), _PERCENT, 100),
-    Row("vcn_busy_percent", "engine_utilization_ratio", ("vcn",), _PERCENT, 100),
-    Row("mem_info_vram_total", "memory_size_bytes"),
-    Row("mem_info_vram_used", "memory_used_bytes"),
-    Row("mem_info_vis_vram_total", "memory_pool_size_bytes", ("visible",)),
-    Row("mem_info_vis_vram_used", "memory_pool_used_bytes", ("visible",)),
-    Row("mem_info_gtt_total", "memory_pool_size_bytes", ("gtt",)),
-    Row("mem_info_gtt_used", "memory_pool_used_bytes", ("gtt",)),
+ROWS: tuple[NumberFile, ...] = (
+    NumberFile("gpu_busy_percent", "utilization_ratio", (), _PERCENT, 100),
+    NumberFile("mem_busy_percent", "memory_controller_utilization_ratio", (), _PERCENT, 100),
+    NumberFile("vcn_busy_percent", "engine_utilization_ratio", ("vcn",), _PERCENT, 100),
+    NumberFile("mem_info_vram_total", "memory_size_bytes"),
+    NumberFile("mem_info_vram_used", "memory_used_bytes"),
+    NumberFile("mem_info_vis_vram_total", "memory_pool_size_bytes", ("visible",)),
+    NumberFile("mem_info_vis_vram_used", "memory_pool_used_bytes", ("visible",)),
+    NumberFile("mem_info_gtt_total", "memory_pool_size_bytes", ("gtt",)),
+    NumberFile("mem_info_gtt_used", "memory_pool_used_bytes", ("gtt",)),
 )
 
 

@@ -16,7 +16,7 @@ _CLOCKS = {"sclk": "graphics", "mclk": "memory"}
 _RAILS = {"vddgfx": "graphics", "vddnb": "soc"}
 
 
-class Row(msgspec.Struct, frozen=True):
+class SensorFile(msgspec.Struct, frozen=True):
     """One file that holds one number, believed strictly above `lowest` and up to `highest`."""
 
     file: str
@@ -36,7 +36,7 @@ def find_hwmon(device: Tree) -> Tree | None:
     return None
 
 
-def _temperatures(hwmon: Tree) -> list[Row]:
+def _temperatures(hwmon: Tree) -> list[SensorFile]:
     """Exactly 0 degrees, and -273.15 for an unset limit, are what the driver shows for "no value"."""
     rows = []
     for number in (1, 2, 3):
@@ -50,7 +50,7 @@ def _temperatures(hwmon: Tree) -> list[Row]:
             ("crit", "temperature_limit_celsius", (sensor, "slowdown")),
             ("emergency", "temperature_limit_celsius", (sensor, "shutdown")),
         ):
-            rows.append(Row(prefix + file, key, labels, 1000, 0, 250_000))
+            rows.append(SensorFile(prefix + file, key, labels, 1000, 0, 250_000))
     return rows
 
 
@@ -58,16 +58,16 @@ _WATTS = 1_000_000
 # Ten kilowatts: a module draws 1.4 kW; 65,535 W is the firmware's "not available".
 _HIGHEST_POWER = 10_000 * _WATTS
 
-_CAPS: tuple[Row, ...] = (
-    Row("power1_cap", "power_limit_watts", ("enforced",), _WATTS, 0, _HIGHEST_POWER),
-    Row("power1_cap_default", "power_limit_watts", ("default",), _WATTS, 0, _HIGHEST_POWER),
-    Row("power1_cap_max", "power_limit_watts", ("max",), _WATTS, 0, _HIGHEST_POWER),
-    Row("power1_cap_min", "power_limit_watts", ("min",), _WATTS, -1, _HIGHEST_POWER),
+_CAPS: tuple[SensorFile, ...] = (
+    SensorFile("power1_cap", "power_limit_watts", ("enforced",), _WATTS, 0, _HIGHEST_POWER),
+    SensorFile("power1_cap_default", "power_limit_watts", ("default",), _WATTS, 0, _HIGHEST_POWER),
+    SensorFile("power1_cap_max", "power_limit_watts", ("max",), _WATTS, 0, _HIGHEST_POWER),
+    SensorFile("power1_cap_min", "power_limit_watts", ("min",), _WATTS, -1, _HIGHEST_POWER),
 )
-_FAN = Row("fan1_input", "fan_speed_rpm", ("0",), 1, -1, 50_000)
+_FAN = SensorFile("fan1_input", "fan_speed_rpm", ("0",), 1, -1, 50_000)
 
 
-def _record(hwmon: Tree, row: Row, out: Collected) -> Absence | None:
+def _record(hwmon: Tree, row: SensorFile, out: Collected) -> Absence | None:
     """Record one row; returns why not, if not."""
     number = hwmon.integer(row.file)
     if isinstance(number, int):
@@ -83,7 +83,10 @@ def _record(hwmon: Tree, row: Row, out: Collected) -> Absence | None:
 def _power(hwmon: Tree, out: Collected) -> None:
     """The averaged figure where there is one: most boards have only that, MI300 only the other."""
     for file in ("power1_average", "power1_input"):
-        if _record(hwmon, Row(file, "power_watts", (), _WATTS, -1, _HIGHEST_POWER), out) is None:
+        if (
+            _record(hwmon, SensorFile(file, "power_watts", (), _WATTS, -1, _HIGHEST_POWER), out)
+            is None
+        ):
             return
 
 
@@ -113,7 +116,7 @@ def _clocks(hwmon: Tree, out: Collected) -> None:
         label = hwmon.text_or_none(f"freq{number}_label") or unlabelled
         domain = _CLOCKS.get(label)
         if domain is not None:
-            row = Row(f"freq{number}_input", "clock_hertz", (domain,), 1, -1, 20_000_000_000)
+            row = SensorFile(f"freq{number}_input", "clock_hertz", (domain,), 1, -1, 20_000_000_000)
             _record(hwmon, row, out)
 
 
@@ -124,7 +127,9 @@ def _voltages(hwmon: Tree, out: Collected) -> None:
         if rail is None:
             continue
         stopped = rail == "graphics" and out.values.get(("clock_hertz", "graphics")) == 0
-        row = Row(f"in{number}_input", "voltage_volts", (rail,), 1000, -1 if stopped else 0, 20_000)
+        row = SensorFile(
+            f"in{number}_input", "voltage_volts", (rail,), 1000, -1 if stopped else 0, 20_000
+        )
         _record(hwmon, row, out)
 
 

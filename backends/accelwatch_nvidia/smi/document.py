@@ -3,10 +3,10 @@
 import re
 import xml.etree.ElementTree as ET  # only Element; the parsing is in smi_xml
 
-from accelwatch.backend.kit.smi.xml import MAX_DEPTH, Document, parse_log
+from accelwatch.backend.kit.smi.xml import MAX_DEPTH, SmiDocument, parse_log
 from accelwatch.schema.device import normal_pci_bus_id
 
-__all__ = ["INFOROM", "MAX_DEPTH", "Document", "parse"]
+__all__ = ["INFOROM", "MAX_DEPTH", "SmiDocument", "parse"]
 
 # Tag of ours below `gpu`: what nvidia-smi says of it stands beside the document.
 INFOROM = "inforom_corrupted"
@@ -14,7 +14,7 @@ _CORRUPTED = re.compile(rb"infoROM is corrupted at gpu ([0-9A-Fa-f:.]{7,16})", r
 _IMAGE = "inforom_version/img_version"
 
 
-def parse(content: bytes, status: int | None = None) -> Document:
+def parse(content: bytes, status: int | None = None) -> SmiDocument:
     """The document as far as it could be read; never raises. `status` is how the command ended."""
     document = parse_log(content, "nvidia_smi_log")
     matches = _CORRUPTED.findall(content)

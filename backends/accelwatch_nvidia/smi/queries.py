@@ -19,7 +19,7 @@ from accelwatch.system.processes.command import CommandResult
 from accelwatch_nvidia import presence, returns
 from accelwatch_nvidia.smi import elements
 from accelwatch_nvidia.smi import text as smi_text
-from accelwatch_nvidia.smi.document import Document, parse
+from accelwatch_nvidia.smi.document import SmiDocument, parse
 
 # A run takes 0.05-0.5 s, several seconds when the driver must first be initialised.
 TIMEOUT_S = 10.0
@@ -39,7 +39,7 @@ class SmiQueries:
         # One run of the command at a time; readers of the other devices wait and share its
         # document.
         self._lock = threading.Lock()
-        self._document: Document | None = None
+        self._document: SmiDocument | None = None
         self._read_at = 0.0
         self._runs_per_gpu = False
         # Seconds for which one run serves all readers.
@@ -64,7 +64,7 @@ class SmiQueries:
         """Run nvidia-smi with these arguments."""
         return command.run([self._program, *arguments], timeout_s=self._timeout_s)
 
-    def query_all(self) -> Document:
+    def query_all(self) -> SmiDocument:
         """The document of all GPUs, of this tick. Raises BackendUnavailable when nvidia-smi cannot work.
 
         Once one GPU spoils it or one sleeps, the GPUs are asked one by one.
@@ -138,7 +138,7 @@ def _seconds(option: object) -> float:
         ) from error
 
 
-def _in(document: Document, bus: str) -> Element | None:
+def _in(document: SmiDocument, bus: str) -> Element | None:
     return next((gpu for gpu in document.gpus if elements.bus_of(gpu) == bus), None)
 
 

@@ -36,7 +36,7 @@ _KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 Headers = Mapping[str, str]
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class ApiResponse(msgspec.Struct, frozen=True, kw_only=True):
     """What the server answered."""
 
     status: int
@@ -69,7 +69,7 @@ class Session:
         timeout_s: float,
         headers: Headers,
         body: bytes | None = None,
-    ) -> Answer:
+    ) -> ApiResponse:
         """The answer, whatever its status. Raises NoAnswerError."""
         with _explained():
             async with (
@@ -87,7 +87,7 @@ class Session:
         headers: Headers,
         opened: Callable[[], None],
         feed: Callable[[bytes], None],
-    ) -> Answer:
+    ) -> ApiResponse:
         """The answer when the server ends it; of one that is granted `feed` gets the body in pieces.
 
         Raises NoAnswerError, and what `feed` raises.
@@ -102,7 +102,7 @@ class Session:
                 opened()
                 while chunk := await self._next_chunk(response.content):
                     feed(chunk)
-                return Answer(status=response.status, body=b"")
+                return ApiResponse(status=response.status, body=b"")
 
     @staticmethod
     async def _next_chunk(stream: aiohttp.StreamReader) -> bytes:
@@ -112,7 +112,7 @@ class Session:
         except TimeoutError:
             raise NoAnswerError(f"nothing came for {_SILENCE_S:g} s", sent=True) from None
 
-    async def _answer(self, response: aiohttp.ClientResponse) -> Answer:
+    async def _answer(self, response: aiohttp.ClientResponse) -> ApiResponse:
         well = 200 <= response.status < 300
         limit = self._max_bytes if well else _MAX_ERROR_BYTES
         body = bytearray()
@@ -122,7 +122,7 @@ class Session:
                 raise NoAnswerError(f"a body of more than {limit} bytes", sent=True)
             if len(body) > limit:
                 break  # its status is an answer, however long the page is that came with it
-        return Answer(
+        return ApiResponse(
             status=response.status,
             body=bytes(body),
             retry_after_s=retry_after(response.headers.get("Retry-After"), time.time()),

@@ -24,7 +24,7 @@ _NO_HTTP2 = (
 )
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class GrpcResponse(msgspec.Struct, frozen=True, kw_only=True):
     """What came; trailers win over headers of the same name."""
 
     headers: dict[str, str]
@@ -36,7 +36,7 @@ async def post(
     tls: ssl.SSLContext | None,
     headers: list[tuple[str, str]],
     body: bytes,
-) -> Answer:
+) -> GrpcResponse:
     """The answer to a POST. Raises SourceError; the caller's own deadline applies."""
     host, port = where
     try:
@@ -73,7 +73,7 @@ class _Exchange:
         self._over = False
         self._events = 0
 
-    async def run(self, headers: list[tuple[str, str]], body: bytes) -> Answer:
+    async def run(self, headers: list[tuple[str, str]], body: bytes) -> GrpcResponse:
         """Send as the other side's window allows, until it has answered. Raises SourceError."""
         connection = self._connection
         connection.initiate_connection()
@@ -89,7 +89,7 @@ class _Exchange:
             if not data:
                 raise SourceError("the connection was closed without an answer", reason="io")
             self._receive(data)
-        return Answer(headers=self._headers, body=bytes(self._body))
+        return GrpcResponse(headers=self._headers, body=bytes(self._body))
 
     def _fill(self, left: memoryview) -> memoryview:
         """Hand over what may be sent now; what is left."""

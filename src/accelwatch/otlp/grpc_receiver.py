@@ -17,7 +17,7 @@ from accelwatch.backend.kit.grpc.failure import SourceError
 from accelwatch.base.untrusted_text import escaped
 from accelwatch.base.version import __version__
 from accelwatch.config.otlp import Otlp
-from accelwatch.otlp.grpc_call import Answer, post
+from accelwatch.otlp.grpc_call import GrpcResponse, post
 from accelwatch.otlp.receiver import Credentials, PartialSuccess, certificate_of
 
 METHOD = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
@@ -90,7 +90,7 @@ def _tls(settings: Otlp) -> ssl.SSLContext:
     return context
 
 
-def _check(answer: Answer) -> None:
+def _check(answer: GrpcResponse) -> None:
     """Raise NotTaken for any status but OK."""
     status = answer.headers.get("grpc-status")
     if status is None:

@@ -10,7 +10,7 @@ from accelwatch.schema.catalogue.lookup import reading_metrics
 from accelwatch.schema.device import DeviceKind, MemoryKind, normal_pci_bus_id
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.series import flatten
-from accelwatch.system.located_yaml.document import Document, read
+from accelwatch.system.located_yaml.document import LocatedDocument, read
 from accelwatch.system.located_yaml.nodes import Location
 from accelwatch_lab.replay.signals import RawNumber, Terms, fault_of, number
 from accelwatch_lab.scenario.faults import (
@@ -117,7 +117,7 @@ def read_scenario(path: Path) -> Scenario:
     return check(read(path))
 
 
-def check(document: Document) -> Scenario:
+def check(document: LocatedDocument) -> Scenario:
     """A document as a scenario. Raises ConfigError with file, line and key of every mistake."""
     if not isinstance(document.data, dict):
         raise document.error((), "no scenario: a mapping with scenario and devices was expected")
@@ -143,7 +143,7 @@ def check(document: Document) -> Scenario:
     return Scenario(groups, faults, length)
 
 
-def _group(document: Document, spec: GroupSpec, location: Location) -> Group:
+def _group(document: LocatedDocument, spec: GroupSpec, location: Location) -> Group:
     if not 1 <= spec.count <= 1024:
         document.complain((*location, "count"), "count must be between 1 and 1024")
     if spec.pci_bus_id is not None and len(normal_pci_bus_id(spec.pci_bus_id)) != 12:
@@ -162,14 +162,16 @@ def _group(document: Document, spec: GroupSpec, location: Location) -> Group:
     return Group(spec, _signals(document, spec.values, (*location, "values")), partitions)
 
 
-def _number(document: Document, raw: RawNumber | None, location: Location) -> None:
+def _number(document: LocatedDocument, raw: RawNumber | None, location: Location) -> None:
     try:
         number(raw or 0)
     except ValueError as error:
         document.complain(location, str(error))
 
 
-def _signals(document: Document, values: dict[str, Any], location: Location) -> dict[Series, Terms]:
+def _signals(
+    document: LocatedDocument, values: dict[str, Any], location: Location
+) -> dict[Series, Terms]:
     signals: dict[Series, Terms] = {}
     rows = {row.key: row for row in reading_metrics()}
     for key, tree in values.items():
@@ -189,7 +191,7 @@ def _signals(document: Document, values: dict[str, Any], location: Location) -> 
     return signals
 
 
-def _terms(document: Document, leaf: object, location: Location) -> Terms | None:
+def _terms(document: LocatedDocument, leaf: object, location: Location) -> Terms | None:
     if isinstance(leaf, bool) or not isinstance(leaf, int | float | str | dict):
         document.complain(location, f"{leaf!r} is neither a number nor a signal")
         return None
@@ -199,7 +201,9 @@ def _terms(document: Document, leaf: object, location: Location) -> Terms | None
     return terms
 
 
-def _fault(document: Document, spec: FaultSpec, location: Location, names: list[str]) -> Fault:
+def _fault(
+    document: LocatedDocument, spec: FaultSpec, location: Location, names: list[str]
+) -> Fault:
     if spec.kind in NODE_KINDS:
         text = f"{spec.kind.value} happens to a polled node; accelwatch sim plays it"
         document.complain((*location, "kind"), text)

@@ -14,7 +14,7 @@ from accelwatch.schema.event import Category
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.series import series_of
 from accelwatch.system.kernel import xid
-from accelwatch.system.located_yaml.document import Document
+from accelwatch.system.located_yaml.document import LocatedDocument
 from accelwatch.system.located_yaml.nodes import Location
 
 Duration = float | int | str
@@ -195,7 +195,7 @@ def with_current_names(data: object) -> object:
     return data if meaning is None else {**meaning, **data, "kind": meaning["kind"]}
 
 
-def read_fault(document: Document, spec: FaultSpec, location: Location) -> Fault:
+def read_fault(document: LocatedDocument, spec: FaultSpec, location: Location) -> Fault:
     """A fault with its times, all that can be said without its device; complains of mistakes."""
     at_s = read_seconds(document, spec.at, (*location, "at"))
     lasts_s = None
@@ -221,7 +221,7 @@ def read_fault(document: Document, spec: FaultSpec, location: Location) -> Fault
 
 
 def _every(
-    document: Document, spec: FaultSpec, lasts_s: float | None, location: Location
+    document: LocatedDocument, spec: FaultSpec, lasts_s: float | None, location: Location
 ) -> float | None:
     if spec.every is None:
         return None
@@ -233,7 +233,7 @@ def _every(
     return every_s
 
 
-def _check_values(document: Document, spec: FaultSpec, location: Location) -> None:
+def _check_values(document: LocatedDocument, spec: FaultSpec, location: Location) -> None:
     if spec.kind is FaultKind.EVENT and not spec.event_code:
         document.complain((*location, "code"), "an event needs a code, such as xid_79")
     if spec.severity not in ("corrected", "uncorrected"):
@@ -245,7 +245,7 @@ def _check_values(document: Document, spec: FaultSpec, location: Location) -> No
         document.complain((*location, "reason"), text)
 
 
-def read_series(document: Document, path: str, location: Location) -> Series | None:
+def read_series(document: LocatedDocument, path: str, location: Location) -> Series | None:
     """A quantity or series by its dotted path; None, with a complaint, for what no device has."""
     series = series_of(path)
     rows = {row.key: row for row in reading_metrics()}
@@ -262,7 +262,7 @@ def read_series(document: Document, path: str, location: Location) -> Series | N
     return series
 
 
-def read_seconds(document: Document, duration: Duration, location: Location) -> float:
+def read_seconds(document: LocatedDocument, duration: Duration, location: Location) -> float:
     """A duration that is not negative; 0, with a complaint, for what is none."""
     value = _signed(document, duration, location)
     if value < 0:
@@ -270,7 +270,7 @@ def read_seconds(document: Document, duration: Duration, location: Location) -> 
     return value
 
 
-def _signed(document: Document, duration: Duration, location: Location) -> float:
+def _signed(document: LocatedDocument, duration: Duration, location: Location) -> float:
     if isinstance(duration, int | float):
         return float(duration)
     try:
@@ -280,7 +280,9 @@ def _signed(document: Document, duration: Duration, location: Location) -> float
         return 0.0
 
 
-def within(document: Document, value: float, least: float, most: float, location: Location) -> None:
+def within(
+    document: LocatedDocument, value: float, least: float, most: float, location: Location
+) -> None:
     """Complain of a number that is out of range."""
     if not least <= value <= most:
         document.complain(location, f"{value:g} is not between {least:g} and {most:g}")

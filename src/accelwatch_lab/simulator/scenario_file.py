@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.base.errors import UsageError
 from accelwatch.base.names.host_ranges import expand
-from accelwatch.system.located_yaml.document import Document, read
+from accelwatch.system.located_yaml.document import LocatedDocument, read
 from accelwatch.system.located_yaml.nodes import Location
 from accelwatch_lab.scenario.faults import (
     CALL_KINDS,
@@ -38,7 +38,9 @@ def read_scenario(path: Path, names: tuple[str, ...], devices: int, order: list[
     return check(read(path), names, devices, order)
 
 
-def check(document: Document, names: tuple[str, ...], devices: int, order: list[str]) -> Scenario:
+def check(
+    document: LocatedDocument, names: tuple[str, ...], devices: int, order: list[str]
+) -> Scenario:
     """A document as a scenario. Raises ConfigError with file, line and key."""
     if not isinstance(document.data, dict) or "scenario" not in document.data:
         raise document.error((), "no scenario: `scenario: 1` is expected at the top")
@@ -71,7 +73,7 @@ def check(document: Document, names: tuple[str, ...], devices: int, order: list[
     )
 
 
-def _check_owners(document: Document, jobs: list[tuple[Location, Job]]) -> None:
+def _check_owners(document: LocatedDocument, jobs: list[tuple[Location, Job]]) -> None:
     """A node has one job at a time."""
     names: set[str] = set()
     owners: dict[str, list[Job]] = {}
@@ -91,7 +93,7 @@ def _check_owners(document: Document, jobs: list[tuple[Location, Job]]) -> None:
 
 class _Reader:
     def __init__(
-        self, document: Document, names: tuple[str, ...], devices: int, order: list[str]
+        self, document: LocatedDocument, names: tuple[str, ...], devices: int, order: list[str]
     ) -> None:
         self._document = document
         self._names = names

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from accelwatch.action.step import ReportStatus
-from accelwatch.alerting.delivery.transport.post import Answer
+from accelwatch.alerting.delivery.transport.post import ReceiverResponse
 from accelwatch_script.answer import HookReply, of_program, of_request
 from accelwatch_script.process.command import RunResult
 
@@ -101,7 +101,7 @@ def test_the_beginning_that_is_lost_makes_no_document_of_the_rest() -> None:
 def request(
     code: int, body: bytes = b"", idempotent: bool = False, after: float | None = None
 ) -> HookReply:
-    answer = Answer(code=code, body=body, retry_after_s=after)
+    answer = ReceiverResponse(code=code, body=body, retry_after_s=after)
     return of_request(answer, "https://h/jobs/1", idempotent=idempotent)
 
 

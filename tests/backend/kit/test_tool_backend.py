@@ -9,7 +9,7 @@ from accelwatch.backend import Context, Opened, Request
 from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.bus_devices import Location
 from accelwatch.backend.kit.listed_process import listed
-from accelwatch.backend.kit.polled import Answer
+from accelwatch.backend.kit.polled import PolledDocument
 from accelwatch.backend.kit.tool_backend import Command, ToolBackend
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import ManualClock
@@ -164,7 +164,7 @@ def test_a_node_that_is_there(build: Build, tmp_path: Path) -> None:
 def reading_of(
     backend: Backend, request: Request, processes: Callable[[], list[Process]] | Absence
 ) -> Reading:
-    answer = Answer(document="", age_s=1.5, pace_s=2.0)
+    answer = PolledDocument(document="", age_s=1.5, pace_s=2.0)
     (reading,) = backend.readings(request, answer, Reading(device_id="x:0", values={}), processes)
     assert (reading.age_s, reading.pace_s) == (1.5, 2.0)
     return reading

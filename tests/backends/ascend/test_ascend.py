@@ -21,7 +21,7 @@ from accelwatch.schema.reading import Reading
 from accelwatch_ascend import AscendBackend
 from accelwatch_ascend.document import (
     Detail,
-    Document,
+    ToolOutput,
     numbered,
     parse_mapping,
     parse_pairs,
@@ -58,7 +58,7 @@ def opened(folder: Path, name: str, **options: object) -> Iterator[tuple[Stage, 
         backend.close()
 
 
-def told(name: str) -> Document:
+def told(name: str) -> ToolOutput:
     return parse_table((TABLES / f"{name}.txt").read_bytes())
 
 
@@ -386,7 +386,7 @@ def test_links_that_are_not_well() -> None:
     assert evaluate_health(DeviceState.OK, sick, [], 0.0).health is Health.DEGRADED
 
 
-def without_places(text: str, word: str) -> Document:
+def without_places(text: str, word: str) -> ToolOutput:
     """The document of a table in which this stands for each address."""
     plain = re.sub(r"\b0000:\w\w:00\.0\b|(?<=\| )NA(?= {10,}\|)", word.ljust(12), text)
     assert "00.0" not in plain

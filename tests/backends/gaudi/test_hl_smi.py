@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import ReadError
 from accelwatch.schema.reading import Collected, Reading
-from accelwatch_gaudi.document import Card, Document, together
+from accelwatch_gaudi.document import Card, ToolOutput, together
 from accelwatch_gaudi.mapping import collect_card
 from accelwatch_gaudi.processes import processes_in, processes_of
 from accelwatch_gaudi.query import QUERIES, parse_query
@@ -192,7 +192,7 @@ def test_what_is_no_answer_is_an_error(output: bytes) -> None:
         parse_table(output)
 
 
-def _told(document: Document) -> set[tuple[int, tuple[str, ...], float]]:
+def _told(document: ToolOutput) -> set[tuple[int, tuple[str, ...], float]]:
     return {(c.number, key, value) for c in document.cards for key, value in values(c).items()}
 
 
@@ -254,7 +254,7 @@ def test_the_processes_of_a_card_without_a_row_are_not_known() -> None:
         told = parse_table(text)
         number = 1 if text is begun else 0
         assert processes_in(told, number, busy) is Absence.ERROR
-    assert processes_in(Document(), 0, busy) is Absence.UNSUPPORTED
+    assert processes_in(ToolOutput(), 0, busy) is Absence.UNSUPPORTED
 
 
 def test_a_row_without_bar_or_unit_is_not_whole() -> None:
@@ -302,4 +302,4 @@ def test_a_query_that_names_no_card_gives_way_to_the_table() -> None:
     nameless = parse_query(b"\n".join(b", ".join(cells[2:]) for cells in lines) + b"\n")
     table = parse_table(TABLE)
     assert together(nameless, table) == table
-    assert together(nameless, Document()).cards == nameless.cards
+    assert together(nameless, ToolOutput()).cards == nameless.cards

@@ -17,7 +17,7 @@ from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
 from accelwatch_metax import MetaxBackend, rounds
-from accelwatch_metax.document import Document, Gpu, document_of
+from accelwatch_metax.document import Gpu, ToolOutput, document_of
 from accelwatch_metax.mapping import collect, reading_of
 from accelwatch_metax.sections import listed_of, sections_of
 from accelwatch_metax.table import parse_table
@@ -43,7 +43,7 @@ def polled(folder: Path, name: str) -> list[Polled]:
         return Poll(staged.clock)(backend)
 
 
-def document(name: str) -> Document:
+def document(name: str) -> ToolOutput:
     folder = OUTPUT / name
     return document_of(
         parse_table((folder / "table.txt").read_bytes()),

@@ -12,7 +12,7 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
 from accelwatch_nvidia.smi import identity as smi_identity
 from accelwatch_nvidia.smi import mapping as smi_mapping
-from accelwatch_nvidia.smi.document import Document, parse
+from accelwatch_nvidia.smi.document import SmiDocument, parse
 from accelwatch_nvidia.smi.identity import listed_instances
 from support.machines.polling import assert_all_believed
 from support.machines.samples import sample, samples_root
@@ -22,7 +22,7 @@ MIB = 1 << 20
 GROUPS = frozenset({"ecc", "pcie", "pools", "components"})
 
 
-def document(name: str) -> Document:
+def document(name: str) -> SmiDocument:
     return parse(sample(f"nvidia/{name}").read_bytes())
 
 

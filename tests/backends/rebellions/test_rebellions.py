@@ -18,7 +18,7 @@ from accelwatch.schema.device import Device, DeviceKind, DeviceState
 from accelwatch.schema.health import Health, evaluate_health
 from accelwatch.schema.reading import Reading
 from accelwatch_rebellions import RebellionsBackend
-from accelwatch_rebellions.document import Document, parse
+from accelwatch_rebellions.document import ToolOutput, parse
 from accelwatch_rebellions.mapping import identified, read
 from accelwatch_rebellions.ownership import contexts_of
 from accelwatch_rebellions.table import parse_table
@@ -41,7 +41,7 @@ def opened(folder: Path, name: str) -> Iterator[tuple[Stage, RebellionsBackend]]
         backend.close()
 
 
-def told(name: str) -> Document:
+def told(name: str) -> ToolOutput:
     return parse((DOCUMENTS / f"{name}.json").read_bytes())
 
 

@@ -10,7 +10,7 @@ from accelwatch.exposition import alike as shapes
 from accelwatch.exposition import reader
 from accelwatch.fleet.dialects import Foreign, ForeignReader, alike
 from accelwatch.fleet.dialects.alike import needed_labels
-from accelwatch.fleet.dialects.base.table import Dialect, Row
+from accelwatch.fleet.dialects.base.table import Dialect, FamilyMapping
 from accelwatch.fleet.dialects.ours.page import OURS
 from accelwatch.fleet.dialects.page_plan import PageOutline
 from accelwatch.fleet.dialects.plans import arrangement
@@ -211,7 +211,7 @@ def _line(name: str, labels: Mapping[str, str], number: int) -> str:
     return f"{name}{{{pairs}}} {number}\n"
 
 
-def _page_of(dialect: Dialect, node: str, row: Row, told: Mapping[str, str]) -> str:
+def _page_of(dialect: Dialect, node: str, row: FamilyMapping, told: Mapping[str, str]) -> str:
     """Two devices, and a sample of the row about the first of them."""
     fingerprint = dialect.fingerprints[0].rstrip("*")
     fitting = {label: values[0] for label, values in row.where.items()}

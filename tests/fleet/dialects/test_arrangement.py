@@ -8,7 +8,13 @@ import msgspec
 import pytest
 
 from accelwatch.fleet.dialects import Foreign, read_devices
-from accelwatch.fleet.dialects.base.table import Dialect, Labels, Partition, Processes, Row
+from accelwatch.fleet.dialects.base.table import (
+    Dialect,
+    FamilyMapping,
+    Labels,
+    Partition,
+    Processes,
+)
 from accelwatch.fleet.dialects.foreign import TextSample
 from accelwatch.fleet.dialects.ours.page import OURS
 from accelwatch.fleet.dialects.plans import arrangement
@@ -119,8 +125,10 @@ EVERY = Dialect(
     partitions=(Partition(label="gi", within="ci", profile=("profile",), uuid=("mig",)),),
     processes=USED,
     rows=(
-        Row(name="a", target="clock_hertz.{domain}", where={"kind": ("x",)}),
-        Row(name="b", target="fan_speed_rpm.{fan}{side}", without={"off": "1"}, over="lane"),
+        FamilyMapping(name="a", target="clock_hertz.{domain}", where={"kind": ("x",)}),
+        FamilyMapping(
+            name="b", target="fan_speed_rpm.{fan}{side}", without={"off": "1"}, over="lane"
+        ),
     ),
 )
 
@@ -136,7 +144,7 @@ def test_what_is_consulted_is_what_tables_name() -> None:
 
 
 def test_a_dialect_in_which_every_label_counts_shares_nothing() -> None:
-    rows = (*EVERY.rows, Row(name="c", target="power_watts", over="*"))
+    rows = (*EVERY.rows, FamilyMapping(name="c", target="power_watts", over="*"))
     assert consulted_labels(msgspec.structs.replace(EVERY, rows=rows)) is None
 
 
@@ -152,7 +160,7 @@ def _ids(dialect: Dialect, device: int) -> dict[str, str]:
     return {**dialect.required, **{label: value for label, value in named.items() if label}}
 
 
-def _rows_with(dialect: Dialect, label: str) -> list[Row]:
+def _rows_with(dialect: Dialect, label: str) -> list[FamilyMapping]:
     """Some of the rows that look at a label by themselves; any row where the dialect does for all."""
     own = [
         row
@@ -162,7 +170,7 @@ def _rows_with(dialect: Dialect, label: str) -> list[Row]:
     return own[:3] or list(dialect.rows[:1])
 
 
-def _page_of(dialect: Dialect, row: Row, told: Mapping[str, str]) -> list[TextSample]:
+def _page_of(dialect: Dialect, row: FamilyMapping, told: Mapping[str, str]) -> list[TextSample]:
     """Two devices, and a sample of the row about the first of them."""
     fingerprint = dialect.fingerprints[0].rstrip("*")
     fitting = {label: values[0] for label, values in row.where.items()}
@@ -175,7 +183,10 @@ def _page_of(dialect: Dialect, row: Row, told: Mapping[str, str]) -> list[TextSa
 def test_every_label_that_places_a_sample_tells_pages_apart(dialect: Dialect) -> None:
     used = dialect.processes.families() if dialect.processes else ()
     for label in sorted(consulted_labels(dialect) or ()):
-        rows = [*_rows_with(dialect, label), *(Row(name=name, target="") for name in used[:1])]
+        rows = [
+            *_rows_with(dialect, label),
+            *(FamilyMapping(name=name, target="") for name in used[:1]),
+        ]
         wanted = {value for row in rows for value in row.where.get(label, ())}
         for row, (one, other) in product(rows, permutations({"", "1", "2", "x", *wanted}, 2)):
             page = _page_of(dialect, row, {label: other})
@@ -197,7 +208,7 @@ def test_a_sample_of_another_device_is_another_page(dialect: Dialect) -> None:
 def test_a_process_of_a_device_is_another_page_than_one_of_none(device: str) -> None:
     """The uuid of the device that it uses stands apart from those that say whose sample it is."""
     (dialect,) = [dialect for dialect in FOREIGN if dialect.name == "all-smi"]
-    row = Row(name="all_smi_process_memory_used_bytes", target="")
+    row = FamilyMapping(name="all_smi_process_memory_used_bytes", target="")
     used = {"pid": "7", "device_uuid": device, "gpu_uuid": ""}
     page = _page_of(dialect, row, used)
     expected = alone(page)

@@ -20,9 +20,9 @@ from accelwatch.fleet.dialects.base.table import (
     PERCENT,
     UNSCALED,
     Combine,
+    FamilyMapping,
     Processes,
     ProcessRow,
-    Row,
     Scale,
 )
 from accelwatch.fleet.dialects.exporters.all_smi import ALL_SMI
@@ -206,7 +206,7 @@ def test_a_sample_fits_when_each_label_has_a_value_that_is_asked_for() -> None:
 
 def test_a_sample_is_left_out_by_the_whole_value_of_any_label() -> None:
     def left(**without: str) -> bool:
-        return left_out(Row(name="family", target="x", without=without), KEY)
+        return left_out(FamilyMapping(name="family", target="x", without=without), KEY)
 
     assert not left()
     assert left(unit="S.")

@@ -17,7 +17,7 @@ from accelwatch.expr.needs import Needs
 from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_value
 from accelwatch.expr.rule_history import HOST, RuleHistory
 from accelwatch.fleet.rules.columns.live import FleetColumns
-from accelwatch.fleet.rules.row import Row
+from accelwatch.fleet.rules.row import RowEnvironment
 from accelwatch.fleet.rules.vectors.program import Program, column_of
 from accelwatch.fleet.state.fleet_status import refresh_nodes
 from accelwatch.fleet.table import windows as windows_module
@@ -63,7 +63,7 @@ class Hub(TwoNodes):
             if one.name == text:
                 row = self.row(node, index)
                 true, false = bool(one.truths.true[row]), bool(one.truths.false[row])
-                scalar = self.rules[text].evaluate(Row(self.columns, row))
+                scalar = self.rules[text].evaluate(RowEnvironment(self.columns, row))
                 assert scalar is (True if true else False if false else UNKNOWN)
                 return scalar
         raise AssertionError(text)
@@ -370,7 +370,7 @@ def test_a_rule_about_a_job_reads_no_samples_of_the_job_before() -> None:
     hub.bring()
     assert [hub.truth(one) for one in (of_job, of_device, growth)] == [UNKNOWN, True, UNKNOWN]
     assert hub.truth(own) is UNKNOWN
-    parts = explain(own, hub.rules[own].tree, Row(hub.columns, hub.row("a", 0)))
+    parts = explain(own, hub.rules[own].tree, RowEnvironment(hub.columns, hub.row("a", 0)))
     reason = "power_watts max 1m has 0% of its samples since the job began"
     assert reason in [one.reason for one in parts]
     hub.clock.advance(1)
@@ -443,12 +443,12 @@ def test_explain_says_how_much_of_a_window_there_is() -> None:
         hub.tell("a", view(0))
         hub.bring()
         hub.clock.advance(1)
-    parts = explain(text, hub.rules[text].tree, Row(hub.columns, hub.row("a", 0)))
+    parts = explain(text, hub.rules[text].tree, RowEnvironment(hub.columns, hub.row("a", 0)))
     assert parts[1].reason == "power_watts avg 5m has 32% of its samples"
 
 
 def reasons(hub: Hub, text: str) -> list[str]:
-    parts = explain(text, hub.rules[text].tree, Row(hub.columns, hub.row("a", 0)))
+    parts = explain(text, hub.rules[text].tree, RowEnvironment(hub.columns, hub.row("a", 0)))
     return [one.reason for one in parts if one.text in text.partition(" ")[0]]
 
 

@@ -15,7 +15,7 @@ from accelwatch.expr.vocabulary.names import Type
 from accelwatch.fleet.rules.columns.columns import Texts, factored
 from accelwatch.fleet.rules.columns.groups import Groups
 from accelwatch.fleet.rules.columns.plain import PlainColumns
-from accelwatch.fleet.rules.row import Row
+from accelwatch.fleet.rules.row import RowEnvironment
 from accelwatch.fleet.rules.vectors.program import Program, column_of
 from accelwatch.fleet.table.belief import Floats
 
@@ -181,12 +181,12 @@ def test_explain_of_a_row() -> None:
         grouped={"node": Groups(np.zeros(2, dtype=np.intp), 1)},
         coverages={(POWER, 300): np.array([0.41, np.nan])},
     )
-    parts = explain(text, rule.tree, Row(columns, 0))
+    parts = explain(text, rule.tree, RowEnvironment(columns, 0))
     assert [one.reason for one in parts if one.reason] == [
         "not known: power_watts avg",
         "not known: power_watts avg",
         "power_watts avg 5m has 41% of its samples",
     ]
     assert [one.value for one in parts][-4:] == [True, "amd", True, 1.0]
-    absent = explain(text, rule.tree, Row(columns, 1))
+    absent = explain(text, rule.tree, RowEnvironment(columns, 1))
     assert "vendor has no value" in [one.reason for one in absent]

@@ -13,7 +13,7 @@ from accelwatch.expr.vocabulary.kleene import UNKNOWN
 from accelwatch.fleet.rules.columns.columns import factored
 from accelwatch.fleet.rules.columns.groups import Groups
 from accelwatch.fleet.rules.columns.plain import PlainColumns
-from accelwatch.fleet.rules.row import Row
+from accelwatch.fleet.rules.row import RowEnvironment
 from accelwatch.fleet.rules.vectors.program import Program, column_of
 from accelwatch.fleet.table.belief import Floats
 from support.rules.naive_rules import naive
@@ -60,7 +60,7 @@ def test_a_condition_is_the_same_to_all_three(case: tuple[RuleExpression, World]
         found = True if true[at] else False if false[at] else UNKNOWN
         assert not (true[at] and false[at])
         assert found is expected, rule.text
-        assert rule.evaluate(Row(columns, at)) is expected, rule.text
+        assert rule.evaluate(RowEnvironment(columns, at)) is expected, rule.text
 
 
 @settings(max_examples=150, deadline=None)
@@ -85,7 +85,7 @@ def test_a_number_is_the_same_to_all_three(case: tuple[RuleExpression, World]) -
     columns = columns_of(world)
     found = column_of(rule, columns)
     for at, row in enumerate(world.rows):
-        plain, scalar = naive(rule.tree, row), rule.value(Row(columns, at))
+        plain, scalar = naive(rule.tree, row), rule.value(RowEnvironment(columns, at))
         if plain is None:
             assert math.isnan(found[at]), rule.text
         else:

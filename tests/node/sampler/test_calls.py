@@ -8,7 +8,7 @@ import pytest
 from accelwatch.base.clock import ManualClock
 from accelwatch.node.sampler.turns.calls import Calls
 from accelwatch.node.sampler.turns.gate import PATIENCE_S
-from accelwatch.node.sampler.turns.messages import Answer, Answers, Inbox
+from accelwatch.node.sampler.turns.messages import Answers, CallResult, Inbox
 from accelwatch.node.sampler.turns.worker import Worker
 from accelwatch.node.store.reports import (
     Called,
@@ -23,11 +23,11 @@ def test_calls_are_numbered_and_told_before_and_after() -> None:
     inbox = Inbox()
     calls = Calls(told.append, ManualClock(), inbox)
     worker = Worker("w", ManualClock(), inbox)
-    answered: list[Answer] = []
+    answered: list[CallResult] = []
     number = calls.start(worker, lambda: 7, answered.append, backend="x", action="read", slot="s:0")
     ident = worker.ident
     answer = inbox.get(timeout=GUARD_S)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, CallResult)
     calls.deliver(answer)
     worker.stop()
     assert [one.result for one in answered] == [7]
@@ -87,7 +87,7 @@ class Turns:
         if isinstance(answer, Answers):
             self.calls.finish_turns(answer.of)
         else:
-            assert isinstance(answer, Answer)
+            assert isinstance(answer, CallResult)
             self.calls.deliver(answer)
 
     def until(self, *made: int) -> None:

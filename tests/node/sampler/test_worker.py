@@ -4,7 +4,7 @@ import threading
 from asyncio import CancelledError
 
 from accelwatch.base.clock import ManualClock
-from accelwatch.node.sampler.turns.messages import Answer, Inbox
+from accelwatch.node.sampler.turns.messages import CallResult, Inbox
 from accelwatch.node.sampler.turns.worker import Worker
 from support.processes.waiting import GUARD_S
 
@@ -30,8 +30,8 @@ def test_an_answer_tells_what_came_and_when() -> None:
         worker.submit(number, work)
     answers = [inbox.get(timeout=GUARD_S) for _ in range(4)]
     worker.stop()
-    first, second, third, fourth = (answer for answer in answers if isinstance(answer, Answer))
-    assert first == Answer(
+    first, second, third, fourth = (answer for answer in answers if isinstance(answer, CallResult))
+    assert first == CallResult(
         call=0, result="done", timestamp=clock.monotonic(), wall=clock.wall(), duration_s=0.5
     )
     assert (second.call, second.result, repr(second.error)) == (1, None, "OSError('lost')")
@@ -48,14 +48,14 @@ def test_a_worker_that_rests_has_no_thread_until_the_next_call() -> None:
     worker = Worker("resting", ManualClock(), inbox)
     worker.submit(0, threading.current_thread)
     first = inbox.get(timeout=GUARD_S)
-    assert isinstance(first, Answer)
+    assert isinstance(first, CallResult)
     assert isinstance(first.result, threading.Thread)
     worker.release_thread()
     first.result.join(GUARD_S)
     assert not first.result.is_alive()
     worker.submit(1, threading.current_thread)
     second = inbox.get(timeout=GUARD_S)
-    assert isinstance(second, Answer)
+    assert isinstance(second, CallResult)
     assert isinstance(second.result, threading.Thread)
     assert (second.call, second.result.ident) == (1, worker.ident)
     worker.stop()
@@ -77,5 +77,5 @@ def test_a_worker_that_rests_in_a_call_tells_its_answer_all_the_same() -> None:
 
 def _answered(inbox: Inbox) -> tuple[int, object]:
     answer = inbox.get(timeout=GUARD_S)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, CallResult)
     return answer.call, answer.result

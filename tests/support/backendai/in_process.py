@@ -5,7 +5,7 @@ import json
 import ssl
 
 from accelwatch.api_client.errors import NoAnswerError
-from accelwatch.api_client.session import Answer, Headers
+from accelwatch.api_client.session import ApiResponse, Headers
 from accelwatch_lab.cluster.backendai.api_server.dispatch import Request, answered, logged
 from accelwatch_lab.cluster.backendai.api_server.faults import Fault
 from accelwatch_lab.cluster.backendai.api_server.manager import Manager
@@ -27,7 +27,7 @@ class InProcessSession:
         timeout_s: float,
         headers: Headers,
         body: bytes | None = None,
-    ) -> Answer:
+    ) -> ApiResponse:
         """The answer. Raises NoAnswerError."""
         text = (body or b"").decode()
         request = Request(method, path, {"Host": self._host, **headers}, text)
@@ -37,10 +37,10 @@ class InProcessSession:
         if fault is None:
             return self._done(request)
         if fault.effect == "refuse":
-            return Answer(status=fault.status, body=fault.message.encode())
+            return ApiResponse(status=fault.status, body=fault.message.encode())
         return await self._faulty(fault, request, timeout_s)
 
-    async def _faulty(self, fault: Fault, request: Request, timeout_s: float) -> Answer:
+    async def _faulty(self, fault: Fault, request: Request, timeout_s: float) -> ApiResponse:
         match fault.effect:
             case "hang":
                 await asyncio.sleep(timeout_s)
@@ -58,10 +58,10 @@ class InProcessSession:
                 await asyncio.sleep(fault.delay_s)
         return self._done(request, not_ok=fault.effect == "not_ok")
 
-    def _done(self, request: Request, *, not_ok: bool = False) -> Answer:
+    def _done(self, request: Request, *, not_ok: bool = False) -> ApiResponse:
         result = answered(self._manager, request, not_ok=not_ok)
         logged(self._manager, request, result.user, result.status)
-        return Answer(status=result.status, body=json.dumps(result.document).encode())
+        return ApiResponse(status=result.status, body=json.dumps(result.document).encode())
 
     async def close(self) -> None:
         """Nothing is open."""

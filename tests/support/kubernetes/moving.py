@@ -15,7 +15,7 @@ from accelwatch_kubernetes.drain.job_view import (
     PODS,
     VERDICTS,
 )
-from accelwatch_kubernetes.drain.verdicts import Answer, Verdict, encoded
+from accelwatch_kubernetes.drain.verdicts import EvictionVerdict, Verdict, encoded
 from accelwatch_kubernetes.marks.hold import HOLD, Hold
 from accelwatch_kubernetes.objects.node import Node
 from accelwatch_kubernetes.observed_context import NODE, OFF, ObservedContext, observed_context_of
@@ -66,7 +66,7 @@ def job_context(
     chain: Sequence[Object],
     *,
     nodes: Sequence[Object] = (),
-    verdicts: Mapping[str, tuple[Answer, str]] = {},
+    verdicts: Mapping[str, tuple[EvictionVerdict, str]] = {},
     off: Sequence[str] = (),
     evicted: Sequence[str] = (),
     key: JobKey = KEY,
@@ -83,7 +83,7 @@ def job_context(
     answers = []
     for document in pods:
         name, uid = document["metadata"]["name"], document["metadata"]["uid"]
-        answer, text = verdicts.get(name, (Answer.ALLOWED, ""))
+        answer, text = verdicts.get(name, (EvictionVerdict.ALLOWED, ""))
         answers.append(Verdict(uid=uid, answer=answer, text=text))
     own = {
         NODE: json.dumps(nodes[0]),

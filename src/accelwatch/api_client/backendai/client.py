@@ -16,7 +16,7 @@ from accelwatch.api_client.backendai.server import Server
 from accelwatch.api_client.backendai.signing import CLOCK_WINDOW_S, clock_offset_s, signed_headers
 from accelwatch.api_client.errors import NoAnswerError, never_withdrawn
 from accelwatch.api_client.limiter import Limiter
-from accelwatch.api_client.session import Answer, Session
+from accelwatch.api_client.session import ApiResponse, Session
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import ConfigError, WithdrawnError
@@ -168,7 +168,7 @@ class BackendAiClient:
 
     async def _request(
         self, method: str, target: str, body: bytes | None, ticket: Ticket, deadline: float
-    ) -> Answer:
+    ) -> ApiResponse:
         # Signed again each time it is sent: its Date is part of it.
         headers = signed_headers(
             method,
@@ -196,7 +196,7 @@ class BackendAiClient:
         except ConfigError as error:
             raise BackendAiUnavailableError(str(error), sent=False) from error
 
-    def _note(self, answer: Answer) -> str:
+    def _note(self, answer: ApiResponse) -> str:
         """What a refusal comes from, where the manager does not say it well."""
         if answer.status not in (400, 401):
             return ""

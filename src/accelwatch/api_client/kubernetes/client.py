@@ -21,7 +21,7 @@ from accelwatch.api_client.kubernetes.errors import (
 )
 from accelwatch.api_client.kubernetes.server import Server
 from accelwatch.api_client.limiter import Limiter
-from accelwatch.api_client.session import Answer, Session
+from accelwatch.api_client.session import ApiResponse, Session
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import ConfigError, WithdrawnError
 
@@ -245,7 +245,7 @@ class KubernetesClient:
         return error.status == 429 and DISRUPTION_BUDGET not in error.causes
 
     @staticmethod
-    def _error(answer: Answer, token: str) -> KubernetesError:
+    def _error(answer: ApiResponse, token: str) -> KubernetesError:
         body = answer.body
         if token:
             # A proxy's page may repeat the headers that it was sent.

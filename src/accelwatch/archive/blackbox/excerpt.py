@@ -10,7 +10,7 @@ import msgspec
 
 from accelwatch.archive.blackbox.files import frozen_by_name
 from accelwatch.archive.blackbox.markers import Marker, MarkerCollector
-from accelwatch.archive.blackbox.partial_document import Document, Item, decode_partially
+from accelwatch.archive.blackbox.partial_document import Item, PartialDocument, decode_partially
 from accelwatch.archive.recording import Recording
 from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import WireError
@@ -119,7 +119,7 @@ class _Building:
         self._tracks: dict[str, Track] = {}
         self._collector = MarkerCollector()
 
-    def add(self, time: float, document: Document) -> None:
+    def add(self, time: float, document: PartialDocument) -> None:
         """One document more."""
         count = len(self._times)
         self._times.append(time)

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from accelwatch.archive.blackbox.partial_document import Document, Item
+from accelwatch.archive.blackbox.partial_document import Item, PartialDocument
 from accelwatch.base.errors import WireError
 from accelwatch.schema.device import BROKEN
 from accelwatch.schema.display import duration
@@ -52,7 +52,7 @@ class MarkerCollector:
         """In the order of time."""
         return sorted(self._markers, key=lambda marker: marker.time)
 
-    def add(self, time: float, document: Document) -> None:
+    def add(self, time: float, document: PartialDocument) -> None:
         """One document more."""
         self._names.update((item.id, item.name) for item in document.devices)
         for item in document.devices:
@@ -99,7 +99,7 @@ class MarkerCollector:
         text = f"{event.code}: {event.text}" if event.text != event.code else event.code
         self._add_marker(event.time, kind, text, ids, severity=severity(event), code=event.code)
 
-    def _processes(self, time: float, document: Document) -> None:
+    def _processes(self, time: float, document: PartialDocument) -> None:
         unread = {
             item.id
             for item in document.devices

@@ -31,7 +31,7 @@ class Item(msgspec.Struct):
         return why == Absence.NOT_COLLECTED.value and self.state == DeviceState.UNRESPONSIVE
 
 
-class Document(msgspec.Struct):
+class PartialDocument(msgspec.Struct):
     """A document, as far as it is looked at."""
 
     host: str | None = None
@@ -40,9 +40,9 @@ class Document(msgspec.Struct):
     events: list[dict[str, Any]] = []
 
 
-_decoder = msgspec.json.Decoder(Document)
+_decoder = msgspec.json.Decoder(PartialDocument)
 
 
-def decode_partially(line: bytes) -> Document:
+def decode_partially(line: bytes) -> PartialDocument:
     """A document of a recording. Raises msgspec.DecodeError and RecursionError for damage."""
     return _decoder.decode(line)

@@ -18,7 +18,7 @@ BOOT_S = 180.0
 RowValues = npt.NDArray[np.object_]
 
 
-class _Document(msgspec.Struct, frozen=True):
+class _RowsFile(msgspec.Struct, frozen=True):
     nodes: list[str]
     booted_at: list[float]
     devices: list[str]
@@ -44,7 +44,7 @@ class RowIdentities(NamedTuple):
     def to_bytes(self) -> bytes:
         """As a document."""
         return msgspec.msgpack.encode(
-            _Document(
+            _RowsFile(
                 list(self.nodes),
                 self.booted_at.tolist(),
                 list(self.devices),
@@ -57,7 +57,7 @@ class RowIdentities(NamedTuple):
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """What `to_bytes` gave. Raises MsgspecError, ValueError."""
-        document = msgspec.msgpack.decode(data, type=_Document)
+        document = msgspec.msgpack.decode(data, type=_RowsFile)
         nodes, devices = len(document.nodes), len(document.devices)
         node_of = np.array(document.node_of, dtype=np.intp)
         lengths = (len(document.node_of), len(document.uuid), len(document.serial))

@@ -39,7 +39,7 @@ def pace_of(options: Mapping[str, object], backend: str) -> float:
     return float(value)
 
 
-class Answer(msgspec.Struct, Generic[T], frozen=True):
+class PolledDocument(msgspec.Struct, Generic[T], frozen=True):
     """What a source said, and how old that is."""
 
     document: T
@@ -85,7 +85,7 @@ class Polled(Generic[T]):
         """Seconds from one answer to the next."""
         return max(self._pace_s, _SHARE * self._duration_s)
 
-    def answer(self, wait_s: float) -> Answer[T]:
+    def answer(self, wait_s: float) -> PolledDocument[T]:
         """The newest answer; without any, the first is waited for `wait_s` at most.
 
         Raises what `query` raised, when it did so twice in a row or never gave an answer, and
@@ -137,11 +137,11 @@ class Polled(Generic[T]):
                 self._backoff.failed(now)
         over.set()
 
-    def _newest(self) -> Answer[T]:
+    def _newest(self) -> PolledDocument[T]:
         if self._error is not None and (
             self._document is None or self._backoff.failures > _FORGIVEN
         ):
             raise self._error
         if self._document is None:
             raise DeviceTimeout("the source has not answered yet", code="timeout")
-        return Answer(self._document, self._clock.monotonic() - self._read_at, self.pace_s)
+        return PolledDocument(self._document, self._clock.monotonic() - self._read_at, self.pace_s)

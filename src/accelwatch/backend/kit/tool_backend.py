@@ -14,7 +14,7 @@ from accelwatch.backend import Check, Context, Opened, Option, Probe, Request
 from accelwatch.backend.errors import BackendUnavailable
 from accelwatch.backend.kit.bus_devices import ACCELERATOR, Listed, accelerators, bare_devices
 from accelwatch.backend.kit.listed_process import with_processes, without_processes
-from accelwatch.backend.kit.polled import TIMEOUT_S, Answer
+from accelwatch.backend.kit.polled import TIMEOUT_S, PolledDocument
 from accelwatch.backend.kit.remote import RemoteCommand
 from accelwatch.backend.kit.vendor_program import chosen_program, output_of
 from accelwatch.backend.kit.vendor_tool import VendorTool
@@ -229,7 +229,7 @@ class ToolBackend(Generic[T, E]):
     def readings(
         self,
         request: Request,
-        answer: Answer[T],
+        answer: PolledDocument[T],
         numbers: Reading,
         processes: Callable[[], Sequence[Process]] | Absence,
     ) -> list[Reading]:

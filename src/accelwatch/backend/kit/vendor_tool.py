@@ -19,7 +19,7 @@ from accelwatch.backend.kit.bus_devices import (
     accelerators,
     bare_device,
 )
-from accelwatch.backend.kit.polled import TIMEOUT_S, Answer, Polled, pace_of
+from accelwatch.backend.kit.polled import TIMEOUT_S, Polled, PolledDocument, pace_of
 from accelwatch.backend.kit.unlisted import Unlisted
 from accelwatch.base.errors import (
     AccelwatchError,
@@ -126,7 +126,7 @@ class VendorTool(Generic[T, E]):
             self._unlisted.forget(location)
         return [self._hidden[number] for number in sorted(self._hidden)]
 
-    def answer_for(self, device: Device) -> Answer[T]:
+    def answer_for(self, device: Device) -> PolledDocument[T]:
         """The newest answer, for a device that is awake. Raises ReadError.
 
         DevicePermission when the answer is a failure, and the device was never ours.
@@ -141,7 +141,7 @@ class VendorTool(Generic[T, E]):
                 raise
             raise ReadError(str(error), code="command_failed") from error
 
-    def entry_for(self, device: Device) -> tuple[Answer[T], E]:
+    def entry_for(self, device: Device) -> tuple[PolledDocument[T], E]:
         """The newest answer, and its entry at the device's address. Raises ReadError.
 
         The error is that of `not_listed` when the answer has no such entry.

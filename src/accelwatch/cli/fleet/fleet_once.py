@@ -18,7 +18,7 @@ from accelwatch.cli.table_lines import Style
 from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.hub_client.connection.session import HubSession
 from accelwatch.fleet.hub_client.once import (
-    Answer,
+    FleetDocuments,
     FleetReader,
     HubReader,
     plainly,
@@ -90,7 +90,9 @@ async def _repeat(hub: Hub, printing: PrintOptions, reader: FleetReader) -> int:
         await asyncio.sleep(due - time.monotonic())
 
 
-async def _document(hub: Hub, printing: PrintOptions, reader: FleetReader) -> tuple[Answer, bytes]:
+async def _document(
+    hub: Hub, printing: PrintOptions, reader: FleetReader
+) -> tuple[FleetDocuments, bytes]:
     answer = await reader.fetch(printing.rows, printing.query)
     match printing.form:
         case "json":
@@ -105,7 +107,7 @@ async def _document(hub: Hub, printing: PrintOptions, reader: FleetReader) -> tu
             return answer, await _table(hub, printing, reader, answer)
 
 
-async def _csv(printing: PrintOptions, reader: FleetReader, answer: Answer) -> bytes:
+async def _csv(printing: PrintOptions, reader: FleetReader, answer: FleetDocuments) -> bytes:
     match printing.rows:
         case "devices":
             return device_csv(answer, printing.field_names)
@@ -115,13 +117,17 @@ async def _csv(printing: PrintOptions, reader: FleetReader, answer: Answer) -> b
             return node_csv(await reader.view(), answer.nodes)
 
 
-async def _table(hub: Hub, printing: PrintOptions, reader: FleetReader, answer: Answer) -> bytes:
+async def _table(
+    hub: Hub, printing: PrintOptions, reader: FleetReader, answer: FleetDocuments
+) -> bytes:
     nodes = printing.rows == "nodes" and bool(answer.nodes)
     view = await reader.view() if nodes else None
     return table_of(printing, answer, view, hub.name)
 
 
-def table_of(printing: PrintOptions, answer: Answer, view: FleetView | None, name: str) -> bytes:
+def table_of(
+    printing: PrintOptions, answer: FleetDocuments, view: FleetView | None, name: str
+) -> bytes:
     """A table of what was asked for; the picture is needed for a table of nodes."""
     to_stdout = printing.output == "-"
     style = Style(
@@ -141,7 +147,7 @@ def table_of(printing: PrintOptions, answer: Answer, view: FleetView | None, nam
     return ("\n".join(lines) + "\n").encode()
 
 
-def _report_silent(answer: Answer, printing: PrintOptions) -> None:
+def _report_silent(answer: FleetDocuments, printing: PrintOptions) -> None:
     names = silent(answer.nodes_json)
     if names:
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
@@ -151,7 +157,7 @@ def _report_silent(answer: Answer, printing: PrintOptions) -> None:
         )
 
 
-def problems(answer: Answer) -> list[str]:
+def problems(answer: FleetDocuments) -> list[str]:
     """Outages, and what is wrong with the hub's inventory, its discoveries, the store that it reads."""
     fleet = answer.fleet
     trouble = (
@@ -179,14 +185,14 @@ def _wrong_with(store: StoreState, *, has_nodes: bool) -> str:
     return ""
 
 
-def _report_empty(answer: Answer) -> None:
+def _report_empty(answer: FleetDocuments) -> None:
     """Say why there is no node where nothing is wrong."""
     store = answer.fleet.store
     if store is not None and not answer.fleet.nodes_total and not problems(answer):
         complain(f"{store.address}: has no series of accelerators that are known here")
 
 
-def status(answer: Answer, *, strict: bool) -> int:
+def status(answer: FleetDocuments, *, strict: bool) -> int:
     """The exit code of a document that was printed."""
     nodes, devices = answer.fleet.nodes, answer.fleet.devices
     if answer.fleet.nodes_total and not (nodes.get("up", 0) or nodes.get("slow", 0)):

@@ -13,7 +13,7 @@ from accelwatch.cli.fleet.fleet_plan import DisplayOptions, PrintOptions, Target
 from accelwatch.cli.parameters import option
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.hub_client.once import Answer
+    from accelwatch.fleet.hub_client.once import FleetDocuments
     from accelwatch.fleet.picture.model import FleetView
     from accelwatch.fleet.picture.timeline import Marker
     from accelwatch.fleet.replay.archive import ReplayedArchive
@@ -151,7 +151,9 @@ def _print(replaying: Replaying, printing: PrintOptions) -> int:
     return status(answer, strict=printing.strict)
 
 
-def _document(printing: PrintOptions, answer: "Answer", view: "FleetView", name: str) -> bytes:
+def _document(
+    printing: PrintOptions, answer: "FleetDocuments", view: "FleetView", name: str
+) -> bytes:
     from accelwatch.cli.fleet.tables.devices import device_csv
     from accelwatch.cli.fleet.tables.documents import json_document
     from accelwatch.cli.fleet.tables.groups import group_csv

@@ -36,7 +36,7 @@ _DEVICE_LOST = ", a device is lost"
 _UNVERIFIED = "0 may stand for a failed read here: "
 
 
-class _Row(NamedTuple):
+class _PlanRow(NamedTuple):
     """One device or partition of the plan."""
 
     device: Device
@@ -79,7 +79,7 @@ class Plan:
         return Failure(lost, note + (_DEVICE_LOST if lost else ""))
 
     def _view(
-        self, row: _Row, values: Sequence[Number], now: float, rejected: Counter[str], old: bool
+        self, row: _PlanRow, values: Sequence[Number], now: float, rejected: Counter[str], old: bool
     ) -> DeviceView:
         if row.broken:
             return self._lost_view(row, now)
@@ -115,7 +115,7 @@ class Plan:
             event_counts=counts,
         )
 
-    def _lost_view(self, row: _Row, now: float) -> DeviceView:
+    def _lost_view(self, row: _PlanRow, now: float) -> DeviceView:
         state = DeviceState.LOST
         reading = msgspec.structs.replace(
             wholly_absent(row.device.id, ABSENCE_WITHOUT_VALUES[state]),
@@ -152,7 +152,7 @@ class Plan:
         return tuple(counts)
 
     def _read(
-        self, row: _Row, values: Sequence[Number], rejected: Counter[str]
+        self, row: _PlanRow, values: Sequence[Number], rejected: Counter[str]
     ) -> tuple[dict[Series, Number], dict[Series, Absence], tuple[str, ...]]:
         """(values, why others have none, what was refused in words)."""
         empty = self._blanks
@@ -204,7 +204,7 @@ class Plan:
         if reason is not None and cell.series[0] not in SPECIAL:
             missing[cell.series] = reason
 
-    def _processes(self, row: _Row, values: Sequence[Number]) -> tuple[Process, ...] | None:
+    def _processes(self, row: _PlanRow, values: Sequence[Number]) -> tuple[Process, ...] | None:
         if row.layout.processes is None:
             return None
         processes = read_processes(row.device.id, row.layout.processes, values)
@@ -219,7 +219,7 @@ class Plan:
         return notes
 
 
-def _rows(plan: DialectPlan) -> list[_Row]:
+def _rows(plan: DialectPlan) -> list[_PlanRow]:
     devices = plan.devices
     rows = []
     for layout in plan.arrangement.rows:
@@ -229,7 +229,7 @@ def _rows(plan: DialectPlan) -> list[_Row]:
             if layout.partition is None
             else layout.partition.device(devices[number])
         )
-        rows.append(_Row(device, layout, "" if partition else plan.broken[number]))
+        rows.append(_PlanRow(device, layout, "" if partition else plan.broken[number]))
     rows.sort(key=lambda row: _order(devices[row.layout.location[0]], row.layout.location))
     return rows
 
@@ -250,7 +250,7 @@ def _order(device: Device, location: Location) -> tuple[int, str, Location]:
     return device.index, device.name, location
 
 
-def _with_facts(row: _Row, values: Sequence[Number]) -> Device:
+def _with_facts(row: _PlanRow, values: Sequence[Number]) -> Device:
     """The device with what numbers tell of its identity."""
     changes: dict[str, int | str] = {}
     for slot, fact in row.layout.facts:
@@ -263,7 +263,7 @@ def _with_facts(row: _Row, values: Sequence[Number]) -> Device:
     return msgspec.structs.replace(row.device, **changes)
 
 
-def _remarks(row: _Row, values: Sequence[Number]) -> tuple[str, ...]:
+def _remarks(row: _PlanRow, values: Sequence[Number]) -> tuple[str, ...]:
     """What is told in words; nothing for 0 and for numbers that no code has."""
     if not row.layout.remarks:
         return ()

@@ -37,7 +37,7 @@ class HubForbids(AccelwatchError):  # noqa: N818 - a state, not a mistake
     exit_code = PERMISSION
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class FleetDocuments(msgspec.Struct, frozen=True, kw_only=True):
     """The documents of one moment, decoded and as they came."""
 
     fleet: FleetDocument
@@ -55,7 +55,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 class FleetReader(Protocol):
     """A hub, or several as one, queried now. Each raises TargetFault when there is no answer."""
 
-    async def fetch(self, rows: str, query: Mapping[str, str]) -> Answer:
+    async def fetch(self, rows: str, query: Mapping[str, str]) -> FleetDocuments:
         """Totals and nodes, and `devices` or `groups` where they are wanted."""
         ...
 
@@ -74,7 +74,7 @@ class HubReader:
     def __init__(self, session: HubSession) -> None:
         self._session = session
 
-    async def fetch(self, rows: str, query: Mapping[str, str]) -> Answer:
+    async def fetch(self, rows: str, query: Mapping[str, str]) -> FleetDocuments:
         """Totals and nodes, and `devices` or `groups` where they are wanted. Raises TargetFault."""
         return await fetch_fleet(self._session, rows=rows, query=query)
 
@@ -161,7 +161,7 @@ async def check_filter(session: HubSession, condition: str) -> None:
 
 async def fetch_fleet(
     session: HubSession, *, rows: str = "nodes", query: Mapping[str, str] | None = None
-) -> Answer:
+) -> FleetDocuments:
     """Totals and nodes, and besides them `devices` or `groups` when they are wanted.
 
     Raises TargetFault.
@@ -171,7 +171,7 @@ async def fetch_fleet(
     more = () if rows == "nodes" else await all_rows(session, rows, query)
     try:
         document = msgspec.json.decode(fleet, type=FleetDocument)
-        return Answer(
+        return FleetDocuments(
             fleet=document,
             fleet_json=msgspec.Raw(fleet.strip()),
             nodes=tuple(msgspec.json.decode(raw, type=NodeSummary) for raw in nodes),

@@ -7,7 +7,7 @@ import msgspec
 from accelwatch.expr import Expression
 from accelwatch.fleet.api.query.names import Column, all_series, columns
 from accelwatch.fleet.documents.fleet import DeviceRow, GroupRow, NodeSummary
-from accelwatch.fleet.hub_client.once import Answer
+from accelwatch.fleet.hub_client.once import FleetDocuments
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.replay.archive import ReplayedArchive
@@ -32,7 +32,9 @@ class ReplayQuery(msgspec.Struct, frozen=True, kw_only=True):
     by: str = ""
 
 
-def answered(archive: ReplayedArchive, now: int, query: ReplayQuery) -> tuple[Answer, FleetView]:
+def answered(
+    archive: ReplayedArchive, now: int, query: ReplayQuery
+) -> tuple[FleetDocuments, FleetView]:
     """The documents and the picture of a moment, Unix milliseconds. Raises AccelwatchError."""
     condition = archive.condition(query.condition)
     fields = columns(query.fields)
@@ -47,7 +49,7 @@ def answered(archive: ReplayedArchive, now: int, query: ReplayQuery) -> tuple[An
     )
     groups = tuple(_groups(fleet, shown, query.by)) if query.rows == "groups" else ()
     more: Sequence[DeviceRow | GroupRow] = devices or groups
-    answer = Answer(
+    answer = FleetDocuments(
         fleet=view.sums,
         fleet_json=_raw(view.sums),
         nodes=nodes,

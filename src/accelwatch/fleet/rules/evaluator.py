@@ -22,7 +22,7 @@ from accelwatch.fleet.rules.columns.fleet_rule_context import FleetRuleContext
 from accelwatch.fleet.rules.columns.rule_context import RunsDetector
 from accelwatch.fleet.rules.explaining import entity_named, explained_on
 from accelwatch.fleet.rules.facts import facts_of, with_scheduled
-from accelwatch.fleet.rules.row import Row
+from accelwatch.fleet.rules.row import RowEnvironment
 from accelwatch.fleet.rules.rule_evaluator import FleetRuleEvaluator
 from accelwatch.fleet.state.events import Noted
 from accelwatch.fleet.state.fleet import Fleet
@@ -143,7 +143,7 @@ class FleetEvaluator:
                 return profile.ceiling
             if row is None or row >= evaluator.columns.size:
                 break
-            truth = profile.when.evaluate(Row(evaluator.columns, row))
+            truth = profile.when.evaluate(RowEnvironment(evaluator.columns, row))
             if truth is UNKNOWN:
                 break
             if truth:

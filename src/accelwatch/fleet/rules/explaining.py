@@ -5,7 +5,7 @@ from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.verdict import Entity
 from accelwatch.base.errors import UnmetError
-from accelwatch.fleet.rules.row import Row
+from accelwatch.fleet.rules.row import RowEnvironment
 from accelwatch.fleet.rules.rule_evaluator import FleetRuleEvaluator
 
 
@@ -20,7 +20,7 @@ def explained_on(evaluator: FleetRuleEvaluator, rule_id: str, entity: Entity) ->
     if row is None or row >= evaluator.columns.size or not evaluator.columns.here[row]:
         name = str(entity).removeprefix(f"{entity.scope} ")
         raise UnmetError(f"no {entity.scope} {name[:100]!r} is known here")
-    return explained(rule, entity, evaluator.alert_states, Row(evaluator.columns, row))
+    return explained(rule, entity, evaluator.alert_states, RowEnvironment(evaluator.columns, row))
 
 
 def entity_named(text: str, evaluator: FleetRuleEvaluator) -> Entity:

@@ -20,7 +20,7 @@ from accelwatch.schema.provenance import Provenance
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RowEnvironment:
     """A device; two are equal if they are the same row of the same columns."""
 
     columns: Columns
@@ -66,7 +66,7 @@ class Row:
         if groups is None or code < 0:
             return None
         rows = np.flatnonzero(groups.codes == code).tolist()
-        return Group([Row(self.columns, row) for row in rows], rows.index(self.row))
+        return Group([RowEnvironment(self.columns, row) for row in rows], rows.index(self.row))
 
     def absence(self, key: Key) -> str:
         """Why there is no current value."""

@@ -32,7 +32,7 @@ from accelwatch.base.slices import LongWork
 from accelwatch.expr.needs import Needs, window_bytes
 from accelwatch.expr.vocabulary.kleene import UNKNOWN, Truth
 from accelwatch.fleet.rules.columns.rule_context import RuleContext, RunsDetector
-from accelwatch.fleet.rules.row import Row
+from accelwatch.fleet.rules.row import RowEnvironment
 from accelwatch.fleet.rules.suspects import suspects
 from accelwatch.fleet.rules.vectors.program import Program
 from accelwatch.fleet.rules.vectors.truths import Truths as Columns
@@ -192,7 +192,7 @@ class FleetRuleEvaluator:
         evaluated.update(dict.fromkeys(self._finished_jobs(rule), NOT_MEANT))
 
         def witness(entity: Entity) -> Justification:
-            return justification_of(rule, Row(self.columns, row_by_entity[entity]))
+            return justification_of(rule, RowEnvironment(self.columns, row_by_entity[entity]))
 
         changes: list[VerdictChange] = []
         steps = self.alert_states.steps(rule, evaluated, self._now, self._wall, witness)
@@ -209,7 +209,7 @@ class FleetRuleEvaluator:
 
     def _truths(self, rule: Rule, selected: Columns | None, when: Columns, row: int) -> Truths:
         meant = True if selected is None else _at(selected, row)
-        return full_truths(rule, Row(self.columns, row), meant, _at(when, row))
+        return full_truths(rule, RowEnvironment(self.columns, row), meant, _at(when, row))
 
     def _started_entities(self, rule: Rule) -> Iterator[tuple[Entity, int]]:
         """Entities on which a rule has begun and that are there, each with a row."""

@@ -18,13 +18,13 @@ _QUERY = """query($limit: Int!, $offset: Int!) {
   total_count items { id scaling_group } } }"""
 
 
-class _Row(msgspec.Struct, frozen=True):
+class _AgentGroup(msgspec.Struct, frozen=True):
     id: str
     scaling_group: str | None = None
 
 
 class _List(msgspec.Struct, frozen=True):
-    items: tuple[_Row, ...]
+    items: tuple[_AgentGroup, ...]
     total_count: int = 0
 
 
@@ -80,7 +80,7 @@ def server_in(settings: BackendAiServer) -> Server:
 async def _groups(client: BackendAiClient) -> dict[str, str]:
     """Raises BackendAiError."""
 
-    async def page(offset: int) -> Page[_Row]:
+    async def page(offset: int) -> Page[_AgentGroup]:
         variables = {"limit": PAGE, "offset": offset}
         listed = decoded(await client.graphql(_QUERY, variables), _Data).agent_list
         return Page(listed.items, listed.total_count)

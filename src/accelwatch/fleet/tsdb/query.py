@@ -57,27 +57,27 @@ class _RangeData(msgspec.Struct, frozen=True, rename="camel"):
     result: list[Range] = []
 
 
-class _Answer(msgspec.Struct, frozen=True, rename="camel"):
+class _QueryResponse(msgspec.Struct, frozen=True, rename="camel"):
     status: str = ""
     error: str = ""
     warnings: list[str] = []
     is_partial: bool = False
 
 
-class _InstantAnswer(_Answer, frozen=True, rename="camel"):
+class _InstantAnswer(_QueryResponse, frozen=True, rename="camel"):
     data: _InstantData | None = None
 
 
-class _RangeAnswer(_Answer, frozen=True, rename="camel"):
+class _RangeAnswer(_QueryResponse, frozen=True, rename="camel"):
     data: _RangeData | None = None
 
 
-class _NamesAnswer(_Answer, frozen=True, rename="camel"):
+class _NamesAnswer(_QueryResponse, frozen=True, rename="camel"):
     data: list[str] | None = None
 
 
-_A = TypeVar("_A", bound=_Answer)
-_decode_error = msgspec.json.Decoder(_Answer)
+_A = TypeVar("_A", bound=_QueryResponse)
+_decode_error = msgspec.json.Decoder(_QueryResponse)
 
 
 class Queries(Protocol):

@@ -18,7 +18,7 @@ from accelwatch.node.sampler.stack.opening import not_there
 from accelwatch.node.sampler.stack.stack import Stack
 from accelwatch.node.sampler.turns.calls import Calls, CollectorContext, Emit, Note
 from accelwatch.node.sampler.turns.gate import PATIENCE_S, Gate
-from accelwatch.node.sampler.turns.messages import Admit, Answer, Answers, Batch, Inbox, Stop
+from accelwatch.node.sampler.turns.messages import Admit, Answers, Batch, CallResult, Inbox, Stop
 from accelwatch.node.sampler.turns.schedule import HEARTBEAT_S, Ticks
 from accelwatch.node.store.reports import BackendChanged, Component, Done, Events, Heartbeat
 from accelwatch.node.store.usage import cpu_seconds, resident_bytes
@@ -159,7 +159,7 @@ class Collector:
                 message = self.inbox.get(timeout=left)
             except Empty:
                 return
-            if isinstance(message, Answer):
+            if isinstance(message, CallResult):
                 self._collector.calls.deliver(message)
 
     def _flush_if_due(self) -> None:
@@ -186,8 +186,8 @@ class Collector:
         longest = PATIENCE_S if self._collector.calls.waiting else HEARTBEAT_S
         return min(max(nearest - self._clock.monotonic(), 0.0), longest)
 
-    def _handle(self, message: Answer | Answers | Batch | Admit) -> None:
-        if isinstance(message, Answer):
+    def _handle(self, message: CallResult | Answers | Batch | Admit) -> None:
+        if isinstance(message, CallResult):
             self._collector.calls.deliver(message)
         elif isinstance(message, Answers):
             self._collector.calls.finish_turns(message.of)

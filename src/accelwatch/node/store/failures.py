@@ -1,7 +1,7 @@
 """Why what is missing of a node could not be read."""
 
 from accelwatch.base.absence import Absence
-from accelwatch.node.store.devices.row import Row
+from accelwatch.node.store.devices.row import StoredDevice
 from accelwatch.node.store.reports import CollectorExited, Cycle
 from accelwatch.schema.snapshot import ReadFailure
 
@@ -9,7 +9,9 @@ from accelwatch.schema.snapshot import ReadFailure
 _NO_ERRORS = frozenset({Absence.SUSPENDED, Absence.NOT_COLLECTED})
 
 
-def read_failures(rows: list[Row], exited: CollectorExited | None) -> tuple[ReadFailure, ...]:
+def read_failures(
+    rows: list[StoredDevice], exited: CollectorExited | None
+) -> tuple[ReadFailure, ...]:
     """What cannot be read of the rows, and why their collector has ended, where it has."""
     errors = [
         ReadFailure(

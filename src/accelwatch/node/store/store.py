@@ -9,7 +9,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.base.clock import Clock
 from accelwatch.base.version import __version__
 from accelwatch.node.store.accumulate import Accumulator
-from accelwatch.node.store.devices.row import FIRST, Row, accumulates, of_device
+from accelwatch.node.store.devices.row import FIRST, StoredDevice, accumulates, of_device
 from accelwatch.node.store.devices.rows import Rows
 from accelwatch.node.store.devices.unread import status_by
 from accelwatch.node.store.devices.views import ViewContext, stale_after_a_pause_s, view_of
@@ -213,7 +213,7 @@ class Store:
             elif not (self._one_shot and row.reading is not None):
                 row.fail(outcome.failure or _NO_READING, outcome.wall)
 
-    def _accumulator(self, row: Row) -> Accumulator | None:
+    def _accumulator(self, row: StoredDevice) -> Accumulator | None:
         if self._one_shot or not accumulates(row.device):
             return None
         return Accumulator(gap_limit_s=self._stale_after_s, groups=self._groups)

@@ -30,7 +30,7 @@ Shape = TypeVar("Shape", bound=msgspec.Struct)
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[(\.\.\.)\]")
 
 
-class Document:
+class LocatedDocument:
     """Plain data of a file, the line of each place in it, and what is wrong with it."""
 
     def __init__(
@@ -119,17 +119,17 @@ class Document:
         return self._lines.get(location, 1)
 
 
-def read(path: Path) -> Document:
+def read(path: Path) -> LocatedDocument:
     """Read a file. Raises ConfigError for what is unreadable or no YAML."""
     return parse(read_file(path), str(path))
 
 
-def parse(content: bytes, file: str) -> Document:
+def parse(content: bytes, file: str) -> LocatedDocument:
     """The same for content already read."""
     node = compose(content, file)
     reader = PlainReader()
     data = None if node is None else reader.read(node)
-    return Document(file, data, reader.lines, reader.mistakes)
+    return LocatedDocument(file, data, reader.lines, reader.mistakes)
 
 
 # Reflection over a struct, for each mapping of a file. Types do not change.

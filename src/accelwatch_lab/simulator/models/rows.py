@@ -18,7 +18,7 @@ GIB = 1 << 30
 _MHZ = 1_000_000
 
 
-class Row(msgspec.Struct, frozen=True):
+class SimulatedSeries(msgspec.Struct, frozen=True):
     """One series; without a signal it is the constant `offset`."""
 
     series: Series
@@ -48,7 +48,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     board_watts: float
     # 0 where nothing tells it.
     memory_bytes: int
-    rows: tuple[Row, ...]
+    rows: tuple[SimulatedSeries, ...]
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -68,22 +68,22 @@ class Plan(msgspec.Struct, frozen=True):
         )
 
 
-def live(signal: str, offset: Number, scale: Number, *series: str) -> Row:
+def live(signal: str, offset: Number, scale: Number, *series: str) -> SimulatedSeries:
     """A series that follows a signal."""
-    return Row(series, offset, scale, signal)
+    return SimulatedSeries(series, offset, scale, signal)
 
 
-def fixed(value: Number, *series: str) -> Row:
+def fixed(value: Number, *series: str) -> SimulatedSeries:
     """A series that stands."""
-    return Row(series, value)
+    return SimulatedSeries(series, value)
 
 
-def each(value: Number, key: str, *labels: str) -> tuple[Row, ...]:
+def each(value: Number, key: str, *labels: str) -> tuple[SimulatedSeries, ...]:
     """The same value under several labels."""
-    return tuple(Row((key, label), value) for label in labels)
+    return tuple(SimulatedSeries((key, label), value) for label in labels)
 
 
-def usual(watts: float, memory: int) -> tuple[Row, ...]:
+def usual(watts: float, memory: int) -> tuple[SimulatedSeries, ...]:
     """What every model has."""
     return (
         live("busy", 0.0, 1.0, "utilization_ratio"),
@@ -110,7 +110,7 @@ def usual(watts: float, memory: int) -> tuple[Row, ...]:
     )
 
 
-def terse(watts: float, memory: int, *, health: bool = True) -> tuple[Row, ...]:
+def terse(watts: float, memory: int, *, health: bool = True) -> tuple[SimulatedSeries, ...]:
     """What an inference card has of which the vendor's tool says little: no ECC, no energy."""
     health_rows = (fixed(1, "reported_health_info", "ok"),) if health else ()
     return (
@@ -127,7 +127,7 @@ def terse(watts: float, memory: int, *, health: bool = True) -> tuple[Row, ...]:
     )
 
 
-def links(fabric: str, count: int, bytes_per_s: int) -> tuple[Row, ...]:
+def links(fabric: str, count: int, bytes_per_s: int) -> tuple[SimulatedSeries, ...]:
     """Links to other devices: traffic, how many are up, errors."""
     return (
         live("work_s", 0, bytes_per_s, "interconnect_bytes_total", fabric, "receive"),
@@ -140,7 +140,7 @@ def links(fabric: str, count: int, bytes_per_s: int) -> tuple[Row, ...]:
     )
 
 
-def heat(sensor: str, offset: int, scale: int) -> tuple[Row, ...]:
+def heat(sensor: str, offset: int, scale: int) -> tuple[SimulatedSeries, ...]:
     """A sensor and its peak, from `offset` when cool to `offset + scale`."""
     return (
         live("heat", offset, scale, "temperature_celsius", sensor),
@@ -148,15 +148,17 @@ def heat(sensor: str, offset: int, scale: int) -> tuple[Row, ...]:
     )
 
 
-def clocks(domains: dict[str, tuple[int, bool]], *, limits: bool = True) -> tuple[Row, ...]:
+def clocks(
+    domains: dict[str, tuple[int, bool]], *, limits: bool = True
+) -> tuple[SimulatedSeries, ...]:
     """Megahertz, and whether the domain follows the load; `limits`: what each is at most, too."""
-    rows: list[Row] = []
+    rows: list[SimulatedSeries] = []
     for domain, (mhz, moves) in domains.items():
         top = mhz * _MHZ
         now = ("clock_hertz", domain)
-        rows.append(Row(now, 0, top, "clock") if moves else Row(now, top))
+        rows.append(SimulatedSeries(now, 0, top, "clock") if moves else SimulatedSeries(now, top))
         if limits:
-            rows.append(Row(("clock_limit_hertz", domain, "max"), top))
+            rows.append(SimulatedSeries(("clock_limit_hertz", domain, "max"), top))
     return tuple(rows)
 
 

@@ -9,7 +9,7 @@ from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.step import Achieved, Refusal, RefusalKind, Step, Wait
 from accelwatch.plugins.options import checked
 from accelwatch_kubernetes.drain.job_view import VERDICTS
-from accelwatch_kubernetes.drain.verdicts import Answer, Verdict, encoded
+from accelwatch_kubernetes.drain.verdicts import EvictionVerdict, Verdict, encoded
 from accelwatch_kubernetes.options import KubernetesOptions
 from accelwatch_kubernetes.proposals.moving import propose_move
 from accelwatch_kubernetes.workloads.changes import SUSPENDED
@@ -39,14 +39,14 @@ def test_a_pod_on_the_bad_node_is_evicted_by_its_uid() -> None:
 
 
 def test_the_first_that_the_server_allows_is_evicted() -> None:
-    refused = {"a": (Answer.BUDGET, "PDB ml/trainers allows no eviction now")}
+    refused = {"a": (EvictionVerdict.BUDGET, "PDB ml/trainers allows no eviction now")}
     step = propose_move(move(), job_context([pod("a"), pod("b")], [JOB], verdicts=refused))
     assert isinstance(step, Step)
     assert step.arguments["pod"] == "b"
 
 
 def test_a_budget_that_allows_none_is_waited_for_and_named() -> None:
-    refused = {"a": (Answer.BUDGET, "PDB ml/trainers allows no eviction now")}
+    refused = {"a": (EvictionVerdict.BUDGET, "PDB ml/trainers allows no eviction now")}
     waits = propose_move(move(), job_context([pod("a")], [JOB], verdicts=refused))
     assert isinstance(waits, Wait)
     assert waits.text == "ml/a: PDB ml/trainers allows no eviction now"
@@ -80,8 +80,8 @@ def test_what_has_left_a_freed_node_is_followed_to_its_end() -> None:
     assert isinstance(propose_move(move(), on_node(freed, there)), Achieved)
 
 
-@pytest.mark.parametrize("answer", [Answer.NEVER, Answer.REFUSED])
-def test_trap_11_what_no_waiting_mends_is_told_a_person_once(answer: Answer) -> None:
+@pytest.mark.parametrize("answer", [EvictionVerdict.NEVER, EvictionVerdict.REFUSED])
+def test_trap_11_what_no_waiting_mends_is_told_a_person_once(answer: EvictionVerdict) -> None:
     refused = {"a": (answer, "PDBs ml/one and ml/two both cover it")}
     refusal = propose_move(move(), job_context([pod("a")], [JOB], verdicts=refused))
     assert isinstance(refusal, Refusal)
@@ -103,19 +103,19 @@ def test_trap_11_a_budget_that_needs_all_pods_refuses_for_good_once_all_are_ther
     pods: list[Any], kind: type
 ) -> None:
     context = job_context(pods, [JOB])
-    needs_all = Verdict(uid="uid-of-a", answer=Answer.BUDGET, needs_all=True, text="PDB")
+    needs_all = Verdict(uid="uid-of-a", answer=EvictionVerdict.BUDGET, needs_all=True, text="PDB")
     own = {**context.own, VERDICTS: encoded([needs_all])}
     assert isinstance(propose_move(move(), msgspec.structs.replace(context, own=own)), kind)
 
 
 def test_while_one_of_two_may_still_leave_it_waits() -> None:
-    refused = {"a": (Answer.NEVER, "never"), "b": (Answer.BUDGET, "not now")}
+    refused = {"a": (EvictionVerdict.NEVER, "never"), "b": (EvictionVerdict.BUDGET, "not now")}
     waits = propose_move(move(), job_context([pod("a"), pod("b")], [JOB], verdicts=refused))
     assert isinstance(waits, Wait)
 
 
-@pytest.mark.parametrize("answer", [Answer.CHANGED, Answer.LATER])
-def test_a_pod_that_has_changed_is_read_again(answer: Answer) -> None:
+@pytest.mark.parametrize("answer", [EvictionVerdict.CHANGED, EvictionVerdict.LATER])
+def test_a_pod_that_has_changed_is_read_again(answer: EvictionVerdict) -> None:
     waits = propose_move(move(), job_context([pod("a")], [JOB], verdicts={"a": (answer, "")}))
     assert isinstance(waits, Wait)
 
@@ -265,7 +265,7 @@ def test_a_pod_is_deleted_after_its_deadline_and_the_fence_and_never_before(
         nodes=[held_node(ready=ready, since=since)],
         off=off,
         proven_dead=bool(off),
-        verdicts={"a": (Answer.BUDGET, "PDB ml/trainers allows no eviction now")},
+        verdicts={"a": (EvictionVerdict.BUDGET, "PDB ml/trainers allows no eviction now")},
         options=options,
     )
     proposal = propose_move(move(), context)
@@ -285,7 +285,7 @@ def test_a_deadline_is_waited_for_whatever_a_budget_never_allows(
         nodes=[held_node(ready="Unknown" if off else "True", since=NOW - 1.0)],
         off=off,
         proven_dead=bool(off),
-        verdicts={"a": (Answer.NEVER, "PDB ml/trainers never allows an eviction")},
+        verdicts={"a": (EvictionVerdict.NEVER, "PDB ml/trainers never allows an eviction")},
         options=rules(**leaves),
     )
     assert isinstance(propose_move(move(), context), Wait) is waits

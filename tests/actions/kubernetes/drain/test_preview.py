@@ -5,7 +5,7 @@ from pathlib import Path
 
 from accelwatch_kubernetes.drain.leaving import leaving
 from accelwatch_kubernetes.drain.preview import preview_texts
-from accelwatch_kubernetes.drain.verdicts import Answer, Verdict
+from accelwatch_kubernetes.drain.verdicts import EvictionVerdict, Verdict
 from accelwatch_lab.cluster.kubernetes.api_server.faults import Fault
 from support.kubernetes.action_on_cluster import action_on, make_node
 from support.kubernetes.nodes import OPTIONS
@@ -18,8 +18,10 @@ from support.kubernetes.stand_in import StandInCluster, stand_in_cluster
 def test_the_pods_are_counted_and_each_refusal_names_its_pods() -> None:
     documents = [pod("a"), pod("b"), pod("bare", owner=None), pod("d", namespace="kube-system")]
     entries = [leaving(pod_of(document), OPTIONS) for document in documents]
-    refused = Verdict(uid="uid-of-b", answer=Answer.BUDGET, text="PDB ml/trainers allows none")
-    granted = Verdict(uid="uid-of-a", answer=Answer.ALLOWED)
+    refused = Verdict(
+        uid="uid-of-b", answer=EvictionVerdict.BUDGET, text="PDB ml/trainers allows none"
+    )
+    granted = Verdict(uid="uid-of-a", answer=EvictionVerdict.ALLOWED)
     texts = list(preview_texts(entries, {"uid-of-a": granted, "uid-of-b": refused}))
     assert texts == [
         "1 pod would be evicted",
@@ -31,7 +33,7 @@ def test_the_pods_are_counted_and_each_refusal_names_its_pods() -> None:
 def test_many_pods_are_not_all_named() -> None:
     entries = [leaving(pod_of(pod(f"p{number}")), OPTIONS) for number in range(12)]
     refused = {
-        entry.pod.uid: Verdict(uid=entry.pod.uid, answer=Answer.BUDGET, text="no")
+        entry.pod.uid: Verdict(uid=entry.pod.uid, answer=EvictionVerdict.BUDGET, text="no")
         for entry in entries
     }
     (text,) = preview_texts(entries, refused)

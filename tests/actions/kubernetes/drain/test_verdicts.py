@@ -3,7 +3,7 @@
 import pytest
 
 from accelwatch.api_client.kubernetes.errors import ApiError, ApiUnavailableError, KubernetesError
-from accelwatch_kubernetes.drain.verdicts import Answer, before_request, verdict_of
+from accelwatch_kubernetes.drain.verdicts import EvictionVerdict, before_request, verdict_of
 from support.kubernetes.pods import Object, budget, budget_of, pod, pod_of
 
 POD = pod_of(pod(labels={"app": "trainer"}))
@@ -15,16 +15,16 @@ TIGHT = budget_of(budget(expected=3, desired=2, healthy=2))
 @pytest.mark.parametrize(
     ("error", "answer"),
     [
-        (ApiError("x", status=429, causes=CAUSE), Answer.BUDGET),
+        (ApiError("x", status=429, causes=CAUSE), EvictionVerdict.BUDGET),
         # Flow control means the server, not the pod.
-        (ApiError("x", status=429), Answer.LATER),
-        (ApiError("x", status=404), Answer.CHANGED),
-        (ApiError("x", status=409), Answer.CHANGED),
-        (ApiError("x", status=403), Answer.REFUSED),
-        (ApiError("x", status=401), Answer.LATER),
-        (ApiError("x", status=400), Answer.REFUSED),
-        (ApiUnavailableError("x", sent=True), Answer.LATER),
-        (ApiUnavailableError("x", sent=True, status=503), Answer.LATER),
+        (ApiError("x", status=429), EvictionVerdict.LATER),
+        (ApiError("x", status=404), EvictionVerdict.CHANGED),
+        (ApiError("x", status=409), EvictionVerdict.CHANGED),
+        (ApiError("x", status=403), EvictionVerdict.REFUSED),
+        (ApiError("x", status=401), EvictionVerdict.LATER),
+        (ApiError("x", status=400), EvictionVerdict.REFUSED),
+        (ApiUnavailableError("x", sent=True), EvictionVerdict.LATER),
+        (ApiUnavailableError("x", sent=True, status=503), EvictionVerdict.LATER),
         (
             ApiUnavailableError(
                 "x",
@@ -32,22 +32,22 @@ TIGHT = budget_of(budget(expected=3, desired=2, healthy=2))
                 status=500,
                 message="This pod has more than one PodDisruptionBudget, which is not supported",
             ),
-            Answer.NEVER,
+            EvictionVerdict.NEVER,
         ),
     ],
 )
-def test_answers(error: KubernetesError, answer: Answer) -> None:
+def test_answers(error: KubernetesError, answer: EvictionVerdict) -> None:
     assert verdict_of(POD, error, []).answer is answer
 
 
 def test_the_budget_that_refuses_is_named_with_its_numbers() -> None:
     verdict = verdict_of(POD, ApiError("x", status=429, causes=CAUSE), [TIGHT])
-    assert (verdict.answer, verdict.needs_all) == (Answer.BUDGET, False)
+    assert (verdict.answer, verdict.needs_all) == (EvictionVerdict.BUDGET, False)
     assert verdict.text == (
         "PDB ml/trainers allows no eviction now: it needs 2 healthy pods and has 2 of 3"
     )
     strict = verdict_of(POD, ApiError("x", status=429, causes=CAUSE), [STRICT])
-    assert (strict.answer, strict.needs_all) == (Answer.BUDGET, True)
+    assert (strict.answer, strict.needs_all) == (EvictionVerdict.BUDGET, True)
 
 
 @pytest.mark.parametrize(
@@ -65,19 +65,19 @@ def test_trap_11_a_budget_that_never_allows_is_known_as_such(spec: Object, never
     document = budget(expected=3, desired=2)
     document["spec"] |= spec
     verdict = verdict_of(POD, ApiError("x", status=429, causes=CAUSE), [budget_of(document)])
-    assert (verdict.answer is Answer.NEVER) is never
+    assert (verdict.answer is EvictionVerdict.NEVER) is never
 
 
 @pytest.mark.parametrize(
     ("status", "reason", "answer"),
     [
-        ("False", "SyncFailed", Answer.NEVER),
-        ("False", "InsufficientPods", Answer.BUDGET),
-        ("True", "SyncFailed", Answer.BUDGET),
+        ("False", "SyncFailed", EvictionVerdict.NEVER),
+        ("False", "InsufficientPods", EvictionVerdict.BUDGET),
+        ("True", "SyncFailed", EvictionVerdict.BUDGET),
     ],
 )
 def test_trap_11_a_budget_that_cannot_be_counted_allows_nothing(
-    status: str, reason: str, answer: Answer
+    status: str, reason: str, answer: EvictionVerdict
 ) -> None:
     document = budget(expected=3, desired=2)
     entry = {"type": "DisruptionAllowed", "status": status, "reason": reason, "message": "no scale"}
@@ -85,14 +85,14 @@ def test_trap_11_a_budget_that_cannot_be_counted_allows_nothing(
     error = ApiError("x", status=429, causes=CAUSE)
     verdict = verdict_of(POD, error, [budget_of(document)])
     assert verdict.answer is answer
-    assert ("no scale" in verdict.text) is (answer is Answer.NEVER)
+    assert ("no scale" in verdict.text) is (answer is EvictionVerdict.NEVER)
 
 
 def test_trap_11_two_budgets_on_a_pod_are_known_without_asking() -> None:
     second = budget_of(budget("second", expected=5, desired=1))
     verdict = before_request(POD, [TIGHT, second])
     assert verdict is not None
-    assert verdict.answer is Answer.NEVER
+    assert verdict.answer is EvictionVerdict.NEVER
     assert "PDBs ml/trainers and ml/second both cover it" in verdict.text
     assert before_request(POD, [TIGHT]) is None
 

@@ -23,7 +23,7 @@ MOST_ANSWER_BYTES = 64 << 10
 _REFUSALS = frozenset({400, 405, 406, 411, 413, 414, 415, 422})
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class ReceiverResponse(msgspec.Struct, frozen=True, kw_only=True):
     """What a receiver answered; of a long body only the beginning."""
 
     code: int
@@ -71,7 +71,7 @@ class Poster:
         *,
         method: str = "POST",
         reads_body: bool = False,
-    ) -> Answer:
+    ) -> ReceiverResponse:
         """The answer; its body only with `reads_body`. Raises PostError."""
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -98,7 +98,7 @@ class Poster:
 
     async def _request(
         self, url: str, body: bytes, headers: Mapping[str, str], method: str, reads_body: bool
-    ) -> Answer:
+    ) -> ReceiverResponse:
         async with self._opened().request(
             method, url, data=body, headers=headers, allow_redirects=False, ssl=self._tls
         ) as response:
@@ -109,7 +109,7 @@ class Poster:
             else:
                 # The code says whether it was accepted; a receiver that drips must not undo that.
                 response.close()
-            return Answer(
+            return ReceiverResponse(
                 code=code,
                 body=content,
                 retry_after_s=retry_after(response.headers.get("Retry-After"), time.time()),
@@ -169,7 +169,7 @@ def _no_password() -> str:
     raise ValueError("the key is encrypted, which is not supported")
 
 
-def outcome_of(answer: Answer, reference: str = "") -> Outcome:
+def outcome_of(answer: ReceiverResponse, reference: str = "") -> Outcome:
     """What an answer means by its code alone."""
     if answer.well:
         return Outcome(status=Status.DELIVERED, reference=reference)

@@ -18,7 +18,7 @@ from accelwatch.alerting.rules.document import (
 from accelwatch.alerting.rules.rule import Action, Canary, Deadlines, EscalationStep, Grouping
 from accelwatch.base.durations import seconds
 from accelwatch.base.errors import UsageError
-from accelwatch.system.located_yaml.document import Document
+from accelwatch.system.located_yaml.document import LocatedDocument
 from accelwatch.system.located_yaml.nodes import Location
 
 LONGEST_S = 400 * 86_400.0
@@ -33,7 +33,7 @@ _LABEL = "labels."
 class Section:
     """A location in a document, to report errors at."""
 
-    def __init__(self, document: Document, path: Location) -> None:
+    def __init__(self, document: LocatedDocument, path: Location) -> None:
         self._document = document
         self._path = path
 

@@ -37,7 +37,7 @@ from accelwatch.base.errors import ConfigError, ExpressionError
 from accelwatch.expr.cost import Cost
 from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_value
 from accelwatch.expr.vocabulary.names import NameTable
-from accelwatch.system.located_yaml.document import Document
+from accelwatch.system.located_yaml.document import LocatedDocument
 from accelwatch.system.located_yaml.nodes import Location
 
 MOST_RULES = 1000
@@ -55,7 +55,7 @@ class FileLoader:
     def __init__(
         self,
         file: Path,
-        document: Document,
+        document: LocatedDocument,
         names: NameTable | None,
         before: dict[str, Rule],
         concerned: Concerned | None,

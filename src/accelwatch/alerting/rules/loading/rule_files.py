@@ -11,7 +11,7 @@ from accelwatch.alerting.rules.loading.pack_files import PACKS, files_of
 from accelwatch.alerting.rules.rule import Profile, Rule, RuleSet
 from accelwatch.base.errors import ConfigError
 from accelwatch.expr.vocabulary.names import NameTable
-from accelwatch.system.located_yaml.document import Document, parse, read
+from accelwatch.system.located_yaml.document import LocatedDocument, parse, read
 from accelwatch.system.located_yaml.nodes import read_file
 
 
@@ -35,9 +35,9 @@ class RuleFiles:
     def __init__(self, paths: Iterable[Path], *, tests: bool = True) -> None:
         """Raises ConfigError for a path at which there is nothing."""
         self._files = files_of(paths)
-        self._read: list[tuple[Path, Document | ConfigError]] = []
+        self._read: list[tuple[Path, LocatedDocument | ConfigError]] = []
         for file in self._files:
-            content: Document | ConfigError
+            content: LocatedDocument | ConfigError
             try:
                 content = read(file) if tests or file.parent != PACKS else _read_without_tests(file)
             except ConfigError as error:
@@ -84,7 +84,7 @@ class RuleFiles:
         """What is wrong with files of which each is well for itself."""
         for _, document in self._read:
             try:
-                if isinstance(document, Document):
+                if isinstance(document, LocatedDocument):
                     document.refuse()
             except ConfigError as error:
                 yield str(error)
@@ -94,7 +94,7 @@ class RuleFiles:
 _TESTS = re.compile(rb"^  tests:\n(?:(?:  [ -] .*)?\n)*", re.MULTILINE)
 
 
-def _read_without_tests(file: Path) -> Document:
+def _read_without_tests(file: Path) -> LocatedDocument:
     """A pack's file; what follows the tests stands on the line where it is written."""
     content = _TESTS.sub(lambda match: b"\n" * match[0].count(b"\n"), read_file(file))
     return parse(content, str(file))

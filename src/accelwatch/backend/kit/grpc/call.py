@@ -13,7 +13,7 @@ from accelwatch.backend.kit.grpc.failure import SourceError, protocol
 from accelwatch.base.clock import Clock
 
 if TYPE_CHECKING:
-    from accelwatch.backend.kit.grpc.http2 import Answer
+    from accelwatch.backend.kit.grpc.http2 import Http2Response
 
 _PREFIX_BYTES = 5
 _OK = "0"
@@ -51,7 +51,7 @@ def stream(
 
 def _answer(
     where: Path | int, method: str, request: bytes, *, timeout_s: float, clock: Clock
-) -> "Answer":
+) -> "Http2Response":
     wire = _Wire(where, clock.monotonic() + timeout_s, clock.monotonic)
     try:
         wire.connect()
@@ -89,7 +89,7 @@ def status_name(status: str) -> str:
     return names[number] if 0 <= number < len(names) else f"status {status[:20]}"
 
 
-def _messages(answer: "Answer") -> list[bytes]:
+def _messages(answer: "Http2Response") -> list[bytes]:
     """The messages of an answer that succeeded."""
     status = answer.headers.get("grpc-status")
     if status is None:

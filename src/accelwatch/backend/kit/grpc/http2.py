@@ -30,14 +30,14 @@ Send = Callable[[bytes], None]
 Header = tuple[str, str]
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class Http2Response(msgspec.Struct, frozen=True, kw_only=True):
     """A response; trailers win over headers of the same name."""
 
     headers: dict[str, str]
     body: bytes
 
 
-def exchange(send: Send, receive: Receive, headers: list[Header], body: bytes) -> Answer:
+def exchange(send: Send, receive: Receive, headers: list[Header], body: bytes) -> Http2Response:
     """Send one request and read its answer. Raises SourceError."""
     exchanged = _Exchange()
     send(exchanged.request(headers, body))
@@ -116,8 +116,8 @@ class _Exchange:
             case _:
                 """Settings, pings and windows, which h2 answers itself."""
 
-    def answer(self) -> Answer:
-        return Answer(headers=self._headers, body=bytes(self._body))
+    def answer(self) -> Http2Response:
+        return Http2Response(headers=self._headers, body=bytes(self._body))
 
 
 def _error_name(code: h2.errors.ErrorCodes | int | None) -> str:

@@ -26,7 +26,7 @@ MARKED_WATTS: Units = MappingProxyType({"w": 1.0, "mw": 1e-3})
 MARKED_PERCENT: Units = MappingProxyType({"%": 0.01})
 
 
-class Row(NamedTuple):
+class SmiQuantity(NamedTuple):
     """A quantity: its series, the fields that may say it, and how their value is understood."""
 
     series: Series
@@ -44,37 +44,37 @@ def paths(*texts: str) -> tuple[Path, ...]:
     return tuple(map(path, texts))
 
 
-def number(series: Series, units: Units, *fields: str) -> Row:
+def number(series: Series, units: Units, *fields: str) -> SmiQuantity:
     """A number with a unit."""
-    return Row(series, paths(*fields), partial(quantity, units=units))
+    return SmiQuantity(series, paths(*fields), partial(quantity, units=units))
 
 
-def integer(series: Series, units: Units, *fields: str) -> Row:
+def integer(series: Series, units: Units, *fields: str) -> SmiQuantity:
     """A whole number, such as one of bytes or of errors."""
-    return Row(series, paths(*fields), partial(integer_of, units=units))
+    return SmiQuantity(series, paths(*fields), partial(integer_of, units=units))
 
 
-def switch(series: Series, *fields: str) -> Row:
+def switch(series: Series, *fields: str) -> SmiQuantity:
     """`Enabled`, `No`."""
-    return Row(series, paths(*fields), lambda value: keywords.flag(meaningful_text(value)))
+    return SmiQuantity(series, paths(*fields), lambda value: keywords.flag(meaningful_text(value)))
 
 
-def link_width(end: str, *fields: str) -> Row:
+def link_width(end: str, *fields: str) -> SmiQuantity:
     """`16x`: how wide the PCIe link is (`current`) or may be (`max`)."""
     series = ("pcie_link_width_lanes", end)
-    return Row(series, paths(*fields), lambda value: keywords.lanes(meaningful_text(value)))
+    return SmiQuantity(series, paths(*fields), lambda value: keywords.lanes(meaningful_text(value)))
 
 
-def performance_state(*fields: str) -> Row:
+def performance_state(*fields: str) -> SmiQuantity:
     """`P0`."""
-    return Row(
+    return SmiQuantity(
         ("performance_state",),
         paths(*fields),
         lambda value: keywords.performance_state(meaningful_text(value)),
     )
 
 
-def record_rows(out: Collected, gpu: Gpu, rows: Iterable[Row]) -> None:
+def record_rows(out: Collected, gpu: Gpu, rows: Iterable[SmiQuantity]) -> None:
     """What the fields of a GPU say, row by row."""
     for row in rows:
         out.record(row.series, row.parse(gpu.value_of(*row.paths)))

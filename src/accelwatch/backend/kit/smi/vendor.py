@@ -9,7 +9,7 @@ import msgspec
 
 from accelwatch.backend.kit.smi.formats import Format, Table
 from accelwatch.backend.kit.smi.listing import Gpu
-from accelwatch.backend.kit.smi.rows import Row, paths, record_rows
+from accelwatch.backend.kit.smi.rows import SmiQuantity, paths, record_rows
 from accelwatch.backend.kit.text.quantity import BYTES, Units
 from accelwatch.backend.kit.tool_backend import Command
 from accelwatch.schema.device import Device
@@ -49,7 +49,7 @@ class SmiVendor(msgspec.Struct, frozen=True, kw_only=True):
     table: Table
     # Fields of Device that are texts (`uuid`, `serial`, `model`), each with the paths that have it.
     identity: Mapping[str, Sequence[str]]
-    rows: tuple[Row, ...]
+    rows: tuple[SmiQuantity, ...]
     # Of the memory that a process has.
     process_memory: Units = BYTES
     # Records what is no row, and gives notes. May raise ReadError.

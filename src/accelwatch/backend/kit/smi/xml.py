@@ -20,7 +20,7 @@ _STRAY_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F
 _NOTE = " [Deprecated"
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True):
+class SmiDocument(msgspec.Struct, frozen=True, kw_only=True):
     """A document as far as it could be read."""
 
     driver_version: str | None = None
@@ -36,7 +36,7 @@ class _RefusedError(Exception):
     """The document holds what no such tool prints."""
 
 
-def parse_log(content: bytes, root: str) -> Document:
+def parse_log(content: bytes, root: str) -> SmiDocument:
     """The document with this root; never raises.
 
     Text that is not UTF-8 is replaced, a stray `&` is read as text. Warnings before
@@ -60,8 +60,8 @@ def parse_log(content: bytes, root: str) -> Document:
     except expat.ExpatError as error:
         fault = str(error)
     except _RefusedError as error:
-        return Document(fault=str(error))
-    return Document(
+        return SmiDocument(fault=str(error))
+    return SmiDocument(
         driver_version=_version(builder.texts, "driver_version", "kmd_version"),
         cuda_version=_version(builder.texts, "cuda_version", "cuda_umd_version"),
         gpus=tuple(builder.gpus),

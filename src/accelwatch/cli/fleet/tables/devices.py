@@ -6,7 +6,7 @@ from accelwatch.cli.fitted import fitted
 from accelwatch.cli.fleet.tables.documents import csv_text, quantity_cell
 from accelwatch.cli.table_lines import Cells, Style
 from accelwatch.fleet.documents.fleet import DEFAULT_FIELDS, DeviceRow
-from accelwatch.fleet.hub_client.once import Answer
+from accelwatch.fleet.hub_client.once import FleetDocuments
 from accelwatch.schema.display import printable
 from accelwatch.schema.natural_order import natural
 from accelwatch.schema.status.device_status import effective_state, severity, state_label
@@ -26,7 +26,7 @@ _DEVICE_COLUMNS = (
 _WELL = frozenset({"up", "ok"})
 
 
-def device_table(answer: Answer, style: Style) -> list[str]:
+def device_table(answer: FleetDocuments, style: Style) -> list[str]:
     """A row a device, worst first, with the fields that were asked for."""
     devices = worst_first(answer.devices)
     names = list(devices[0].values) if devices else []
@@ -56,7 +56,7 @@ def worst_first(devices: Iterable[DeviceRow]) -> list[DeviceRow]:
     )
 
 
-def device_csv(answer: Answer, fields: Sequence[str]) -> bytes:
+def device_csv(answer: FleetDocuments, fields: Sequence[str]) -> bytes:
     """A row a device; fields, those asked for or the usual ones, and labels are columns.
 
     The columns are the same whichever devices there are, also where there is none.

@@ -10,7 +10,7 @@ import msgspec
 from accelwatch.base.untrusted_text import cell_text
 from accelwatch.base.version import __version__
 from accelwatch.cli.table_lines import Style
-from accelwatch.fleet.hub_client.once import Answer
+from accelwatch.fleet.hub_client.once import FleetDocuments
 from accelwatch.fleet.hub_states import HUB_UP, HubState
 from accelwatch.fleet.picture.state_counts import state_counts
 from accelwatch.fleet.wire import SCHEMA
@@ -21,7 +21,7 @@ from accelwatch.schema.status.device_status import severity, state_label
 _KILO = 1000.0
 
 
-def json_document(answer: Answer, *, rows: str, pretty: bool) -> bytes:
+def json_document(answer: FleetDocuments, *, rows: str, pretty: bool) -> bytes:
     """Totals and nodes as the hub's API has them, and `devices` or `groups` if those are wanted."""
     document: dict[str, object] = {
         "schema": SCHEMA,
@@ -38,7 +38,7 @@ def json_document(answer: Answer, *, rows: str, pretty: bool) -> bytes:
     return (msgspec.json.format(text, indent=2) if pretty else text) + b"\n"
 
 
-def heading(answer: Answer, name: str) -> str:
+def heading(answer: FleetDocuments, name: str) -> str:
     """The fleet in a line."""
     fleet = answer.fleet
     local_time = datetime.fromisoformat(fleet.time).astimezone()
@@ -51,7 +51,7 @@ def heading(answer: Answer, name: str) -> str:
     return printable(f"{name}  {local_time:%Y-%m-%d %H:%M:%S %Z}  {nodes}  {devices}{power}")
 
 
-def hub_lines(answer: Answer) -> list[str]:
+def hub_lines(answer: FleetDocuments) -> list[str]:
     """Each of several hubs in a line; empty where there is one."""
     return [printable(f"  {_hub_text(hub)}") for hub in answer.hubs]
 

@@ -6,7 +6,7 @@ from accelwatch.cli.fitted import fitted
 from accelwatch.cli.fleet.tables.documents import counted, csv_text, quantity_cell
 from accelwatch.cli.table_lines import Cells, Style
 from accelwatch.fleet.documents.fleet import GroupRow
-from accelwatch.fleet.hub_client.once import Answer
+from accelwatch.fleet.hub_client.once import FleetDocuments
 from accelwatch.fleet.names import NODE_SEVERITY
 from accelwatch.fleet.picture.state_counts import bad_of, state_counts
 from accelwatch.schema.display import printable, size
@@ -27,7 +27,7 @@ _COLUMNS = (
 _SPARE = ("MEMORY", "POWER", "LOAD")
 
 
-def group_table(answer: Answer, by: str, style: Style) -> list[str]:
+def group_table(answer: FleetDocuments, by: str, style: Style) -> list[str]:
     """A row a group, with what has no group as `-`."""
     groups = _worst_first(answer.groups)
     if not groups:
@@ -92,7 +92,7 @@ def _remark(group: GroupRow) -> str:
     return counted(sum(silent.values()), "node", silent) if silent else ""
 
 
-def group_csv(answer: Answer) -> bytes:
+def group_csv(answer: FleetDocuments) -> bytes:
     """A row a group; the group without a name has an empty one."""
     lines: list[Sequence[object]] = [_COLUMNS]
     lines += [

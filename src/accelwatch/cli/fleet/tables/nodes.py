@@ -8,7 +8,7 @@ from accelwatch.cli.fitted import fitted
 from accelwatch.cli.fleet.tables.documents import csv_text, quantity_cell
 from accelwatch.cli.table_lines import Cells, Style
 from accelwatch.fleet.documents.fleet import NodeSummary
-from accelwatch.fleet.hub_client.once import Answer
+from accelwatch.fleet.hub_client.once import FleetDocuments
 from accelwatch.fleet.odd.documents import fields_of
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.ordering import ordered
@@ -56,7 +56,7 @@ def node_rows(view: FleetView, summaries: Iterable[NodeSummary]) -> list[FleetRo
     return ordered(counting.rows.values(), "worst", descending=True)
 
 
-def node_table(view: FleetView, answer: Answer, style: Style) -> list[str]:
+def node_table(view: FleetView, answer: FleetDocuments, style: Style) -> list[str]:
     """A row a node."""
     summaries = {node.node: node for node in answer.nodes}
     rows = node_rows(view, answer.nodes)

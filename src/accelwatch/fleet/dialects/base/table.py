@@ -36,7 +36,7 @@ class Combine(StrEnum):
     COUNT = "count"
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class FamilyMapping(msgspec.Struct, frozen=True, kw_only=True):
     """One foreign family and what it is with us.
 
     `target` is a series path (`clock_hertz.sm`); `{label}` in it stands for the value of a foreign
@@ -207,9 +207,9 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     # Whether an operator may have put a prefix before every name.
     any_prefix: bool = False
     labels: Labels
-    rows: tuple[Row, ...] = ()
+    rows: tuple[FamilyMapping, ...] = ()
     # What it tells of the host itself.
-    host: tuple[Row, ...] = ()
+    host: tuple[FamilyMapping, ...] = ()
     # By family: a label of the host's rows, and the label that has the word for its value.
     host_names: Mapping[str, tuple[str, str]] = {}
     # Families read for their labels alone.

@@ -12,11 +12,11 @@ from accelwatch.fleet.dialects.base.table import (
     UNSCALED,
     Dialect,
     Fact,
+    FamilyMapping,
     Labels,
     Partition,
     Processes,
     ProcessRow,
-    Row,
     Scale,
 )
 
@@ -24,18 +24,18 @@ from accelwatch.fleet.dialects.base.table import (
 _STATUS: dict[float, str | None] = {1: "ok", 0: "degraded"}
 
 
-def _smi(name: str, target: str, scale: Scale = UNSCALED) -> Row:
-    return Row(name=f"all_smi_{name}", target=target, scale=scale)
+def _smi(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
+    return FamilyMapping(name=f"all_smi_{name}", target=target, scale=scale)
 
 
-def _dla(name: str, target: str, scale: Scale = UNSCALED) -> tuple[Row, Row]:
+def _dla(name: str, target: str, scale: Scale = UNSCALED) -> tuple[FamilyMapping, FamilyMapping]:
     """Of one accelerator beside the GPU, or of several with a number."""
-    single = Row(name=f"all_smi_{name}", target=target, scale=scale, where={"dla": ("",)})
+    single = FamilyMapping(name=f"all_smi_{name}", target=target, scale=scale, where={"dla": ("",)})
     return single, _smi(name, target.replace("dla", "dla{dla}"), scale)
 
 
-def _mount(name: str, target: str) -> Row:
-    return Row(name=f"all_smi_{name}", target=f"{target}.{{mount_point}}", verbatim=True)
+def _mount(name: str, target: str) -> FamilyMapping:
+    return FamilyMapping(name=f"all_smi_{name}", target=f"{target}.{{mount_point}}", verbatim=True)
 
 
 _GPU = (
@@ -77,7 +77,7 @@ _GPU = (
 )
 
 _PARTITIONS = (
-    Row(name="all_smi_gpu_mig_mode", target="partitioning_enabled", flag=True),
+    FamilyMapping(name="all_smi_gpu_mig_mode", target="partitioning_enabled", flag=True),
     _smi("mig_instance_utilization_gpu", "utilization_ratio", PERCENT),
     _smi("mig_instance_utilization_memory", "memory_controller_utilization_ratio", PERCENT),
     _smi("mig_instance_memory_total_bytes", "memory_size_bytes"),
@@ -116,8 +116,8 @@ _NPU = (
     _smi("furiosa_memory_used_bytes", "memory_used_bytes"),
     _smi("furiosa_clock_mhz", "clock_hertz.npu", MEGA),
     _smi("furiosa_memory_clock_mhz", "clock_hertz.memory", MEGA),
-    Row(name="all_smi_furiosa_status", target="health", states=_STATUS),
-    Row(name="all_smi_rebellions_status", target="health", states=_STATUS),
+    FamilyMapping(name="all_smi_furiosa_status", target="health", states=_STATUS),
+    FamilyMapping(name="all_smi_rebellions_status", target="health", states=_STATUS),
 )
 
 _TENSTORRENT = (

@@ -15,9 +15,9 @@ from accelwatch.fleet.dialects.base.table import (
     UNSCALED,
     Combine,
     Dialect,
+    FamilyMapping,
     Labels,
     Processes,
-    Row,
     Scale,
 )
 from accelwatch.system.kernel.amdgpu_ras import BLOCKS, BOGUS
@@ -41,16 +41,18 @@ _DOMAINS = {
 }
 
 
-def _row(name: str, target: str, scale: Scale = UNSCALED) -> Row:
-    return Row(name=name, target=target, scale=scale)
+def _row(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
+    return FamilyMapping(name=name, target=target, scale=scale)
 
 
-def _over(name: str, target: str, scale: Scale, over: str, combine: Combine = Combine.MEAN) -> Row:
-    return Row(name=name, target=target, scale=scale, over=over, combine=combine)
+def _over(
+    name: str, target: str, scale: Scale, over: str, combine: Combine = Combine.MEAN
+) -> FamilyMapping:
+    return FamilyMapping(name=name, target=target, scale=scale, over=over, combine=combine)
 
 
-def _clock(name: str, target: str) -> Row:
-    return Row(
+def _clock(name: str, target: str) -> FamilyMapping:
+    return FamilyMapping(
         name=name,
         target=target,
         scale=MEGA,
@@ -60,8 +62,8 @@ def _clock(name: str, target: str) -> Row:
     )
 
 
-def _violation(name: str, reason: str) -> Row:
-    return Row(
+def _violation(name: str, reason: str) -> FamilyMapping:
+    return FamilyMapping(
         name=f"gpu_violation_{name}_percentage",
         target=f"throttle_active.{reason}",
         flag=True,
@@ -69,9 +71,9 @@ def _violation(name: str, reason: str) -> Row:
     )
 
 
-def _errors(name: str, quantity: str, severity: str, *where: str) -> Row:
+def _errors(name: str, quantity: str, severity: str, *where: str) -> FamilyMapping:
     """A count of errors; only of corrected ones may there be any number."""
-    return Row(
+    return FamilyMapping(
         name=name,
         target=".".join((quantity, severity, *where)),
         high=None if severity == "corrected" else BOGUS - 1,
@@ -159,6 +161,6 @@ AMD = Dialect(
         _violation("vr_thermal_residency", "thermal_hardware"),
         _violation("hbm_thermal_residency", "memory_thermal"),
         _violation("low_utilization", "low_utilization"),
-        Row(name="gpu_health", target="health", states={1: "ok", 0: "failed"}),
+        FamilyMapping(name="gpu_health", target="health", states={1: "ok", 0: "failed"}),
     ),
 )

@@ -9,7 +9,14 @@ Families of containers and processes are not read: they name a session, but no d
 ten minutes after its end. The labels `user_id` and `project_id` are uuids.
 """
 
-from accelwatch.fleet.dialects.base.table import PERCENT, UNSCALED, Dialect, Labels, Row, Scale
+from accelwatch.fleet.dialects.base.table import (
+    PERCENT,
+    UNSCALED,
+    Dialect,
+    FamilyMapping,
+    Labels,
+    Scale,
+)
 
 _DEVICES = "backendai_device_utilization"
 _METRIC, _VALUE = "device_metric_name", "value_type"
@@ -42,8 +49,8 @@ def _row(
     target: str,
     scale: Scale = UNSCALED,
     value: str = "current",
-) -> Row:
-    return Row(
+) -> FamilyMapping:
+    return FamilyMapping(
         name=_DEVICES,
         target=target,
         scale=scale,
@@ -78,8 +85,8 @@ BACKENDAI_DEVICES: tuple[Dialect, ...] = tuple(
 )
 
 
-def _host(target: str, value: str) -> Row:
-    return Row(name=_DEVICES, target=target, where={_METRIC: ("mem",), _VALUE: (value,)})
+def _host(target: str, value: str) -> FamilyMapping:
+    return FamilyMapping(name=_DEVICES, target=target, where={_METRIC: ("mem",), _VALUE: (value,)})
 
 
 # The node itself, also one without an accelerator.

@@ -15,9 +15,9 @@ from accelwatch.fleet.dialects.base.table import (
     UNSCALED,
     Combine,
     Dialect,
+    FamilyMapping,
     Labels,
     Partition,
-    Row,
 )
 from accelwatch.fleet.dialects.exporters import recovery
 
@@ -40,20 +40,22 @@ LABELS = Labels(
 INSTANCE = Partition(label="GPU_I_ID", profile=("GPU_I_PROFILE",))
 
 
-def _dev(name: str, target: str, scale: tuple[int, int] = UNSCALED) -> Row:
-    return Row(name=_DEV + name, target=target, scale=scale)
+def _dev(name: str, target: str, scale: tuple[int, int] = UNSCALED) -> FamilyMapping:
+    return FamilyMapping(name=_DEV + name, target=target, scale=scale)
 
 
-def _prof(name: str, target: str) -> Row:
-    return Row(name=_PROF + name, target=target)
+def _prof(name: str, target: str) -> FamilyMapping:
+    return FamilyMapping(name=_PROF + name, target=target)
 
 
-def _links(name: str, target: str, scale: tuple[int, int] = UNSCALED) -> Row:
-    return Row(name=_DEV + name, target=target, scale=scale, over="nvlink", combine=Combine.SUM)
+def _links(name: str, target: str, scale: tuple[int, int] = UNSCALED) -> FamilyMapping:
+    return FamilyMapping(
+        name=_DEV + name, target=target, scale=scale, over="nvlink", combine=Combine.SUM
+    )
 
 
-def _size(name: str, optional: bool = False) -> Row:
-    return Row(
+def _size(name: str, optional: bool = False) -> FamilyMapping:
+    return FamilyMapping(
         name=_DEV + name,
         target="memory_size_bytes",
         scale=MIB,
@@ -100,14 +102,14 @@ _STATUS_FIELDS = (
 )
 # Field 84, under its names of DCGM up to 4.5 and since: 1 where the checksums match.
 _INFOROM = tuple(
-    Row(name=_DEV + name, target="inforom_corrupted", equals=0, high=1)
+    FamilyMapping(name=_DEV + name, target="inforom_corrupted", equals=0, high=1)
     for name in ("INFOROM_CONFIG_VALID", "INFOROM_VALID")
 )
 _LICENSES: dict[float, str | None] = {0: "unlicensed", 1: "licensed"}
 # Models but `H100-20C` and its like: DCGM says 0 of every GPU that needs no license.
 _NO_VIRTUAL_GPU = r"(?!.*-\d+[ABCQ](?:ME)?$).*"
 _VIRTUAL = tuple(
-    Row(
+    FamilyMapping(
         name=_DEV + "VGPU_LICENSE_STATUS",
         target="vgpu_license_info",
         states=_LICENSES,
@@ -141,24 +143,28 @@ _REASONS = (
 )
 # Under the names of DCGM 4 and of before.
 _MASKS = tuple(
-    Row(name=_DEV + name, target=f"throttle_active.{reason}", bits=bits, unless=unless)
+    FamilyMapping(name=_DEV + name, target=f"throttle_active.{reason}", bits=bits, unless=unless)
     for name in ("CLOCKS_EVENT_REASONS", "CLOCK_THROTTLE_REASONS")
     for reason, bits, unless in _REASONS
 )
 
 # Families that are the same in both generations of the exporter.
 BOTH = (
-    Row(
+    FamilyMapping(
         name="DCGM_EXP_GPU_HEALTH_STATUS",
         target="health",
         states={0: "ok", 10: "degraded", 20: "failed"},
         over="health_watch",
         combine=Combine.MAX,
     ),
-    Row(name="DCGM_EXP_XID_ERRORS_TOTAL", target="error_events_total.xid_{xid}.other"),
-    Row(name=_DEV + "FABRIC_MANAGER_STATUS", target="fabric_state_info", states=_FAILED),
-    Row(name=_DEV + "FABRIC_HEALTH_SUMMARY", target="fabric_state_info", states=_FABRIC_HEALTH),
-    Row(name=_DEV + "FABRIC_MANAGER_STATUS", target="fabric_state_info", states=_FABRIC_MANAGER),
+    FamilyMapping(name="DCGM_EXP_XID_ERRORS_TOTAL", target="error_events_total.xid_{xid}.other"),
+    FamilyMapping(name=_DEV + "FABRIC_MANAGER_STATUS", target="fabric_state_info", states=_FAILED),
+    FamilyMapping(
+        name=_DEV + "FABRIC_HEALTH_SUMMARY", target="fabric_state_info", states=_FABRIC_HEALTH
+    ),
+    FamilyMapping(
+        name=_DEV + "FABRIC_MANAGER_STATUS", target="fabric_state_info", states=_FABRIC_MANAGER
+    ),
     *_STATUS_FIELDS,
     *_INFOROM,
     *_MASKS,
@@ -222,7 +228,7 @@ _LEGACY = (
 )
 
 # In DCGM 4.6 the new name had the old unit; a 1 may be either.
-_PERCENT_OF_4_6 = Row(
+_PERCENT_OF_4_6 = FamilyMapping(
     name=_DEV + "GPU_UTIL_RATIO", target="utilization_ratio", scale=PERCENT, low=2, high=100
 )
 

@@ -5,22 +5,22 @@ from accelwatch.fleet.dialects.base.table import (
     PERCENT,
     UNSCALED,
     Dialect,
+    FamilyMapping,
     Labels,
-    Row,
     Scale,
 )
 
 
-def _hertz(name: str, domain: str) -> tuple[Row, Row]:
+def _hertz(name: str, domain: str) -> tuple[FamilyMapping, FamilyMapping]:
     """Published rules call megahertz hertz: a number that small is not hertz."""
     return (
-        Row(name=name, target=f"clock_hertz.{domain}", scale=MEGA, high=20_000),
-        Row(name=name, target=f"clock_hertz.{domain}", low=1e6),
+        FamilyMapping(name=name, target=f"clock_hertz.{domain}", scale=MEGA, high=20_000),
+        FamilyMapping(name=name, target=f"clock_hertz.{domain}", low=1e6),
     )
 
 
-def _rule(name: str, target: str, scale: Scale = UNSCALED) -> Row:
-    return Row(name=f"accelerator_{name}", target=target, scale=scale)
+def _rule(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
+    return FamilyMapping(name=f"accelerator_{name}", target=target, scale=scale)
 
 
 # Recording rules over other exporters, so the labels are the source's.

@@ -9,8 +9,8 @@ from accelwatch.fleet.dialects.base.table import (
     UNSCALED,
     Combine,
     Dialect,
+    FamilyMapping,
     Labels,
-    Row,
     Scale,
 )
 
@@ -39,12 +39,12 @@ _STATES = {
 }
 
 
-def _row(name: str, target: str, scale: Scale = UNSCALED) -> Row:
-    return Row(name=name, target=target, scale=scale)
+def _row(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
+    return FamilyMapping(name=name, target=target, scale=scale)
 
 
-def _errors(name: str, location: str) -> Row:
-    return Row(
+def _errors(name: str, location: str) -> FamilyMapping:
+    return FamilyMapping(
         name=f"xpum_{name}_errors_total",
         target=f"ecc_location_errors_total.{{type}}.{location}",
         value_names={"type": _SEVERITY},
@@ -72,14 +72,14 @@ XPUM = Dialect(
         _row("xpum_memory_bandwidth_ratio", "memory_bandwidth_utilization_ratio"),
         _row("xpum_eu_active_ratio", "compute_active_ratio"),
         _row("xpum_memory_used_bytes", "memory_used_bytes"),
-        Row(
+        FamilyMapping(
             name="xpum_temperature_celsius",
             target="temperature_celsius.{location}",
             value_names={"location": _SENSORS},
         ),
         _row("xpum_power_watts", "power_watts"),
         _row("xpum_energy_joules_total", "energy_joules_total.hardware"),
-        Row(
+        FamilyMapping(
             name="xpum_frequency_mhz",
             target="clock_hertz.{location}",
             scale=MEGA,
@@ -88,7 +88,7 @@ XPUM = Dialect(
         ),
         _row("xpum_pcie_read_bytes_total", "pcie_bytes_total.receive"),
         _row("xpum_pcie_write_bytes_total", "pcie_bytes_total.transmit"),
-        Row(
+        FamilyMapping(
             name="xpum_fabric_tx_bytes_total",
             target="interconnect_bytes_total.xelink.transmit",
             over="*",
@@ -101,8 +101,8 @@ XPUM = Dialect(
 )
 
 
-def _temperature(statistic: str) -> Row:
-    return Row(
+def _temperature(statistic: str) -> FamilyMapping:
+    return FamilyMapping(
         name="hw_temperature_celsius",
         target="temperature_celsius.{hw_sensor_location}",
         where={"statistic": (statistic,)},
@@ -110,8 +110,8 @@ def _temperature(statistic: str) -> Row:
     )
 
 
-def _frequency(aggregation: str) -> Row:
-    return Row(
+def _frequency(aggregation: str) -> FamilyMapping:
+    return FamilyMapping(
         name="hw_frequency_hertz",
         target="clock_hertz.{hw_frequency_domain}",
         where={"aggregation": (aggregation,)},
@@ -129,18 +129,18 @@ XPUMD = Dialect(
     ),
     identity=("hw_gpu_info",),
     rows=(
-        Row(
+        FamilyMapping(
             name="hw_gpu_utilization_ratio",
             target="utilization_ratio",
             where={"hw_gpu_task": ("", "general")},
         ),
-        Row(
+        FamilyMapping(
             name="hw_gpu_utilization_ratio",
             target="utilization_ratio",
             over="hw_gpu_task",
             combine=Combine.MAX,
         ),
-        Row(
+        FamilyMapping(
             name="hw_gpu_utilization_ratio",
             target="engine_utilization_ratio.{hw_gpu_task}",
             value_names={"hw_gpu_task": {"": None, "general": None}},
@@ -150,23 +150,23 @@ XPUMD = Dialect(
         _row("hw_memory_usage_bytes", "memory_used_bytes"),
         _temperature(""),
         _temperature("max"),
-        Row(
+        FamilyMapping(
             name="hw_power_watts",
             target="power_watts",
             where={"hw_sensor_location": ("card", "global")},
         ),
-        Row(
+        FamilyMapping(
             name="hw_power_watts",
             target="power_watts",
             where={"hw_sensor_location": ("", "gpu", "package")},
         ),
         _row("hw_power_limit_watts", "power_limit_watts.enforced"),
-        Row(
+        FamilyMapping(
             name="hw_energy_joules_total",
             target="energy_joules_total.hardware",
             where={"hw_sensor_location": ("card", "global")},
         ),
-        Row(
+        FamilyMapping(
             name="hw_energy_joules_total",
             target="energy_joules_total.hardware",
             where={"hw_sensor_location": ("", "gpu", "package")},
@@ -174,26 +174,26 @@ XPUMD = Dialect(
         _frequency(""),
         _frequency("avg"),
         _frequency("max"),
-        Row(
+        FamilyMapping(
             name="hw_gpu_io_bytes_total",
             target="pcie_bytes_total.{network_io_direction}",
             value_names=_IO,
         ),
-        Row(
+        FamilyMapping(
             name="hw_errors_total",
             target="ecc_errors_total.{error_type}",
             value_names={"error_type": _SEVERITY},
             over="error_category",
             combine=Combine.SUM,
         ),
-        Row(
+        FamilyMapping(
             name="hw_frequency_throttle_status",
             target="throttle_active.{com_intel_speed_throttle_reason}",
             value_names={"com_intel_speed_throttle_reason": _REASONS},
             over="*",
             combine=Combine.MAX,
         ),
-        Row(
+        FamilyMapping(
             name="hw_status",
             target="health.{hw_state}",
             where={"hw_type": ("", "gpu")},

@@ -4,13 +4,22 @@ Releases before 0.8 tell no `active_ratio`: their load of GPU and CPU is scaled 
 busy time, and is not read. From 0.8 on it stands beside, as `usage_ratio` and `scaled_ratio`.
 """
 
-from accelwatch.fleet.dialects.base.table import MEGA, UNSCALED, Dialect, Labels, Row, Scale
+from accelwatch.fleet.dialects.base.table import (
+    MEGA,
+    UNSCALED,
+    Dialect,
+    FamilyMapping,
+    Labels,
+    Scale,
+)
 
 _FANS: dict[str, str | None] = {f"fan{number}": str(number) for number in range(16)}
 
 
-def _row(name: str, target: str, scale: Scale = UNSCALED, low: float | None = None) -> Row:
-    return Row(name=f"macmon_{name}", target=target, scale=scale, low=low)
+def _row(
+    name: str, target: str, scale: Scale = UNSCALED, low: float | None = None
+) -> FamilyMapping:
+    return FamilyMapping(name=f"macmon_{name}", target=target, scale=scale, low=low)
 
 
 # A temperature of 0 is that of a chip of which macmon knows no sensor. Memory is the machine's.
@@ -36,7 +45,9 @@ MACMON = Dialect(
         _row("gpu_temp_celsius", "temperature_celsius.gpu", low=0.1),
         _row("memory_ram_total_bytes", "memory_size_bytes"),
         _row("memory_ram_used_bytes", "memory_used_bytes"),
-        Row(name="macmon_fan_speed_rpm", target="fan_speed_rpm.{fan}", value_names={"fan": _FANS}),
+        FamilyMapping(
+            name="macmon_fan_speed_rpm", target="fan_speed_rpm.{fan}", value_names={"fan": _FANS}
+        ),
     ),
     host=(
         _row("cpu_active_ratio", "host_cpu_utilization_ratio"),

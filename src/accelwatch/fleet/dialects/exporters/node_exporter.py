@@ -12,8 +12,8 @@ from accelwatch.fleet.dialects.base.table import (
     UNSCALED,
     Combine,
     Dialect,
+    FamilyMapping,
     Labels,
-    Row,
     Scale,
 )
 
@@ -74,23 +74,25 @@ _PORT_ERRORS = (
 )
 
 
-def _node(name: str, target: str, scale: Scale = UNSCALED) -> Row:
-    return Row(name=f"node_{name}", target=target, scale=scale, verbatim=True)
+def _node(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
+    return FamilyMapping(name=f"node_{name}", target=target, scale=scale, verbatim=True)
 
 
-def _difference(target: str, total: str, deduction: str, group: str) -> tuple[Row, Row]:
+def _difference(
+    target: str, total: str, deduction: str, group: str
+) -> tuple[FamilyMapping, FamilyMapping]:
     return (
-        Row(name=f"node_{total}", target=target, group=group),
-        Row(name=f"node_{deduction}", target=target, group=group, scale=_NEGATIVE),
+        FamilyMapping(name=f"node_{total}", target=target, group=group),
+        FamilyMapping(name=f"node_{deduction}", target=target, group=group, scale=_NEGATIVE),
     )
 
 
-def _disk(name: str, target: str) -> Row:
-    return Row(name=f"node_disk_{name}", target=target, without=_NO_DISK, verbatim=True)
+def _disk(name: str, target: str) -> FamilyMapping:
+    return FamilyMapping(name=f"node_disk_{name}", target=target, without=_NO_DISK, verbatim=True)
 
 
-def _filesystem(name: str, target: str) -> Row:
-    return Row(
+def _filesystem(name: str, target: str) -> FamilyMapping:
+    return FamilyMapping(
         name=f"node_filesystem_{name}",
         target=f"{target}.{{mountpoint}}",
         where={"fstype": _LOCAL},
@@ -98,16 +100,18 @@ def _filesystem(name: str, target: str) -> Row:
     )
 
 
-def _network(name: str, target: str) -> Row:
-    return Row(name=f"node_network_{name}", target=target, without=_VIRTUAL, verbatim=True)
+def _network(name: str, target: str) -> FamilyMapping:
+    return FamilyMapping(
+        name=f"node_network_{name}", target=target, without=_VIRTUAL, verbatim=True
+    )
 
 
-def _rdma(name: str, target: str) -> Row:
-    return Row(name=f"node_infiniband_{name}", target=target, verbatim=True)
+def _rdma(name: str, target: str) -> FamilyMapping:
+    return FamilyMapping(name=f"node_infiniband_{name}", target=target, verbatim=True)
 
 
-def _operations(name: str, target: str, group: str = "", scale: Scale = UNSCALED) -> Row:
-    return Row(
+def _operations(name: str, target: str, group: str = "", scale: Scale = UNSCALED) -> FamilyMapping:
+    return FamilyMapping(
         name=f"node_mountstats_nfs_operations_{name}_total",
         target=f"{target}.{{export}}",
         over="*",
@@ -118,8 +122,8 @@ def _operations(name: str, target: str, group: str = "", scale: Scale = UNSCALED
     )
 
 
-def _each_operation(name: str, target: str) -> Row:
-    return Row(
+def _each_operation(name: str, target: str) -> FamilyMapping:
+    return FamilyMapping(
         name=f"node_mountstats_nfs_operations_{name}_total",
         target=f"{target}.{{export}}.{{operation}}",
         where={"operation": ("GETATTR", "READ", "WRITE")},
@@ -129,8 +133,10 @@ def _each_operation(name: str, target: str) -> Row:
     )
 
 
-def _transport(name: str, target: str, where: Mapping[str, tuple[str, ...]] | None = None) -> Row:
-    return Row(
+def _transport(
+    name: str, target: str, where: Mapping[str, tuple[str, ...]] | None = None
+) -> FamilyMapping:
+    return FamilyMapping(
         name=f"node_mountstats_nfs_transport_{name}",
         target=f"{target}.{{export}}",
         where=where or {},
@@ -141,13 +147,13 @@ def _transport(name: str, target: str, where: Mapping[str, tuple[str, ...]] | No
 
 
 _KERNEL = (
-    Row(
+    FamilyMapping(
         name="node_cpu_seconds_total",
         target="host_cpu_seconds_total.{mode}",
         over="cpu",
         combine=Combine.SUM,
     ),
-    Row(
+    FamilyMapping(
         name="node_cpu_seconds_total",
         target="host_cpu_count",
         where={"mode": ("idle",)},
@@ -215,7 +221,7 @@ _NETWORK = (
             ),
         )
     ),
-    Row(
+    FamilyMapping(
         name="node_infiniband_state_id",
         target=f"host_rdma_port_up.{_PORT}",
         equals=_ACTIVE,
@@ -249,8 +255,8 @@ _NFS = (
 )
 
 
-def _drm(name: str, target: str, scale: Scale = UNSCALED) -> Row:
-    return Row(name=f"node_drm_{name}", target=target, scale=scale)
+def _drm(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
+    return FamilyMapping(name=f"node_drm_{name}", target=target, scale=scale)
 
 
 NODE_EXPORTER = Dialect(

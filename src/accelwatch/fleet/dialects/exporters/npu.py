@@ -14,21 +14,21 @@ from accelwatch.fleet.dialects.base.table import (
     Combine,
     Cores,
     Dialect,
+    FamilyMapping,
     Labels,
     Processes,
     ProcessRow,
-    Row,
     Scale,
 )
 from accelwatch.schema.values.card_wide import BOARD_POWER
 from accelwatch.system.kernel.pcie_link import GENERATIONS
 
 
-def _row(name: str, target: str, scale: Scale = UNSCALED) -> Row:
-    return Row(name=name, target=target, scale=scale)
+def _row(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
+    return FamilyMapping(name=name, target=target, scale=scale)
 
 
-def _gaudi(name: str, target: str, scale: Scale = UNSCALED) -> Row:
+def _gaudi(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
     return _row(f"habanalabs_{name}", target, scale)
 
 
@@ -64,9 +64,11 @@ GAUDI = Dialect(
         _gaudi("pci_link_width", "pcie_link_width_lanes.current"),
         _gaudi("pcie_replay_count", "pcie_errors_total.replay"),
         _gaudi("ecc_feature_mode", "ecc_enabled"),
-        Row(name="habanalabs_pending_rows_state", target="memory_repair_pending", flag=True),
+        FamilyMapping(
+            name="habanalabs_pending_rows_state", target="memory_repair_pending", flag=True
+        ),
         _gaudi("nic_port_status", "link_up.ethernet.{port}"),
-        Row(
+        FamilyMapping(
             name="habanalabs_nic_port_status",
             target="interconnect_links.ethernet.up",
             over="port",
@@ -76,7 +78,7 @@ GAUDI = Dialect(
 )
 
 
-def _ascend(name: str, target: str, scale: Scale = UNSCALED) -> Row:
+def _ascend(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
     return _row(f"npu_chip_info_{name}", target, scale)
 
 
@@ -123,7 +125,9 @@ ASCEND = Dialect(
         _ascend("cube_utilization", "matrix_active_ratio", PERCENT),
         _ascend("vector_utilization", "pipe_active_ratio.vector", PERCENT),
         _ascend("hbm_bandwidth_utilization", "memory_bandwidth_utilization_ratio", PERCENT),
-        Row(name="npu_chip_info_hbm_total_memory", target="memory_size_bytes", scale=MIB, low=1),
+        FamilyMapping(
+            name="npu_chip_info_hbm_total_memory", target="memory_size_bytes", scale=MIB, low=1
+        ),
         _ascend("total_memory", "memory_size_bytes", MIB),
         _ascend("hbm_used_memory", "memory_used_bytes", MIB),
         _ascend("used_memory", "memory_used_bytes", MIB),
@@ -139,8 +143,10 @@ ASCEND = Dialect(
         _ascend("hbm_ecc_total_double_bit_error_cnt", "ecc_lifetime_errors.uncorrected"),
         _ascend("hbm_ecc_single_bit_isolated_pages_cnt", "memory_retired_pages.single_bit"),
         _ascend("hbm_ecc_double_bit_isolated_pages_cnt", "memory_retired_pages.double_bit"),
-        Row(name="npu_chip_info_health_status", target="health", states={1: "ok", 0: "failed"}),
-        Row(
+        FamilyMapping(
+            name="npu_chip_info_health_status", target="health", states={1: "ok", 0: "failed"}
+        ),
+        FamilyMapping(
             name="npu_chip_info_network_status",
             target="fabric_state_info",
             states={1: None, 0: "unhealthy"},
@@ -156,9 +162,9 @@ ASCEND = Dialect(
 
 def _rebellions(
     name: str, legacy: str, *rows: tuple[str, Scale, float | None, float | None]
-) -> tuple[Row, ...]:
+) -> tuple[FamilyMapping, ...]:
     return tuple(
-        Row(name=family, target=target, scale=scale, low=low, high=high)
+        FamilyMapping(name=family, target=target, scale=scale, low=low, high=high)
         for family in (f"rbln_npu_{name}", f"RBLN_DEVICE_STATUS:{legacy}")
         for target, scale, low, high in rows
     )
@@ -171,14 +177,14 @@ _RBLN_HEALTH: dict[float, str | None] = {0: "ok", 1: "failed"}
 _RBLN_STATES = {"fault": "failed", "not_found": "failed", "init": "degraded"}
 
 
-def _rbln_state(state: str, health: str) -> Row:
+def _rbln_state(state: str, health: str) -> FamilyMapping:
     where = {"state": (state,)}
     states: dict[float, str | None] = {1: health, 0: None}
-    return Row(name="rbln_npu_device_status", target="health", where=where, states=states)
+    return FamilyMapping(name="rbln_npu_device_status", target="health", where=where, states=states)
 
 
-def _rbln_generation(speed: float, generation: int) -> Row:
-    return Row(
+def _rbln_generation(speed: float, generation: int) -> FamilyMapping:
+    return FamilyMapping(
         name="rbln_npu_pcie_link_speed_gts",
         target="pcie_link_generation.current",
         scale=(2 * generation, round(2 * speed)),
@@ -226,7 +232,7 @@ REBELLIONS = Dialect(
             ("power_watts", UNSCALED, 0.1, None),
             ("power_watts", MEGA, 0.0, 0.01),
         ),
-        Row(
+        FamilyMapping(
             name="rbln_npu_device_status",
             target="reported_status_info.{state}",
             low=1,
@@ -234,13 +240,13 @@ REBELLIONS = Dialect(
         _row("rbln_npu_pcie_link_width", "pcie_link_width_lanes.current"),
         *(_rbln_generation(*pair) for pair in GENERATIONS.items()),
         *(_rbln_state(*pair) for pair in _RBLN_STATES.items()),
-        Row(name="rbln_npu_health", target="health", states=_RBLN_HEALTH),
-        Row(name="RBLN_DEVICE_STATUS:HEALTH", target="health", states=_RBLN_HEALTH),
+        FamilyMapping(name="rbln_npu_health", target="health", states=_RBLN_HEALTH),
+        FamilyMapping(name="RBLN_DEVICE_STATUS:HEALTH", target="health", states=_RBLN_HEALTH),
     ),
 )
 
 
-def _furiosa(name: str, target: str, scale: Scale = UNSCALED) -> Row:
+def _furiosa(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
     return _row(f"furiosa_npu_{name}", target, scale)
 
 
@@ -260,7 +266,7 @@ FURIOSA = Dialect(
         firmware=("firmware_version",),
     ),
     rows=(
-        Row(
+        FamilyMapping(
             name="furiosa_npu_core_utilization",
             target="utilization_ratio",
             scale=PERCENT,
@@ -270,13 +276,13 @@ FURIOSA = Dialect(
         _furiosa("core_utilization", "core_utilization_ratio.{core}", PERCENT),
         _furiosa("dram_total", "memory_size_bytes"),
         _furiosa("dram_usage", "memory_used_bytes"),
-        Row(
+        FamilyMapping(
             name="furiosa_npu_hw_temperature",
             target="temperature_celsius.{label}",
             value_names={"label": {"peak": "gpu", "ambient": "board"}},
         ),
-        Row(name="furiosa_npu_hw_power", target="power_watts", where={"label": ("rms",)}),
-        Row(
+        FamilyMapping(name="furiosa_npu_hw_power", target="power_watts", where={"label": ("rms",)}),
+        FamilyMapping(
             name="furiosa_npu_core_frequency",
             target="clock_hertz.npu",
             scale=MEGA,
@@ -288,9 +294,9 @@ FURIOSA = Dialect(
 )
 
 
-def _neuron_memory(over: str) -> tuple[Row, ...]:
+def _neuron_memory(over: str) -> tuple[FamilyMapping, ...]:
     return tuple(
-        Row(
+        FamilyMapping(
             name=f"neuroncore_memory_usage_{component}",
             target="memory_used_bytes",
             group="neuroncore",
@@ -316,7 +322,9 @@ _NEURON_CORES = Dialect(
     fingerprints=(_NEURON_LOAD,),
     labels=Labels(index=("neuroncore",), namespace=(), pod=(), container=(), pod_uid=()),
     rows=(
-        Row(name=_NEURON_LOAD, target="utilization_ratio", over="runtime_tag", combine=Combine.MAX),
+        FamilyMapping(
+            name=_NEURON_LOAD, target="utilization_ratio", over="runtime_tag", combine=Combine.MAX
+        ),
         *_neuron_memory("runtime_tag"),
     ),
 )
@@ -330,14 +338,14 @@ NEURON = Dialect(
     identity=("hardware_ecc_events_total",),
     labels=Labels(index=("neuron_device_index",), namespace=(), pod=(), container=(), pod_uid=()),
     rows=(
-        Row(
+        FamilyMapping(
             name=_NEURON_LOAD,
             target="utilization_ratio",
             over="*",
             combine=Combine.SUM,
             per_core=True,
         ),
-        Row(
+        FamilyMapping(
             name=_NEURON_LOAD,
             target="core_utilization_ratio.{neuroncore}",
             over="runtime_tag",
@@ -389,8 +397,8 @@ TPU = Dialect(
 )
 
 
-def _hwmon(sensor: str, target: str, scale: Scale) -> Row:
-    return Row(
+def _hwmon(sensor: str, target: str, scale: Scale) -> FamilyMapping:
+    return FamilyMapping(
         name="tt_hwmon_sensor_value",
         target=target,
         scale=scale,
@@ -422,17 +430,17 @@ TENSTORRENT = Dialect(
         _hwmon("temp1", "temperature_celsius.gpu", MILLI),
         _hwmon("power1", "power_watts", MICRO),
         _hwmon("in0", "voltage_volts.core", MILLI),
-        Row(
+        FamilyMapping(
             name="tt_firmware_clock_frequency_mhz",
             target="clock_hertz.{clock}",
             scale=MEGA,
             value_names={"clock": {"ai": "npu", "axi": "fabric", "arc": "soc"}},
         ),
-        Row(
+        FamilyMapping(
             name="tt_pci_link_width_lanes",
             target="pcie_link_width_lanes.{state}",
         ),
-        Row(name="tt_health_reset_required", target="reset_required", flag=True),
+        FamilyMapping(name="tt_health_reset_required", target="reset_required", flag=True),
         _row("tt_device_present", "device_up"),
     ),
 )

@@ -10,11 +10,11 @@ from accelwatch.fleet.dialects.base.table import (
     UINT32_BLANK,
     Combine,
     Dialect,
+    FamilyMapping,
     Labels,
     Partition,
     Processes,
     ProcessRow,
-    Row,
 )
 from accelwatch.fleet.dialects.exporters import recovery
 
@@ -33,8 +33,8 @@ _REASONS = (
 )
 
 
-def _row(name: str, target: str) -> Row:
-    return Row(name=f"nvidia_smi_{name}", target=target)
+def _row(name: str, target: str) -> FamilyMapping:
+    return FamilyMapping(name=f"nvidia_smi_{name}", target=target)
 
 
 _THROTTLE = tuple(
@@ -50,7 +50,7 @@ _THROTTLE = tuple(
 )
 # `hw_slowdown` repeats the two hardware causes, and is a reason of its own without them.
 _HARDWARE = tuple(
-    Row(
+    FamilyMapping(
         name=f"nvidia_smi_clocks_{family}_reasons_{name}",
         target="throttle_active.other",
         combine=Combine.ALONE,
@@ -176,11 +176,17 @@ NVIDIA_GPU_EXPORTER = Dialect(
             "sram_error_threshold_exceeded",
         ),
         *recovery.rows("nvidia_smi_gpu_recovery_action"),
-        Row(name="nvidia_smi_fabric_state", target="fabric_state_info", states=_FABRIC),
-        Row(name="nvidia_smi_fabric_clique_id", target="fabric_clique_info", states=_NUMBERED),
-        Row(name="nvidia_smi_platform_module_id", target="platform_module_info", states=_NUMBERED),
-        Row(name="nvidia_smi_xid_errors_total", target="error_events_total.xid_{xid}.other"),
-        Row(
+        FamilyMapping(name="nvidia_smi_fabric_state", target="fabric_state_info", states=_FABRIC),
+        FamilyMapping(
+            name="nvidia_smi_fabric_clique_id", target="fabric_clique_info", states=_NUMBERED
+        ),
+        FamilyMapping(
+            name="nvidia_smi_platform_module_id", target="platform_module_info", states=_NUMBERED
+        ),
+        FamilyMapping(
+            name="nvidia_smi_xid_errors_total", target="error_events_total.xid_{xid}.other"
+        ),
+        FamilyMapping(
             name="nvidia_smi_xid_last_timestamp_seconds",
             target="error_event_last_timestamp_seconds.xid_{xid}.other",
         ),

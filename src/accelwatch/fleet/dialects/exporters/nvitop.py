@@ -10,25 +10,25 @@ from accelwatch.fleet.dialects.base.table import (
     PERCENT,
     UNSCALED,
     Dialect,
+    FamilyMapping,
     Labels,
     Processes,
     ProcessRow,
-    Row,
     Scale,
 )
 from accelwatch.fleet.dialects.exporters.node_exporter import NO_DISK, VIRTUAL_INTERFACE
 
 
-def _gpu(name: str, target: str, scale: Scale = UNSCALED) -> Row:
-    return Row(name=f"gpu_{name}", target=target, scale=scale)
+def _gpu(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
+    return FamilyMapping(name=f"gpu_{name}", target=target, scale=scale)
 
 
-def _host(name: str, target: str, scale: Scale = UNSCALED) -> Row:
-    return Row(name=f"host_{name}", target=target, scale=scale, verbatim=True)
+def _host(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
+    return FamilyMapping(name=f"host_{name}", target=target, scale=scale, verbatim=True)
 
 
-def _interface(name: str, direction: str) -> Row:
-    return Row(
+def _interface(name: str, direction: str) -> FamilyMapping:
+    return FamilyMapping(
         name=f"host_{name}",
         target=f"host_network_bytes_total.{{interface}}.{direction}",
         scale=MIB,
@@ -37,8 +37,8 @@ def _interface(name: str, direction: str) -> Row:
     )
 
 
-def _disk(name: str, direction: str) -> Row:
-    return Row(
+def _disk(name: str, direction: str) -> FamilyMapping:
+    return FamilyMapping(
         name=f"host_{name}",
         target=f"host_disk_bytes_total.{{partition}}.{direction}",
         scale=MIB,

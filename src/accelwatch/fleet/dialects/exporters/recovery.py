@@ -1,6 +1,6 @@
 """The recovery action that NVIDIA's driver asks for, as its exporters tell it: NVML's number."""
 
-from accelwatch.fleet.dialects.base.table import Row
+from accelwatch.fleet.dialects.base.table import FamilyMapping
 from accelwatch.schema.recovery_action import ACTIONS, concerns_device
 
 # The action of a newer driver keeps its number and is a wish all the same; no number is greater.
@@ -10,11 +10,13 @@ _STATES: dict[float, str | None] = {float(number): name for number, name in ACTI
 _OF_OTHERS = tuple(number for number, name in _STATES.items() if name and not concerns_device(name))
 
 
-def rows(name: str) -> tuple[Row, Row]:
+def rows(name: str) -> tuple[FamilyMapping, FamilyMapping]:
     """The action by its name, and whether there is one that is about the GPU or its node."""
     return (
-        Row(name=name, target="recovery_action_info", states=_STATES, low=0, high=_ANY_ACTION),
-        Row(
+        FamilyMapping(
+            name=name, target="recovery_action_info", states=_STATES, low=0, high=_ANY_ACTION
+        ),
+        FamilyMapping(
             name=name,
             target="reset_required",
             low=0,

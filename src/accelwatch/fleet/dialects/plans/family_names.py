@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from accelwatch.fleet.dialects.base.table import Dialect, Fact, Row
+from accelwatch.fleet.dialects.base.table import Dialect, Fact, FamilyMapping
 
 
 class FamilyNames(NamedTuple):
     """By name, as the exporter writes it."""
 
     # With the place of each among the dialect's rows.
-    rows: Mapping[str, Sequence[tuple[int, Row]]]
+    rows: Mapping[str, Sequence[tuple[int, FamilyMapping]]]
     identity: frozenset[str]
     remarks: Mapping[str, str]
     facts: Mapping[str, Fact]
@@ -38,7 +38,7 @@ def cached_names(dialect: Dialect, prefix: str) -> FamilyNames:
 
 def names_of(dialect: Dialect, prefix: str) -> FamilyNames:
     """Those of any dialect."""
-    rows: dict[str, list[tuple[int, Row]]] = {}
+    rows: dict[str, list[tuple[int, FamilyMapping]]] = {}
     for rank, row in enumerate(dialect.rows):
         rows.setdefault(prefix + row.name, []).append((rank, row))
     identity = frozenset(prefix + name for name in dialect.identity)

@@ -9,7 +9,7 @@ import msgspec
 from accelwatch.backend.kit.cpu_time import CpuTimes, busy_ratio
 from accelwatch.base.absence import Absence
 from accelwatch.exposition import Key
-from accelwatch.fleet.dialects.base.table import Dialect, Labels, Row
+from accelwatch.fleet.dialects.base.table import Dialect, FamilyMapping, Labels
 from accelwatch.fleet.dialects.plans.family_names import names_of
 from accelwatch.fleet.dialects.plans.formulas import evaluate
 from accelwatch.fleet.dialects.plans.plan import Cell, Planner, met
@@ -119,7 +119,7 @@ class HostPlan:
             numbers[_BUSY] = ratio
 
 
-def _named_rows(dialect: Dialect, prefix: str, keys: Sequence[Key]) -> tuple[Row, ...]:
+def _named_rows(dialect: Dialect, prefix: str, keys: Sequence[Key]) -> tuple[FamilyMapping, ...]:
     """The rows, with the words by which another family calls the value of a label."""
     learnt: dict[str, dict[str, str]] = {}
     for key in keys:
@@ -129,7 +129,7 @@ def _named_rows(dialect: Dialect, prefix: str, keys: Sequence[Key]) -> tuple[Row
     return tuple(_with_value_names(row, learnt) for row in dialect.host)
 
 
-def _with_value_names(row: Row, learnt: Mapping[str, Mapping[str, str]]) -> Row:
+def _with_value_names(row: FamilyMapping, learnt: Mapping[str, Mapping[str, str]]) -> FamilyMapping:
     value_names = {
         label: {**row.value_names.get(label, {}), **some}
         for label, some in learnt.items()

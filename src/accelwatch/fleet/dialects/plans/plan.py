@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.base.sharing import shared
-from accelwatch.fleet.dialects.base.table import INT64_BLANK, Combine, Dialect, Fact, Row
+from accelwatch.fleet.dialects.base.table import INT64_BLANK, Combine, Dialect, Fact, FamilyMapping
 from accelwatch.fleet.dialects.plans.family_names import FamilyNames
 from accelwatch.fleet.dialects.plans.formulas import Formula, Term
 from accelwatch.fleet.dialects.plans.identity import DeviceIndex, KeyLabels, first_value
@@ -60,7 +60,7 @@ class Cell(NamedTuple):
 class _Draft:
     """A source while its samples are gathered."""
 
-    def __init__(self, row: Row, combine: Combine) -> None:
+    def __init__(self, row: FamilyMapping, combine: Combine) -> None:
         self.row = row
         self.combine = combine
         self.terms: dict[str, Term] = {}
@@ -147,7 +147,9 @@ class Planner:
             self._partitions[labels] = partition_of(self.dialect, key)
         return self._partitions[labels]
 
-    def _draft(self, slot: int, key: Key, location: Location, rank: int, row: Row) -> None:
+    def _draft(
+        self, slot: int, key: Key, location: Location, rank: int, row: FamilyMapping
+    ) -> None:
         series = _fill(row, key)
         if series is None:
             return
@@ -186,12 +188,12 @@ def fits(where: Mapping[str, tuple[str, ...]], key: Key) -> bool:
     return all(key.get(label) in values for label, values in where.items())
 
 
-def left_out(row: Row, key: Key) -> bool:
+def left_out(row: FamilyMapping, key: Key) -> bool:
     """Whether a label's value is one that the row leaves out."""
     return any(re.fullmatch(pattern, key.get(label)) for label, pattern in row.without.items())
 
 
-def _fill(row: Row, key: Key) -> Series | None:
+def _fill(row: FamilyMapping, key: Key) -> Series | None:
     """Our series of a sample; None when a word of it means that it is not for us."""
     if "{" not in row.target:
         return shared(series_of(row.target))
@@ -211,13 +213,13 @@ def _fill(row: Row, key: Key) -> Series | None:
     return shared(tuple(filled))
 
 
-def _over(row: Row, key: Key) -> str:
+def _over(row: FamilyMapping, key: Key) -> str:
     if row.over == "*":
         return repr(sorted(zip(key.labels, key.values, strict=True)))
     return key.get(row.over) if row.over else ""
 
 
-def _term(slot: int, row: Row, key: str, dialect: Dialect) -> Term:
+def _term(slot: int, row: FamilyMapping, key: str, dialect: Dialect) -> Term:
     times, per = row.scale
     low, high = bounds(key)
     if row.states:
@@ -238,7 +240,7 @@ def _of_tiles(key: str) -> Combine:
     return Combine.MAX if key.startswith("temperature_") else Combine.SUM
 
 
-def _first_rank(dialect: Dialect, row: Row, rank: int) -> int:
+def _first_rank(dialect: Dialect, row: FamilyMapping, rank: int) -> int:
     """Rows of one group share the rank of the first of them."""
     if not row.group:
         return rank

@@ -8,7 +8,7 @@ from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.fleet.documents.fleet import DeviceRow, GroupRow, NodeSummary
 from accelwatch.fleet.follow.failures.faults import TargetFault, first_line
 from accelwatch.fleet.hub_client.connection.session import HubSession
-from accelwatch.fleet.hub_client.once import Answer, fetch_fleet, first_view
+from accelwatch.fleet.hub_client.once import FleetDocuments, fetch_fleet, first_view
 from accelwatch.fleet.hub_client.several.fan_out import ask_all
 from accelwatch.fleet.hub_client.several.groups import HubGroups
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture
@@ -27,7 +27,7 @@ from accelwatch.fleet.picture.model import FleetView
 class Fetched(msgspec.Struct, frozen=True, kw_only=True):
     """What one hub answered, and when on the monotonic clock."""
 
-    answer: Answer
+    answer: FleetDocuments
     view: FleetView
     groups: tuple[GroupRow, ...]
     at: float
@@ -45,7 +45,7 @@ class SeveralReader:
         self._fetched: dict[int, Fetched] = {}
         self._view: FleetView | None = None
 
-    async def fetch(self, rows: str, query: Mapping[str, str]) -> Answer:
+    async def fetch(self, rows: str, query: Mapping[str, str]) -> FleetDocuments:
         """Totals, nodes, and `devices` or `groups` of all hubs. Raises TargetFault when none answers."""
         groups = HubGroups(query) if rows == "groups" else None
 
@@ -84,7 +84,7 @@ class SeveralReader:
         elif groups is not None:
             matches = groups_added(await self._groups(groups, pictures))
             more = tuple(_raw(row) for row in matches)
-        return Answer(
+        return FleetDocuments(
             fleet=view.sums,
             fleet_json=_raw(view.sums),
             nodes=tuple(msgspec.convert(row, NodeSummary) for row in nodes),

@@ -14,7 +14,7 @@ FILE = "evidence.json"
 _VERSION = 1
 
 
-class _Document(msgspec.Struct, frozen=True, kw_only=True):
+class _EvidenceFile(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     standing: tuple[ReceivedAlert, ...] = ()
 
@@ -23,9 +23,11 @@ class EvidenceFile:
     """Evidence in a folder; without one it is kept in memory only."""
 
     def __init__(self, folder: Path | None) -> None:
-        decode = functools.partial(decode_version, kind=_Document, version=_VERSION, key="version")
+        decode = functools.partial(
+            decode_version, kind=_EvidenceFile, version=_VERSION, key="version"
+        )
         loss = "ongoing evidence is unknown"
-        self._file: KeptFile[_Document] | None = (
+        self._file: KeptFile[_EvidenceFile] | None = (
             None if folder is None else KeptFile(folder / FILE, decode, loss, leave_damaged=True)
         )
 
@@ -45,7 +47,7 @@ class EvidenceFile:
         """Write all of it, on any thread; what went wrong, or empty."""
         if self._file is None:
             return ""
-        document = _Document(version=_VERSION, standing=tuple(alerts))
+        document = _EvidenceFile(version=_VERSION, standing=tuple(alerts))
         return self._file.save(msgspec.json.encode(document))
 
 

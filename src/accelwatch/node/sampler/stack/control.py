@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 from accelwatch.node.sampler.turns.calls import CollectorContext
-from accelwatch.node.sampler.turns.messages import Answer
+from accelwatch.node.sampler.turns.messages import CallResult
 
 
 class Control:
@@ -31,10 +31,12 @@ class Control:
             return math.inf
         return min(self._since + self._collector.settings.open_timeout_s, self._collector.end)
 
-    def call(self, action: str, job: Callable[[], object], then: Callable[[Answer], None]) -> None:
+    def call(
+        self, action: str, job: Callable[[], object], then: Callable[[CallResult], None]
+    ) -> None:
         """Call on the worker; `then` gets the answer on the loop, however late."""
 
-        def answered(answer: Answer) -> None:
+        def answered(answer: CallResult) -> None:
             self._since = None
             self._expired = False
             then(answer)

@@ -27,7 +27,7 @@ from accelwatch.node.sampler.stack.unopened import UnopenedDevices
 from accelwatch.node.sampler.turns.calls import CollectorContext
 from accelwatch.node.sampler.turns.contract import failure_of, sound_devices
 from accelwatch.node.sampler.turns.cycle import CycleTracker
-from accelwatch.node.sampler.turns.messages import Answer
+from accelwatch.node.sampler.turns.messages import CallResult
 from accelwatch.node.sampler.turns.schedule import Ticks
 from accelwatch.node.sampler.turns.slot_table import SlotTable
 from accelwatch.node.store.reports import BackendChanged, Component, Events, Failure
@@ -143,7 +143,7 @@ class Stack:
             self._vendor = backend.vendor
             return open_backend(self.name, backend, self._context)
 
-    def _on_opened(self, answer: Answer) -> None:
+    def _on_opened(self, answer: CallResult) -> None:
         if answer.error is not None:
             self._refused(answer.error)
             return
@@ -264,7 +264,7 @@ class Stack:
 
         self._control.call("discover", rediscover, self._on_discovered)
 
-    def _on_discovered(self, answer: Answer) -> None:
+    def _on_discovered(self, answer: CallResult) -> None:
         if isinstance(answer.error, BackendUnavailable):
             self._down(status_of(self.name, self._vendor, answer.error))
             return

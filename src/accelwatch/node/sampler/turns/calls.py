@@ -11,7 +11,7 @@ import msgspec
 from accelwatch.base.clock import Clock
 from accelwatch.node.sampler.protocol.settings import CollectSettings
 from accelwatch.node.sampler.turns.gate import PATIENCE_S, Gate
-from accelwatch.node.sampler.turns.messages import Answer, AnswerSource, Inbox, Job
+from accelwatch.node.sampler.turns.messages import AnswerSource, CallResult, Inbox, Job
 from accelwatch.node.sampler.turns.succession import Succession, Turn
 from accelwatch.node.sampler.turns.worker import Worker
 from accelwatch.node.store.reports import Called, Component, Noted, Returned, Written
@@ -36,7 +36,7 @@ class Calls:
         self._clock = clock
         self._inbox = inbox
         self._ids = count(1)
-        self._out: dict[int, Callable[[Answer], None]] = {}
+        self._out: dict[int, Callable[[CallResult], None]] = {}
         # Who makes a turn that must not wait any longer.
         self._own: dict[int, Worker] = {}
         self._turns = Succession(note, clock, inbox)
@@ -59,7 +59,7 @@ class Calls:
         self,
         worker: Worker,
         job: Job,
-        then: Callable[[Answer], None],
+        then: Callable[[CallResult], None],
         *,
         backend: str,
         action: str,
@@ -91,7 +91,7 @@ class Calls:
         finally:
             self._note(Returned(call=call))
 
-    def deliver(self, answer: Answer) -> None:
+    def deliver(self, answer: CallResult) -> None:
         """Hand an answer from the inbox to whoever began the call."""
         self._note(Returned(call=answer.call))
         self._hand_over(answer)
@@ -137,7 +137,7 @@ class Calls:
             del self._own[answer.call]
             self._hand_over(answer)
 
-    def _hand_over(self, answer: Answer) -> None:
+    def _hand_over(self, answer: CallResult) -> None:
         self._out.pop(answer.call)(answer)
 
     def _make(self, worker: Worker, turn: Turn) -> None:

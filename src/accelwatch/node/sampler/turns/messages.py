@@ -10,7 +10,7 @@ from accelwatch.node.store.reports import Component
 from accelwatch.schema.event import ErrorEvent
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class CallResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a call returned or raised, and when."""
 
     call: int
@@ -24,7 +24,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 class AnswerSource(Protocol):
     """A thread whose answers wait for the loop."""
 
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[CallResult]:
         """What has come so far."""
         ...
 
@@ -57,6 +57,6 @@ class Stop(msgspec.Struct, frozen=True):
     """End the collector."""
 
 
-Message = Answer | Answers | Batch | Admit | Stop
+Message = CallResult | Answers | Batch | Admit | Stop
 Inbox = SimpleQueue[Message]
 Job = Callable[[], object]

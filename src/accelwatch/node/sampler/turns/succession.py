@@ -13,7 +13,7 @@ from queue import SimpleQueue
 import msgspec
 
 from accelwatch.base.clock import Clock
-from accelwatch.node.sampler.turns.messages import Answer, Answers, Inbox, Job
+from accelwatch.node.sampler.turns.messages import Answers, CallResult, Inbox, Job
 from accelwatch.node.sampler.turns.worker import answer_of
 from accelwatch.node.store.reports import Called, Noted, Returned
 
@@ -33,7 +33,7 @@ class Succession:
         self._clock = clock
         self._inbox = inbox
         self._waiting: deque[Turn] = deque()
-        self._done: deque[Answer] = deque()
+        self._done: deque[CallResult] = deque()
         # Guards the queue and `_going` together: a turn that is put while the thread finds the
         # queue empty would otherwise not be made.
         self._state = threading.Lock()
@@ -70,7 +70,7 @@ class Succession:
             self._waiting.clear()
         return turns
 
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[CallResult]:
         """The answers that have come and were not returned yet."""
         collected = []
         while self._done:

@@ -16,7 +16,7 @@ from accelwatch.base.backoff import Backoff
 from accelwatch.base.errors import DeviceSuspended
 from accelwatch.node.sampler.turns.calls import CollectorContext
 from accelwatch.node.sampler.turns.contract import encoded_readings, failure_of, sound_identity
-from accelwatch.node.sampler.turns.messages import Answer
+from accelwatch.node.sampler.turns.messages import CallResult
 from accelwatch.node.sampler.turns.search import Search
 from accelwatch.node.sampler.turns.worker import Worker
 from accelwatch.node.store.reports import (
@@ -166,7 +166,7 @@ class Slot:
         )
 
     def _submit(
-        self, action: str, job: Callable[[], object], then: Callable[[Answer], None]
+        self, action: str, job: Callable[[], object], then: Callable[[CallResult], None]
     ) -> None:
         self._call = self._around.collector.calls.start(
             self.worker,
@@ -217,7 +217,7 @@ class Slot:
 
         return read
 
-    def _on_identified(self, answer: Answer) -> None:
+    def _on_identified(self, answer: CallResult) -> None:
         self._call = None
         if answer.error is not None or not isinstance(answer.result, tuple):
             self._settle(answer)
@@ -238,7 +238,7 @@ class Slot:
         else:
             self._submit("read", self._reader(answer.timestamp), self._on_read)
 
-    def _on_read(self, answer: Answer) -> None:
+    def _on_read(self, answer: CallResult) -> None:
         # The numbers of that turn have been reported; its worker's answer only ends the search for
         # processes.
         if answer.call == self._search.call:
@@ -247,7 +247,7 @@ class Slot:
         self._call = None
         self._settle(answer)
 
-    def _settle(self, answer: Answer) -> None:
+    def _settle(self, answer: CallResult) -> None:
         # The turn was ended and reported as late: this answer comes too late to count. That it came
         # only now counts against the device.
         if self._waiting is None:
@@ -258,7 +258,7 @@ class Slot:
         else:
             self._succeed(answer)
 
-    def _succeed(self, answer: Answer) -> None:
+    def _succeed(self, answer: CallResult) -> None:
         assert isinstance(answer.result, msgspec.Raw)
         if self._search.call is None:
             self._search.finish(answer.timestamp, late=False)

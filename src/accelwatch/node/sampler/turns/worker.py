@@ -8,7 +8,7 @@ import threading
 from queue import SimpleQueue
 
 from accelwatch.base.clock import Clock
-from accelwatch.node.sampler.turns.messages import Answer, Inbox, Job
+from accelwatch.node.sampler.turns.messages import CallResult, Inbox, Job
 
 Jobs = SimpleQueue[tuple[int, Job] | None]
 
@@ -54,7 +54,7 @@ class Worker:
             self._inbox.put(answer_of(*task, self._clock))
 
 
-def answer_of(call: int, job: Job, clock: Clock) -> Answer:
+def answer_of(call: int, job: Job, clock: Clock) -> CallResult:
     """Make a call on the present thread."""
     started = clock.monotonic()
     result: object = None
@@ -68,7 +68,7 @@ def answer_of(call: int, job: Job, clock: Clock) -> Answer:
     except BaseException as error:  # noqa: BLE001 - a thread that ended would leave the call out
         failure = RuntimeError(f"the backend raised {error!r}")
     finished = clock.monotonic()
-    return Answer(
+    return CallResult(
         call=call,
         result=result,
         error=failure,

@@ -29,7 +29,7 @@ CompleteReading = tuple[Reading, dict[Series, Absence]]
 FIRST = Failure(absence=Absence.NOT_COLLECTED, code="first", message="not read yet")
 
 
-class Row:
+class StoredDevice:
     """Mutable; belongs to the store."""
 
     def __init__(self, device: Device, backend: str, slot: str, wall: float) -> None:
@@ -185,14 +185,14 @@ def accumulates(device: Device) -> bool:
     return device.parent_id is None and not is_host(device)
 
 
-def in_order(rows: Iterable[Row]) -> list[Row]:
+def in_order(rows: Iterable[StoredDevice]) -> list[StoredDevice]:
     """Whole devices by vendor and index, each followed by its partitions."""
     listed = list(rows)
     positions = {
         row.device.id: (row.device.vendor, row.device.index, row.device.id) for row in listed
     }
 
-    def key(row: Row) -> tuple[tuple[str, int, str], int]:
+    def key(row: StoredDevice) -> tuple[tuple[str, int, str], int]:
         own = positions[row.device.id]
         return positions.get(row.device.parent_id or "", own), row.position
 

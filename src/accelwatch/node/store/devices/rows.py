@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from accelwatch.base.absence import Absence
 from accelwatch.node.store.devices.namesakes import Named, Namesakes
-from accelwatch.node.store.devices.row import Row, in_order
+from accelwatch.node.store.devices.row import StoredDevice, in_order
 from accelwatch.node.store.persistence.identities import IdentityCache
 from accelwatch.node.store.reports import Failure, Identified, Slots
 from accelwatch.schema.device import Device, normal_pci_bus_id
@@ -25,22 +25,22 @@ class Rows:
     def __init__(self, identities: IdentityCache | None = None) -> None:
         """`identities` are devices of earlier processes, by address."""
         self._identities = identities or IdentityCache()
-        self._rows: dict[str, Row] = {}
+        self._rows: dict[str, StoredDevice] = {}
         self._subjects: dict[str, str] | None = None
         self._namesakes = Namesakes()
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[StoredDevice]:
         return iter(self._rows.values())
 
-    def in_order(self) -> list[Row]:
+    def in_order(self) -> list[StoredDevice]:
         """Whole devices by vendor and index, each followed by its partitions."""
         return in_order(self._rows.values())
 
-    def of_backend(self, backend: str) -> list[Row]:
+    def of_backend(self, backend: str) -> list[StoredDevice]:
         """Rows of one backend."""
         return [row for row in self._rows.values() if row.backend == backend]
 
-    def of_slot(self, backend: str, slot: str) -> list[Row]:
+    def of_slot(self, backend: str, slot: str) -> list[StoredDevice]:
         """The device in a slot and its partitions."""
         return [
             row
@@ -86,7 +86,7 @@ class Rows:
                 self._replaced(row, report.slot)
         for position, entry in enumerate(named):
             self._vacate(entry.device.id, here, wall)
-            row = self._rows.get(entry.device.id) or Row(entry.device, *here, wall)
+            row = self._rows.get(entry.device.id) or StoredDevice(entry.device, *here, wall)
             row.device, row.backend_id, row.duplicate = (
                 entry.device,
                 entry.backend_id,
@@ -119,7 +119,7 @@ class Rows:
         device_id = self._subjects.get(subject)
         return device_id or self._subjects.get(normal_pci_bus_id(subject), "")
 
-    def _rename(self, rows: list[Row], named: tuple[Named, ...]) -> None:
+    def _rename(self, rows: list[StoredDevice], named: tuple[Named, ...]) -> None:
         """Have rows go by the id that is their own by now, with what they have gathered."""
         by_id = {entry.backend_id: entry for entry in named}
         for row in rows:
@@ -138,10 +138,10 @@ class Rows:
         devices = self._identities.devices_at(backend, discovered)
         existing = [row for device in devices if (row := self._rows.get(device.id)) is not None]
         if not devices or any(row.slot and not row.unclaimed for row in existing):
-            self._store_row(Row(discovered, backend, discovered.id, wall))
+            self._store_row(StoredDevice(discovered, backend, discovered.id, wall))
             return
         for position, device in enumerate(devices):
-            row = self._rows.get(device.id) or Row(device, backend, discovered.id, wall)
+            row = self._rows.get(device.id) or StoredDevice(device, backend, discovered.id, wall)
             row.slot, row.position, row.unclaimed, row.discovered = (
                 discovered.id,
                 position,
@@ -164,13 +164,13 @@ class Rows:
             if row is not occupant:
                 del self._rows[row.device.id]
         occupant.discovered = None
-        self._store_row(Row(discovered, occupant.backend, discovered.id, wall))
+        self._store_row(StoredDevice(discovered, occupant.backend, discovered.id, wall))
 
-    def _store_row(self, row: Row) -> None:
+    def _store_row(self, row: StoredDevice) -> None:
         self._rows[row.device.id] = row
         self._subjects = None
 
-    def _replaced(self, row: Row, slot: str) -> None:
+    def _replaced(self, row: StoredDevice, slot: str) -> None:
         """Another device is in the row's slot now: a partition, or a provisional row, ends here."""
         assumed = row.device.id == slot or row.discovered is not None
         provisional = assumed and row.reading is None
@@ -180,7 +180,7 @@ class Rows:
         else:
             row.unclaimed, row.discovered = _GRACE_CYCLES, None
 
-    def _lose(self, row: Row, wall: float) -> None:
+    def _lose(self, row: StoredDevice, wall: float) -> None:
         row.slot, row.discovered = "", None
         row.fail(_LOST, wall)
         lost = [other for other in self._rows.values() if other.failure is _LOST]

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.node.store.devices.row import Row
+from accelwatch.node.store.devices.row import StoredDevice
 from accelwatch.schema.snapshot import BackendState, BackendStatus
 
 
-def status_by(status: BackendStatus, rows: Sequence[Row]) -> BackendStatus:
+def status_by(status: BackendStatus, rows: Sequence[StoredDevice]) -> BackendStatus:
     """The status as the backend reported it, unless the driver or tool failed for each of its devices.
 
     A device that is lost, hangs, sleeps or may not be read concerns itself alone.

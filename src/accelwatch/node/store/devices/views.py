@@ -3,7 +3,7 @@
 import msgspec
 
 from accelwatch.base.absence import Absence
-from accelwatch.node.store.devices.row import CompleteReading, Row
+from accelwatch.node.store.devices.row import CompleteReading, StoredDevice
 from accelwatch.node.store.events import EventStore
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health, HealthEvaluation, Unread, evaluate_health
@@ -27,7 +27,7 @@ class ViewContext(msgspec.Struct, frozen=True, kw_only=True):
     events: EventStore
 
 
-def view_of(row: Row, context: ViewContext) -> DeviceView:
+def view_of(row: StoredDevice, context: ViewContext) -> DeviceView:
     """The row as a view."""
     age = max(context.timestamp - row.timestamp, 0.0) if row.reading is not None else None
     stale = _stale(row, age, context)
@@ -59,18 +59,18 @@ def _doubtful(verdict: HealthEvaluation, why: str) -> HealthEvaluation:
     return HealthEvaluation(health, (*verdict.reasons, why))
 
 
-def _stale(row: Row, age: float | None, context: ViewContext) -> bool:
+def _stale(row: StoredDevice, age: float | None, context: ViewContext) -> bool:
     fresh = age is None or context.stale_after_s is None or age <= _stale_after_s(row, context)
     return row.failure is None and not fresh
 
 
-def stale_after_a_pause_s(row: Row, context: ViewContext) -> float:
+def stale_after_a_pause_s(row: StoredDevice, context: ViewContext) -> float:
     """How old the last reading may grow while a new collector begins; what is stale stays stale."""
     limit_s, age = _stale_after_s(row, context), context.timestamp - row.timestamp
     return limit_s if age > limit_s else max(limit_s, age + _STARTUP_S)
 
 
-def _stale_after_s(row: Row, context: ViewContext) -> float:
+def _stale_after_s(row: StoredDevice, context: ViewContext) -> float:
     """The limit for everybody, or three answers of a source with a slower pace of its own."""
     if row.stale_after_s is not None:
         return row.stale_after_s
@@ -78,7 +78,7 @@ def _stale_after_s(row: Row, context: ViewContext) -> float:
     return max(context.stale_after_s or 0.0, READS_UNTIL_STALE * pace_s)
 
 
-def _complete_reading(row: Row, context: ViewContext, stale: bool) -> CompleteReading:
+def _complete_reading(row: StoredDevice, context: ViewContext, stale: bool) -> CompleteReading:
     if stale:
         return wholly_absent(row.device.id, Absence.STALE), {}
     if row.failure is not None:
@@ -87,7 +87,11 @@ def _complete_reading(row: Row, context: ViewContext, stale: bool) -> CompleteRe
 
 
 def _verdict_of(
-    row: Row, state: DeviceState, reading: Reading, context: ViewContext, stale_age: float | None
+    row: StoredDevice,
+    state: DeviceState,
+    reading: Reading,
+    context: ViewContext,
+    stale_age: float | None,
 ) -> HealthEvaluation:
     """Silence of the collection is no fault of the device: its health is then unknown."""
     if stale_age is not None:

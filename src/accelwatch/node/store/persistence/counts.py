@@ -15,7 +15,7 @@ _FILE = "event_counts.json"
 _FORMAT = 1
 
 
-class _Document(msgspec.Struct, frozen=True):
+class _CountsFile(msgspec.Struct, frozen=True):
     format: int
     counts: Counts
 
@@ -25,7 +25,7 @@ class CountFile:
 
     def __init__(self, state_dir: Path, write: Write | None = None) -> None:
         self._file = StateFile(
-            state_dir / _FILE, _Document, _FORMAT, "event counters start at 0", write
+            state_dir / _FILE, _CountsFile, _FORMAT, "event counters start at 0", write
         )
 
     def load(self) -> Counts:
@@ -35,7 +35,7 @@ class CountFile:
 
     def offer(self, counts: Counts) -> None:
         """Have these counters written soon; newer ones replace older ones that still wait."""
-        self._file.offer(_Document(_FORMAT, counts))
+        self._file.offer(_CountsFile(_FORMAT, counts))
 
     def close(self) -> None:
         """Wait a moment for what was offered to be written."""

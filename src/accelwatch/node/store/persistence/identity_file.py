@@ -11,7 +11,7 @@ _FILE = "known_devices.json"
 _FORMAT = 1
 
 
-class _Document(msgspec.Struct, frozen=True):
+class _IdentitiesFile(msgspec.Struct, frozen=True):
     format: int
     devices: tuple[CachedIdentity, ...]
 
@@ -21,7 +21,10 @@ class IdentityFile:
 
     def __init__(self, state_dir: Path) -> None:
         self._file = StateFile(
-            state_dir / _FILE, _Document, _FORMAT, "devices that were lost before are not known"
+            state_dir / _FILE,
+            _IdentitiesFile,
+            _FORMAT,
+            "devices that were lost before are not known",
         )
 
     def load(self) -> tuple[CachedIdentity, ...]:
@@ -35,7 +38,7 @@ class IdentityFile:
 
     def offer(self, identities: tuple[CachedIdentity, ...]) -> None:
         """Have these written soon; newer ones replace older ones that still wait."""
-        self._file.offer(_Document(_FORMAT, identities))
+        self._file.offer(_IdentitiesFile(_FORMAT, identities))
 
     def close(self) -> None:
         """Wait a moment for what was offered to be written."""

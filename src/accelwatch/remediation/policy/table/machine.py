@@ -129,7 +129,7 @@ from accelwatch.remediation.policy.effects import (
 )
 from accelwatch.remediation.policy.state.stage import Stage as S  # noqa: N817 - a table is read by its columns
 from accelwatch.remediation.policy.state.stage import Trigger as T  # noqa: N817 - likewise
-from accelwatch.remediation.policy.table.row import Row, row
+from accelwatch.remediation.policy.table.row import TransitionRow, row
 
 # Something is wrong, and nothing was done.
 BEFORE = (S.SUSPECT, S.AWAITING_APPROVAL, S.UNREACHABLE, S.SUPPRESSED)
@@ -450,7 +450,7 @@ WAITING = (
 )
 _OVERDUE = row(WAITING, T.OVERDUE, does=(deadlines.notify_overdue,))
 
-TABLE: tuple[Row, ...] = (
+TABLE: tuple[TransitionRow, ...] = (
     *_START,
     *_APPROVAL,
     *_QUARANTINING,
@@ -470,8 +470,10 @@ TABLE: tuple[Row, ...] = (
 )
 
 
-def _by_stage_and_trigger(table: tuple[Row, ...]) -> Mapping[tuple[S, T], tuple[Row, ...]]:
-    rows: dict[tuple[S, T], tuple[Row, ...]] = {}
+def _by_stage_and_trigger(
+    table: tuple[TransitionRow, ...],
+) -> Mapping[tuple[S, T], tuple[TransitionRow, ...]]:
+    rows: dict[tuple[S, T], tuple[TransitionRow, ...]] = {}
     for candidate in table:
         key = (candidate.stage, candidate.trigger)
         rows[key] = (*rows.get(key, ()), candidate)

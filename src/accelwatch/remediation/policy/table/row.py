@@ -7,7 +7,7 @@ from accelwatch.remediation.policy.conditions.transition import Condition, Effec
 from accelwatch.remediation.policy.state.stage import Stage, Trigger
 
 
-class Row(NamedTuple):
+class TransitionRow(NamedTuple):
     """One way from a stage to another."""
 
     stage: Stage
@@ -35,7 +35,9 @@ def row(
     intent: IntentKind | None = None,
     does: tuple[Effect, ...] = (),
     as_before: bool = False,
-) -> tuple[Row, ...]:
+) -> tuple[TransitionRow, ...]:
     """The same row for each of the stages."""
     each = (stages,) if isinstance(stages, Stage) else stages
-    return tuple(Row(stage, trigger, conditions, to, intent, does, as_before) for stage in each)
+    return tuple(
+        TransitionRow(stage, trigger, conditions, to, intent, does, as_before) for stage in each
+    )

@@ -16,7 +16,7 @@ from accelwatch.remediation.policy.state import clocks
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.stage import Stage
 from accelwatch.remediation.policy.table.machine import ROWS
-from accelwatch.remediation.policy.table.row import Row
+from accelwatch.remediation.policy.table.row import TransitionRow
 
 replace = msgspec.structs.replace
 _TROUBLED = frozenset({Stage.FAILED, Stage.UNKNOWN})
@@ -57,7 +57,7 @@ def apply_event(ctx: StepContext, remedy: Remedy, event: RemedyEvent) -> bool:
     return True
 
 
-def _row(ctx: StepContext, remedy: Remedy, event: RemedyEvent) -> Row | None:
+def _row(ctx: StepContext, remedy: Remedy, event: RemedyEvent) -> TransitionRow | None:
     transition = Transition(ctx, remedy, event)
     for row in ROWS.get((remedy.stage, event.trigger), ()):
         # A loop, not `all(...)` over a generator: it runs for every remedy in every step.

@@ -19,7 +19,7 @@ _ROLE = f"SELECT CASE WHEN pg_is_in_recovery() THEN 0 ELSE {TIMELINE} END"
 _SHARE = 0.75
 
 
-class _Answer(NamedTuple):
+class _HostSession(NamedTuple):
     session: asyncpg.Connection
     # Of a primary; 0 of a standby.
     timeline: int
@@ -42,7 +42,7 @@ async def connect(
     chosen = None
     try:
         results = await asyncio.gather(*tasks, return_exceptions=True)
-        answers = [result for result in results if isinstance(result, _Answer)]
+        answers = [result for result in results if isinstance(result, _HostSession)]
         latest = max(answers, key=lambda answer: answer.timeline, default=None)
         if latest is not None and latest.timeline > 0:
             chosen = latest
@@ -58,24 +58,24 @@ async def connect(
     raise NotAnsweredError(f"no host is a primary: {'; '.join(texts)}")
 
 
-def _has_answered(task: "asyncio.Future[_Answer]") -> bool:
+def _has_answered(task: "asyncio.Future[_HostSession]") -> bool:
     return task.done() and not task.cancelled() and task.exception() is None
 
 
-def _text(result: "_Answer | BaseException") -> str:
-    if isinstance(result, _Answer):
+def _text(result: "_HostSession | BaseException") -> str:
+    if isinstance(result, _HostSession):
         return "it is a standby"
     return text_of(result)
 
 
 async def _ask(
     settings: PostgreSQL, host: str, session_settings: Mapping[str, str], within_s: float
-) -> _Answer:
+) -> _HostSession:
     try:
         async with asyncio.timeout(within_s):
             session = await _session(settings, host, session_settings, within_s)
             try:
-                return _Answer(session, await session.fetchval(_ROLE))
+                return _HostSession(session, await session.fetchval(_ROLE))
             except BaseException:
                 session.terminate()
                 raise
