@@ -2,6 +2,10 @@
 
 import pytest
 
+from support.machines.patient_commands import patient_commands
+
+__all__ = ["patient_commands"]
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="write the golden files anew")

@@ -4,6 +4,7 @@ import contextlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from accelwatch.backend import Request
 from accelwatch.backend.errors import BackendUnavailable
+from accelwatch.backend.kit.vendor_program import output_of
 from accelwatch.base.absence import Absence
 from accelwatch.base.errors import DevicePermission, ReadError
 from accelwatch.schema.device import DeviceKind, DeviceState
@@ -459,7 +461,11 @@ def test_a_command_that_failed_once_is_asked_in_the_same_form_again(tmp_path: Pa
 def test_a_status_that_hangs_is_a_timeout_and_what_info_says_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("accelwatch_furiosa.program.TIMEOUT_S", 0.2)
+    def ends_what_hangs(program: Path, *arguments: str, timeout_s: float, **more: Any) -> bytes:
+        hangs = arguments[0] == "status"
+        return output_of(program, *arguments, timeout_s=0.2 if hangs else timeout_s, **more)
+
+    monkeypatch.setattr("accelwatch_furiosa.program.output_of", ends_what_hangs)
     with stage(tmp_path, "rngd-x2") as staged:
         hang = f"[ $1 = status ] && exec sleep 30; cat {tmp_path}/output/$1.*"
         write_program(tmp_path, "furiosa-smi", hang)

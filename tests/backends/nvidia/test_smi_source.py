@@ -22,6 +22,7 @@ from accelwatch_nvidia import NvidiaBackend
 from support.machines.nvidia_bus import lay_out_gpu
 from support.machines.packed_trees import FakeTree
 from support.machines.samples import FIXTURES
+from support.processes.waiting import GUARD_S
 
 from .conftest import Rig
 
@@ -67,7 +68,7 @@ exit $(cat "{self.folder}/$answer.status" 2>/dev/null || echo 0)
         options = {
             "source": "nvidia-smi",
             "nvidia_smi": str(self.program),
-            "nvidia_smi_timeout_s": 0.2 if list(self.folder.glob("*.sleep")) else 5,
+            "nvidia_smi_timeout_s": 0.2 if list(self.folder.glob("*.sleep")) else GUARD_S,
         }
         environ = {"PATH": "/usr/bin:/bin"}
         backend = NvidiaBackend(

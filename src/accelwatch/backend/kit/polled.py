@@ -61,13 +61,16 @@ class Polled(Generic[T]):
         clock: Clock,
         *,
         pace_s: float = PACE_S,
-        patience_s: float = PATIENCE_S,
+        patience_s: float | None = None,
     ) -> None:
-        """`patience_s` is how long a reader waits for an answer that is due, while there is an older."""
+        """`patience_s` is how long a reader waits for an answer that is due, while there is an older.
+
+        It is PATIENCE_S unless it is given.
+        """
         self._query = query
         self._clock = clock
         self._pace_s = pace_s
-        self._patience_s = patience_s
+        self._patience_s = PATIENCE_S if patience_s is None else patience_s
         # Guards the document, its time, the error and the current round: workers of several devices
         # read them while the thread of the round replaces them. Never held during a round.
         self._lock = threading.Lock()
