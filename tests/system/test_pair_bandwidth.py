@@ -14,11 +14,7 @@ from accelwatch.base.errors import AccelwatchError
 from accelwatch.system import pair_bandwidth
 from accelwatch.system.pair_bandwidth import CorruptedError, measure_bandwidth, serve
 from support.processes.waiting import GUARD_S, wait_until
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+from support.servers.ports import free_port
 
 
 def connected(port: int) -> socket.socket:

@@ -18,12 +18,7 @@ import pytest
 from accelwatch.cli.servers.serve_visits import COLUMNS, ROWS, own_page, within
 from support.processes.installed_command import accelwatch
 from support.servers.headless_browser import Page, browser, chromium
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+from support.servers.ports import free_port
 
 
 class Serving:
