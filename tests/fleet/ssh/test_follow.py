@@ -7,6 +7,7 @@ import signal
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from accelwatch.backend.kit.remote import CommandOutput, Remote, RemoteCommand, RemoteRow
@@ -14,7 +15,8 @@ from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 from accelwatch.fleet.follow.frames import RawTick, Received
 from accelwatch.fleet.follow.poll import Exposed
 from accelwatch.fleet.follow.turn import Turn
-from accelwatch.fleet.ssh.destination import ssh_targets
+from accelwatch.fleet.ssh import connection
+from accelwatch.fleet.ssh.destination import Destination, ssh_targets
 from accelwatch.fleet.ssh.follow import SshFollower
 from accelwatch.fleet.ssh.settings import Ssh
 from accelwatch.fleet.ssh.transport import SshTransport
@@ -62,10 +64,11 @@ async def following(
     name: str,
     remotes: dict[str, Remote] | None = None,
     timeout_s: float = 30.0,
-    slack_s: float = 5.0,
+    patience_s: float | None = None,
 ) -> AsyncIterator[Heard]:
     settings = Ssh(config_file=str(site.config), interval_s=0.02, connect_timeout_s=timeout_s)
-    way = SshTransport(settings, 1 << 20, 0.05, Turn(), backends=remotes, slack_s=slack_s)
+    way = SshTransport(settings, 1 << 20, 0.05, Turn(), backends=remotes)
+    way.patience_s = patience_s or way.patience_s
     heard = Heard()
     task = asyncio.ensure_future(SshFollower(way, ssh_targets([name])[0], heard).run())
     try:
@@ -76,6 +79,18 @@ async def following(
             await task
 
 
+@pytest.fixture
+def patient_ssh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ssh waits longer for a login than its follower, who else may hear of ssh's own time-out first."""
+    words = connection.command_line
+
+    def patiently(program: str, whom: Destination, settings: Ssh) -> list[str]:
+        return words(program, whom, msgspec.structs.replace(settings, connect_timeout_s=GUARD_S))
+
+    monkeypatch.setattr(connection, "command_line", patiently)
+
+
+@pytest.mark.usefixtures("patient_ssh")
 @pytest.mark.parametrize("name", ["silent", "hanging"])
 def test_a_host_that_hangs_before_or_after_the_login(site: SshSite, name: str) -> None:
     async def main() -> None:
@@ -172,13 +187,15 @@ def test_a_command_that_cannot_be_ended_is_told_and_not_begun_again(
     begun, free = tmp_path / "begun", tmp_path / "free"
     waiting = f"echo x >>{begun}; while [ ! -e {free} ]; do sleep 0.02; done"
     command = RemoteCommand(
-        key="q", programs=("setsid",), arguments=("-f", "sh", "-c", waiting), timeout_s=0.1
+        key="q", programs=("setsid",), arguments=("-f", "sh", "-c", waiting), timeout_s=GUARD_S
     )
 
     async def main() -> None:
         stuck = {"stuck": Remote(commands=(command,), reader=Silent)}
-        async with following(site, "bare", stuck, slack_s=0.1) as heard:
-            await heard.until(lambda: len(heard.faults) > 1)
+        async with following(site, "bare", stuck, patience_s=0.2) as heard:
+            await heard.until(lambda: heard.faults and begun.exists())
+            told = len(heard.faults)
+            await heard.until(lambda: len(heard.faults) > told + 1)
             assert {fault.reason for fault in heard.faults} == {Reason.TIMEOUT}
             assert "its commands have not come back" in str(heard.faults[0])
             assert begun.read_text() == "x\n"
