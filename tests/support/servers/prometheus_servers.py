@@ -14,7 +14,7 @@ import pytest
 
 from support.servers.ports import free_port
 
-_READY_S = 30.0
+_READY_S = 60.0
 # What a VictoriaMetrics takes to find new series: it writes them out every second.
 _INDEXED_S = 1.2
 
