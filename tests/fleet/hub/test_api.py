@@ -332,7 +332,9 @@ def test_history_is_answered() -> None:
             device = machines.device(2).id
             found = await running.get(path, params={"device": device})
             assert found["step_s"] == 10
-            assert found["values"]["power_watts"][-1] == 644.125
+            # A step that has just begun has no number before the next tick.
+            told = [watts for watts in found["values"]["power_watts"] if watts is not None]
+            assert set(told) == {644.125}
             assert len(found["values"]["utilization_ratio"]) == 90
             assert machines.device(0).id in await running.get(path, 400)
             assert machines.device(0).id in await running.get(f"{path}?device=x", 404)

@@ -133,8 +133,13 @@ def test_a_hub_tells_its_dashboard() -> None:
                     while kept.document().values.get("devices", [None])[-1] != count:
                         await kept.refresh()
                         await asyncio.sleep(0.01)
-                past = await source.fleet_history()
-                document = await running.get("/v1/fleet/history")
+                document, again = None, await running.get("/v1/fleet/history")
+                # As long as neither a count nor a step comes between the two.
+                async with asyncio.timeout(60.0):
+                    while document != again:
+                        document = again
+                        past = await source.fleet_history()
+                        again = await running.get("/v1/fleet/history")
         assert past is not None
         assert past.values == document["values"]
         assert past.values["devices_not_answering"][-1] == 0

@@ -194,7 +194,7 @@ def test_sighup_has_the_file_read_again(tmp_path: Path) -> None:
         process.send_signal(signal.SIGHUP)
         _logged(log, f"{file}:2: targets.static")
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
     finally:
         process.kill()
         process.wait()
