@@ -23,6 +23,7 @@ from support.machines import composed as machines
 from support.postgresql.server import running_or_skip
 from support.processes.idle_loop import IdleClock
 
+pytestmark = pytest.mark.usefixtures("long_lease")
 RULE = {
     "id": "gpu.lost",
     "title": "A GPU is lost",

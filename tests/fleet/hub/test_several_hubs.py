@@ -25,6 +25,7 @@ from support.incidents.kept_journals import InPostgreSQL
 from support.postgresql.server import running_or_skip
 from support.processes.idle_loop import IdleClock
 
+pytestmark = pytest.mark.usefixtures("long_lease")
 RULES = RuleSettings(packs=("nvidia",))
 
 

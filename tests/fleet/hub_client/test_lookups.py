@@ -9,7 +9,7 @@ import pytest
 
 from accelwatch.fleet.follow.http.lookup_threads import LookupThreads
 from accelwatch.fleet.follow.http.resolver import Resolver, name_of
-from support.processes.waiting import wait_until
+from support.processes.waiting import GUARD_S, wait_until
 
 ADDRESS = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.0.2.1", 0))
 
@@ -76,7 +76,8 @@ def test_one_who_gives_up_takes_nobody_with_him() -> None:
 
 
 def test_a_call_that_hangs_holds_up_no_other_and_threads_are_used_again() -> None:
-    threads, hangs, done = LookupThreads(), threading.Event(), threading.Semaphore(0)
+    # A free thread waits longer than the machine may stand between two calls.
+    threads, hangs, done = LookupThreads(GUARD_S), threading.Event(), threading.Semaphore(0)
     used: set[int] = set()
 
     def call() -> None:
