@@ -26,7 +26,7 @@ class StoreState(msgspec.Struct, frozen=True, kw_only=True):
     """How reading the store goes, for /v1/fleet."""
 
     address: str
-    # When a read last gave something; hubs of accelwatch-fleet/1 tell Unix seconds.
+    # When a read last returned something; hubs of accelwatch-fleet/1 send Unix seconds.
     read_at: str | float | None = None
     read_duration_s: float | None = None
     series: int = 0
@@ -52,7 +52,7 @@ class DeviceTotals(msgspec.Struct, frozen=True, kw_only=True):
     # By state.
     nodes: dict[str, int]
     # Devices present or expected, partitions not counted. In a group by owner partitions are counted
-    # in place of a device that has some.
+    # instead of a device that has some.
     devices_total: int
     # By state.
     devices: dict[str, int]
@@ -89,7 +89,7 @@ class FleetDocument(DeviceTotals, frozen=True, kw_only=True):
 
     @property
     def outage_lines(self) -> tuple[str, ...]:
-        """Each outage in a sentence, with what to look at."""
+        """Each outage in a sentence, with what to check."""
         now = unix_seconds(self.time)
         return tuple(f"{outage_text(outage, now)}; {outage.what_to_do}" for outage in self.outages)
 
@@ -105,9 +105,9 @@ class FleetDocument(DeviceTotals, frozen=True, kw_only=True):
 
 
 class FleetEvent(msgspec.Struct, frozen=True, kw_only=True, tag="event"):
-    """An error event of a node; `/v1/events` has the same words, null in place of empty ones."""
+    """An error event of a node; `/v1/events` has the same fields, null instead of empty ones."""
 
-    # Grows with every event that this hub has taken in; the order is that of arrival.
+    # Grows with every event that this hub has received; the order is that of arrival.
     sequence: int
     node: str
     # Id of the device; empty when the fault belongs to the node.
@@ -209,7 +209,7 @@ class NodeNow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     state: str
     age_s: float | None
     devices_missing: int
-    # Of one that is not heard why it could not be read, of one that is what of it cannot be.
+    # Why a silent node could not be read; of one that reports, what of it cannot be.
     why: str = ""
     # In what it differs from the many alike.
     odd: tuple[Deviation, ...] = ()
@@ -229,16 +229,16 @@ class FleetTick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):
     devices: tuple[DeviceNow, ...]
 
 
-# Open incidents that a stream tells; of more the most severe.
+# Open incidents that a stream sends; of more the most severe.
 MOST_OPEN = 1000
-# Incidents that are over and are told all the same: the latest.
+# Closed incidents that are sent all the same: the latest.
 MOST_CLOSED = 200
 # Nodes and members that a stream names of one incident.
 MOST_NAMES = 100
 
 
 class RulesNow(msgspec.Struct, frozen=True, kw_only=True, tag="rules"):
-    """How judging goes, before incidents that have changed; told to those who ask for incidents."""
+    """The state of the rules, before incidents that have changed; sent to clients of incidents."""
 
     # Whether the hub has rules at all.
     evaluated: bool = msgspec.field(name="judged")
@@ -248,16 +248,16 @@ class RulesNow(msgspec.Struct, frozen=True, kw_only=True, tag="rules"):
     problems: tuple[str, ...]
     # Incidents that go on and are not muted, by severity; those of a group or cause count as one.
     open: dict[str, int]
-    # Those that go on and of which nobody is told.
+    # Those that are open and muted.
     muted: int
-    # Open incidents that are left out, since MOST_OPEN others are told.
+    # Open incidents that are left out, since MOST_OPEN others are sent.
     omitted: int = msgspec.field(name="untold")
-    # What was told of incidents before counts no more: all that there are follow.
+    # The incidents sent before count no more: all that there are follow.
     is_reset: bool = msgspec.field(name="anew")
 
 
 class IncidentNow(msgspec.Struct, frozen=True, kw_only=True, tag="incident"):
-    """An incident as it stands now, told when it begins and when it changes."""
+    """An incident in its present state, sent when it opens and when it changes."""
 
     # The document of /v1/incidents, with MOST_NAMES nodes and members at most.
     incident: IncidentDocument
@@ -265,5 +265,5 @@ class IncidentNow(msgspec.Struct, frozen=True, kw_only=True, tag="incident"):
     members_total: int
 
 
-# What a stream consists of: the hello, then places, events and incidents as they come, then a tick.
+# What a stream consists of: the hello, then slots, events and incidents as they come, then a tick.
 FleetMessage = FleetHello | DeviceSlot | FleetEvent | RulesNow | IncidentNow | FleetTick

@@ -27,7 +27,7 @@ class DevicePages:
         self._counts = counts
 
     def routes(self) -> Iterator[Route]:
-        """What is asked for where."""
+        """The routes."""
         yield Route(
             "GET",
             "/v1/devices",

@@ -19,7 +19,7 @@ class EventPages:
         self._labels = labels
 
     def routes(self) -> Iterator[Route]:
-        """What is asked for where."""
+        """The routes."""
         yield Route(
             "GET",
             "/v1/events",

@@ -1,4 +1,4 @@
-"""Counts over the whole fleet, shared by those who ask for them together."""
+"""Counts over the whole fleet, shared by simultaneous requests."""
 
 import asyncio
 
@@ -9,14 +9,14 @@ from accelwatch.fleet.api.query.totals import Totals, counted
 from accelwatch.fleet.documents.fleet import GroupRow
 from accelwatch.fleet.state.fleet import Fleet
 
-# How long sums over the fleet are kept; nobody can see a difference, and many may ask.
+# How long sums over the fleet are cached; nobody can see a difference, and requests may be many.
 _CACHE_S = 0.5
-# Groups are counted in a tenth of the time at most, whoever asks.
+# Groups are counted in a tenth of the time at most, however many requests come.
 _REST = 10
 
 
 class FleetCounts:
-    """Sums, groups and names, each counted once for all who ask; the loop's thread only."""
+    """Sums, groups and names, each counted once for all requests; the loop's thread only."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
@@ -32,11 +32,11 @@ class FleetCounts:
         self._order: tuple[frozenset[str], list[str]] = (frozenset(), [])
 
     def invalidate(self) -> None:
-        """Who asks next is told sums that nobody was told before."""
+        """Count again at the next request."""
         self._sums, self._grouped = None, {}
 
     async def sums(self) -> Totals:
-        """Sums over the fleet, at most half a second old; those who ask at once share one count.
+        """Sums over the fleet, at most half a second old; simultaneous requests share one count.
 
         None is older than the store's last read or a node's first answer: a client that waits for
         these would find nodes without devices.
@@ -55,7 +55,7 @@ class FleetCounts:
             return await counted(self._fleet, walk.yield_control)
 
     async def groups(self, by: str, text: str) -> list[GroupRow]:
-        """The groups, half a second old or as much older as counting them takes long."""
+        """The groups, half a second old or a multiple of the time that counting lasts."""
         clock = self._fleet.clock
         async with self._counting:
             now = clock.monotonic()

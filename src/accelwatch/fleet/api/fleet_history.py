@@ -16,7 +16,7 @@ from accelwatch.web.pages.page import Headers, Page, Query
 # As many points as a graph has room for. Every ten seconds would be a tenth of what a hub does.
 STEP_S = 60
 STEPS = 60
-# After the start, when of most nodes something has been heard.
+# After the start, when most nodes have reported something.
 FIRST_S = 5.0
 NAMES = (
     "utilization_ratio",
@@ -35,7 +35,7 @@ class KeptTotals:
     def __init__(self, clock: Clock, sums: Callable[[], Awaitable[Totals]]) -> None:
         """`sums` counts the fleet now and keeps nothing that a page would be answered with.
 
-        The first count is of a fleet of which nothing was heard yet.
+        The first count is of a fleet that has not reported yet.
         """
         self._clock = clock
         self._sums = sums
@@ -85,7 +85,7 @@ class KeptTotals:
 
 
 def numbers_of(totals: Totals) -> tuple[float, ...]:
-    """In the order of NAMES; NaN for what no device tells, and of a fleet without devices."""
+    """In the order of NAMES; NaN for what no device reports, and of a fleet without devices."""
     devices = totals.states.total()
     answering = sum(totals.states[state] for state in UP)
     return (

@@ -1,4 +1,4 @@
-"""What pages of the hub share: the states they ask for, long lists, and the first page."""
+"""Shared by the hub's pages: filters by node state, long lists, and the first page."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -71,7 +71,7 @@ def index_page(fleet: FleetDocument) -> Page:
 
 
 def states_of(query: Query) -> set[str]:
-    """States of nodes that are asked for; empty for all. Raises UsageError."""
+    """The requested states of nodes; empty for all. Raises UsageError."""
     states = set(many(query, "state"))
     if "state" in query and not states:
         raise UsageError(f"state: one or more of {', '.join(NodeState)}, with commas")

@@ -22,7 +22,7 @@ class HubStatusPages:
         self._leads = leads
 
     def routes(self) -> Iterator[Route]:
-        """What is asked for where."""
+        """The routes."""
         yield Route(
             "GET",
             PATH,

@@ -71,7 +71,7 @@ class NodePages:
         self._journal_note = journal_note
 
     def routes(self) -> Iterator[Route]:
-        """What is asked for where."""
+        """The routes."""
         yield Route(
             "GET",
             "/v1/nodes",
@@ -170,7 +170,7 @@ class NodePages:
         return node
 
     async def _acknowledge(self, name: str, change: Change) -> Page:
-        """Take note of what is missing on a node."""
+        """Acknowledge what is missing on a node."""
         device = only(change.query, "device")
         actor = for_whom(named(change.user, bool(change.user)), change)
         try:

@@ -1,4 +1,4 @@
-"""The OpenAPI document: made from the rows of the routes, and the structs that they answer and take."""
+"""The OpenAPI document: made from the rows of the routes and the structs of their bodies and answers."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -30,7 +30,7 @@ _USUAL_STEPS = 90
 
 
 class PeerPages:
-    """What the hub's pages ask of its peers; the loop's thread only."""
+    """The peers as the hub's pages read them; the loop's thread only."""
 
     def __init__(self, fleet: Fleet, peers: Peers, federation: Callable[[], Federation]) -> None:
         """`federation` gives the settings of now."""

@@ -14,7 +14,7 @@ class TargetOutages:
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
-        # By node, when the outage began that it was part of when it was asked for last.
+        # By node, the start of the outage that it was part of at the last call.
         self._since: dict[str, str] = {}
 
     def series(self, muted: Collection[str] = ()) -> dict[Series, Number]:

@@ -1,5 +1,5 @@
 """Links by which somebody without a login approves or denies one plan, once.
 
-`secret` keeps the key, `links` signs and reads them, `used` remembers what was used, `asking` says what
-people are asked about.
+`secret` keeps the key, `links` signs and reads them, `used` remembers the used ones, `approval_requests`
+lists the requests for approval.
 """

@@ -36,20 +36,20 @@ def works(remedies: Iterable[Remedy]) -> bool:
 
 
 def is_decided(remedy: Remedy) -> bool:
-    """Whether something was begun, a person is asked, or something lasting is in the way."""
+    """Whether an intent has started, an approval is requested, or something lasting is in the way."""
     if remedy.stage is not Stage.SUSPECT:
         return True
     return remedy.denial is not None and remedy.denial.why not in _NOT_YET
 
 
 def planned(plan: Plan, remedy: Remedy, now: float) -> Planned | None:
-    """What will be done about a node, and when; None where nothing will, or a person is asked first."""
+    """What will be done about a node, and when; None where nothing will, or it needs approval first."""
     if not plan.steps or remedy.stage not in (WORKING | _WAITS):
         return None
     denials = plan.steps[0].in_the_way if remedy.stage in _WAITS else ()
     others = [denial for denial in denials if denial.why is not DenialKind.APPROVAL]
     if any(denial.why in _NOT_BY_ITSELF for denial in denials) or (denials and not others):
-        return None  # where only a yes is missing, a person is asked, and that says it itself
+        return None  # where only an approval is missing, the request for it says so itself
     waits = remedy.clocks.due if remedy.stage is Stage.UNREACHABLE else None
     at = max((denial.until for denial in denials if denial.until is not None), default=waits)
     saved = 0.0 if plan.price is None else plan.price.saved

@@ -1,4 +1,4 @@
-"""What a hub asks people about incidents, and the links by which they answer."""
+"""A hub's requests for approval of actions on incidents, and the links that answer them."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from accelwatch.fleet.remedies.runner import RemedyRunner
     from accelwatch.remediation.policy.state.model import Remedy
 
-# Until the engine has decided, which takes far less.
+# Until the engine has decided, which is far quicker.
 _SOON_S = 2.0
-# Nodes of one incident that are asked about in a message.
+# Nodes of one incident with a request in a message.
 MAX_REQUESTS = 3
 
 
@@ -37,7 +37,7 @@ class HubApprovalRequests:
     ) -> None:
         """Who acts, what links are signed with, and where people reach the hub; as it is now.
 
-        `acts`: whether a rule, by its id, wants something done, whether or not it asks a person before.
+        `acts`: whether a rule, by its id, wants an action, with or without approval.
         """
         self._acts = acts
         self._remedies = remedies
@@ -75,7 +75,7 @@ class HubApprovalRequests:
         return _SOON_S if acts else 0.0
 
     def decided(self, incident: Incident) -> bool:
-        """Whether the engine knows of an incident, and has begun something or is held back."""
+        """Whether the engine knows an incident, and has started an intent or is held back."""
         from accelwatch.fleet.approval.announcing import is_decided
 
         runner = self._remedies()
@@ -84,7 +84,7 @@ class HubApprovalRequests:
         )
 
     def plans(self, incident: str, nodes: tuple[str, ...]) -> tuple[Planned, ...]:
-        """What will be done about an incident without anybody being asked."""
+        """What will be done about an incident without an approval."""
         from accelwatch.fleet.approval.announcing import planned
 
         runner = self._remedies()

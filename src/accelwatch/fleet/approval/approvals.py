@@ -1,4 +1,4 @@
-"""What a hub needs to take a yes or no by a link: its signer, and what was used already."""
+"""A hub's parts for decisions by link: its signer, and the used links."""
 
 from typing import NamedTuple
 

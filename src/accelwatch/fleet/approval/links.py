@@ -1,7 +1,7 @@
 """What a link says, signed; and whether it still gives the right to decide. Pure.
 
-A link is for one plan of one node, as it was asked about at one moment, and for one sink: the same
-question has the same link, however often it is said. Where it is shown or kept, it stands as a
+A link is for one plan of one node, as it was requested at one time, and for one sink: the same
+request has the same link, however often it is sent. Where it is shown or kept, it stands as a
 fingerprint; the link itself is in messages only.
 """
 
@@ -22,7 +22,7 @@ _FORM_SALT = "accelwatch.form"
 
 
 class Link(msgspec.Struct, frozen=True, array_like=True):
-    """What was asked, of whom, and until when an answer by this link counts."""
+    """The plan, the recipient, and until when a decision by this link counts."""
 
     sink: str
     incident: str

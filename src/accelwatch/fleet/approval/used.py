@@ -1,4 +1,4 @@
-"""Which links were used: written down before what they ask for is done, so no restart revives one."""
+"""The used links: journalled before their command is carried out, so no restart revives one."""
 
 from collections.abc import Awaitable, Callable, Iterable
 

@@ -50,7 +50,7 @@ class AvoidPage(msgspec.Struct, frozen=True, kw_only=True):
     """The nodes to avoid, by name."""
 
     time: str
-    # How many rules are in force; 0: no incident is ever opened here, so health is not looked at.
+    # How many rules are in force; 0: no incident is ever opened here, so health is not evaluated.
     rules: int
     # All nodes that the hub follows.
     nodes_total: int

@@ -1,4 +1,4 @@
-"""`GET /v1/avoid`: the nodes to keep new jobs off now, for schedulers and launchers that ask no rule."""
+"""`GET /v1/avoid`: the nodes to keep new jobs off now, for schedulers and launchers without rules."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -63,7 +63,7 @@ class AvoidPages:
         self._remedies = remedies
 
     def routes(self) -> tuple[Route, ...]:
-        """What is asked for where."""
+        """The routes."""
         return (
             Route(
                 "GET",
@@ -135,7 +135,7 @@ class AvoidPages:
 
 
 def _severities(query: Query) -> frozenset[Severity]:
-    """The severity asked for and those above it; `critical` unless asked."""
+    """The requested severity and those above it; `critical` by default."""
     severities = list(Severity)
     text = only(query, "severity")
     if text is None:
@@ -146,7 +146,7 @@ def _severities(query: Query) -> frozenset[Severity]:
 
 
 def _kinds(query: Query) -> frozenset[ReasonKind]:
-    """The kinds of reason asked for; all of them unless asked."""
+    """The requested kinds of reason; all of them by default."""
     requested = many(query, "reason")
     if "reason" in query and not requested:
         raise UsageError(f"reason: it is empty; write one or more of {', '.join(_ORDER)}")

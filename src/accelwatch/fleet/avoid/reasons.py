@@ -81,7 +81,7 @@ def of_windows(
 
 
 def of_silence(fleet: Fleet) -> NodeReasons:
-    """Nodes that do not answer, or have never answered; one that was not asked yet is not among them."""
+    """Nodes that do not answer, or have never answered; without those that were not polled yet."""
     for node in fleet.nodes.values():
         state, fault = fleet.state_of(node), node.why_silent
         if state not in (NodeState.DOWN, NodeState.NEVER) or _is_unasked(state, fault):

@@ -1,1 +1,1 @@
-"""What the API of a hub takes and answers, as structs, for the hub and for its clients."""
+"""Bodies and answers of a hub's API, as structs, for the hub and for its clients."""

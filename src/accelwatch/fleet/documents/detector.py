@@ -30,7 +30,7 @@ class FindingNote(msgspec.Struct, frozen=True, kw_only=True):
 class DetectorPage(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that the detector holds of a node, or of one device of it, at its newest frame."""
 
-    # As it was asked for: `n12`, `n12/nvidia3`.
+    # As requested: `n12`, `n12/nvidia3`.
     entity: str
     # RFC 3339, of the frame.
     time: str

@@ -1,4 +1,4 @@
-"""What is told by POST /v1/evidence and what the hub answers; unknown fields are refused."""
+"""The body of POST /v1/evidence and the hub's answer; unknown fields are refused."""
 
 from typing import Literal
 
@@ -10,9 +10,9 @@ Severity = Literal["critical", "warning", "info"]
 
 
 class NewEvidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One thing that is told of a node or a device."""
+    """One piece of evidence on a node or a device."""
 
-    # Such as `disk_failed`; rules ask for `evidence_disk_failed`.
+    # Such as `disk_failed`; rules read `evidence_disk_failed`.
     code: str
     node: str = ""
     # Name, id, uuid, PCI address or index of a device of the node; a uuid alone is enough.
@@ -31,7 +31,7 @@ class NewEvidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class NewEvidences(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is told by POST /v1/evidence."""
+    """The body of POST /v1/evidence."""
 
     # Who finds it, such as `nhc`.
     source: str
@@ -65,7 +65,7 @@ class StandingEvidence(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     by: str
     since: str
-    # When it is over if nobody tells of it again.
+    # When it is over if nobody pushes it again.
     until: str
 
 

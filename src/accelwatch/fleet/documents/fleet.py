@@ -8,7 +8,7 @@ from accelwatch.fleet.wire import DeviceIdentity, DeviceTotals, NodeFinding
 from accelwatch.schema.reading import Number
 
 FLEET_HISTORY = "/v1/fleet/history"
-# The fields of devices that are told where none are asked for.
+# The fields of devices by default.
 DEFAULT_FIELDS = (
     "utilization_ratio",
     "memory_used_bytes",
@@ -26,7 +26,7 @@ class FaultNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BackendNote(msgspec.Struct, frozen=True, kw_only=True):
-    """A backend of a node that cannot tell of its accelerators."""
+    """A backend of a node that cannot read its accelerators."""
 
     name: str
     # One word for programs.
@@ -49,7 +49,7 @@ class TargetNote(msgspec.Struct, frozen=True, kw_only=True):
     restarts_total: int
     read_duration_s: float | None = None
     fault: FaultNote | None = None
-    # Series not taken, by reason.
+    # Series refused, by reason.
     rejected: dict[str, int] = {}
 
 
@@ -61,7 +61,7 @@ class NodeSummary(msgspec.Struct, frozen=True, kw_only=True):
     # Seconds since something arrived; null when nothing ever has.
     age_s: float | None
     labels: dict[str, str]
-    # Devices present when it was last heard.
+    # Devices present when it last reported.
     devices: int
     devices_expected: int
     devices_missing: int
@@ -107,14 +107,14 @@ class DeviceRow(DeviceIdentity, frozen=True, kw_only=True):
     state: str
     health: str
     sample_age_s: float | None
-    # The fields asked for; null where there is no value.
+    # The requested fields; null where there is no value.
     values: dict[str, Number | None]
 
 
 class DevicesPage(msgspec.Struct, frozen=True, kw_only=True):
     """A page of devices; `next` is the cursor of the page after it, null at the end.
 
-    A page may hold fewer devices than asked for, even none, and still have a page after it.
+    A page may hold fewer devices than requested, even none, and still have a page after it.
     """
 
     devices: tuple[DeviceRow, ...]
@@ -126,7 +126,7 @@ class DevicesPage(msgspec.Struct, frozen=True, kw_only=True):
 class EventRow(msgspec.Struct, frozen=True, kw_only=True, tag="event"):
     """An error event of a node."""
 
-    # Grows with every event that this hub has taken in; the order is that of arrival.
+    # Grows with every event that this hub has received; the order is that of arrival.
     sequence: int
     node: str
     # Id of the device; null when the fault belongs to the node.
@@ -137,7 +137,7 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True, tag="event"):
     category: str
     # `critical`, `warning` or `info`.
     severity: str
-    # On the hub's clock, at which the fault was reported; null where nobody tells it.
+    # On the hub's clock, at which the fault was reported; null where it is unknown.
     time: str | None
     text: str
     source: str
@@ -150,7 +150,7 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True, tag="event"):
 class EventsPage(msgspec.Struct, frozen=True, kw_only=True):
     """A page of events, newest first; `next` is the cursor of the page after it, null at the end.
 
-    A page may hold fewer events than asked for, even none, and still have a page after it.
+    A page may hold fewer events than requested, even none, and still have a page after it.
     """
 
     events: tuple[EventRow, ...]
@@ -177,21 +177,21 @@ class GroupsPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HistoryDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """A device's last fifteen minutes, or what was asked of a store, oldest first; null: no value."""
+    """A device's last fifteen minutes, or a requested span of a store, oldest first; null: no value."""
 
     node: str
     device: str
     step_s: int
     end: str
     values: dict[str, list[float | None]]
-    # By how much counters have grown a second, as far as rules ask for it.
+    # By how much counters have grown a second, where rules read that.
     growth: dict[str, list[float | None]] = {}
 
 
 class FleetHistory(msgspec.Struct, frozen=True, kw_only=True):
     """The fleet in numbers over the last hour, oldest first; null: not known in that step.
 
-    Sums and the mean are over the devices that told something then: a part of the fleet that fell
+    Sums and the mean are over the devices that reported then: a part of the fleet that fell
     silent is missing in them, and is in `devices_not_answering`.
     """
 

@@ -24,7 +24,7 @@ class QuantityGraph(msgspec.Struct, frozen=True, kw_only=True):
     upper_quartile: Line = ()
     # Whether the evidence is about it; others show what happened to the work.
     evidence: bool = True
-    # Peers that told any of it.
+    # Peers with any value of it.
     peers: int = 0
     # Why there is no value now, such as a device state; empty where there is one.
     absent: str = ""

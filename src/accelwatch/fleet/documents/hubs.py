@@ -48,7 +48,7 @@ class HubsPage(msgspec.Struct, frozen=True, kw_only=True):
     database_reachable: bool | None = None
     # Seconds since all that is in the journal was read here; null before the first time.
     late_s: float | None = None
-    # Whether rules in `auto` act without asking; null while none leads, or the database does not answer.
+    # Whether rules in `auto` act without approval; null while no hub leads or no database answers.
     auto_allowed: bool | None = None
     # Why they do not.
     auto_refused: str = ""

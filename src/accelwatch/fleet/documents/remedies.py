@@ -34,10 +34,10 @@ class RemedyDocument(msgspec.Struct, frozen=True, kw_only=True):
     confidence: str = ""
     # How sure it must be to act without a person's approval.
     act_on: str = ""
-    # Whether a person took it out: then only a person gives it back.
+    # Whether a person quarantined it: then only a person releases it.
     manual: bool
     approved_by: str
-    # Digest of the plan that a person is asked about, or approved.
+    # Digest of the plan that waits for approval, or was approved.
     plan: str
     quarantine: QuarantineDocument | None = msgspec.field(name="hold")
     # What is on its way.
@@ -60,7 +60,7 @@ class LeftAlone(msgspec.Struct, frozen=True, kw_only=True):
     since: str = ""
     # None: until it is removed.
     until: str | None
-    # Who asked for it; empty where a person undid what we did.
+    # Who set the veto; empty where a person undid what we did.
     by: str
     reason: str
 
@@ -135,7 +135,7 @@ class QuarantinedNode(msgspec.Struct, frozen=True, kw_only=True):
     # `node`, or a part of it.
     level: str
     stage: str
-    # Whether a person took it out: then only a person gives it back.
+    # Whether a person quarantined it: then only a person releases it.
     manual: bool
     reason: str
     set_by: str
@@ -162,7 +162,7 @@ class SpareDocument(msgspec.Struct, frozen=True, kw_only=True):
     node: str
     # ready, reserved, in_use, returning or failed.
     state: str = msgspec.field(name="standing")
-    # Whether it is there, looks well, and nobody else holds it; of a ready one: it can be drawn.
+    # Whether it is there, looks healthy, and nobody else holds it; of a ready one: it can be drawn.
     usable: bool
     incident: str
     # The node that it replaces, by the scheduler's name.

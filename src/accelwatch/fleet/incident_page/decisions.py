@@ -1,4 +1,4 @@
-"""What there is to decide about an incident: the plan of each of its nodes, and why nothing waits."""
+"""The decisions about an incident: the plan of each of its nodes, and why nothing waits."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Where the pages of incidents are; what it takes to show one is loaded when somebody comes."""
+"""The route of the pages of incidents; the code that shows one is loaded at the first request."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -29,7 +29,7 @@ class IncidentDoor:
         return self._make()
 
     def methods(self, path: str) -> tuple[str, ...]:
-        """The methods that a path takes; empty for other paths."""
+        """The methods that a path allows; empty for other paths."""
         return ("GET", "HEAD", "POST") if id_in(path) else ()
 
     def guest(self, path: str, query: Query) -> str:

@@ -59,7 +59,7 @@ def is_from_here(headers: Headers, external_url: str) -> bool:
     """Whether a form may have come from a page of ours.
 
     Under our own `Referrer-Policy: no-referrer` a browser calls the origin of our forms `null`, so that
-    says nothing; where it tells `Sec-Fetch-Site`, that does. What our form carries decides in any case.
+    says nothing; where it sends `Sec-Fetch-Site`, that does. What our form carries decides in any case.
     """
     if headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
         return False
@@ -69,7 +69,7 @@ def is_from_here(headers: Headers, external_url: str) -> bool:
 
 
 def outcome(problem: str, notes: list[str], command: Command) -> tuple[Notice, int]:
-    """What whoever pressed a button is told, and the status code."""
+    """The notice after a form was sent, and the status code."""
     if problem:
         return Notice(text=f"It does not count: {problem}. {LOG_IN}", tone="bad"), 503
     vain = [note for note in notes if "changes nothing" in note]

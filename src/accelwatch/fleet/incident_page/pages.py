@@ -63,7 +63,7 @@ class IncidentVisits:
         refusal: Callable[[], str] = str,
     ) -> None:
         """`may_act`: whether those who can reach the hub may change something without a link;
-        `turns`: those of all walks over the fleet; `refusal`: why another hub has to be asked."""
+        `turns`: those of all walks over the fleet; `refusal`: why another hub has to answer."""
         self._refusal_of_hub = refusal
         self._fleet = fleet
         self._clock = clock
@@ -75,7 +75,7 @@ class IncidentVisits:
         self._turns = turns or Turns()
 
     def methods(self, path: str) -> tuple[str, ...]:
-        """The methods that a path takes; empty for other paths."""
+        """The methods that a path allows; empty for other paths."""
         return ("GET", "HEAD", "POST") if id_in(path) else ()
 
     def guest(self, path: str, query: Query) -> str:
@@ -98,7 +98,7 @@ class IncidentVisits:
         return plain_page("This link has expired", LOG_IN, 410)
 
     async def act(self, change: Change) -> Page:
-        """Do what a form asks for, once all is as it should be. Raises UsageError, UnmetError."""
+        """Carry out a form, once all is as it should be. Raises UsageError, UnmetError."""
         check_parameters(change.query, (PARAMETER,))
         incident = self._incident(change.path)
         submitted = pressed(change.headers, change.body)
@@ -117,7 +117,7 @@ class IncidentVisits:
             text = "This page has expired, or was made for somebody else. Open it again."
             return plain_page("Refused", text, 403)
         if submitted.verb is Verb.APPROVE:
-            # A yes is to what is there now; a link is not used up by one that cannot be looked at.
+            # An approval is of what is there now; a failed poll does not use up a link.
             problem = await runner.engine.poll_again(submitted.node)
             if problem:
                 notice = Notice(text=f"Not now: {problem}.", tone="bad")
@@ -184,7 +184,7 @@ class IncidentVisits:
         )
 
     def _refusal(self, change: Change, submitted: Pressed, presented: Presented | None) -> str:
-        """Why somebody may not do what he asks for by what he is."""
+        """Why the user's role or link does not allow the command."""
         if change.guest or (presented is not None and not self._may_act()):
             dead = DEAD_LINKS.get(presented.status, "") if presented is not None else ""
             return dead or f"By this link {submitted.verb.value} is not possible here. {LOG_IN}"

@@ -46,7 +46,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     # With the forms of each.
     decisions: tuple[tuple[Decision, Sequence[Markup]], ...] = ()
     prevailing: Prevailing | None = None
-    # Who looks at it.
+    # The user.
     who: str = ""
 
 

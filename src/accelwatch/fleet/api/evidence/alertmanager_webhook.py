@@ -1,6 +1,6 @@
 """What an Alertmanager sends to a webhook (version 4), as evidence: firing begins it, resolved ends it.
 
-Alerts that we have told it ourselves are none: they would prove themselves for ever.
+Alerts that we have sent to it ourselves do not count: they would prove themselves for ever.
 """
 
 from typing import Literal

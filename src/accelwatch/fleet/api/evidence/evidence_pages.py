@@ -1,4 +1,4 @@
-"""Evidence that others push: taken, placed, noted among the events, kept for as long as it stands."""
+"""Evidence that others push: accepted, assigned, logged as events, kept until it ends or expires."""
 
 import logging
 from collections.abc import Callable
@@ -51,7 +51,7 @@ class EvidencePages:
         self._reported_unplaced: tuple[str, ...] = ()
 
     def routes(self) -> tuple[Route, ...]:
-        """What is asked for where."""
+        """The routes."""
         return (
             Route(
                 "GET",
@@ -91,7 +91,7 @@ class EvidencePages:
         return await self._accept_all(alerts_of(change.body), "alertmanager", change)
 
     async def _accept_all(self, message: NewEvidences, kind: str, change: Change) -> Page:
-        """Note what is told, as codes of that kind. Raises UsageError."""
+        """Record the evidence, as codes of that kind. Raises UsageError."""
         if len(message.evidence) > MOST_AT_ONCE:
             raise UsageError(f"more than {MOST_AT_ONCE} at once")
         source = _checked_text(message.source, "source")
@@ -144,7 +144,7 @@ class EvidencePages:
         )
 
     def _resolve(self, evidence: NewEvidence, event: ErrorEvent, location: Location | None) -> bool:
-        """What stood is over, also where its device has gone meanwhile; whether it is known which."""
+        """Its evidence is over, also where its device has gone meanwhile; whether it was found."""
         findable = bool(evidence.key) or location is not None
         resolved = findable and self._intake.resolve(_key(evidence, event, location), event)
         return resolved or location is not None
@@ -157,7 +157,7 @@ class EvidencePages:
         return self._intake.activate(location, event, _key(evidence, event, location), until)
 
     def _complain(self, source: str, unplaced: list[str]) -> None:
-        """Say once that evidence is about nobody; who pushes may not look at the answer."""
+        """Log once that evidence matches no node; its sender may ignore the response."""
         if unplaced and (source, *unplaced) != self._reported_unplaced:
             self._reported_unplaced = (source, *unplaced)
             text = "evidence about an unknown node or device was dropped source=%s code=%s count=%d"

@@ -28,7 +28,7 @@ class AuditPages:
         self._reading = asyncio.Lock()
 
     def routes(self) -> tuple[Route, ...]:
-        """What is asked for where."""
+        """The routes."""
         return (
             Route(
                 "GET",

@@ -26,7 +26,7 @@ class GraphPages:
         self._rules = rules
 
     def routes(self) -> tuple[Route, ...]:
-        """What is asked for where."""
+        """The routes."""
         return (
             Route(
                 "GET",

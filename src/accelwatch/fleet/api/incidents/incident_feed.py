@@ -1,7 +1,7 @@
-"""Incidents as the hub's stream tells them: those that count now, then each that begins or changes.
+"""Incidents on the hub's stream: those that count now, then each that opens or changes.
 
-What is told is bounded (`MOST_OPEN`, `MOST_CLOSED`). A client that reads slowly gets each incident as it
-stands when it reads again; one that has missed an end is told to begin anew.
+The feed is bounded (`MOST_OPEN`, `MOST_CLOSED`). A client that reads slowly gets each incident in the
+state of its next read; one that has missed an end is sent a restart.
 """
 
 import asyncio
@@ -29,15 +29,15 @@ class _Notice(msgspec.Struct, frozen=True, gc=False):
 
 
 class IncidentFeed:
-    """What is told of incidents, numbered by looks that brought something; the loop's thread only."""
+    """The published incidents, numbered by refreshes with a change; the loop's thread only."""
 
     def __init__(self, reader: Callable[[], IncidentReader | None]) -> None:
         self._reader = reader
         self._frames = IncidentFrames()
-        # Who knows less than this sequence begins anew.
+        # A client behind this sequence is sent everything again.
         self._restart_sequence = 0
         self._notices: dict[str, _Notice] = {}
-        # Who judged, and the version of his incidents, when they were looked at last.
+        # The reader, and the version of its incidents, at the last refresh.
         self._observed: tuple[object, int] = (self, -1)
         # A refresh yields to the loop while it walks the incidents. A second one meanwhile would
         # give out the same sequence number twice.
@@ -49,7 +49,7 @@ class IncidentFeed:
         return self._frames.sequence
 
     async def refresh(self) -> None:
-        """Take up what has changed; one look at a time."""
+        """Publish what has changed; one refresh at a time."""
         async with self._refreshing:
             reader, work = self._reader(), LongWork()
             observed = (reader, -1 if reader is None else reader.version)
@@ -103,7 +103,7 @@ class IncidentFeed:
     async def _choose(
         self, reader: IncidentReader, going_on: Sequence[Incident], sequence: int, work: LongWork
     ) -> None:
-        """Choose what is told from now on."""
+        """Choose the incidents to publish from now on."""
         before = self._notices
         notices: dict[str, _Notice] = {}
         for incident in (*await _worst(going_on, before, work), *_over(reader)):
@@ -114,7 +114,7 @@ class IncidentFeed:
             notices[incident.id] = notice
         for id_ in before.keys() - notices.keys():
             finished = before[id_]
-            # Everybody keeps the latest of those that are over; who was not told the end begins anew.
+            # Clients keep the latest closed ones; a client that missed the end is sent everything again.
             missed = sequence if finished.incident.is_open else finished.sequence
             self._restart_sequence = max(self._restart_sequence, missed)
         self._notices = notices
@@ -132,7 +132,7 @@ def _over(reader: IncidentReader) -> Iterator[Incident]:
 async def _worst(
     incidents: Sequence[Incident], reported: Collection[str], work: LongWork
 ) -> Sequence[Incident]:
-    """MOST_OPEN of them: the most severe, groups before members, those that are told, the first."""
+    """MOST_OPEN of them: the most severe, groups before members, those published already, the first."""
     if len(incidents) <= MOST_OPEN:
         return incidents
     ranks: dict[tuple[int, bool, bool], list[Incident]] = {}

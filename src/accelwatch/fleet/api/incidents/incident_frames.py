@@ -1,4 +1,4 @@
-"""Incidents as the bytes that streams send: all of them, or what has changed since a client was told."""
+"""Incidents as the bytes that streams send: all of them, or the changes since a client's last frame."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,7 +14,7 @@ NO_RULES = RulesNow(
 
 
 class IncidentFrames:
-    """What is told of incidents, numbered by refreshes that brought something."""
+    """The published incidents, numbered by refreshes with a change."""
 
     def __init__(self) -> None:
         # Of the last refresh that brought something; 0 before the first.
@@ -33,7 +33,7 @@ class IncidentFrames:
         messages: Iterable[tuple[int, IncidentNow]],
         restart_sequence: int,
     ) -> None:
-        """What is told from now on; who knows less than `restart_sequence` begins anew."""
+        """Replace the published messages; clients behind `restart_sequence` are sent everything."""
         self.rules, self._messages = rules, tuple(messages)
         self._restart_sequence = restart_sequence
         self._frames = {}

@@ -33,7 +33,7 @@ REMEDIES = "/v1/remedies"
 PLAN = "/v1/plan"
 QUARANTINES = "/v1/holds"
 SPARES = "/v1/spares"
-# Whoever may act may stop everything; to let it go on again takes more.
+# Whoever may act may stop everything; a start needs a higher role.
 _OF_ALL: Mapping[str, tuple[str, str, Role]] = MappingProxyType(
     {
         "/v1/stop": ("stop", "Start no new remedies on any node", Role.ACT),
@@ -59,7 +59,7 @@ _LASTS = ("hold", "deny")
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is asked for by a POST: why, and what belongs to it."""
+    """The body of a POST: why, and what belongs to it."""
 
     reason: str
     # Counts where nobody has to prove who he is, and is marked as unverified.
@@ -84,7 +84,7 @@ class RemedyPages:
     ) -> None:
         """`runner` gives whoever acts now, `nodes` the names that are known.
 
-        `followed`: what the hub does that leads; `refusal`: why that has to be asked for a change.
+        `followed`: what the leading hub does; `refusal`: why a change has to be sent there.
         """
         self._followed = followed
         self._refusal = refusal
@@ -93,7 +93,7 @@ class RemedyPages:
         self._nodes = nodes
 
     def routes(self) -> Iterator[Route]:
-        """What is asked for where."""
+        """The routes."""
         yield Route(
             "GET",
             REMEDIES,
@@ -155,7 +155,7 @@ class RemedyPages:
         return self._plan_page(self._acting(), self._require_node(node), headers)
 
     async def _plan_page(self, runner: "RemedyRunner", node: str, headers: Headers) -> Page:
-        """The node's scheduler is asked what it would refuse."""
+        """The plan, with what the node's scheduler would refuse."""
         return json_page(PlanPage(plan=await runner.previewed_plan(node)), headers)
 
     def _quarantines(self, _query: Query, headers: Headers) -> Page:
@@ -179,7 +179,7 @@ class RemedyPages:
         return await self._command(verb, unquote(node), change)
 
     async def _command(self, verb: str, node: str, change: Change) -> Page:
-        """Do what a person asks for, of all nodes where none is named; it is written down by then.
+        """Carry out a command, for all nodes where none is named; it is in the journal by then.
 
         Raises UsageError, UnmetError.
         """

@@ -37,7 +37,7 @@ from accelwatch.web.http.stream import (
     framed,
 )
 
-# Characters of why a node is not heard, in every tick.
+# Characters of why a node is silent, in every tick.
 _MAX_WHY = 200
 _UNREACHABLE = STATE["unreachable"]
 
@@ -54,7 +54,7 @@ class Feed:
         self.ticks = TickFrames()
         self._expression = expression
         self._series = [*all_series(columns), *series_of(expression)]
-        # By row, what the table's `changed` was when its place was told.
+        # By row, what the table's `changed` was when its slot was sent.
         self._announced_versions: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
         # Making a tick yields to the loop. A second one meanwhile would give out the same sequence
         # number twice, and viewers would miss a change.
@@ -123,7 +123,7 @@ class Feed:
         )
 
     def _update_devices(self, fleet: Fleet, now: FleetStatus, at: Indices) -> None:
-        """Who stands in the rows that have changed since they were told."""
+        """Send the devices in the rows that have changed since they were sent."""
         table, rows = fleet.table, now.rows[at]
         self._announced_versions = grown(self._announced_versions, table.rows.size, -1)
         for position in np.flatnonzero(

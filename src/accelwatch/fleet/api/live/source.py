@@ -12,7 +12,7 @@ class LiveFeed(Protocol):
 
     # Those who watch now.
     clients: int
-    # What they are sent of ticks and places.
+    # The ticks and slots that they are sent.
     ticks: TickFrames
 
     @property
@@ -58,7 +58,7 @@ class LiveIncidents(Protocol):
     """What streams say of incidents, numbered by refreshes that brought something."""
 
     async def refresh(self) -> None:
-        """Take up what has changed."""
+        """Update what has changed."""
         ...
 
     async def frames(self, form: str, after: int) -> tuple[Sequence[bytes], int]:

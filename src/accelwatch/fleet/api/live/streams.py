@@ -1,6 +1,6 @@
-"""The hub's /v1/stream for dashboards: every device's place once, events, an array of numbers a tick.
+"""The hub's /v1/stream for dashboards: every device's slot once, events, an array of numbers a tick.
 
-Clients that ask for the same share the work: a tick is made once for each set of fields and filter, and
+Clients with the same request share the work: a tick is made once for each set of fields and filter, and
 only while somebody listens. A client that reads slowly misses ticks and sees a gap in `sequence`.
 """
 
@@ -32,11 +32,11 @@ _WITH_INCIDENTS = {INCIDENTS: MSGPACK, INCIDENT_LINES: NDJSON}
 # Different streams at one time with a filter, and as many without; each costs a walk over the fleet
 # a tick. Filters that are in use never keep a dashboard of the whole fleet out.
 _MAX_FEEDS = 8
-# Bytes handed over at a time: what a slow client has not taken is held once for all of them.
+# Bytes written at a time: what a slow client has not read is held once for all of them.
 _PIECE = 64 << 10
-# Between looks at whether a slow client has taken what it was sent.
+# Between checks of whether a slow client has read what it was sent.
 _BACKLOG_POLL_S = 0.05
-# Events of before that a new client is told.
+# Earlier events that a new client is sent.
 _BACKLOG_EVENTS = 500
 
 
@@ -60,7 +60,7 @@ class LiveStreams:
         self._clock = clock
         self._interval_s = interval_s
         self._incidents = incidents
-        # Clients that are told of incidents.
+        # Clients that are sent incidents.
         self._subscribers = 0
         self._feeds: dict[Key, LiveFeed] = {}
         self._beat = asyncio.Event()

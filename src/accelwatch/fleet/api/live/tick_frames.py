@@ -1,4 +1,4 @@
-"""Ticks and places of devices as the bytes that streams send; encoded once for all who watch."""
+"""Ticks and slots of devices as the bytes that streams send; encoded once for all viewers."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ class TickFrames:
         # encoded once for all viewers, void with the next tick.
         self._frames: dict[str, bytes] = {}
         self._changes: dict[tuple[str, int], list[bytes]] = {}
-        # Sequence at which a place was last changed.
+        # Sequence at which a slot was last changed.
         self._changed_sequence = 0
 
     def assign(self, device: DeviceSlot) -> None:
@@ -39,7 +39,7 @@ class TickFrames:
         self._frames, self._changes = {}, {}
 
     def changes(self, media: str, after: int) -> Sequence[bytes]:
-        """Places that changed after a tick as bytes, made once for all who saw that tick last."""
+        """Slots that changed after a tick as bytes, made once for all who saw that tick last."""
         if after >= self._changed_sequence:
             return ()
         if (media, after) not in self._changes:

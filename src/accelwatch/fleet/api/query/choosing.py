@@ -46,7 +46,7 @@ def subject_at(fleet: Fleet, now: FleetStatus, at: int) -> Subject:
 
 
 def chosen(fleet: Fleet, now: FleetStatus, expression: Expression | None) -> Bools:
-    """Which devices of a moment a filter lets through; its series were asked for before."""
+    """Which devices of a status a filter lets through; the table has its series already."""
     if expression is None:
         return np.ones(len(now.rows), dtype=np.bool_)
     rows = _Rows(fleet, now)
@@ -68,7 +68,7 @@ class _Rows:
     def __init__(self, fleet: Fleet, now: FleetStatus) -> None:
         self._fleet = fleet
         self._now = now
-        # Devices with an integer among what was asked for that no double holds.
+        # Devices with an integer among the requested values that no double holds.
         self.large: Bools = np.zeros(len(now.rows), dtype=np.bool_)
 
     def number(self, key: Key) -> Floats:

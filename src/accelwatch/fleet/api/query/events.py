@@ -82,7 +82,7 @@ def parse_start(text: str, now: float) -> float:
 
 
 class EventQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which events are asked for."""
+    """Which events are requested."""
 
     # Unix seconds.
     since: float | None = None
@@ -113,7 +113,7 @@ def events_page(fleet: Fleet, query: EventQuery) -> EventsPage:
 def page_of(
     events: Iterable[FleetEvent], query: EventQuery, labels: Callable[[str], Mapping[str, str]]
 ) -> EventsPage:
-    """As many as are asked for of those for which the condition holds; they come newest first."""
+    """As many as requested of those for which the condition holds; they come newest first."""
     chosen: list[FleetEvent] = []
     for row in events:
         if len(chosen) >= query.limit:

@@ -33,7 +33,7 @@ from accelwatch.fleet.table.state_codes import HEALTHS, STATES
 from accelwatch.schema.snapshot import OWNER_NAMES
 from accelwatch.schema.status.device_status import WORST_FIRST, effective_state
 
-# Labels that may be asked for though no target has them.
+# Labels that a request may name though no target has them.
 _USUAL = ("rack", "pool", STAGE)
 # What changes without a change of devices, labels or owners.
 _OF_NOW = frozenset({"state", "health", "node_state"})
@@ -104,7 +104,7 @@ class _Group:
         self.worst = worst
 
     def row(self, name: str | None) -> GroupRow:
-        """As it is told."""
+        """As the API returns it."""
         nodes = Counter(self.nodes.values())
         return GroupRow(
             group=name,
@@ -181,7 +181,7 @@ def _states(
 
 
 def _worst(now: FleetStatus, at: Indices, group: Indices) -> list[int]:
-    """The worst state of each group, as a place in the order."""
+    """The worst state of each group, as an index into the order."""
     rank = _RANK[now.state[at], now.health[at]]
     ranks = np.full(int(group.max(initial=-1)) + 1, len(WORST_FIRST) - 1, dtype=np.intp)
     np.minimum.at(ranks, group, rank)
@@ -215,7 +215,7 @@ def _of_node(fleet: Fleet, node: Node, by: str) -> Sequence[str | None]:
 
 
 def _counted(fleet: Fleet, node: Node, by: str) -> Iterator[tuple[int, Sequence[str]]]:
-    """Whole devices with their groups; by an owner, partitions in place of a device that has some."""
+    """Whole devices with their groups; by an owner, partitions instead of a device that has some."""
     now = status_of(fleet, [node])
     subjects = [subject_at(fleet, now, at) for at in range(len(now.rows))]
     owned = by in OWNER_NAMES or by == "partition"

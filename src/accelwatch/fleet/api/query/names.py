@@ -31,7 +31,7 @@ _MAX_FIELDS = 64
 # What only a device with its node and its moment answers.
 _OF_SUBJECT = frozenset({"node", "host", "device", "sample_age_s", "state", "health", "node_state"})
 
-# A field as it was asked for, and the series of which the first present one is its value.
+# A requested field, and the series of which the first present one is its value.
 Column = tuple[str, tuple[Series, ...]]
 
 
@@ -48,19 +48,19 @@ class Subject(msgspec.Struct, kw_only=True):
 
     @property
     def occupancy(self) -> Occupancy:
-        """Who has it, as it was last told."""
+        """Who has it, as last reported."""
         return NOBODY if self.present is None else self.present.usage.occupancy
 
     @property
     def state(self) -> str:
-        """Its own state while its node is heard of."""
+        """Its own state while its node reports."""
         if speaks_for(self.node_state):
             return self.present.state if self.present is not None else "missing"
         return GONE[self.node_state]
 
     @property
     def health(self) -> str:
-        """Its own health while its node is heard of."""
+        """Its own health while its node reports."""
         if self.present is None or not speaks_for(self.node_state):
             return "unknown"
         return self.present.health

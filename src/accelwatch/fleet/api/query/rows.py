@@ -22,14 +22,14 @@ from accelwatch.schema.metrics import Series
 # Node, index and id of the last device of a page.
 PagePosition = tuple[str, int, str]
 
-# Devices looked at for one page: a filter that finds little must not hold up the streams.
+# Devices read for one page: a filter that finds little must not hold up the streams.
 SCAN = 1500
 # Of a node: no more nodes are brought up to date than a page may need.
 _USUAL_DEVICES = 8
 
 
 def cursor_of(position: PagePosition) -> str:
-    """A place as an opaque word."""
+    """A position as an opaque token."""
     return base64.urlsafe_b64encode(msgspec.json.encode(position)).decode().rstrip("=")
 
 
@@ -109,7 +109,7 @@ def _position_at(fleet: Fleet, now: FleetStatus, at: int) -> PagePosition:
 
 
 def _first(fleet: Fleet, now: FleetStatus, after: PagePosition | None) -> int:
-    """The first device of a moment that stands after a place."""
+    """The first device of a status after a position."""
     if after is None:
         return 0
     count = len(now.rows)

@@ -90,7 +90,7 @@ def fleet_totals(table: Table, now: FleetStatus) -> Totals:
 def tallied(
     table: Table, now: FleetStatus, at: Indices, group: Indices, groups: int
 ) -> list[Totals]:
-    """Sums of so many groups: of the devices at these places of the moment, each in its group."""
+    """Sums of so many groups: of the devices at these indices of the status, each in its group."""
     totals = [Totals() for _ in range(groups)]
     for row, counts in enumerate(_counted(group, now.state[at], groups, len(STATES))):
         totals[row].states.update({STATES[code]: n for code, n in enumerate(counts) if n})

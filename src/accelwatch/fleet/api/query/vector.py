@@ -40,7 +40,7 @@ class Truths(NamedTuple):
 
 
 class Rows(Protocol):
-    """What columns can be asked for; each is as long as there are rows."""
+    """The columns that may be read; each is as long as there are rows."""
 
     def number(self, key: Key) -> Floats:
         """A quantity or a numeric field; NaN where there is none."""

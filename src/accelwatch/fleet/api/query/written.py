@@ -27,7 +27,7 @@ _UNREACHABLE = STATE["unreachable"]
 
 
 def written(fleet: Fleet, now: FleetStatus, at: Indices, columns: Sequence[Column]) -> list[bytes]:
-    """Devices at these places of a moment as rows of JSON.
+    """Devices at these indices of a status as rows of JSON.
 
     A silent node's last values are not shown as now's: those of a stale node are its last, one that is
     down has none.
@@ -59,7 +59,7 @@ _NODE_STATES = [_to_json(state) for state in NODE_STATES]
 
 
 def _template(names: Sequence[str]) -> bytes:
-    """A row with a place for everything that is no name."""
+    """A row with a placeholder for everything that is no name."""
     values = b",".join([_to_json(name).replace(b"%", b"%%") + b":%b" for name in names])
     return b'%b%b%b,"state":%b,"health":%b,"sample_age_s":%b,"values":{' + values + b"}%b"
 
