@@ -1,4 +1,4 @@
-"""What an archive says of jobs and maintenance, told no earlier than it could be known."""
+"""The jobs and maintenance of an archive, released no earlier than they could be known."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -36,7 +36,7 @@ class Jobs:
         self.version = 0
 
     def advance(self, now: float) -> None:
-        """What has begun and ended up to a moment, Unix seconds."""
+        """Process what has started and ended up to a time, Unix seconds."""
         limit = now * 1000
         while self._started < len(self._starts) and self._starts[self._started].start <= limit:
             self._start_job(self._starts[self._started])

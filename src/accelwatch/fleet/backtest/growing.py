@@ -1,6 +1,6 @@
-"""A back-test told while it runs: each line as soon as somebody would have been told, and how it ended.
+"""A back-test published while it runs: each line as soon as it would have been sent, and its end.
 
-For who shows incidents while they are being found; who wants each line once and in order has `run`.
+For views that show incidents while they are being found; `run` gives each line once and in order.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ class _Open:
         self.number, self.cause, self.line = number, cause, line
 
     def changed(self) -> IncidentUpdate | None:
-        """The line, if its end is another one than was told."""
+        """The line, if its end differs from the published one."""
         if self.cause.closed == self.line.closed:
             return None
         self.line.closed = self.cause.closed

@@ -1,4 +1,4 @@
-"""An archive played through the engine of a hub: verdicts, spells, incidents, grouping.
+"""An archive played through the engine of a hub: verdicts, alert states, incidents, grouping.
 
 Where several processes evaluate, each has a share of the rules; one manager gets what they find, in the
 order of the rules, so that the incidents are those of one process.
@@ -36,7 +36,7 @@ class Helpers(NamedTuple):
     """Other processes that judge a share of the rules."""
 
     most: int
-    # The words that begin one, for ids of rules; it `tell`s what their verdicts are.
+    # The command that starts one, for ids of rules; it sends back their verdicts.
     command: Callable[[Sequence[str]], Sequence[str]]
 
 
@@ -59,7 +59,7 @@ class Backtest:
         absent = ArchiveRuleContext.not_recorded(
             archive.series(), needs_of(self.rules.values()).series
         )
-        # Rules that ask for what nobody has recorded.
+        # Rules that read what was not recorded.
         self.unjudged = never_true(self.rules, absent)
         evaluated = [rule for id_, rule in self.rules.items() if id_ not in self.unjudged]
         also = COMPARED_SERIES & needs_of(evaluated).series

@@ -1,4 +1,4 @@
-"""One line of a back-test: what it says of an incident at the moment in which somebody is told.
+"""One line of a back-test: an incident as it is at the time of its notification.
 
 Everything but `closed` is as it was known then, so that a history that ends earlier gives the same
 lines.
@@ -20,7 +20,7 @@ from accelwatch.expr.checking.tree import Peers, walk
 from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.metrics import Kind
 
-# Columns of what is asked by a word.
+# Columns of what is read by a text.
 _STATES = {"state": "device_up", "node_state": "fleet_target_up"}
 
 
@@ -57,7 +57,7 @@ class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 def line_of(incident: Incident, rules: Sequence[Rule], now: float, suspects: Sequence[str]) -> Line:
-    """The line of an incident of which somebody is told at `now`, Unix seconds.
+    """The line of an incident with a notification at `now`, Unix seconds.
 
     `suspects` are nodes that may be to blame for what has befallen a job, the likeliest first.
     """
@@ -85,7 +85,7 @@ def line_of(incident: Incident, rules: Sequence[Rule], now: float, suspects: Seq
 
 
 def line_of_report(report: CauseReport, rules: Mapping[str, Rule], now: float) -> Line:
-    """The line of what somebody is told at `now`, Unix seconds."""
+    """The line of a notification at `now`, Unix seconds."""
     concerned = [rules[rule_id] for rule_id in report.incident.rules if rule_id in rules]
     return line_of(report.incident, concerned, now, report.suspects)
 

@@ -1,6 +1,6 @@
-"""A process that judges a share of the rules over the same archive, and tells what it finds.
+"""A process that evaluates a share of the rules over the same archive, and sends its verdicts.
 
-What it writes is for the process that has begun it only: pickled, so that no number is another one.
+Its output is for the process that has started it only: pickled, so that no number changes.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ class Partner:
     def __init__(self, command: Sequence[str]) -> None:
         """Begin it. Raises AccelwatchError."""
         try:
-            # In a session of its own ^C does not reach it: who has begun it ends it.
+            # In a session of its own ^C does not reach it: its starter ends it.
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -74,7 +74,7 @@ class Partner:
 
 
 def send_changes(intervals: Iterable[EvaluatedInterval], out: IO[bytes]) -> None:
-    """Be a partner: tell what is found. Raises BrokenPipeError when nobody reads it any more."""
+    """Be a partner: send the verdicts. Raises BrokenPipeError when nobody reads them any more."""
     changes: dict[int, Sequence[VerdictChange]] = {}
     sent = -1
     for interval in intervals:

@@ -1,7 +1,7 @@
-"""What an incident held up, and what its advice would have taken instead, in device-hours.
+"""What an incident held up, and what its advice would have cost instead, in device-hours.
 
 Reckoned, not measured: a job whose device is in trouble does nothing until somebody acts, and what is
-advised takes what it usually takes.
+advised lasts as long as it usually does.
 """
 
 import msgspec

@@ -15,7 +15,7 @@ from accelwatch.fleet.backtest.line import Line, line_of_report
 def final_lines(
     archive: Archive, backtest: Backtest, report_progress: Callable[[float], None] = lambda _: None
 ) -> Iterator[Line]:
-    """Every line, ordered by `opened`; `report_progress` hears up to where it has come. Raises
+    """Every line, ordered by `opened`; `report_progress` gets up to where it has come. Raises
     ArchiveError.
     """
     maintenance = Maintenance(archive.maintenance())

@@ -16,7 +16,7 @@ def shares(
 ) -> list[list[str]]:
     """The ids of at most `count` shares that cost about the same; none is empty.
 
-    Rules that ask whether another one fires stay with it, and those that ask the detector with each
+    Rules that read whether another one fires stay with it, and those that read the detector with each
     other. Those over the same series stay together, as far as may be, so that its windows are kept
     once. What is never true costs nothing, nor does a window over a series that is `absent`.
     """

@@ -54,7 +54,7 @@ class Verdicts:
         span: Span,
         also: Collection[Series] = (),
     ) -> None:
-        """`also` are series that others than the rules look at.
+        """`also` are series that others than the rules read.
 
         Raises ArchiveError, and WindowsError for windows that are too dear.
         """
@@ -96,7 +96,7 @@ class Verdicts:
         )
 
     def _is_rest(self, interval: Interval) -> bool:
-        """Whether nobody is recorded now; the first to be heard again wake everybody."""
+        """Whether nothing is recorded now; the first samples after a rest wake all nodes."""
         before = interval.time if self._recorded_at is None else self._recorded_at
         if not interval.devices and not interval.nodes:
             return interval.time - before > REST_STEPS * self.step_s

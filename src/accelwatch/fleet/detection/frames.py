@@ -33,7 +33,7 @@ _RECENT_S = 600.0
 class Frames:
     """One after the other, of columns that were brought to the moment before.
 
-    The history of rows is here, so of one fleet there is one of these, and it is asked once a tick.
+    The history of rows is here, so a fleet has one of these, called once a tick.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Frames:
             [FoldedSignal(signal, sources_of(signal, existing_series)) for signal in table]
             for table in signals
         )
-        # What the columns have to be asked for.
+        # What the columns have to provide.
         self.needs: Needs = needs_of(each.sources for each in (*self._devices, *self._nodes))
         self._history, self.interval_s = history, interval_s
         self._in_maintenance = in_maintenance
@@ -182,7 +182,7 @@ class Frames:
         texts = columns.text("id"), columns.text("name")
         jobs, stages, models = (texts.values for texts in of_codes)
         nodes = tuple(self._node_rows.names)
-        # Thousands of words are looked at only where a column is another object.
+        # Thousands of texts are compared only where a column is another object.
         if same_columns(texts, self._device_texts) and np.array_equal(here, self._here):
             devices, device_names = self._names.devices, self._names.device_names
         else:
@@ -211,7 +211,7 @@ class Frames:
         for noted in self._history.after(self._sequence):
             self._sequence = noted.sequence
             event, node = noted.event, self._node_rows.row(noted.node)
-            # What stands is a state that others tell of again and again.
+            # Standing evidence is a state that others push again and again.
             if node < 0 or STANDS in event.detail or event.time < oldest:
                 continue
             rows = self._history.rows_of(noted.node, event.device_id) if event.device_id else []

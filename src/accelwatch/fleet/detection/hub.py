@@ -34,7 +34,7 @@ _AT_ONCE = 16
 
 
 class HubColumns:
-    """What the detector reads of a fleet; it asks for more when nodes report more."""
+    """The columns of a fleet that the detector reads; more of them when nodes report more."""
 
     def __init__(self, fleet: Fleet, frames: Frames) -> None:
         self._fleet, self._frames = fleet, frames
@@ -50,7 +50,7 @@ class HubColumns:
         return self._fleet.clock.monotonic()
 
     async def refresh(self, work: LongWork) -> FleetColumns:
-        """All that frames ask for, brought to this moment."""
+        """All that frames read, up to date."""
         now = self._fleet.clock.monotonic()
         if now - self._checked_at >= _CHECK_EVERY_S or self._columns is None:
             self._checked_at = now
@@ -92,7 +92,7 @@ class FaultRecorder:
         self._checked_at = float("-inf")
 
     async def record(self, detector: Detector, frame: Frame, work: LongWork) -> None:
-        """Give a detector the faults of now, all of them anew when there are others."""
+        """Give a detector the present faults, all of them again when they have changed."""
         faults, now = tuple(self._faults()), self._fleet.clock.monotonic()
         if faults and self._provided != (detector, faults):
             self._provided = detector, faults

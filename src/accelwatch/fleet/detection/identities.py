@@ -67,7 +67,7 @@ class NodeRows:
 
 
 class DeviceRows:
-    """Which rows have another device than before, by all that tells one from another."""
+    """Which rows have another device than before, by all that distinguishes devices."""
 
     def __init__(self) -> None:
         self._texts: tuple[Texts, ...] = ()
@@ -99,7 +99,7 @@ class DeviceRows:
 
     @property
     def texts(self) -> Sequence[RowValues]:
-        """What rows have said of themselves, object[rows] for each text; None for nothing."""
+        """The texts of rows, object[rows] for each; None where a row has none."""
         return self._row_values
 
     def restore(self, texts: Sequence[RowValues]) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from accelwatch.fleet.detection.running import FleetDetector
 
 _MOST_OF_NAME = 100
-# What rules alone are explained for, and what to ask for instead.
+# Scopes that only rules explain, and what to request instead.
 _GROUPS = {
     "job": "`accelwatch why {}` names its nodes",
     "rack": "name a node of it, such as n12 or n12/nvidia3",
@@ -43,7 +43,7 @@ class DetectorPages:
         self._fleet, self._detector, self._rules = fleet, detector, rules
 
     def routes(self) -> tuple[Route, ...]:
-        """What is asked for where."""
+        """The routes."""
         return (
             Route(
                 "GET",

@@ -39,7 +39,7 @@ class OwnColumns(Protocol):
         ...
 
     async def refresh(self, work: LongWork) -> TableViews:
-        """All that frames ask for, brought to this moment."""
+        """All that frames read, up to date."""
         ...
 
 
@@ -54,7 +54,7 @@ class FleetDetector:
         memory: DetectorMemory | None = None,
     ) -> None:
         """With columns of its own the passes run in a thread, the loop goes on meanwhile, and what is
-        found counts from the next tick on; else they run in place over the columns of the rules.
+        their findings count from the next tick on; else they run in place over the columns of the rules.
 
         `memory` keeps what is known over restarts, in the thread; without a thread nothing is kept.
         """
@@ -65,13 +65,13 @@ class FleetDetector:
         self.facts = DetectorFacts()
         self._own_columns = own_columns
         self._detected_at = -np.inf
-        # A frame that is looked at, or a file that is written: never both, never two.
+        # A frame in process, or a file that is written: never both, never two.
         self._running: asyncio.Task[None] | None = None
         self._is_paused = False
 
     @property
     def needs(self) -> Needs:
-        """What the columns of the rules have to be asked for besides."""
+        """What the columns of the rules have to provide besides."""
         return self.frames.needs if self._own_columns is None else Needs()
 
     @property
@@ -80,7 +80,7 @@ class FleetDetector:
         return self._memory.problem
 
     async def detect(self, columns: TableViews, work: LongWork) -> None:
-        """Look at columns that have just been brought to this moment, if it is time. Raises nothing."""
+        """Run on columns that are up to date, if the interval is over. Raises nothing."""
         self._is_paused = False
         own = self._own_columns
         now = columns.now if own is None else own.monotonic()
@@ -106,7 +106,7 @@ class FleetDetector:
         self._running = asyncio.create_task(self._detect_in_thread(frame, observed))
 
     def pause(self) -> None:
-        """No rule asks for what it finds: nothing is known until it looks again."""
+        """No rule needs its findings: nothing is known until it runs again."""
         self._is_paused = True
         self.facts.clear()
 
@@ -115,7 +115,7 @@ class FleetDetector:
             await asyncio.to_thread(self._next_frame, frame)
             self._publish(frame, observed)
         except Exception:
-            # What it knows may be half written; rules go on, and it begins anew.
+            # Its state may be half written; rules go on, and it starts from nothing.
             logger.exception("the detector failed and restarts without its baselines")
             self.detector = Detector()
             self.facts.clear()
@@ -133,14 +133,14 @@ class FleetDetector:
             logger.exception("what the detector knows could not be written")
 
     async def between_frames(self) -> Detector:
-        """The detector while it looks at no frame: up to the next `await` of who asks."""
-        # The next frame may have begun before we go on.
+        """The detector while it processes no frame: up to the caller's next `await`."""
+        # The next frame may have started before we go on.
         while self._running is not None and not self._running.done():
             await self._running
         return self.detector
 
     async def stop(self) -> None:
-        """Wait for the frame that is being looked at, and write down what is known."""
+        """Wait for the frame in process, and save the detector's state."""
         await self.between_frames()
         self._running = asyncio.create_task(self._save())
         await self._running

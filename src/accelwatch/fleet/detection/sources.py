@@ -1,4 +1,4 @@
-"""What columns have to be asked for so that frames can be made of them."""
+"""The columns that frames are made of."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,6 +12,6 @@ _FIELDS = frozenset({"id", "name", "uuid", "serial", "model", "job"})
 
 
 def needs_of(sources: Iterable[Sequence[Series]]) -> Needs:
-    """What columns have to be asked for so that frames can be made of them."""
+    """The columns that frames are made of."""
     series = frozenset(key for each in sources for key in each) | {UPTIME}
     return Needs(series=series, fields=_FIELDS, labels=frozenset({STAGE_LABEL}))

@@ -20,8 +20,8 @@ class Suspects:
     def of(self, node: str) -> NodeFinding | None:
         """The finding of which a node is the suspect, an alert before a watch.
 
-        What many nodes suffer by one cause blames none of them, and neither does a job that hangs
-        without a culprit.
+        A fault that many nodes suffer by one cause blames none of them, and neither does a job that
+        hangs without a culprit.
         """
         findings = self._findings()
         if findings is not self._of:

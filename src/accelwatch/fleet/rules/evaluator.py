@@ -30,7 +30,7 @@ from accelwatch.schema.event import ErrorEvent
 
 # Between two ticks, whatever is urgent.
 LEAST_PAUSE_S = 0.1
-# Ticks that are early rest so many times the processor time that the one before took.
+# Ticks that are early rest so many times the processor time that the one before used.
 _SHARE = 10.0
 
 
@@ -38,7 +38,7 @@ class FleetEvaluator:
     """Works rules out on a hub's fleet; the loop's thread only."""
 
     def __init__(self, fleet: Fleet, detector: RunsDetector | None = None) -> None:
-        """`detector` runs beside the rules as long as one of them asks for what it finds."""
+        """`detector` runs beside the rules as long as one of them needs its findings."""
         self._fleet = fleet
         self._detector = detector
         self._loaded = RuleSet(rules={})
@@ -84,7 +84,7 @@ class FleetEvaluator:
         return self._rule_evaluator.rules
 
     def pace(self, requested_s: float) -> float:
-        """As often as rules ask for."""
+        """As often as rules require."""
         self._interval_s = requested_s
         return requested_s
 
@@ -101,7 +101,7 @@ class FleetEvaluator:
         self._loaded, self._rule_evaluator = loaded, evaluator
 
     def recall(self, events: Sequence[ErrorEvent]) -> None:
-        """Agents tell theirs again to a hub that has begun anew."""
+        """Nothing: agents send their events again to a hub that has restarted."""
 
     async def wait(self) -> None:
         """Return when it is time for the next tick: early when a device says what shall not wait."""
@@ -134,7 +134,7 @@ class FleetEvaluator:
     def ceiling_of(self, node: str) -> str:
         """How far the first profile that fits a node lets rules go; `resume` where there are none.
 
-        Where nobody can tell whether one fits, nothing but observing is sure to be allowed.
+        Where it is unknown whether one fits, nothing but observing is sure to be allowed.
         """
         evaluator, profiles = self._rule_evaluator, self._loaded.profiles
         row = evaluator.row_of(Entity(scope=Scope.NODE, node=node)) if profiles else None

@@ -1,4 +1,4 @@
-"""What a hub knows of an entity besides its rule: identity, place, jobs, users."""
+"""A hub's facts on an entity besides its rule: identity, location, jobs, users."""
 
 from collections.abc import Mapping
 
@@ -44,7 +44,7 @@ def facts_of(fleet: Fleet, entity: Entity) -> Facts:
 
 
 def with_scheduled(fleet: Fleet, entity: Entity, facts: Facts, owners: Mapping[str, str]) -> Facts:
-    """With the jobs that a scheduler shows on the entity's node, where its agent cannot tell of any.
+    """With the jobs that a scheduler shows on the entity's node, where its agent reports none.
 
     `owners` has the user of each job, empty where nobody knows.
     """
@@ -53,7 +53,7 @@ def with_scheduled(fleet: Fleet, entity: Entity, facts: Facts, owners: Mapping[s
         slots = fleet.table.slots_of(entity.node)
         rows = [] if slots is None else list(slots.rows)
         if _names(fleet, rows, "job"):
-            return facts  # the agent can tell, and it is no job of this device
+            return facts  # the agent reports jobs, and none is of this device
         jobs = tuple(owners)[:MOST_NAMES]
     of_jobs = dict.fromkeys(owners[job] for job in jobs if owners.get(job))
     users = tuple(of_jobs)[:MOST_NAMES]

@@ -1,7 +1,7 @@
 """Rules over the whole fleet at once: columns say where a condition holds, and only there time is kept.
 
 The condition and the selection of every rule are worked out for all devices in arrays; `confirm`,
-`clear` and the evidence only for those few on which a rule has begun, one by one by the scalar code.
+`clear` and the evidence only for those few on which a rule is active, one by one by the scalar code.
 Whether the fleet is a live one or that of an archive, only its ground knows.
 """
 
@@ -66,11 +66,11 @@ class FleetRuleEvaluator:
         others: Needs | None = None,
         detector: RunsDetector | None = None,
     ) -> None:
-        """`clock_ns` is what the costs of rules are counted by, `others` what is asked besides rules.
+        """`clock_ns` counts the costs of rules, `others` are columns that are needed besides rules.
 
-        A `detector` runs as long as a rule asks for what it finds.
+        A `detector` runs as long as a rule needs its findings.
 
-        Raises WindowsError when the windows of the rules take too much memory.
+        Raises WindowsError when the windows of the rules need too much memory.
         """
         self._context, self._clock_ns = context, clock_ns
         self.rules = enabled_rules(rules)
@@ -80,7 +80,7 @@ class FleetRuleEvaluator:
         self.budgets = budgets or Budgets()
         needs = needs_of(self.rules.values())
         self._absent = context.absent(needs.series)
-        # Rules that ask for what nobody will ever tell.
+        # Rules that read what will never be reported.
         self.unjudged = never_true(self.rules, self._absent)
         evaluated = [rule for id_, rule in self.rules.items() if id_ not in self.unjudged]
         needed_here = any(rule.needs_detector for rule in evaluated)
@@ -96,7 +96,7 @@ class FleetRuleEvaluator:
             self.columns.detector_facts = self._detector.facts
         elif detector is not None:
             detector.pause()
-        # Rules whose firing others ask for.
+        # Rules whose firing other rules read.
         self._queried_rules = sorted(needs_of(evaluated).rules)
         self._dormancy = Dormancy({rule.id: rule for rule in evaluated})
         # Monotonic and Unix seconds of this tick.
@@ -136,7 +136,7 @@ class FleetRuleEvaluator:
         conditions = self._active_conditions()
 
         def among(condition: _Condition) -> Bools | None:
-            """Of a rule that has begun on nobody it is enough to know where it is true."""
+            """Of an inactive rule it is enough to know where it is true."""
             if self.alert_states.of(condition.rule):
                 return None
             return self.columns.here if selected is None else self.columns.here & selected.true
@@ -147,7 +147,7 @@ class FleetRuleEvaluator:
             if condition.selects:
                 selected, started_ns = truths, self._clock_ns()
                 continue
-            # What it costs to tell of those on which it fires is no fault of the rule.
+            # Reporting the entities on which it fires is no cost of the rule.
             self.budgets.spent(condition.rule, spent_ns)
             if np.count_nonzero(truths.true) or self.alert_states.of(condition.rule):
                 changes += await self._evaluate(self.rules[condition.rule], selected, truths, work)
@@ -157,7 +157,7 @@ class FleetRuleEvaluator:
         return changes
 
     def _active_conditions(self) -> list[_Condition]:
-        """Conditions of rules that may hold, or have begun on somebody."""
+        """Conditions of rules that may hold, or are active on an entity."""
         columns = self.columns
         vendors = columns.text("vendor").values
         observed = Observed(columns.now, self._absent, vendors, columns.newest)
@@ -176,7 +176,7 @@ class FleetRuleEvaluator:
     async def _evaluate(
         self, rule: Rule, selected: Columns | None, when: Columns, work: LongWork
     ) -> list[VerdictChange]:
-        """The changes of one rule; where it has begun on many, others have their turn between them."""
+        """The changes of one rule; where it is active on many, others have their turn between them."""
         meant = when.true if selected is None else when.true & selected.true
         rows = np.flatnonzero(meant & self.columns.here)
         evaluated: dict[Entity, Truths] = {}
@@ -212,7 +212,7 @@ class FleetRuleEvaluator:
         return full_truths(rule, RowEnvironment(self.columns, row), meant, _at(when, row))
 
     def _started_entities(self, rule: Rule) -> Iterator[tuple[Entity, int]]:
-        """Entities on which a rule has begun and that are there, each with a row."""
+        """Entities on which a rule is active and that are there, each with a row."""
         for entity in tuple(self.alert_states.of(rule.id)):
             row = self.row_of(entity)
             if row is not None and row < self.columns.size and self.columns.here[row]:
@@ -260,14 +260,14 @@ class FleetRuleEvaluator:
 
 
 def _dearest(rules: Iterable[Rule]) -> str:
-    """The rules whose windows take most, with their places."""
+    """The rules whose windows need most, with their origins."""
     sizes = {rule.id: window_bytes(needs_of([rule]).windows, 1, 1) for rule in rules}
     most = sorted(rules, key=lambda rule: (-sizes[rule.id], rule.id))[:_SHOWN]
     return ", ".join(f"{rule.id} ({rule.origin})" for rule in most)
 
 
 def never_true(rules: Mapping[str, Rule], absent: Collection[Series]) -> tuple[str, ...]:
-    """Those of the rules that ask for what nobody will ever tell."""
+    """Those of the rules that read what will never be reported."""
     facts = never_reported(absent)
     return tuple(id_ for id_, rule in rules.items() if not can_fire(rule, facts))
 

@@ -12,7 +12,7 @@ from accelwatch.fleet.table.belief import Bools, Floats
 _MOST = 2
 _UTIL, _PROCESSES = ("utilization_ratio",), ("processes", "compute")
 _WATTS = ("power_watts",)
-# What tells them apart, where it is told.
+# What distinguishes them, where it is reported.
 COMPARED_SERIES = frozenset({_UTIL, _PROCESSES, _WATTS})
 _LOST = ("lost", "missing", "unresponsive")
 

@@ -20,7 +20,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 # Built on first use, because a process without a table does not need it; constants.
 @cache
 def _sentinels() -> tuple[Floats, Bools]:
-    """The sentinels in order, and which of the places of a hash table one of them falls into."""
+    """The sentinels in order, and which of the slots of a hash table one of them falls into."""
     values = np.unique(np.array([float(number) for number in SENTINELS], dtype=np.float64))
     occupied = np.zeros(1 << _HASH_BITS, dtype=np.bool_)
     occupied[_hash_slot(values)] = True
@@ -63,7 +63,7 @@ class Limits:
     def believed(self, values: Floats, exact: Bools) -> Bools:
         """Which numbers of a matrix, a series a row, are believed; NaN is not.
 
-        Those that are `exact` integers beyond a double were looked at by `believes`.
+        `believes` has checked those that are `exact` integers beyond a double.
         """
         plausible: Bools = (values >= self._low) & (values <= self._high)
         plausible[self._wide] &= ~sentinel(values[self._wide])

@@ -1,8 +1,8 @@
 """Ten-second closed buckets: a plane of one number a row for each, as many as are kept.
 
 Rows are kept by the thousand: another thousand is added without moving those that are there. A plane
-takes memory once it is written: the past of a hub that has just begun takes none, and neither does that
-of a quantity which no device of the fleet tells.
+uses memory once it is written: the past of a hub that has just started uses none, and neither does
+that of a quantity which no device of the fleet reports.
 """
 
 import math
@@ -137,7 +137,7 @@ class Buckets:
         return [float(chunk[line, at]) if line < self._lines else self._empty for line in lines]
 
     def clear(self, rows: npt.NDArray[np.intp]) -> None:
-        """Begin these rows anew."""
+        """Reset these rows."""
         for start, chunk in self._chunk_starts():
             here = rows[(rows >= start) & (rows < start + chunk.shape[1])]
             if len(here):

@@ -20,7 +20,7 @@ class Columns:
     """Series of a layout, where each stands in a tick, what it may be, which never have a value.
 
     An agent of another version may say what this catalogue does not have, or has with other labels:
-    such a series keeps its place in a tick and has no value here.
+    such a series keeps its position in a tick and has no value here.
     """
 
     __slots__ = ("__weakref__", "_picks", "absent", "index", "limits", "of_key", "series")
@@ -40,7 +40,7 @@ class Columns:
         self._picks: dict[tuple[Series, ...], Pick] = {}
 
     def pick(self, requested: tuple[Series, ...]) -> Pick:
-        """Where the wanted series stand; kept for those who ask again for the same."""
+        """Where the wanted series stand; kept for repeated requests."""
         pick = self._picks.get(requested)
         if pick is None:
             if len(self._picks) >= _MAX_PICKS:
@@ -54,8 +54,8 @@ class ColumnStore:
     """Hands out the same columns for equal layouts; forgets those that nobody uses."""
 
     def __init__(self) -> None:
-        # Equal layouts share columns and picks. Weak: the last device of a layout takes its columns
-        # with it.
+        # Equal layouts share columns and picks. Weak: the last device of a layout frees its columns
+        # too.
         self._cached: weakref.WeakValueDictionary[object, Columns] = weakref.WeakValueDictionary()
 
     def of(self, layout: Layout) -> Columns:

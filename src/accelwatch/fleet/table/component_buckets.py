@@ -66,13 +66,13 @@ class ComponentBuckets:
             self.closed_buckets, self.folded = self.closed_buckets.resized(count, newest), {}
 
     def clear(self, rows: npt.NDArray[np.intp]) -> None:
-        """Begin these rows anew."""
+        """Reset these rows."""
         self.closed_buckets.clear(rows)
         for numbers in (self.now, *self.folded.values()):
             numbers[rows] = self.form.empty
 
     def close(self, bucket: int, following: int) -> None:
-        """The open bucket is over, and another has begun."""
+        """The open bucket is over, and another has started."""
         counts = self.form.width is np.uint8
         full = np.minimum(self.now, _MOST_COUNTED) if counts else self.now
         self.folded = self._moved_on(full, bucket, following) if counts else {}
@@ -81,7 +81,7 @@ class ComponentBuckets:
         self.now[:] = self.form.empty
 
     def _moved_on(self, full: Floats, bucket: int, following: int) -> dict[int, Floats]:
-        """Folds of counts, which are exact: what came is added, what leaves is taken off."""
+        """Folds of counts, which are exact: what came is added, what leaves is subtracted."""
         return {
             count: numbers
             + full

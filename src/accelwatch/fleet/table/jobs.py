@@ -1,4 +1,4 @@
-"""Since when the samples of each row are those of its job, for windows that ask about a job.
+"""Since when the samples of each row are those of its job, for windows of a job.
 
 A row may have been another job's before, or nobody's. Of a job that begins the first sample counts that
 comes after the job was known; buckets count from the one after that. A row that several jobs share is of
@@ -34,11 +34,11 @@ SharedRows = Callable[[], Mapping[int, Sequence[str]]]
 
 
 class RowJobs:
-    """Tells one job of a row from the next; one that is not reported for a while is still the same."""
+    """Distinguishes a row's jobs; a job that is not reported for a while is still the same."""
 
     def __init__(self) -> None:
         self._jobs = Jobs(np.empty(0, dtype=np.uint32))
-        # How many jobs have begun on each row.
+        # How many jobs have started on each row.
         self._job_counts: npt.NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
         # The job of each row that was known last.
         self._names: npt.NDArray[np.object_] = np.empty(0, dtype=object)
@@ -53,7 +53,7 @@ class RowJobs:
         names: Sequence[str],
         shared: SharedRows = dict,
     ) -> Jobs:
-        """The jobs by row; `codes` are places among the names of jobs, negative without one.
+        """The jobs by row; `codes` are indices among the names of jobs, negative without one.
 
         A row that several share has the code of the first by name. `stamp` is the same object as long
         as nothing of this has changed.
@@ -94,7 +94,7 @@ class JobStarts:
     """Since when; shared by all windows of a table."""
 
     def __init__(self) -> None:
-        # Grows when another job has begun on any row.
+        # Grows when another job has started on any row.
         self.version = 0
         # Grows when any row counts to a job again that shared it: what it said before counts too.
         self.resumed = 0
@@ -148,7 +148,7 @@ class JobStarts:
             self.resumed += bool(np.isfinite(self._since[row]))
 
     def started_after(self, version: int) -> npt.NDArray[np.intp]:
-        """Rows on which a job has begun since `version`."""
+        """Rows on which a job has started since `version`."""
         return np.flatnonzero(self._started > version)
 
     def first(self, shift: int) -> Floats:

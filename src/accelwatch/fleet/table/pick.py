@@ -1,4 +1,4 @@
-"""Which of a layout's values are wanted, and taking those of many devices as one matrix.
+"""Which of a layout's values are wanted, and reading those of many devices as one matrix.
 
 A tag stands beside every number: `d` a double, `q` an integer that a double represents exactly, `Q` an
 integer that it does not, else the letter of why there is none (`schema/stream/compact.py`) and NaN.
@@ -52,7 +52,7 @@ def count_of(raw: msgspec.Raw) -> int:
     head = memoryview(raw)
     try:
         first = head[0]
-        if first == 0xDC:  # of nearly every device: told apart first, and without a copy
+        if first == 0xDC:  # of nearly every device: checked first, and without a copy
             return head[1] << 8 | head[2]
         if first & 0xF0 == 0x90:
             return first & 0x0F
@@ -65,7 +65,7 @@ def count_of(raw: msgspec.Raw) -> int:
 
 
 def decoded(raw: msgspec.Raw, count: int) -> Values:
-    """The values of one device exactly as they were told; `error` for each when they cannot be read."""
+    """The values of one device exactly as they were sent; `error` for each when they cannot be read."""
     try:
         is_array = memoryview(raw)[0] in _ARRAYS
         values = _anything(raw) if is_array else unpack(_bytes(raw))
@@ -165,7 +165,7 @@ class Pick:
         return Block(values, tags)
 
     def _set_large(self, values: Floats, tags: Tags, cell: tuple[int, int], exact: Number) -> None:
-        """An integer that a double does not hold is looked at as it is."""
+        """An integer that a double does not hold is checked as it is."""
         if self._limits.believes(cell[0], exact):
             values[cell], tags[cell] = exact, LARGE
         else:
@@ -223,7 +223,7 @@ class _Split:
     def block(self, lines: Sequence[Sequence[Number]]) -> Block | None:
         """The values; None where one is not of the kind that it was, or a large integer."""
         doubles: list[Any] = []
-        integers: list[Any] = []  # `array` looks at the kinds faster than we could
+        integers: list[Any] = []  # `array` checks the kinds faster than we could
         for line in lines:
             doubles += self._doubles(line)
             integers += self._integers(line)

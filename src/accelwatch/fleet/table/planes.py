@@ -1,6 +1,6 @@
-"""What stands in the rows now: a plane of numbers and one of marks for each series that is asked for.
+"""The present values of rows: a plane of numbers and one of marks for each requested series.
 
-A series that nobody has asked for in a minute goes, so that memory follows the questions of the day.
+A series that was not requested for a minute goes, so that memory follows the queries of the day.
 """
 
 import math
@@ -14,10 +14,10 @@ from accelwatch.fleet.table.pick import NOT_REPORTED, Block, Tags
 from accelwatch.fleet.table.rows import grown
 from accelwatch.schema.metrics import Series
 
-# How long a series is kept that nobody asks for.
+# How long a series is kept without a request.
 KEPT_S = 60.0
 _CELL_BYTES = 9
-# Planes take no more than this, whatever is asked for: the longest unasked go first.
+# Planes use no more than this, whatever is requested: those without a request for longest go first.
 MOST_BYTES = 256 << 20
 
 
@@ -35,7 +35,7 @@ class Planes:
     def __init__(self, size: int) -> None:
         # The series that are kept.
         self.series: tuple[Series, ...] = ()
-        # Grows with every series that is added: rows have to be filled anew.
+        # Grows with every series that is added: rows have to be filled again.
         self.epoch = 0
         self._size = size
         self._values: Floats = np.empty((0, size))
@@ -44,7 +44,7 @@ class Planes:
         self._index: dict[Series, int] = {}
 
     def request(self, series: Iterable[Series], now: float) -> None:
-        """Keep these, at least until a minute after they were asked for the last time."""
+        """Keep these, at least until a minute after their last request."""
         requested = dict.fromkeys(series, now)
         new = [key for key in requested if key not in self._index]
         self._requested_at.update(requested)
@@ -83,7 +83,7 @@ class Planes:
         self._tags = grown(self._tags, size, NOT_REPORTED)
 
     def store(self, rows: Sequence[int], block: Block) -> None:
-        """What devices tell of the wanted series, a device a column of the block."""
+        """Store the devices' values of the wanted series, a device a column of the block."""
         at = np.asarray(rows, dtype=np.int64)
         first, last = rows[0], rows[-1]
         if last - first == len(rows) - 1 and (np.diff(at) == 1).all():
@@ -102,7 +102,7 @@ class Planes:
         self._tags[:, rows] = NOT_REPORTED
 
     def column(self, series: Series) -> Column:
-        """A series that was asked for with `request` before; another has no values."""
+        """A series that was requested with `request` before; another has no values."""
         position = self._index.get(series)
         if position is None:
             nothing = np.full(self._size, NOT_REPORTED, dtype=np.uint8)

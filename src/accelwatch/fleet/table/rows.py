@@ -39,7 +39,7 @@ class Rows:
     def give(self, key: Key, who: tuple[str, ...], boot: str) -> tuple[int, bool]:
         """The row of a device, and whether it is another device there than before.
 
-        `who` is what tells two devices apart: serial, uuid. What is not known differs from nothing.
+        `who` is what distinguishes two devices: serial, uuid. What is not known differs from nothing.
         """
         row = self._of.get(key)
         if row is None:

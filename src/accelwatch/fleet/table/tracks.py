@@ -1,7 +1,7 @@
-"""What is gathered of one series: what its windows ask for of the open bucket, and of those before it.
+"""What is gathered of one series: what its windows need of the open bucket, and of those before it.
 
 A counter becomes what it has grown by. It never falls by itself: where it is less than before, a device
-was reset, a register wrapped or a driver told an older number, and how much it grew cannot be said, so
+was reset, a register wrapped or a driver returned an older number, and how much it grew is unknown, so
 that pair of samples adds nothing. What grew while nobody listened is counted when it is known, up to
 `GAP_S` later.
 """
@@ -20,7 +20,7 @@ from accelwatch.fleet.table.component_buckets import ComponentBuckets
 from accelwatch.fleet.table.rows import grown
 
 _COUNTERS = frozenset({WindowComponent.RISE, WindowComponent.SPAN})
-# Parts that tell what was in a bucket, the best first.
+# Parts with the content of a bucket, the best first.
 _REPORTED = (
     WindowComponent.SUM,
     WindowComponent.MOST,
@@ -28,16 +28,16 @@ _REPORTED = (
     WindowComponent.RISE,
     WindowComponent.TRUE,
 )
-# Parts that add up what samples told: divided by these they are a mean, and a share.
+# Parts that add up the samples: divided by these they are a mean, and a share.
 _DIVIDED = (WindowComponent.SUM, WindowComponent.TRUE)
 
 
 class Sample(NamedTuple):
-    """What rows tell of a series at one moment."""
+    """The rows' values of a series at one time."""
 
     # NaN where there is nothing new.
     values: Floats
-    # When it was heard, monotonic seconds.
+    # When it arrived, monotonic seconds.
     arrived: Floats
 
 
@@ -80,7 +80,7 @@ class Track:
             buckets.grow(rows)
 
     def clear(self, rows: npt.NDArray[np.intp]) -> None:
-        """Begin these rows anew."""
+        """Reset these rows."""
         self.version += 1
         self._last[rows] = self.last_at[rows] = math.nan
         for buckets in self._components.values():
@@ -129,11 +129,11 @@ class Track:
     def recent(
         self, rows: npt.NDArray[np.intp], count: int, interval_s: Floats
     ) -> tuple[bool, Floats]:
-        """What some rows told in the last `count` buckets, or by how much they grew a second.
+        """The values of some rows in the last `count` buckets, or by how much they grew a second.
 
         Whether it is growth, and float64[count, rows], the open bucket last; NaN for a bucket without
-        samples, or from before any was kept. `interval_s` is how often each row is heard: growth is over
-        the time in which it was seen, also of rows that are heard less often than a bucket is long.
+        samples, or from before any was kept. `interval_s` is how often each row reports: growth is over
+        the time in which it was seen, also of rows that report less often than a bucket is long.
         """
         values = np.full((count, len(rows)), math.nan)
         component = next(
@@ -199,7 +199,7 @@ class Track:
     def edges(self, count: int) -> tuple[Floats, Floats]:
         """Means of the oldest and the newest of so many closed buckets that have samples, by row.
 
-        Most rows have some in the first buckets that are looked at, so that the rest is left alone.
+        Most rows have some in the first buckets that are read, so that the others are left alone.
         """
         oldest, newest = max(self.bucket - count, self._first), self.bucket - 1
         some = np.flatnonzero(

@@ -19,17 +19,17 @@ from accelwatch.fleet.table.rows import grown
 from accelwatch.fleet.table.tracks import Track
 from accelwatch.schema.metrics import Series
 
-# Means that are sorted in one step, which takes about half a millisecond.
+# Means that are sorted in one step, which lasts about half a millisecond.
 _CELLS_AT_ONCE = 1 << 14
 
 
 class Pace:
-    """When samples were taken, and how often rows are heard; shared by all windows of a table."""
+    """When samples were added, and how often rows report; shared by all windows of a table."""
 
     def __init__(self) -> None:
-        # When samples were taken last, monotonic seconds.
+        # When samples were last added, monotonic seconds.
         self.now = 0.0
-        # By row for which there are windows; NaN of one that was never heard.
+        # By row for which there are windows; NaN of one that never reported.
         self.interval_s: Floats = np.empty(0)
         # Rows of the table.
         self.size = 0
@@ -57,7 +57,7 @@ class Window:
         self.quantile = quantile
         # Closed buckets that it spans, beside the open one.
         self.count = count
-        # Whether it asks of a counter if it grew.
+        # Whether it needs of a counter whether it grew.
         self._counts = kind is WindowKind.CHANGED and is_counter(series)
         # What is kept for it.
         self.components = components_of(kind, counter=self._counts)
@@ -76,7 +76,7 @@ class Window:
         return self._track.version, 0 if self._job is None else self._pace.starts.resumed
 
     def value(self) -> Floats:
-        """What the window was asked for."""
+        """The window's result."""
         return _VALUES[self.kind](self)
 
     def avg(self) -> Floats:
@@ -186,11 +186,11 @@ class Window:
         return grown(self._total(WindowComponent.COUNT), self._pace.size, 0)
 
     def expected(self) -> Floats:
-        """How many it would have had each come in its time; NaN of a row that was never heard."""
+        """How many it would have had each come in its time; NaN of a row that never reported."""
         return grown(self._expected(), self._pace.size, math.nan)
 
     def coverage(self) -> Floats:
-        """Share of the expected samples that there are, at most 1; 0 of a row that was never heard."""
+        """Share of the expected samples that there are, at most 1; 0 of a row that never reported."""
         expected = np.nan_to_num(self.expected(), nan=math.inf)
         return np.minimum(self.samples() / np.maximum(expected, 1), 1)
 

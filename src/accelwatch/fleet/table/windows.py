@@ -1,7 +1,7 @@
-"""Windows over the recent history of any series, for those who ask: means, extremes, growth of counters.
+"""Windows over the recent history of any series, on request: means, extremes, growth of counters.
 
 A window ends at the moment of the newest samples and begins at the edge of a bucket of ten seconds, so
-that it is up to one bucket longer than was asked for. The edges of different series are shifted by whole
+that it is up to one bucket longer than requested. The edges of different series are shifted by whole
 seconds against each other: closing a bucket costs most, and so not all close at once. A row that is
 given to another device, or whose device was exchanged or restarted, has no history.
 """
@@ -33,17 +33,17 @@ Steps = list[float | None]
 
 
 class WindowsError(UsageError):
-    """Windows that are asked for would take too much memory; the text names the dearest."""
+    """Requested windows would need too much memory; the text names the dearest."""
 
 
 class Arrivals(NamedTuple):
-    """What is said of rows beside their values, when samples are taken; arrays are alike long."""
+    """Facts on rows beside their values, when samples are added; the arrays have one length."""
 
     # Rows that were ever used; those behind are empty.
     used: int
-    # When each was heard last, monotonic seconds; NaN of one that never was.
+    # When each last reported, monotonic seconds; NaN of one that never did.
     arrived: Floats
-    # How often each is heard.
+    # How often each reports.
     interval_s: Floats
     generation: npt.NDArray[np.uint32]
     # Of what job each is, where that is known of any.
@@ -54,7 +54,7 @@ class Windows:
     """All windows over one table."""
 
     def __init__(self, tick_s: float = 1.0) -> None:
-        """`tick_s` is how often samples are taken: who tells more often is not heard more often."""
+        """`tick_s` is how often samples are added, however often rows report."""
         self._tick_s = tick_s
         self._pace = Pace()
         # Rows for which there is room.
@@ -77,7 +77,7 @@ class Windows:
 
     @property
     def left_out(self) -> int:
-        """Rows for which there is no room: the fleet has outgrown what was asked for."""
+        """Rows for which there is no room: the fleet has outgrown the requested windows."""
         return max(0, self._pace.size - self._rows) if self._requested else 0
 
     def request(
@@ -94,7 +94,7 @@ class Windows:
         With `of_job` nothing counts that was gathered before the job of a row began.
 
         The age of a value has no length, its seconds are 0. Raises UsageError for a length that makes
-        no sense, WindowsError for one that takes too much.
+        no sense, WindowsError for one that needs too much.
         """
         window_kind = WindowKind(kind)
         if not (0 < seconds <= LONGEST_S or (window_kind is WindowKind.AGE and not seconds)):
@@ -114,11 +114,11 @@ class Windows:
         return window
 
     def check(self, devices: int) -> None:
-        """Raise WindowsError when a fleet of so many devices is too large for what is asked for."""
+        """Raise WindowsError when a fleet of so many devices is too large for the requested windows."""
         _check(self._requested, devices)
 
     def release(self, window: Window) -> None:
-        """A window is not asked for any more: what is kept for it alone goes. It has no answers then."""
+        """Release a window: what is kept for it alone goes. It has no answers then."""
         self._requested.remove(window)
         self._tracks[window.series].retain(self._components_of(window.series))
         if all(other.series != window.series for other in self._requested):
@@ -128,7 +128,7 @@ class Windows:
         return _components_for([window for window in self._requested if window.series == series])
 
     def sample(self, now: float, rows: Arrivals, values: Callable[[Series], Floats]) -> None:
-        """Take what rows tell at `now` (monotonic seconds) as samples, of those heard since last time.
+        """Sample the rows' values at `now` (monotonic seconds), of those that reported since last time.
 
         `values` gives a series by row, NaN where there is none.
         """
@@ -154,7 +154,7 @@ class Windows:
                 track.add(Sample(fresh, arrived), gap_s)
 
     def recent_means(self, row: int, count: int) -> tuple[dict[Series, Steps], dict[Series, Steps]]:
-        """What a row told in the last `count` buckets of all series that somebody wants windows over.
+        """The values of a row in the last `count` buckets of all series with windows.
 
         Means of each bucket, oldest first; and of series of which only growth is kept, growth a second.
         A series without any number is left out.
@@ -174,7 +174,7 @@ class Windows:
     def recent(
         self, series: Series, rows: npt.NDArray[np.intp], count: int
     ) -> tuple[bool, Floats] | None:
-        """What some rows told of a series in the last `count` buckets; None where nobody wants windows.
+        """The values of a series of some rows in the last `count` buckets; None for one without windows.
 
         As `Track.recent`; rows for which there is no room have no values.
         """

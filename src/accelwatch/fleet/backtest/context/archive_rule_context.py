@@ -63,7 +63,7 @@ class ArchiveRuleContext:
         )
 
     def columns(self, needs: Needs, firing: Firing) -> ArchiveColumns:
-        """All that rules ask for. Raises WindowsError when the windows take too much memory."""
+        """All columns that rules read. Raises WindowsError when the windows need too much memory."""
         absent = self.absent(needs.series)
         unreadable = {key for key in self._recorded if key[0] == UNREADABLE}
         recorded = replace(

@@ -1,4 +1,4 @@
-"""States of the nodes and devices of an archive: by how long they are silent, and what was said of them.
+"""States of the nodes and devices of an archive: by how long they are silent, and by their samples.
 
 Who is silent is slow, then stale, then down, as in a live fleet with an interval as long as a step of
 the archive.
@@ -75,7 +75,7 @@ class ArchiveStates:
         self.of_node = np.where(self.here, node_state, -1)
         speaks = (node_state != NODE_STATE[ORDER[2]]) & (node_state != NODE_STATE[ORDER[3]])
         missed = device_index.missed()
-        # Of devices none of which is told any more, their collector is silent and they are not lost.
+        # If none of its devices is reported any more, their collector is silent and they are not lost.
         is_reported = now - device_index.reported_at <= edges[1]
         newest_s = silence_s(self._step_s)
         current = now - device_index.reported_at <= newest_s

@@ -27,7 +27,7 @@ class ArchiveWindows:
         samples: NewestSamples,
         needs: Iterable[WindowNeed],
     ) -> None:
-        """Raises WindowsError when the windows of `needs` take too much memory."""
+        """Raises WindowsError when the windows of `needs` need too much memory."""
         self._device_index, self._device_groups = device_index, device_groups
         self._samples = samples
         self._windows, self._node_windows = Windows(1.0), Windows(1.0)
@@ -41,7 +41,7 @@ class ArchiveWindows:
         self._row_jobs = RowJobs()
 
     def sample(self, now: float) -> None:
-        """Take the newest samples; `now` in Unix seconds."""
+        """Add the newest samples; `now` in Unix seconds."""
         device_index, groups = self._device_index, self._device_groups
         interval_s = np.full(device_index.size, device_index.step_s)
         job = groups.by("job")

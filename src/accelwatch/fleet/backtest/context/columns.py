@@ -1,4 +1,4 @@
-"""The columns of a back-test: what the samples up to now say, as the rules of a live hub ask for it.
+"""The columns of a back-test: the samples up to now, as the rules of a live hub read them.
 
 A value stands until the next sample of its device, for two steps of the archive at most: as in a live
 fleet, what is older is not known.
@@ -49,7 +49,7 @@ class ArchiveColumns:
         needs: Needs,
         firing: Firing,
     ) -> None:
-        """Raises WindowsError when the windows of `needs` take too much memory."""
+        """Raises WindowsError when the windows of `needs` need too much memory."""
         self._device_index, self._belonging, self._firing = device_index, belonging, firing
         self.samples = NewestSamples(device_index, needs.series)
         self._windows = ArchiveWindows(device_index, belonging, self.samples, needs.windows)
@@ -69,7 +69,7 @@ class ArchiveColumns:
         self.samples.add(devices, nodes)
 
     async def refresh(self, work: LongWork) -> None:
-        """Take samples for the windows, and say how everybody is."""
+        """Add samples to the windows, and compute all states."""
         self._numbers = {}
         self._belonging.refresh(self._now)
         self._windows.sample(self._now)
@@ -179,7 +179,7 @@ class ArchiveColumns:
         return Provenance.STORE
 
     def groups(self, by: str) -> Groups | None:
-        """Rows in groups; made anew only when somebody has moved."""
+        """Rows in groups; recomputed only when a device has moved."""
         named = self._belonging.by(by)
         kept = self._groups.get(by)
         if kept is None or kept[0] is not named:

@@ -1,7 +1,7 @@
 """Who stands in which row of a back-test: a row a device, in the order in which they are met.
 
-A device that is not listed any more keeps its row and is missed, until another one of its node has taken
-its place.
+A device that is not listed any more keeps its row and is missed, until another one of its node has
+replaced it.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ MISSED_STEPS = 1.5
 
 
 class DeviceIndex:
-    """Devices by row and nodes by number; times are Unix seconds, NaN of what was never told."""
+    """Devices by row and nodes by number; times are Unix seconds, NaN if it was never reported."""
 
     def __init__(self, step_s: float) -> None:
         self.step_s = step_s
@@ -32,13 +32,13 @@ class DeviceIndex:
         self.used: Bools = np.zeros(_LEAST, dtype=np.bool_)
         # Rows of devices that are there or missed; not those that others have replaced.
         self.here: Bools = np.zeros(_LEAST, dtype=np.bool_)
-        # When each device was told of last.
+        # When each device was last reported.
         self.reported_at: Floats = np.full(_LEAST, np.nan)
         # Nodes for which there is room.
         self.node_size = _LEAST
-        # By node: when any of its devices was told of last.
+        # By node: when any of its devices was last reported.
         self.devices_reported_at: Floats = np.full(_LEAST, np.nan)
-        # By node: when anything of it was told last.
+        # By node: when anything of it was last reported.
         self.node_reported_at: Floats = np.full(_LEAST, np.nan)
         self.generation: npt.NDArray[np.uint32] = np.zeros(_LEAST, dtype=np.uint32)
         self._node_numbers: dict[str, int] = {}
@@ -100,7 +100,7 @@ class DeviceIndex:
             self.node_reported_at = grown(self.node_reported_at, self.node_size, np.nan)
 
     def record_devices(self, rows: Indices, seconds: Floats) -> None:
-        """These devices were told of then."""
+        """These devices were reported then."""
         self.reported_at[rows] = seconds
         np.fmax.at(self.devices_reported_at, self.node_of[rows], seconds)
         np.fmax.at(self.node_reported_at, self.node_of[rows], seconds)
@@ -110,7 +110,7 @@ class DeviceIndex:
             self.shape += 1
 
     def record_nodes(self, entities: Indices, seconds: Floats) -> Indices:
-        """These entities of the table of nodes were told of then; their numbers."""
+        """These entities of the table of nodes were reported then; their numbers."""
         numbers = np.array(self._plain_nodes, dtype=np.intp)[entities]
         self.node_reported_at[numbers] = np.fmax(self.node_reported_at[numbers], seconds)
         return numbers
@@ -127,7 +127,7 @@ class DeviceIndex:
         return missing
 
     def wake(self, now: float) -> None:
-        """Nobody listened until now: who was heard of before is not to be called silent for that."""
+        """Nothing was recorded until now: nodes that reported before do not count as silent for that."""
         for times in (self.reported_at, self.devices_reported_at, self.node_reported_at):
             np.copyto(times, now, where=~np.isnan(times))
 

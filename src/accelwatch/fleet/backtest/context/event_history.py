@@ -1,6 +1,6 @@
-"""Events of an archive in the order in which a recorder would have heard them.
+"""Events of an archive in the order in which a recorder would have received them.
 
-They are kept by the clock of their node, which its skew takes onto the recorder's.
+They are kept by the clock of their node; its skew maps them to the recorder's.
 """
 
 from collections import deque
@@ -15,7 +15,7 @@ from accelwatch.fleet.state.events import Noted
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.system.kernel.xid import category_in
 
-# How far a node's clock may be ahead without its events being heard late.
+# How far a node's clock may be ahead without its events being received late.
 AHEAD_S = 900.0
 
 
@@ -38,7 +38,7 @@ class ArchiveEventHistory:
         self.has_events = self._following is not None
 
     def advance(self, now: float) -> None:
-        """Hear what was logged up to a moment, Unix seconds."""
+        """Receive what was logged up to a time, Unix seconds."""
         self._now = now
         while self._following is not None and self._following.time / 1000 <= now + AHEAD_S:
             self._waiting.append(self._following)

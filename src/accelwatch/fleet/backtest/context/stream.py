@@ -20,9 +20,9 @@ class SampleBatch(NamedTuple):
 
     # Numbers in `Samples.entities`.
     entity: Indices
-    # Unix seconds at which each was taken.
+    # Unix seconds of each sample.
     seconds: Floats
-    # A series a row, in the order that was asked for; NaN where absent.
+    # A series a row, in the requested order; NaN where absent.
     values: Floats
 
 

@@ -1,4 +1,4 @@
-"""What the vector code of rules asks: columns, all as long as there are rows, and groups of rows."""
+"""The input of the vector code of rules: columns, all as long as there are rows, and groups of rows."""
 
 from typing import NamedTuple, Protocol
 
@@ -18,7 +18,7 @@ Indices = npt.NDArray[np.intp]
 
 
 class Texts(NamedTuple):
-    """A column of text: each row's place among the different words."""
+    """A column of text: each row's index among the different words."""
 
     # -1 where there is none.
     codes: Indices
@@ -28,7 +28,7 @@ class Texts(NamedTuple):
 class Columns(Protocol):
     """All devices at one moment. Numbers are NaN where there is none, and otherwise finite.
 
-    What is asked for and not kept has no values; nothing here raises for it. Arrays belong to whoever
+    A column that is not kept has no values; nothing here raises for it. Arrays belong to whoever
     gives them and are not written to.
     """
 
@@ -55,7 +55,7 @@ class Columns(Protocol):
     ) -> Floats:
         """What a `WindowKind` gives; NaN without half of the samples.
 
-        With `of_job` none counts that was taken before the job of a device began.
+        With `of_job` samples from before the job of a device started do not count.
         """
         ...
 
@@ -72,7 +72,7 @@ class Columns(Protocol):
         ...
 
     def latest(self, pattern: EventPattern, row: int) -> ErrorEvent | None:
-        """The last match of a row, whose time `last` tells; None without one."""
+        """The last match of a row, whose time `last` returns; None without one."""
         ...
 
     def absence(self, row: int, key: Key, /) -> str:

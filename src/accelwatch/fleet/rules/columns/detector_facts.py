@@ -1,4 +1,4 @@
-"""What the detector has found, as columns that rules ask: which finding concerns each row."""
+"""The detector's findings, as columns that rules read: which finding concerns each row."""
 
 from collections.abc import Mapping, Sequence
 

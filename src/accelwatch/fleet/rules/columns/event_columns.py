@@ -55,12 +55,12 @@ class EventHistory(Protocol):
         ...
 
     def who(self, row: int) -> tuple[str, ...]:
-        """What tells the device in a row from another; nothing where there is none."""
+        """What distinguishes the device in a row from others; nothing where there is none."""
         ...
 
 
 class EventColumns:
-    """What was heard since the hub began. An event of a node concerns all devices that it has then."""
+    """The events since the hub started. An event of a node concerns all devices that it has then."""
 
     def __init__(
         self, history: EventHistory, needs: Iterable[EventNeed], is_new: IsNew = lambda _: True
@@ -107,7 +107,7 @@ class EventColumns:
         self._stand(now)
 
     def _stand(self, now: float) -> None:
-        """What stands is asked for anew at every tick: its end is no event that has to be heard."""
+        """Standing evidence is read again at every tick: its end is no event that must be received."""
         self._now, self._active = now, {}
         for alert in self._history.active_alerts():
             rows = self._history.rows_of(alert.node, alert.event.device_id)
@@ -117,7 +117,7 @@ class EventColumns:
                     there.update(dict.fromkeys(rows, alert.event))
 
     def _reset_replaced_rows(self) -> None:
-        """Rows in which another device stands have heard of nothing; after a boot it is the same one."""
+        """Rows with another device have received nothing; after a boot it is the same one."""
         generation = self._history.generation
         before = grown(self._generation, len(generation), 0)
         changed = np.flatnonzero(before != generation).tolist()
@@ -158,7 +158,7 @@ class EventColumns:
                 self._latest[pattern, row] = event
 
     def latest(self, pattern: EventPattern, row: int) -> ErrorEvent | None:
-        """The event whose time `last` tells; None without one."""
+        """The event whose time `last` returns; None without one."""
         active = self._active.get(pattern, {}).get(row)
         return active or self._latest.get((pattern, row))
 

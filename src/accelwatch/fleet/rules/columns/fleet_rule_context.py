@@ -28,11 +28,11 @@ class FleetRuleContext:
         self._is_new = is_new
 
     def absent(self, _series: Collection[Series]) -> frozenset[Series]:
-        """None: any agent may tell anything at any time."""
+        """None: any agent may report anything at any time."""
         return frozenset()
 
     def columns(self, needs: Needs, firing: Firing) -> FleetColumns:
-        """All that rules ask for. Raises WindowsError when the windows take too much memory."""
+        """All columns that rules read. Raises WindowsError when the windows need too much memory."""
         return FleetColumns(self._fleet, needs, firing, self._is_new)
 
     def monotonic(self) -> float:
@@ -61,7 +61,7 @@ class FleetRuleContext:
         return table.at_number[int(table.node[row])].node
 
     def has_job_ended(self, _job: str) -> bool:
-        """Never known: owners may only be told no longer."""
+        """Never known: owners may merely not be reported any longer."""
         return False
 
     def device_id(self, node: str, name: str) -> str | None:

@@ -57,7 +57,7 @@ class Groups:
         numbers: Floats = self.spread(self.counted(where).astype(np.float64), np.nan)  # type: ignore[assignment]
         return numbers
 
-    # An instance belongs to one tick; several rules ask for peers of the same grouping.
+    # An instance belongs to one tick; several rules read peers of the same grouping.
     @cached_property
     def _order(self) -> Indices:
         """Rows that are in a group, one group after the other."""
@@ -153,7 +153,7 @@ def by_members(counts: npt.NDArray[np.intp], codes: Indices) -> npt.NDArray[np.i
 
 
 def _middle(lines: Floats, *, z: bool) -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
-    """Median and, if asked for, scale of each line, and how many numbers it has."""
+    """Median and, with `z`, scale of each line, and how many numbers it has."""
     ordered = np.sort(lines, axis=1)
     counts = lines.shape[1] - np.isnan(ordered).sum(axis=1)
     level = _median(ordered, counts)

@@ -1,4 +1,4 @@
-"""What hosts tell of themselves, for each of their devices: current numbers and windows by node."""
+"""The hosts' own quantities, for each of their devices: current numbers and windows by node."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from accelwatch.fleet.table.windows import Arrivals, Windows
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 
-# Nodes that are asked before control is yielded.
+# Nodes that are read before control is yielded.
 _AT_ONCE = 48
 _LEAST = 64
 
@@ -34,7 +34,7 @@ class Hosts:
     """Columns by number of node."""
 
     def __init__(self, fleet: Fleet, needs: Needs) -> None:
-        """Raises WindowsError when the windows take too much memory."""
+        """Raises WindowsError when the windows need too much memory."""
         self._fleet = fleet
         windows = [need for need in needs.windows if of_host(need.series)]
         self._windows = Windows()
@@ -47,7 +47,7 @@ class Hosts:
         self._generation = np.zeros(0, dtype=np.uint32)
 
     async def refresh(self, work: LongWork) -> None:
-        """Ask every node, and take samples."""
+        """Read every node, and add samples."""
         fleet = self._fleet
         count = max(len(fleet.table.at_number), _LEAST)
         values = np.full((len(self._series), count), math.nan)
@@ -129,7 +129,7 @@ class Hosts:
     def _by_row(self, values: Floats, size: int) -> Floats:
         """For each row what is known of its node; rows that are empty have some node's."""
         nodes = self._fleet.table.node[:size]
-        # A node that has come since is none of those that were asked.
+        # A node that has come since was not read.
         clamped = np.minimum(nodes, len(values) - 1)
         result: Floats = np.where(nodes == clamped, values[clamped], math.nan)
         return result

@@ -21,7 +21,7 @@ _AT_ONCE = 512
 
 
 class IdentityColumns:
-    """The fields that rules ask for."""
+    """The fields that rules read."""
 
     def __init__(self, fleet: Fleet, keys: Iterable[str]) -> None:
         self._fleet = fleet
@@ -31,7 +31,7 @@ class IdentityColumns:
         self._stamps = np.empty(0, dtype=np.int64)
 
     async def refresh(self, rows: Indices, work: LongWork) -> None:
-        """Look at those of these rows that have changed since."""
+        """Read those of these rows that have changed since."""
         table = self._fleet.table
         size = table.rows.size
         self._stamps = grown(self._stamps, size, -1)
@@ -101,7 +101,7 @@ class _Column:
             self._texts = None
 
     def texts(self, size: int) -> Texts:
-        """As columns are asked for it; words that nobody has any more are left out."""
+        """The column; words that no row has any more are left out."""
         if self._texts is None or len(self._texts.codes) != size:
             self._codes = grown(self._codes, size, -1)
             self._tidy()

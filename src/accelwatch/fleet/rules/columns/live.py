@@ -1,4 +1,4 @@
-"""The hub's table as rules ask for it: a moment of all devices, brought up to date for each tick."""
+"""The hub's table as rules read it: the present state of all devices, refreshed for each tick."""
 
 import math
 
@@ -56,11 +56,11 @@ class FleetColumns:
         adds_samples: bool = True,
         wall_offset: float | None = None,
     ) -> None:
-        """Of several columns of a fleet only those of the rules take samples for its windows.
+        """Of several columns of a fleet only those of the rules add samples to its windows.
 
         `wall_offset` is Unix seconds at monotonic 0; else by the clocks of now.
 
-        Raises WindowsError when the windows of `needs` take too much memory.
+        Raises WindowsError when the windows of `needs` need too much memory.
         """
         self._fleet = fleet
         self._adds_samples = adds_samples
@@ -72,7 +72,7 @@ class FleetColumns:
         self._hosts = Hosts(fleet, needs)
         self._events = EventColumns(FleetEventHistory(fleet), needs.events, is_new)
         labels = [f"labels.{label}" for label in needs.labels]
-        # What a fold rests on is told by the name of a member.
+        # The evidence of a fold names a member.
         self._identity = IdentityColumns(fleet, ["node", "name", *needs.fields, *labels])
         # By key, with the membership that it was made of: another membership is another object.
         self._groups: dict[str, tuple[Belonging, Groups]] = {}
@@ -96,7 +96,7 @@ class FleetColumns:
         return self._status.here
 
     async def refresh(self, work: LongWork) -> None:
-        """Bring everything to this moment; samples are taken for the windows."""
+        """Refresh everything, and add samples to the windows."""
         fleet = self._fleet
         needed = self._series | set(fleet.table.windows.series)
         nodes = await refresh_nodes(fleet, needed, work.yield_control)
@@ -183,7 +183,7 @@ class FleetColumns:
         if of_host(key):
             return self._hosts.window(request, self.size)
         values = self._padded(self._rule_windows.window(request))
-        # A window that ends in a silence says nothing of now; how long that lasts is what `age` asks.
+        # A window that ends in a silence says nothing of now; `age` says how long that lasts.
         return (
             values if kind == WindowKind.AGE else np.where(self._status.current, values, math.nan)
         )
@@ -246,7 +246,7 @@ class FleetColumns:
         return ORDER[int(self._fleet.table.provenance[rows].max(initial=0))]
 
     def groups(self, by: str) -> Groups | None:
-        """Rows in groups; made anew only when somebody has moved."""
+        """Rows in groups; recomputed only when a device has moved."""
         belonging = self._fleet.groups.by(by)
         kept = self._groups.get(by)
         if kept is not None and kept[0] is belonging and len(kept[1].codes) == self.size:

@@ -34,7 +34,7 @@ class TableViews(Columns, Protocol):
         ...
 
     async def refresh(self, work: LongWork) -> None:
-        """Bring everything to this moment; samples are taken for the windows."""
+        """Refresh everything, and add samples to the windows."""
         ...
 
     def newest(self, pattern: EventPattern) -> float:
@@ -53,15 +53,15 @@ class RunsDetector(Protocol):
 
     @property
     def needs(self) -> Needs:
-        """What the columns of the rules have to be asked for besides."""
+        """What the columns of the rules have to provide besides."""
         ...
 
     def pause(self) -> None:
-        """No rule asks for what it finds: nothing is known until it looks again."""
+        """No rule needs its findings: nothing is known until it runs again."""
         ...
 
     async def detect(self, columns: TableViews, work: LongWork) -> None:
-        """Look at columns that have just been brought to this moment, if it is time. Raises nothing."""
+        """Run on columns that are up to date, if the interval is over. Raises nothing."""
         ...
 
 
@@ -69,11 +69,11 @@ class RuleContext(Protocol):
     """A fleet that rules are judged on."""
 
     def absent(self, series: Collection[Series]) -> frozenset[Series]:
-        """Those of these series that nobody will ever tell."""
+        """Those of these series that will never be reported."""
         ...
 
     def columns(self, needs: Needs, firing: Firing) -> TableViews:
-        """All that rules ask for. Raises WindowsError when the windows take too much memory."""
+        """All columns that rules read. Raises WindowsError when the windows need too much memory."""
         ...
 
     def monotonic(self) -> float:
@@ -101,7 +101,7 @@ class RuleContext(Protocol):
         ...
 
     def has_job_ended(self, job: str) -> bool:
-        """Whether a job is known to be over; that nobody tells of it any more does not say so."""
+        """Whether a job is known to be over; that no node reports it any more does not prove it."""
         ...
 
     def device_id(self, node: str, name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""The windows that rules ask for, held as long as the rules are in force."""
+"""The windows that rules read, held as long as the rules are in force."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -14,10 +14,10 @@ from accelwatch.schema.metrics import Series
 
 
 class RuleWindows:
-    """Windows over rows whose samples somebody takes."""
+    """Windows over rows whose samples somebody adds."""
 
     def __init__(self, windows: Windows, needs: Iterable[WindowNeed]) -> None:
-        """Raises WindowsError when they take too much memory, and then asks for none."""
+        """Raises WindowsError when they need too much memory, and then holds none."""
         self._windows = windows
         self._by_need: dict[WindowNeed, Window] = {}
         try:
@@ -34,7 +34,7 @@ class RuleWindows:
             raise
 
     def close(self) -> None:
-        """Let go of what was asked for."""
+        """Release the windows."""
         for window in self._by_need.values():
             self._windows.release(window)
         self._by_need = {}
@@ -45,12 +45,12 @@ class RuleWindows:
             yield from window.prepare()
 
     def window(self, need: WindowNeed) -> Floats | None:
-        """By row; None for one that was not asked for."""
+        """By row; None for a window that is not held."""
         window = self._by_need.get(need)
         return None if window is None else window.value()
 
     def coverage(self, series: Series, seconds: int, *, of_job: bool = False) -> Floats | None:
-        """Share of the samples of such a window that there are; None for one not asked for."""
+        """Share of the samples of such a window that there are; None for one that is not held."""
         for need, window in self._by_need.items():
             meant = need.series, need.seconds, need.of_job
             if seconds and meant == (series, seconds, of_job):

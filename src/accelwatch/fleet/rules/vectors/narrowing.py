@@ -1,4 +1,4 @@
-"""Where a condition is true among some rows, and no more of it worked out than that takes.
+"""Where a condition is true among some rows, computed no further than needed.
 
 Of an `and` the cheapest part comes first; as soon as it is true of nobody, the others are left alone.
 Most conditions are true of nobody most of the time, and windows and peers are what costs.
@@ -18,7 +18,7 @@ from accelwatch.fleet.table.belief import Bools
 # Those of some rows on which a condition is true.
 Narrowing = Callable[[Tick, Bools], Bools]
 
-# Windows that look at every bucket.
+# Windows that read every bucket.
 _SLOW_KINDS = frozenset({"delta", "quantile"})
 
 
@@ -56,7 +56,7 @@ def _some(narrowings: list[Narrowing]) -> Narrowing:
 
 
 def _cost(node: Node) -> int:
-    """About how long a condition takes, by what it asks for."""
+    """About how long a condition runs, by what it reads."""
     return sum(_cost_of(child) for child in walk(node))
 
 

@@ -72,8 +72,8 @@ class Program(Generic[Name]):
     ) -> Iterator[Verdicts[Name]]:
         """The rules that are `requested`, or all, one after the other; the cost of each is counted.
 
-        Of a rule for which `among` gives rows it is told where among them it is true, and not where it
-        is false, which takes much less where it is true of none.
+        For a rule for which `among` gives rows, the verdicts say where among them it is true, and not
+        where it is false, which costs much less where it is true of none.
         Between two of them others may go on, as long as the rows stay what they are.
         """
         tick, nowhere = Tick(columns, {}, {}), np.zeros(columns.size, dtype=np.bool_)

@@ -63,7 +63,7 @@ class Static:
         return Truths(true[where], false[where])
 
     def _lookup(self, texts: Sequence[Texts], combined: int) -> Callable[[Key], Value | Missing]:
-        """The words that stand at a place."""
+        """The words at an index."""
         values: dict[Key, str] = {}
         for key, column in zip(reversed(self._keys), reversed(texts), strict=True):
             combined, code = divmod(combined, len(column.values) + 1)

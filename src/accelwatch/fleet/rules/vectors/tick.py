@@ -27,7 +27,7 @@ class Tick(NamedTuple):
 
 
 def by_row(values: npt.NDArray[Some], size: int) -> npt.NDArray[Some]:
-    """One for each row; broadcasting takes longer than most passes, so it is done only where needed."""
+    """One for each row; broadcasting is slower than most passes, so it is done only where needed."""
     return values if values.shape else np.broadcast_to(values, size)
 
 

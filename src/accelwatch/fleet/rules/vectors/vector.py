@@ -36,7 +36,7 @@ from accelwatch.fleet.table.belief import Bools, Floats
 
 
 class Generator:
-    """Closures for the trees of a set of rules; what several ask for is worked out once a tick."""
+    """Closures for the trees of a set of rules; what several need is computed once a tick."""
 
     def __init__(self) -> None:
         self._slots: dict[Node, int] = {}
@@ -135,7 +135,7 @@ class Generator:
         return self._truths_once(node, lambda tick: static(tick.columns))
 
     def _query(self, node: Node) -> Number:
-        """What the columns are asked for."""
+        """A value from the columns."""
         match node:
             case Reading(keys=keys):
                 return _first([_column(key) for key in keys])

@@ -18,7 +18,7 @@ class StatusTexts:
         self._texts: dict[str, Texts] = {}
 
     def of(self, key: str, codes: Indices) -> Texts:
-        """The column of one of WORDS; a place among its words for each row, -1 where there is none."""
+        """The column of one of WORDS; an index among its words for each row, -1 where there is none."""
         before = self._texts.get(key)
         if before is None or not np.array_equal(before.codes, codes):
             before = self._texts[key] = Texts(codes, STATUS_FIELDS[key])
