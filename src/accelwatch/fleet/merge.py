@@ -1,7 +1,7 @@
-"""What several exporters of one node tell of its devices, as one: the rules, whoever gathers the parts.
+"""The reports of several exporters on a node's devices, as one: the rules, whoever gathers the parts.
 
-Exporters stand in one page (`dialects.merge`) or are targets of their own (`state.joined`); both ask
-here which devices are the same, whose values count, and where each comes from. Parts come best first.
+Exporters share one page (`dialects.merge`) or are targets of their own (`state.joined`); here both find
+which devices are the same, whose values count, and where each comes from. Parts come best first.
 Pure.
 """
 
@@ -17,7 +17,7 @@ from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import Owner
 
 # Quantities whose series are independent of each other: each may come from another exporter. All
-# series of any other come from one, as two exporters may tell the same thing under two labels.
+# series of any other come from one, as two exporters may export the same under two labels.
 _INDEPENDENT = frozenset(
     {
         "temperature_celsius",
@@ -43,9 +43,9 @@ _FACTS = (
     "partition_profile",
     "partition_mode",
 )
-# Vendors whose driver numbers the devices of a node, and whose exporters tell nothing but that number.
+# Vendors whose driver numbers the devices of a node, and whose exporters export only that number.
 _NUMBERED = frozenset({"neuron", "tpu"})
-# Beginning of the names of dialects whose open CUDA plug-in tells nothing but NVML's number of a device.
+# Beginning of the names of dialects whose open CUDA plug-in exports only NVML's number of a device.
 _BY_NUMBER = "backendai-"
 _BADNESS: dict[str, int] = {Health.UNKNOWN: 0, Health.OK: 1, Health.DEGRADED: 2, Health.FAILED: 3}
 
@@ -55,7 +55,7 @@ class Same(NamedTuple):
 
     # As the first source describes it, with the facts that only others know.
     device: Device
-    # Where it is told of: number of the source, and place in it; the first source first.
+    # Where it is reported: number of the source, and index in it; the first source first.
     positions: tuple[tuple[int, int], ...]
 
 
@@ -65,7 +65,7 @@ def identity(device: Device) -> str:
 
 
 def names_of(device: Device) -> Iterator[str]:
-    """Best first; of a partition its place within the parent instead of a PCI address it shares."""
+    """Best first; of a partition its position within the parent instead of a PCI address it shares."""
     if device.name == f"{device.vendor}{device.index}" and device.vendor in _NUMBERED:
         yield f"number:{device.name}"
     if device.uuid:
@@ -78,8 +78,8 @@ def names_of(device: Device) -> Iterator[str]:
 
 
 def lookups(device: Device) -> Iterator[str]:
-    """The names under which a device may have been met: also its number, where only that is told of
-    one of the two."""
+    """The names under which a device may have been met: also its number, where one of the two has
+    only that."""
     yield from names_of(device)
     if device.parent_id is None:
         yield f"{'any' if _is_numbered(device) else 'numbered'}:{device.vendor}{device.index}"
@@ -95,13 +95,13 @@ def entries(device: Device) -> Iterator[str]:
 
 
 def _is_numbered(device: Device) -> bool:
-    """Whether an exporter tells nothing of a device but the number that our own agent has, too."""
+    """Whether an exporter exports only the number of a device, which our own agent has, too."""
     nameless = not (device.uuid or device.serial or device.pci_bus_id)
     return nameless and device.backend.startswith(_BY_NUMBER)
 
 
 def same_devices(sources: Sequence[Sequence[Device]]) -> list[Same]:
-    """Each device of a node once, in the order in which it is first told of."""
+    """Each device of a node once, in the order in which it is first reported."""
     same: list[Same] = []
     by_name: dict[str, int] = {}
     for number, devices in enumerate(sources):
@@ -114,7 +114,7 @@ def same_devices(sources: Sequence[Sequence[Device]]) -> list[Same]:
         ):
             device = _under(devices[position], ids)
             at = next((by_name[name] for name in lookups(device) if name in by_name), None)
-            # One source never tells of a device twice: two boards behind one address stay two.
+            # One source never reports a device twice: two boards behind one address stay two.
             if at is None or same[at].positions[-1][0] == number:
                 at = len(same)
                 same.append(Same(device, ((number, position),)))
@@ -173,7 +173,7 @@ class HealthReport(NamedTuple):
 
 
 def health_of(reports: Sequence[HealthReport]) -> HealthEvaluation:
-    """The worst that speaking parts tell, and all that they say to be wrong.
+    """The worst that reporting parts have, and all that they say to be wrong.
 
     Exporters see different things wrong and none sees all: what one calls degraded, or fine, hides no
     failure that another sees. A later one that reads the device badly is degraded itself, which is
@@ -190,7 +190,7 @@ def health_of(reports: Sequence[HealthReport]) -> HealthEvaluation:
 
 
 def united(owners: Iterable[Sequence[Owner]]) -> tuple[Owner, ...]:
-    """Every owner that any part tells, once."""
+    """Every owner in any part, once."""
     return tuple(dict.fromkeys(owner for some in owners for owner in some))
 
 
@@ -224,7 +224,7 @@ def reading_of(device_id: str, readings: Sequence[tuple[str, Reading]]) -> Readi
         links = links or other.links
         main = other.sources.get("*", name)
         sources = {**{key: other.sources.get(key, main) for key in sorted(new)}, **sources}
-    # A value from a later part takes back the first's absence of its series, and that of the whole
+    # A value from a later part cancels the first's absence of its series, and that of the whole
     # quantity.
     absent = {
         series: reason

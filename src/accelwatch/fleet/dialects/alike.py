@@ -2,8 +2,8 @@
 
 A plan is made of a page in which each text that only says who a device is, such as a uuid, is replaced
 by a sign. What comes of that page can depend on none of these texts, so it holds for every page with
-the same other texts; the texts take the place of the signs where a device is described. Other label
-values are looked at when samples are placed, so pages must have the same ones. A plan that could
+the same other texts; the texts replace the signs where a device is described. Other label
+values are read when samples are mapped, so pages must have the same ones. A plan that could
 depend on more is not shared.
 """
 
@@ -27,14 +27,14 @@ from accelwatch.fleet.dialects.plans.identity import PLACEHOLDERS, address_of, d
 from accelwatch.fleet.dialects.recognise import named_by
 from accelwatch.schema.device import normal_uuid
 
-# Before the place of a text, which no exporter writes.
+# Before the index of a text; no exporter writes it.
 _SIGN = "\0"
-# Plans that are kept, and shapes that were looked at.
+# Plans that are kept, and shapes that were checked.
 _MOST = 64
 # Of a page that is worth to be planned once for all.
 _MOST_SERIES = 2048
 
-# A text, or the place of one among those of a page.
+# A text, or the index of one among those of a page.
 _Fact = str | int
 
 
@@ -53,13 +53,13 @@ class _SharedPlan(NamedTuple):
 
 
 class _TextRoles(NamedTuple):
-    """What of the texts of a shape is looked at."""
+    """Which of the texts of a shape the plan reads."""
 
     # Who may speak there.
     dialects: tuple[Dialect, ...]
-    # Places of texts that only say who a device is, or that nobody looks at.
+    # Indices of texts that only say who a device is, or that nothing reads.
     free: tuple[int, ...]
-    # Places of all other texts.
+    # Indices of all other texts.
     others: tuple[int, ...]
 
 
@@ -68,7 +68,7 @@ _needed: dict[int, frozenset[str]] = {}
 
 
 def shared_plan(series: PageSeries) -> PagePlan | None:
-    """The plan of a page like others; None of one that has to be looked at by itself."""
+    """The plan of a page like others; None for a page that needs a plan of its own."""
     shape, texts = series.shape, series.texts
     if shape is None or len(shape.series) > _MOST_SERIES:
         return None

@@ -17,7 +17,7 @@ from accelwatch.schema.values.card_wide import holder_note, shared_note
 
 
 def card_of(facts: Mapping[str, str]) -> str:
-    """The PCI function behind which a device is, an empty string where none is told."""
+    """The PCI function behind which a device is, an empty string where it is unknown."""
     address = facts.get("pci") or facts.get("behind") or ""
     return normal_pci_bus_id(address) if address else ""
 
@@ -25,7 +25,7 @@ def card_of(facts: Mapping[str, str]) -> str:
 def counted_once(
     views: Sequence[DeviceView], cards: Mapping[str, str], card_wide: Mapping[Series, Series]
 ) -> tuple[DeviceView, ...]:
-    """The views, with what is the card's told of one chip; `cards` by id of a device, `card_wide` by the
+    """The views, with the card's values on one chip; `cards` by id of a device, `card_wide` by the
     series that each chip repeats the one that is the board's."""
     chips: dict[str, list[int]] = {}
     for at, view in enumerate(views):

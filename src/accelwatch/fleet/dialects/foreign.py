@@ -39,7 +39,7 @@ class Foreign(msgspec.Struct, frozen=True, kw_only=True):
     # `repeated` (a second series for the same value), `blank`, `not_finite`, `implausible`.
     rejected: Counter[str]
     by_dialect: dict[str, tuple[DeviceView, ...]] = {}
-    # The host itself, where our own agent tells of it, else the first of the others that does.
+    # The host itself, where our own agent reports it, else by the first of the others that does.
     node: DeviceView | None = None
     # Whether devices that no pod holds are listed, where the page shows it.
     listing: Listing | None = None

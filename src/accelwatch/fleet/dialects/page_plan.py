@@ -27,11 +27,11 @@ class DialectPlan(NamedTuple):
     arrangement: Arrangement
     # By number.
     devices: Sequence[Device]
-    # Of each device what the exporter says in place of a model when it is lost; mostly nothing.
+    # Of each device what the exporter writes instead of a model when it is lost; mostly nothing.
     broken: Sequence[str]
     # By id of a device, why it does not go by its uuid.
     doubts: dict[str, str]
-    # Of each device the PCI function that it is behind; empty where none is told.
+    # Of each device the PCI function that it is behind; empty where it is unknown.
     cards: Sequence[str]
 
 

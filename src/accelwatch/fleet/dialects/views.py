@@ -41,7 +41,7 @@ class _PlanRow(NamedTuple):
 
     device: Device
     layout: RowLayout
-    # What the exporter says in place of a model, when the device is lost.
+    # What the exporter writes instead of a model, when the device is lost.
     broken: str
 
 
@@ -95,7 +95,7 @@ class Plan:
         )
         state = DeviceState.DEGRADED if old else DeviceState.OK
         if special.get(("device_up",)) == 0:
-            # What the page still tells of it is the last that was read, not what is.
+            # What the page still has of it is the last that was read, not what is.
             state = DeviceState.LOST
             absent = wholly_absent(row.device.id, ABSENCE_WITHOUT_VALUES[state])
             reading = msgspec.structs.replace(absent, notes=reading.notes)
@@ -136,7 +136,7 @@ class Plan:
     def _counts(
         self, device_id: str, special: Mapping[Series, Number], now: float
     ) -> tuple[EventCount, ...]:
-        """How often each code was seen; a time of 0 where nobody tells it."""
+        """How often each code was seen; a time of 0 where nothing has it."""
         last = {
             series[1]: float(value)
             for series, value in special.items()
@@ -251,7 +251,7 @@ def _order(device: Device, location: Location) -> tuple[int, str, Location]:
 
 
 def _with_facts(row: _PlanRow, values: Sequence[Number]) -> Device:
-    """The device with what numbers tell of its identity."""
+    """The device with the facts of its identity that numbers carry."""
     changes: dict[str, int | str] = {}
     for slot, fact in row.layout.facts:
         number = values[slot]
@@ -264,7 +264,7 @@ def _with_facts(row: _PlanRow, values: Sequence[Number]) -> Device:
 
 
 def _remarks(row: _PlanRow, values: Sequence[Number]) -> tuple[str, ...]:
-    """What is told in words; nothing for 0 and for numbers that no code has."""
+    """The notes by numbers; none for 0 and for numbers without a code."""
     if not row.layout.remarks:
         return ()
     remarks = [

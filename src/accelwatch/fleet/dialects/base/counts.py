@@ -7,7 +7,7 @@ from accelwatch.schema.health import EVENT_MEMORY_S
 from accelwatch.schema.snapshot import EventCount
 from accelwatch.system.kernel.xid import category_of
 
-# Source of events that only a counter told of.
+# Source of events that only a counter shows.
 COUNTER = "counter"
 
 

@@ -1,9 +1,9 @@
 """Ids that one exporter gives several devices, so that they identify none of them.
 
 A uuid of several is a fault of a driver. It shows when one family has a uuid with several PCI addresses,
-or, where it tells none, with several indices. The devices are then told apart by these, and marked.
-A PCI address of several is none: a card may have two chips behind one function. They are told apart by
-their index.
+or, where it has none, with several indices. These then distinguish the devices, and the devices are
+marked. A PCI address of several is no fault: a card may have two chips behind one function. Their index
+distinguishes them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ _ADDRESS_KINDS = ("pci", "index")
 
 
 def may_be_double(reported: Iterable[Ids]) -> bool:
-    """Whether any uuid comes with several places at all, of whichever families; `reported` of all
+    """Whether any uuid comes with several addresses at all, of whichever families; `reported` of all
     labels.
     """
     addresses: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What a model's name and a few words of an exporter tell of a device: vendor, kind, kind of memory."""
+"""Vendor, kind and kind of memory of a device, by its model's name and a few words of an exporter."""
 
 import re
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ _SHARED_MODELS = re.compile(r"\b(apple|jetson|tegra|orin|xavier|thor|gb10)\b")
 
 
 def vendor_of(model: str) -> str:
-    """The vendor that a model's name tells, or `unknown`."""
+    """The vendor by a model's name, or `unknown`."""
     text = model.lower()
     for keyword, vendor in _VENDOR_KEYWORDS:
         if text.startswith(keyword) or f" {keyword}" in text:

@@ -1,7 +1,7 @@
-"""What one target told before: its devices, for when it cannot read them, and counts of events.
+"""The earlier data of one target: its devices, for when it cannot read them, and counts of events.
 
 An exporter that has lost a device often loses the names of it too, or of all: what it says then is about
-the devices that it told of before.
+the devices that it reported before.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,7 +50,7 @@ class Remembered:
         self._since: dict[str, dict[str, _Since]] = {}
 
     def last_time(self, device_id: str, code: str, total: int, now: float) -> float:
-        """When a count whose exporter tells no time last grew; 0.0 when that was before we looked."""
+        """When a count without a time last grew; 0.0 when that was before its first scrape."""
         before = self._counts.get((device_id, code))
         if before is None and len(self._counts) >= MAX_COUNTS:
             return 0.0

@@ -1,6 +1,6 @@
-"""The numbers of a device as a page told them: a mapping that is not built before somebody asks.
+"""The numbers of a device as a page reported them: a mapping that is built at its first use.
 
-A hub reads thousands of devices for each that is looked at; a dictionary a device and page costs more
+A hub reads thousands of devices for each that is viewed; a dictionary a device and page costs more
 than the numbers themselves, in time and in memory.
 """
 
@@ -11,7 +11,7 @@ from accelwatch.schema.reading import Number
 
 
 class ReportedValues(Mapping[Series, Number]):
-    """Numbers by series; where each stands is the same object for all devices that tell the same."""
+    """Numbers by series; the positions are one object for all devices with the same series."""
 
     __slots__ = ("_numbers", "_positions")
 

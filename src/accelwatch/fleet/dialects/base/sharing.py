@@ -23,7 +23,7 @@ _MOST_SERIES = 2048
 
 
 def series_positions(series: tuple[Series, ...]) -> dict[Series, int]:
-    """Where each of these series stands among them; of one that is repeated the last place."""
+    """The index of each of these series among them; of a repeated one the last."""
     return (
         _series_positions(series)
         if len(series) <= _MOST_SERIES
@@ -38,7 +38,7 @@ def _series_positions(series: tuple[Series, ...]) -> dict[Series, int]:
 
 
 def picker(slots: tuple[int, ...]) -> Callable[[Sequence[Number]], tuple[Number, ...]]:
-    """Takes the numbers at these slots of a scrape."""
+    """Selects the numbers at these slots of a scrape."""
     return _picker(slots) if len(slots) <= _MOST_SERIES else _picker.__wrapped__(slots)
 
 

@@ -71,13 +71,13 @@ class FamilyMapping(msgspec.Struct, frozen=True, kw_only=True):
     # Whether values of labels keep their case; an empty one leaves the sample out all the same.
     verbatim: bool = False
     # Rows of one group are added up, if each but the optional ones has a value; one of a negative scale
-    # is taken away.
+    # is subtracted.
     group: str = ""
     optional: bool = False
     # Whether its sum is divided by how many cores a device has (`Cores`).
     per_core: bool = False
     low: float | None = None
-    # Bounds of the raw number, where those of the quantity do not tell two meanings apart.
+    # Bounds of the raw number, where those of the quantity do not distinguish two meanings.
     high: float | None = None
 
 
@@ -103,10 +103,10 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True):
     library: tuple[str, ...] = ()
     # Says whether the memory is the device's own.
     memory: tuple[str, ...] = ()
-    # Patterns of uuids that name a place within the node; a group `pci` in one is the PCI address, a
+    # Patterns of uuids that name an address within the node; a group `pci` in one is the PCI address, a
     # group `index` the number of the device.
     positional: tuple[str, ...] = ()
-    # What stands in place of a uuid where the device has none.
+    # What an exporter writes instead of a uuid where the device has none.
     no_uuid: str = ""
     # A tile: samples of the whole device are preferred, else the tiles are combined.
     tile: str = ""
@@ -153,12 +153,12 @@ class ProcessRow(msgspec.Struct, frozen=True, kw_only=True):
     field: str
     scale: Scale = UNSCALED
     low: float = 0.0
-    # Bounds of the raw number; what lies outside is not told.
+    # Bounds of the raw number; a number outside is dropped.
     high: float = 2.0**53
 
 
 class Processes(msgspec.Struct, frozen=True, kw_only=True):
-    """Families about processes. A process uses a device that other families tell of, or none of ours."""
+    """Families about processes. A process uses a device that other families report, or none of ours."""
 
     rows: tuple[ProcessRow, ...] = ()
     # Family read for its labels alone.
@@ -166,7 +166,7 @@ class Processes(msgspec.Struct, frozen=True, kw_only=True):
     # Families that show that processes are collected, even when there is none.
     shown_by: tuple[str, ...] = ()
     # Labels with the uuid of the device, where its other ids are not to be believed: a process whose
-    # uuid is empty or unknown uses no device then. Without them the labels of the dialect tell.
+    # uuid is empty or unknown uses no device then. Without them the labels of the dialect identify it.
     uuid: tuple[str, ...] = ()
     pid: str = "pid"
     command: str = ""
@@ -196,11 +196,11 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """One exporter: how to know it, how it names devices, and its rows."""
 
     name: str
-    # Empty when the model's name must tell.
+    # Empty when the model's name must show it.
     vendor: str
     # Families of which one is enough; one that ends in `*` is the beginning of a name.
     fingerprints: tuple[str, ...]
-    # Families by which it is known while it tells of no device.
+    # Families by which it is known while it reports no device.
     alive: tuple[str, ...] = ()
     # Labels that a family of the fingerprint must carry, with their values.
     required: Mapping[str, str] = {}
@@ -208,7 +208,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     any_prefix: bool = False
     labels: Labels
     rows: tuple[FamilyMapping, ...] = ()
-    # What it tells of the host itself.
+    # What it reports of the host itself.
     host: tuple[FamilyMapping, ...] = ()
     # By family: a label of the host's rows, and the label that has the word for its value.
     host_names: Mapping[str, tuple[str, str]] = {}
@@ -222,10 +222,10 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     # Values a label must have for a sample to be read; an empty string allows its absence.
     where: Mapping[str, tuple[str, ...]] = {}
     processes: Processes | None = None
-    # Empty when labels or the vendor tell.
+    # Empty when labels or the vendor show it.
     kind: str = ""
     # Labels of the claim by which a pod holds a device, where the exporter may list only devices with
-    # one: its pages are looked at for that (`claims`).
+    # one: its pages are checked for that (`claims`).
     claim: tuple[str, ...] = ()
     # Where it names cores and not their devices.
     cores: Cores | None = None
@@ -239,15 +239,15 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     blanks: Mapping[float, Absence] = {}
     # A failed read is reported as 0.
     zero_may_be_failure: bool = False
-    # Families whose number, when it is not 0, is told in a note: a text with `{}` for it.
+    # Families whose number, when it is not 0, goes into a note: a text with `{}` for it.
     remarks: Mapping[str, str] = {}
     # What each chip behind one PCI function repeats of its card, and the series that is the board's.
     card_wide: Mapping[Series, Series] = {}
     # Family that is 0 when the exporter's own last collection failed, its numbers being old.
     success: str = ""
-    # By family the number by which a failed collection is told to be because of a lost device.
+    # By family the number by which it reports a failed collection because of a lost device.
     lost: Mapping[str, float] = {}
-    # Beginning of a text in place of the model's name of a device that is lost.
+    # Beginning of a text that replaces the model's name of a device that is lost.
     broken: str = ""
 
 

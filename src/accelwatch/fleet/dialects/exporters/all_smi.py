@@ -1,8 +1,8 @@
 """all-smi: one text for every vendor's devices; percentages and fractions are mixed.
 
 The label `instance` is the host's name and is not used. A device that is lost has no row, and the index
-of the later ones moves up. Where a driver gives no uuid, the label names a place on the node. Its mock
-server writes some families under other names than the exporter itself; both are read.
+of the later ones moves up. Where a driver gives no uuid, the label names an address on the node. Its
+mock server writes some families under other names than the exporter itself; both are read.
 """
 
 from accelwatch.fleet.dialects.base.table import (

@@ -2,8 +2,8 @@
 
 One family has all of it: `backendai_device_utilization` with `device_metric_name` (`cuda_mem`), whose
 beginning is the plug-in, and `value_type` (`current`, `capacity`, for some `pct`). The open CUDA plug-in
-tells memory and utilization alone and names a device by NVML's index; others name a uuid or a PCI id and
-may tell power and temperature. Exponents have three digits (`8.589934592e+010`).
+exports memory and utilization alone and names a device by NVML's index; others name a uuid or a PCI id
+and may export power and temperature. Exponents have three digits (`8.589934592e+010`).
 
 Families of containers and processes are not read: they name a session, but no device of it, and stay for
 ten minutes after its end. The labels `user_id` and `project_id` are uuids.

@@ -131,7 +131,7 @@ _ALIKE = (
     _dev("RELIABILITY_VIOLATION", "throttle_seconds_total.reliability", NANO),
 )
 
-# Bits of nvmlClocksEventReasons (nvml.h); a slowdown whose cause is told is no other one.
+# Bits of nvmlClocksEventReasons (nvml.h); a slowdown whose cause is reported is no other one.
 _REASONS = (
     ("clock_setting", 0x002 | 0x100, 0),
     ("power", 0x004, 0),

@@ -1,7 +1,7 @@
 """Intel XPU Manager: 1.x (`xpum_`, one module of its REST server) and 2.x (`hw_`, OpenTelemetry names).
 
 1.x says percent in HELP and writes ratios; tiles carry `sub_dev`. 2.x puts statistics in labels, so a
-sum over a family counts twice: an average is taken before a maximum, the busiest engine as headline.
+sum over a family counts twice: an average is used before a maximum, the busiest engine as headline.
 """
 
 from accelwatch.fleet.dialects.base.table import (

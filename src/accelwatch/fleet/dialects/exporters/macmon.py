@@ -1,7 +1,7 @@
 """macmon: the page of `macmon serve` on a Mac with Apple Silicon. One GPU a machine, named by its chip.
 
-Releases before 0.8 tell no `active_ratio`: their load of GPU and CPU is scaled by the clock, which is no
-busy time, and is not read. From 0.8 on it stands beside, as `usage_ratio` and `scaled_ratio`.
+Releases before 0.8 export no `active_ratio`: their load of GPU and CPU is scaled by the clock, which is
+no busy time, and is not read. From 0.8 on it stands beside, as `usage_ratio` and `scaled_ratio`.
 """
 
 from accelwatch.fleet.dialects.base.table import (

@@ -31,7 +31,7 @@ _LOCAL = ("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "jfs", "bcachef
 _NO_DISK = {"device": NO_DISK}
 _VIRTUAL = {"device": VIRTUAL_INTERFACE}
 _PORT = "{device}.{port}"
-# Of other transports the exporter says 0, since the kernel does not tell.
+# Of other transports the exporter says 0, since the kernel does not count them.
 _HAS_SLOTS = {"protocol": ("tcp", "udp")}
 # Of the InfiniBand PortState.
 _ACTIVE = 4.0

@@ -85,11 +85,11 @@ def _ascend(name: str, target: str, scale: Scale = UNSCALED) -> FamilyMapping:
 # Words of the die's id on a chip that has none.
 _NO_DIE = "-".join(["0" * 8] * 5)
 
-# Of one chip that are told in words; the exporter has up to 128.
+# Of one chip that are exported in words; the exporter has up to 128.
 _MOST_CODES = 16
 
 # MB is MiB; every sample has a timestamp; -1 is a failed read. Of a 310P the power is what the card's
-# microcontroller measures (mind-cluster, collectPower), told again by each chip of the card.
+# microcontroller measures (mind-cluster, collectPower), repeated by each chip of the card.
 ASCEND = Dialect(
     name="npu-exporter",
     vendor="ascend",
@@ -362,7 +362,7 @@ NEURON = Dialect(
     ),
 )
 
-# Names without a prefix: only the label `make` tells them from others. Those that end in `_node` are
+# Names without a prefix: only the label `make` distinguishes them. Those that end in `_node` are
 # there for every device, the others only while a container holds it, and name that container.
 TPU = Dialect(
     name="gke-tpu",

@@ -1,7 +1,7 @@
 """nvitop-exporter: NVIDIA devices, their processes and the host, with units at the end of names.
 
 What a device does not have is NaN. Of a lost device every number is NaN, its uuid is `N/A`, and an error
-stands in place of its model. Commands have all arguments.
+replaces its model. Commands have all arguments.
 """
 
 from accelwatch.fleet.dialects.base.table import (
@@ -47,7 +47,7 @@ def _disk(name: str, direction: str) -> FamilyMapping:
     )
 
 
-# Its load averages are percentages of the processors' number, which it does not tell.
+# Its load averages are percentages of the processors' number, which it does not export.
 NVITOP = Dialect(
     name="nvitop-exporter",
     vendor="nvidia",

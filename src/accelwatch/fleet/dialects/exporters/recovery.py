@@ -1,4 +1,4 @@
-"""The recovery action that NVIDIA's driver asks for, as its exporters tell it: NVML's number."""
+"""The recovery action that NVIDIA's driver requests, as its exporters export it: NVML's number."""
 
 from accelwatch.fleet.dialects.base.table import FamilyMapping
 from accelwatch.schema.recovery_action import ACTIONS, concerns_device

@@ -31,7 +31,7 @@ class DeviceDraft(msgspec.Struct, kw_only=True):
 
 
 def start_draft(key: Key) -> DeviceDraft:
-    """A device as the three identity labels of any of its series tell it."""
+    """A device by the three identity labels of any of its series."""
     vendor, name, label = key.get("vendor"), key.get("device"), key.get("uuid")
     digits = name[len(name.rstrip("0123456789")) :]
     index = int(digits) if 0 < len(digits) < 7 else 0

@@ -20,7 +20,7 @@ def state_of(row: OurRow, values: Sequence[Number], down: list[DeviceState]) -> 
     """The state; `down` are the vendor's states of devices that are not up, of which the text counts.
 
     What says nothing but that a device cannot be read does not say that it is gone: an older agent
-    tells its state by these counts only, which name it where all devices that are down are alike.
+    reports its state by these counts only, which name it where all devices that are down are alike.
     """
     asleep = row.apart.suspended
     if not _is_down(row, values):
@@ -100,7 +100,7 @@ def _links(row: OurRow, numbers: Mapping[Series, Number]) -> tuple[Link, ...]:
 
 
 def _processes(row: OurRow, values: Sequence[Number]) -> tuple[Process, ...] | None:
-    """The processes; None when the text tells only how many there are, or not even that."""
+    """The processes; None when the text has only their number, or not even that."""
     apart = row.apart
     if not apart.processes:
         counts = apart.process_counts

@@ -47,7 +47,7 @@ class RowLayout(NamedTuple):
     partition: PartitionDraft | None
     plain: tuple[Plain, ...]
     cells: tuple[Cell, ...]
-    # What the exporter does not tell at all.
+    # What the exporter does not export at all.
     absent: dict[Series, Absence]
     owners: tuple[Owner, ...]
     processes: tuple[ProcessSlots, ...] | None
@@ -63,7 +63,7 @@ class Arrangement(NamedTuple):
     # Slots that belong to the dialect, used or not.
     mapped: frozenset[int]
     success: tuple[int, ...]
-    # Where a failed collection is told, and the number that means a lost device.
+    # Where a failed collection is reported, and the number that means a lost device.
     lost: tuple[tuple[int, float], ...]
 
 
@@ -101,7 +101,7 @@ def arranged(
 def _summarise(
     keys: Sequence[Key], names: FamilyNames, device_index: DeviceIndex, consulted: frozenset[str]
 ) -> tuple[tuple[str, _KeySummary | None], ...]:
-    """Of each key its name, and what a planner asks of the labels of those that it looks at."""
+    """Of each key its name, and what a planner reads of its labels, where it reads them."""
     summaries: dict[KeyLabels, _KeySummary] = {}
     summarised: list[tuple[str, _KeySummary | None]] = []
     for key in keys:
@@ -118,14 +118,14 @@ def _summarise(
 
 
 def _consulted_by(dialect: Dialect) -> frozenset[str] | None:
-    """The labels that a planner looks at once it knows the device of each sample; None for all."""
+    """The labels that a planner reads once it knows the device of each sample; None for all."""
     if id(dialect) not in _consulted:
         _consulted[id(dialect)] = consulted_labels(dialect)
     return _consulted[id(dialect)]
 
 
 def consulted_labels(dialect: Dialect) -> frozenset[str] | None:
-    """The labels by which a sample is placed, once its device is known; None for all of them."""
+    """The labels by which a sample is mapped, once its device is known; None for all of them."""
     if any(row.over == "*" for row in dialect.rows):
         return None
     labels, used = dialect.labels, dialect.processes
@@ -218,5 +218,5 @@ def _row(
 
 
 def _full_series(cell: Cell) -> Series:
-    """The cell's series with a place for the word that a state will add."""
+    """The cell's series with room for the word that a state will add."""
     return (*cell.series, "") if cell.sources[0].states else cell.series

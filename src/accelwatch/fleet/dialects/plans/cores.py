@@ -1,4 +1,4 @@
-"""Cores that are counted through all devices of a node, placed in the devices that they belong to."""
+"""Cores that are counted through all devices of a node, assigned to their devices."""
 
 from collections.abc import Sequence
 

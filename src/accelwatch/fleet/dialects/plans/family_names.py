@@ -9,7 +9,7 @@ from accelwatch.fleet.dialects.base.table import Dialect, Fact, FamilyMapping
 class FamilyNames(NamedTuple):
     """By name, as the exporter writes it."""
 
-    # With the place of each among the dialect's rows.
+    # With the index of each among the dialect's rows.
     rows: Mapping[str, Sequence[tuple[int, FamilyMapping]]]
     identity: frozenset[str]
     remarks: Mapping[str, str]
@@ -24,7 +24,7 @@ _kept: dict[int, tuple[Dialect, FamilyNames]] = {}
 
 
 def cached_names(dialect: Dialect, prefix: str) -> FamilyNames:
-    """Those of one of the dialects that we know; nothing else may be asked for here, for it is kept.
+    """The names of one of our dialects; others are not allowed here, for the result is kept.
 
     What stands before its names is the target's own, and nothing is kept with that.
     """

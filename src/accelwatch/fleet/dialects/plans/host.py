@@ -1,4 +1,4 @@
-"""What an exporter tells of the host itself: our host quantities, beside its devices or alone."""
+"""What an exporter reports of the host itself: our host quantities, beside its devices or alone."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -62,7 +62,7 @@ class HostPlan:
     def view(
         self, values: Sequence[Number], now: float, rejected: Counter[str]
     ) -> DeviceView | None:
-        """The host as it stands; None where nothing is told of it."""
+        """The host as it stands; None where nothing is reported of it."""
         if not self._cells:
             return None
         numbers: dict[Series, Number] = {}
@@ -104,7 +104,7 @@ class HostPlan:
                 return
 
     def _add_busy(self, numbers: dict[Series, Number]) -> None:
-        """The busy share since the scrape before, where only times are told."""
+        """The busy share since the scrape before, where only times are exported."""
         times = {
             series[1]: float(value) for series, value in numbers.items() if series[0] == _TIMES
         }

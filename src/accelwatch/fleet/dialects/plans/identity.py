@@ -178,7 +178,7 @@ class DeviceIndex:
 def device_of(
     dialect: Dialect, number: int, facts: Mapping[str, str], *, doubted: bool = False
 ) -> Device:
-    """A device by what is told of it; `doubted` when its uuid is no name of it."""
+    """A device by what is reported of it; `doubted` when its uuid does not identify it."""
     model = facts.get("model")
     vendor = dialect.vendor or vendor_by(facts)
     if dialect.vendor == "nvidia" and vendor_of(model or "") == "mthreads":
@@ -218,7 +218,7 @@ def device_of(
 
 
 def address_of(dialect: Dialect, uuid: str) -> str | None:
-    """None for a uuid; of one that only names a place its PCI address, or an empty string."""
+    """None for a uuid; of one that only names an address that PCI address, or an empty string."""
     location = _location_of(dialect, uuid)
     return None if location is None else location.get("pci") or ""
 

@@ -1,4 +1,4 @@
-"""Parts of a device that an exporter tells of: which sample is about which, and what they are called."""
+"""Parts of a device that an exporter reports: which sample is about which, and their names."""
 
 import msgspec
 

@@ -50,7 +50,7 @@ DEVICE_WIDE = (
 
 
 class Cell(NamedTuple):
-    """One series of one place."""
+    """One series of one location."""
 
     location: Location
     series: Series
@@ -70,10 +70,10 @@ Drafts = dict[tuple[Location, Series], dict[tuple[int, int], _Draft]]
 
 
 def met(dialect: Dialect, names: FamilyNames, keys: Iterable[Key]) -> DeviceIndex:
-    """The devices that the families of a dialect tell of.
+    """The devices that the families of a dialect report.
 
     Samples that the dialect leaves out, as of further partitions of a GPU, say nothing of who there is:
-    they tell the uuid of the whole with an index of their own.
+    they have the uuid of the whole with an index of their own.
     """
     own, where = names.of_devices, dialect.where
     device_keys = [key for key in keys if key.name in own]
@@ -98,7 +98,7 @@ class Planner:
         self._names = names
         # By device: where the number is, and the text around it.
         self.remarks: dict[int, list[tuple[int, str]]] = {}
-        # By device: where the number is, and which part of its identity it tells.
+        # By device: where the number is, and which part of its identity it is.
         self.facts: dict[int, list[tuple[int, Fact]]] = {}
         own, processes = names.of_devices, names.processes
         # By labels, which most samples of a device have in common.
@@ -184,7 +184,7 @@ class Planner:
 
 
 def fits(where: Mapping[str, tuple[str, ...]], key: Key) -> bool:
-    """Whether a sample's labels have the values that are asked for."""
+    """Whether a sample's labels have the required values."""
     return all(key.get(label) in values for label, values in where.items())
 
 
@@ -225,7 +225,7 @@ def _term(slot: int, row: FamilyMapping, key: str, dialect: Dialect) -> Term:
     if row.states:
         low, high = -9e18, 9e18
     if row.flag or row.bits or row.equals is not None:
-        high = 9e18  # what is counted is not what is told
+        high = 9e18  # the count is not the exported number
     if dialect.zero_may_be_failure and key in NEVER_ZERO:
         low = 1e-9
     low = low * per / abs(times) if row.low is None else row.low

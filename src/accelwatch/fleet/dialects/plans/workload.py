@@ -18,7 +18,7 @@ MAX_PID_DIGITS = 10
 
 
 class ProcessSlots(NamedTuple):
-    """A process of a place and where its numbers are."""
+    """A process of a location and where its numbers are."""
 
     pid: int
     command: str | None
@@ -47,7 +47,7 @@ def owners_of(labels: Labels, key: Key) -> list[Owner]:
 
 
 def owners(planner: Planner, keys: Sequence[Key]) -> dict[Location, tuple[Owner, ...]]:
-    """The owners of each place, at most `MAX_OWNERS`."""
+    """The owners of each location, at most `MAX_OWNERS`."""
     by_location: dict[Location, dict[Owner, None]] = {}
     labels = planner.dialect.labels
     for slot in planner.mapped:
