@@ -82,7 +82,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     node_labels: tuple[str, ...] = ("node", "instance", "host", "hostname")
     # Labels whose value is the uuid, name, id, PCI address or index of a device.
     device_labels: tuple[str, ...] = ("uuid", "UUID", "device", "gpu", "pci_bus_id")
-    # How long what began stands when nobody tells of it again.
+    # How long evidence stands when nobody pushes it again.
     keep_s: UpToMonth = field(default=86400.0, name="keep")
     kubernetes: tuple[KubernetesEvidence, ...] = ()
     slurm: tuple[SlurmEvidence, ...] = ()

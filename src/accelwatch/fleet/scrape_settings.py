@@ -55,7 +55,7 @@ class Scrape(msgspec.Struct, frozen=True, kw_only=True):
     scheme: Literal["http", "https"] = "http"
     # How often a target is polled.
     interval_s: Long = field(default=5.0, name="scrape_interval")
-    # How long connecting and answering may take, and how long a stream may be silent.
+    # The limit for connecting and answering, and for a stream's silence.
     timeout_s: Short = field(default=5.0, name="scrape_timeout")
     max_backoff_s: Long = field(default=30.0, name="max_backoff")
     body_size_limit_bytes: Bytes = field(default=10 << 20, name="body_size_limit")
@@ -74,7 +74,7 @@ class Scrape(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-# Keys that Prometheus knows, and why they are not taken.
+# Keys that Prometheus knows, and why they are refused.
 REFUSED = {
     "scrape.basic_auth.password": "no secret belongs here; use password_file",
     "scrape.authorization.credentials": "no secret belongs here; use credentials_file",

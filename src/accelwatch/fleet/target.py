@@ -17,9 +17,9 @@ from accelwatch.web.sockets.listeners import is_loopback
 NO_CREDENTIALS = Credentials()
 # A label of a target that names its node.
 NODE_LABEL = "node"
-# Scheme of a target that is not asked itself: a store tells of it.
+# Scheme of a target that is not polled itself: its data come from a store.
 STORED = "prometheus"
-# Scheme of a target that ssh reaches; its address is what ssh is told: `user@host:port`.
+# Scheme of a target that ssh reaches; its address is what ssh gets: `user@host:port`.
 SSH = "ssh"
 SCHEME_LABEL = "__scheme__"
 _PATH_LABEL = "__metrics_path__"
@@ -59,17 +59,17 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> str:
-        """How people are told of it."""
+        """Its name for people."""
         return f"{SSH}://{self.address}" if self.scheme == SSH else self.address + self.base
 
     @property
     def is_stored(self) -> bool:
-        """Whether it is a store that tells of it."""
+        """Whether its data come from a store."""
         return self.scheme == STORED
 
     @property
     def key(self) -> str:
-        """Tells targets apart."""
+        """Identifies the target."""
         return f"{self.scheme}://{self.address}{self.base}{self.metrics_path}"
 
     def url(self, path: str) -> str:
@@ -91,7 +91,7 @@ def targets_of(
     """The targets that texts with host ranges stand for. Raises UsageError.
 
     A text is `host`, `host:port` or a URL (`https://host:port/base`). `scheme` is what is configured; a
-    target may ask for https where http is configured, never the other way round.
+    target may be https where http is configured, never the other way round.
     """
     checked = checked_labels(labels or {})
     return [
@@ -113,7 +113,7 @@ def _bare(text: str) -> str:
 
 
 def checked_labels(labels: Mapping[Any, object]) -> dict[str, str]:
-    """Labels as Prometheus takes them. Raises UsageError."""
+    """Labels that Prometheus accepts. Raises UsageError."""
     if len(labels) > _MAX_LABELS:
         raise UsageError(f"a target has at most {_MAX_LABELS} labels")
     for name, value in labels.items():

@@ -2,7 +2,7 @@
 
 An end always counts at once: nobody acts on what is over. A beginning counts at once the first time.
 After ends within the last ten minutes it has to last, twice as long each time, up to five minutes. So a
-node whose condition flaps tells of a handful of changes in ten minutes at most, and what stays bad is
+node whose condition flaps reports a handful of changes in ten minutes at most, and what stays bad is
 evidence after five minutes at the latest.
 """
 

@@ -1,4 +1,4 @@
-"""Evidence on its way to the board: begun, ended, noted among the events, written down."""
+"""Evidence on its way to the board: started, ended, logged as events, saved."""
 
 import asyncio
 

@@ -1,6 +1,6 @@
-"""What other tools say of a node by its conditions, taints and labels. Pure.
+"""The reports of other tools on a node by its conditions, taints and labels. Pure.
 
-The condition counts, never an event about it: an event tells of a moment, and what it told may be over.
+The condition counts, never an event about it: an event is of one time, and may be over.
 """
 
 import re

@@ -63,5 +63,5 @@ class ConditionedNode(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """Tells nodes apart."""
+        """Identifies the node."""
         return self.metadata.name

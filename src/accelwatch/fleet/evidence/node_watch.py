@@ -20,11 +20,11 @@ from accelwatch.fleet.evidence.tools import CONDITIONS, TAINTS, ConditionRow, Ta
 from accelwatch.fleet.evidence_settings import KubernetesEvidence
 
 NODES = "/api/v1/nodes"
-# Changes within this time are looked at together: a plug-in sets the conditions of many nodes at once.
+# Changes within this time are processed together: a plug-in sets the conditions of many nodes at once.
 _SETTLE_S = 0.5
-# Between two looks without a change: what is held back may count by then.
+# Between two evaluations without a change: what is held back may count by then.
 _AGAIN_S = 5.0
-# A watch is opened anew every four minutes, and confirms by bookmarks in between: a copy that was not
+# A watch is reopened every four minutes, and confirms by bookmarks in between: a copy that was not
 # confirmed for longer than this is no state any more, and evidence from it runs out.
 _CONFIRMED_WITHIN_S = 600.0
 

@@ -10,7 +10,7 @@ class ReportedProblem(msgspec.Struct, frozen=True, kw_only=True):
 
     # Which tool, such as `nvsentinel`; rules know it as `subject`.
     source: str
-    # Such as `GpuMemWatch`; rules ask for `evidence_GpuMemWatch`.
+    # Such as `GpuMemWatch`; rules read `evidence_GpuMemWatch`.
     code: str
     severity: Severity
     text: str

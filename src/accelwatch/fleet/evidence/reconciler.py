@@ -1,6 +1,6 @@
 """Makes the board say what the reports of one cluster say: begins, keeps and ends evidence.
 
-It compares states and hears of no changes, so what ended while the hub was away, or while the API server
+It compares states and receives no changes, so what ended while the hub was away, or while the API server
 was, ends with the first complete report.
 """
 
@@ -113,7 +113,7 @@ class Reconciler:
         changed, count, refused = False, sum(key in problems for key in active), 0
         unplaced: dict[str, None] = {}
         named = self._nodes_by_name()
-        # Of thousands of problems each takes a tenth of a millisecond; streams and pages go on between.
+        # Of thousands of problems each costs a tenth of a millisecond; streams and pages go on between.
         work = LongWork()
         for key, (report, problem) in problems.items():
             await work.yield_control()

@@ -1,4 +1,4 @@
-"""Asks one Slurm cluster for its nodes and makes evidence of why health checks drained them."""
+"""Polls one Slurm cluster's nodes and makes evidence of why health checks drained them."""
 
 import asyncio
 from collections.abc import Callable
@@ -29,13 +29,13 @@ class SlurmPolling:
         self.problem = ""
 
     async def run(self) -> None:
-        """Ask until cancelled."""
+        """Poll until cancelled."""
         while True:
             await self.poll()
             await asyncio.sleep(self._every_s)
 
     async def poll(self) -> None:
-        """Ask once."""
+        """Poll once."""
         try:
             nodes = await asyncio.to_thread(self._list_nodes)
         except (UsageError, UnicodeDecodeError, OSError) as error:

@@ -14,7 +14,7 @@ from accelwatch.fleet.evidence_settings import Evidence, KubernetesEvidence, Slu
 
 logger = logging.getLogger(__name__)
 
-# Between two looks at which clusters do not answer.
+# Between two checks of which clusters do not answer.
 _POLL_S = 5.0
 
 
@@ -29,7 +29,7 @@ class EvidenceSource(Protocol):
 
 
 class Refused:
-    """A cluster that cannot be asked as it is configured here."""
+    """A cluster that cannot be polled as it is configured here."""
 
     def __init__(self, problem: str) -> None:
         self.problem = problem

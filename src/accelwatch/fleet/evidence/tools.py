@@ -1,7 +1,7 @@
 """Which conditions, taints and labels of a node other tools set, and when they mean that it is bad.
 
 A row each. The kubelet's own conditions (Ready, MemoryPressure, ...) are not here: they say whether a
-node takes pods, not what is wrong with its hardware. Sites add rows in hub.yaml.
+node accepts pods, not what is wrong with its hardware. Sites add rows in hub.yaml.
 """
 
 import msgspec
@@ -40,7 +40,7 @@ class TaintRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LabelRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Labels by which a tool says of each device whether it is bad."""
+    """Labels by which a tool marks each device that is bad."""
 
     prefix: str
     suffix: str

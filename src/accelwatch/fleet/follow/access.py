@@ -24,7 +24,7 @@ from accelwatch.web.protection.tls import VERSIONS
 from accelwatch.web.sockets.listeners import is_loopback
 
 _CHECK_EVERY_S = 10.0
-# How soon the files are looked at when a target has refused what they held.
+# How soon the files are checked when a target has refused what they held.
 _DOUBTED_S = 1.0
 
 Stamps = tuple[tuple[int, int, int], ...]
@@ -38,12 +38,12 @@ class Ticket:
         self.server_name = tls.server_name
         self._config = tls
 
-    # Loading the system's authorities takes 25 ms. A change of the files makes a new ticket, and
+    # Loading the system's authorities costs 25 ms. A change of the files makes a new ticket, and
     # with it a new context.
     @cached_property
     def tls(self) -> ssl.SSLContext:
         """For requests over TLS: made for the first of them, and on a thread (`Access.ticket`), for the
-        system's authorities take 25 ms. Raises ConfigError."""
+        system's authorities cost 25 ms. Raises ConfigError."""
         return client_context(self._config)
 
     def __repr__(self) -> str:
@@ -130,7 +130,7 @@ class BoundAccess:
 
 
 class Access:
-    """Makes the same ticket for all; files are looked at at most every ten seconds, on a thread."""
+    """Makes the same ticket for all; files are checked at most every ten seconds, on a thread."""
 
     def __init__(self, scrape: Scrape) -> None:
         check_access(scrape)

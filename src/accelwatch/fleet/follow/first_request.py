@@ -1,10 +1,10 @@
-"""What new targets are asked for first: a stream, or a page where hardly any other had a stream.
+"""The first request to new targets: a stream, or a page where hardly any other had a stream.
 
-A target that has none is asked twice, and often connected to twice, for an exporter that answers
-whatever it is asked for sends a page that nobody reads.
+A target without a stream costs two requests, and often two connections, for an exporter that answers
+every request sends a page that nobody reads.
 """
 
-# Targets that had no stream before others are asked for a page first.
+# Targets that had no stream before others get a request for a page first.
 _ENOUGH = 10
 # And so many times as many as had one.
 _SHARE = 9
@@ -18,7 +18,7 @@ class FirstRequest:
 
     @property
     def page(self) -> bool:
-        """Whether a page is asked for first."""
+        """Whether to request a page first."""
         return self._pages >= max(_ENOUGH, _SHARE * self._streams)
 
     def record_outcome(self, *, streams: bool) -> None:

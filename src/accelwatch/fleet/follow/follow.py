@@ -20,11 +20,11 @@ from accelwatch.web.http.stream import STREAM
 _TOGETHER = 12
 # Rounds are never further apart.
 _APART_S = 1.0
-# How long a target that did not stream is polled before it is asked for a stream again.
+# How long a target that did not stream is polled before its stream is tried again.
 _STREAM_AGAIN_S = 300.0
 # The same for an agent that has no room for another stream.
 _ROOM_AGAIN_S = 60.0
-# A stream that breaks sooner was not well: who breaks after each first tick is asked less and less.
+# A stream that breaks sooner was not well: if it breaks after each first tick, retries get rarer.
 _STEADY_S = 5.0
 _UNAVAILABLE = 503
 MakeReader = Callable[[Target], ReadExposition]
@@ -46,7 +46,7 @@ class Rounds:
     """When targets are polled: moments of the loop all over the interval, a dozen polls at a time.
 
     A poll right after another costs half of one by itself, for what it needs is still in the caches; a
-    dozen take no longer than anybody may have to wait.
+    dozen last no longer than anybody may have to wait.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Rounds:
 
 
 class Sink(Protocol):
-    """Where what a target tells goes."""
+    """The receiver of a target's data."""
 
     def started(self, target: Target, mode: str) -> None:
         """A connection is being made to `stream` or `poll`."""
@@ -110,7 +110,7 @@ class Follower:
         self._started_at = 0.0
         # Whether nothing has failed since it was last read.
         self._is_well = False
-        # Whether it is still to turn out whether it has a stream.
+        # Whether it is still unknown if it has a stream.
         self._is_new = client.scrape.mode == "auto"
 
     async def run(self) -> None:
@@ -124,7 +124,7 @@ class Follower:
     async def _run(self) -> None:
         mode = self._client.scrape.mode
         if mode == "poll":
-            # Streaming and polling are told apart by this time alone: before it the target is
+            # Only this time distinguishes streaming from polling: before it the target is
             # polled.
             self._poll_until = float("inf")
         elif self._is_new and self._client.first_request.page:
@@ -149,7 +149,7 @@ class Follower:
         self._is_well = False
         if self._client.scrape.mode == "auto" and self._streaming:
             now = asyncio.get_running_loop().time()
-            # Neither is a failure: there is a page to poll, so nobody is told and nothing is paused.
+            # Neither is a failure: there is a page to poll, so nothing is reported nor paused.
             if isinstance(fault, NotOurs):
                 self._turned_out(streams=False)
                 self._poll_until = now + _STREAM_AGAIN_S
@@ -211,7 +211,7 @@ class Follower:
                 self._poll_until = 0.0
                 return
             self._turned_out(streams=False)
-            # A poll that took longer than its interval leaves rounds out: catching up would overload
+            # A poll that outlasted its interval leaves rounds out: catching up would overload
             # who is slow.
             due = max(following, loop.time())
             following = self._rounds.nearest(due + interval_s, interval_s)

@@ -1,4 +1,4 @@
-"""Following a fleet: one task a target, begun a few at a time; targets come and go."""
+"""Following a fleet: one task a target, started a few at a time; targets come and go."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ from accelwatch.fleet.target import Target
 logger = logging.getLogger(__name__)
 
 STARTED_TOGETHER = 20
-# Between so many targets that are started: a loop that is behind with them takes longer over it, so
+# Between so many targets that are started: a loop that is behind with them pauses longer, so
 # that a large fleet is read as soon as it can be, and does not shake hands all at once.
 _BREATH_S = 0.005
 
@@ -32,7 +32,7 @@ def _by_http(_: Target) -> None:
 
 
 async def _breathe() -> None:
-    """Let those that were begun get on."""
+    """Let the started ones get on."""
     await asyncio.sleep(_BREATH_S)
 
 
@@ -56,9 +56,9 @@ class Followers:
         self._make_reader = make_reader
         self._rounds = Rounds()
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        # What each target is shown; one that is to be shown something else is begun anew.
+        # The credentials that each target is shown; a target with new ones is restarted.
         self._shown: dict[str, Credentials] = {}
-        # Those that are still to be begun.
+        # Targets that are still to be started.
         self._waiting: dict[str, Target] = {}
         self._starting: asyncio.Task[None] | None = None
 
@@ -99,7 +99,7 @@ class Followers:
             try:
                 await self._following(target).run()
             except Exception:
-                # One target must never cost the others: what it broke is told, and it is begun anew.
+                # One target must never cost the others: its failure is reported, and it is restarted.
                 logger.exception("following a target failed node=%s", target.node)
                 fault = TargetFault(Reason.GARBAGE, "an internal error; see the log")
                 self._sink.failed(target, fault)

@@ -1,6 +1,6 @@
 """MessagePack frames of a stream: cut out of the bytes that arrive, decoded without their values.
 
-A tick's values stay bytes until somebody asks for them: a tick of eight devices then costs microseconds.
+A tick's values stay bytes until they are read: a tick of eight devices then costs microseconds.
 Processes stay bytes too. A message beside the ticks that only a newer agent can read is skipped.
 """
 
@@ -15,7 +15,7 @@ from accelwatch.schema.stream.compact import Hello, Layout, is_spare
 from accelwatch.schema.stream.context import Event, Findings, Own, Owners
 from accelwatch.schema.stream.frames import FrameSizeError, Splitter
 
-# Devices of one stream; a tick that tells of more is refused before they are read.
+# Devices of one stream; a tick with more is refused before they are read.
 MAX_SLOTS = 1024
 
 

@@ -1,4 +1,4 @@
-"""The pages of one target, asked for one after the other and read within bounds."""
+"""The pages of one target, requested one after the other and read within bounds."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""One poll of an exposition: asked for, read within bounds, turned into devices."""
+"""One poll of an exposition: requested, read within bounds, turned into devices."""
 
 import asyncio
 import math
@@ -18,14 +18,14 @@ _QUICK_S = 0.01
 
 
 class Exposed(msgspec.Struct, frozen=True, kw_only=True):
-    """What an exposition told."""
+    """The content of an exposition."""
 
     dialect: str
     version: str = ""
     devices: tuple[DeviceView, ...]
     # The node's own time, Unix seconds, if the exposition has it.
     time: float | None = None
-    # Series not taken, by reason.
+    # Series refused, by reason.
     rejected: dict[str, int] = {}
     # Whether one of our own agents speaks, who has a stream.
     streams: bool = False
@@ -42,7 +42,7 @@ ReadExposition = Callable[[bytes], Exposed]
 class PacedReader:
     """Reads a target's expositions: on the loop while that is quick, else on a thread.
 
-    What is new in an exposition takes many times as long as what was there before. `turn` lets one
+    New series cost many times as much as those that were there before. `turn` lets one
     thread at a time read, for all targets: the loop would have to wait for each of several.
     """
 
@@ -52,7 +52,7 @@ class PacedReader:
         self._duration_s = math.inf
 
     async def read(self, body: bytes) -> Exposed:
-        """What an exposition tells. Raises TargetFault."""
+        """The content of an exposition. Raises TargetFault."""
         quick = self._duration_s <= _QUICK_S and len(body) <= _LARGE_BYTES
         if quick or len(body) <= _SMALL_BYTES:
             return self._timed(body)
@@ -68,7 +68,7 @@ class PacedReader:
 
 
 async def poll(pages: Pages, reading: PacedReader) -> tuple[Exposed, float]:
-    """The devices of a target and how long it took. Raises TargetFault."""
+    """The devices of a target and the duration of the poll. Raises TargetFault."""
     loop = asyncio.get_running_loop()
     started = loop.time()
     exposed = await reading.read(await pages.next())

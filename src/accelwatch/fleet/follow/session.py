@@ -20,7 +20,7 @@ class Client:
     def __init__(
         self, scrape: Scrape, access: Tickets, hello: Mapping[str, str] = MappingProxyType({})
     ) -> None:
-        """`hello` are headers by which a hub says what it is to those whose streams it asks for."""
+        """`hello` are headers by which a hub introduces itself to the servers of its streams."""
         self.scrape = scrape
         self.hello = hello
         # Of who reads a long page on a thread.

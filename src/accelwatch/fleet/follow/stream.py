@@ -12,12 +12,12 @@ from accelwatch.web.http.stream import MSGPACK, PACKED
 # Packed values, or from an agent that does not know them the same as arrays of MessagePack.
 _HEADERS = {"Accept": f"{PACKED}, {MSGPACK};q=0.9", "Accept-Encoding": "identity"}
 _NO_STREAM = (404, 405, 406)
-# Takes a message and its size in bytes. Raises TargetFault.
+# Gets a message and its size in bytes. Raises TargetFault.
 Receive = Callable[[Received, int], None]
 
 
 class Stream:
-    """Asked for until it ends; no tick may keep us waiting for long, however many bytes drip in."""
+    """Read until it ends; no tick may keep us waiting for long, however many bytes drip in."""
 
     def __init__(
         self, client: TargetClient, url: str, scrape: Scrape, hello: Mapping[str, str]

@@ -21,7 +21,7 @@ _MOST_REQUESTS = 8
 
 
 class TargetClient(Protocol):
-    """Asks one target for one page or stream at a time."""
+    """Requests one page or stream at a time from one target."""
 
     async def get(
         self, url: str, headers: Mapping[str, str], open_body: OpenBody, timeout_s: float
@@ -44,7 +44,7 @@ def target_client(client: Client, target: Target) -> TargetClient:
 
 
 class HttpClient:
-    """On one connection, which is made anew when the target has closed it."""
+    """On one connection, which is reopened when the target has closed it."""
 
     def __init__(self, client: Client, target: Target) -> None:
         self._client = client
@@ -53,7 +53,7 @@ class HttpClient:
         self._server = server_of(f"{target.scheme}://{target.address}")
         self._link = Link(client.connector, self._server)
         self._ticket: Ticket | None = None
-        # What is sent with that ticket, by what is asked for.
+        # The requests with that ticket, by URL and headers.
         self._requests: dict[str, Request] = {}
 
     async def get(

@@ -1,4 +1,4 @@
-"""What the script wrote on its standard output, taken apart at the marks. Pure; raises TargetFault."""
+"""The script's standard output, split at the marks. Pure; raises TargetFault."""
 
 import re
 
@@ -56,7 +56,7 @@ def parse_probe(body: bytes, marker: str) -> HostProbe:
 
 
 def outputs_of(body: bytes, marker: str) -> dict[str, CommandOutput]:
-    """What the commands of a round printed, by the names they were asked under. Raises TargetFault."""
+    """What the commands of a round printed, by their names. Raises TargetFault."""
     outputs: dict[str, CommandOutput] = {}
     start_marker = f"\n{marker} begin ".encode()
     at = body.find(start_marker)
@@ -83,7 +83,7 @@ def outputs_of(body: bytes, marker: str) -> dict[str, CommandOutput]:
 def is_due(body: bytes, marker: str, name: str, command: RemoteCommand) -> bool:
     """Whether a command is to be run because the one before it was run and has failed.
 
-    Asked of one command after the other it holds for a chain of them. Raises TargetFault.
+    Called for one command after the other it holds for a chain of them. Raises TargetFault.
     """
     if not command.if_fails:
         return False

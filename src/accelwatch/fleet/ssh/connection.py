@@ -1,4 +1,4 @@
-"""One ssh to a host: its command line, its process, and what is asked of the shell at its other end."""
+"""One ssh to a host: its command line, its process, and requests to the shell at its other end."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ _OPTIONS = (
     "ClearAllForwardings=yes",
     "PermitLocalCommand=no",
     "RemoteCommand=none",
-    "LogLevel=ERROR",  # banners and greetings are told above it
+    "LogLevel=ERROR",  # banners and greetings are logged above it
 )
 
 
@@ -97,7 +97,7 @@ class Connection:
         answer = self._output.expect(until, limit_bytes)
         assert self._process.stdin is not None
         # Questions are short and answered one by one, so the pipe always has room; a broken one is
-        # told by the end of the output.
+        # shown by the end of the output.
         with contextlib.suppress(OSError):
             os.write(self._process.stdin.fileno(), payload)
         return answer
@@ -130,7 +130,7 @@ class Connection:
         return -signal.SIGKILL
 
     def close(self) -> None:
-        """End ssh and what it has begun, such as a jump through another host."""
+        """End ssh and the processes that it has started, such as a jump through another host."""
         self._output.forget()
         for transport in self._transports:
             transport.close()

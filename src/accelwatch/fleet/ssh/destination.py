@@ -1,4 +1,4 @@
-"""`user@n[01-63]:2222` as targets, and what of it ssh is told. Pure."""
+"""`user@n[01-63]:2222` as targets, and the arguments of ssh for one. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Following one host by ssh for as long as it is a target: log in, look, ask again and again."""
+"""Following one host by ssh for as long as it is a target: log in, probe, poll."""
 
 import asyncio
 import logging
@@ -28,13 +28,13 @@ from accelwatch.fleet.target import Target
 
 logger = logging.getLogger(__name__)
 
-# Bytes that a login shell may print before what it was asked for.
+# Bytes that a login shell may print before the answer.
 _MAX_GREETING = 64 << 10
-# How long commands are asked on a host whose accelwatch did not stream.
+# How long commands are polled on a host whose accelwatch did not stream.
 _STREAM_AGAIN_S = 300.0
-# How long a stream may take to begin: a driver that is not loaded takes seconds.
+# How long a stream may take to start: loading a driver lasts seconds.
 _FIRST_TICK_S = 15.0
-# A stream that breaks sooner was not well, and its host is asked less and less.
+# A stream that breaks sooner was not well, and its host is tried less and less.
 _STEADY_S = 5.0
 # Rounds begin at least so many times their length apart: the host is left alone most of the time.
 _SHARE = 3.0
@@ -55,7 +55,7 @@ class SshFollower:
         self._reading = PacedReader(RoundReader(transport.backends, self._marker), transport.turn)
         # Logins in a row that an sshd dropped.
         self._drops = 0
-        # Until then the vendors' commands are asked, although accelwatch is there.
+        # Until then the vendors' commands are polled, although accelwatch is there.
         self._commands_until = 0.0
 
     async def run(self) -> None:
@@ -97,7 +97,7 @@ class SshFollower:
             connection.close()
 
     async def _stream(self, connection: Connection, there: HostProbe) -> None:
-        """Returns when the vendors' commands are to be asked instead. Raises TargetFault."""
+        """Returns when the vendors' commands are to be polled instead. Raises TargetFault."""
         transport = self._transport
         first_s = max(_FIRST_TICK_S, transport.settings.connect_timeout_s)
         streaming = Streaming(
@@ -167,8 +167,8 @@ class SshFollower:
     async def _answer(self, connection: Connection, command: bytes) -> bytes:
         """What comes of a word. Raises TargetFault.
 
-        One that takes too long is told and waited for all the same: a second one beside a command that
-        hangs in its driver would hang too, and so on.
+        A late answer is reported and waited for all the same: a second command beside one that hangs in
+        its driver would hang too, and so on.
         """
         pending = connection.request(
             command, end_of_round(self._marker), self._transport.limit_bytes

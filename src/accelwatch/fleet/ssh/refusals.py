@@ -127,7 +127,7 @@ def _telling(pattern: str) -> Callable[[str], bool]:
 
 
 def quoted(text: str, telling: Callable[[str], bool] = bool) -> str:
-    """The line that tells most, in brackets and harmless; the last one where none does."""
+    """The line that says most, in brackets and harmless; the last one where none does."""
     lines = [line.strip() for line in text.replace("\r", "\n").split("\n") if line.strip()]
     lines = [line for line in lines if not line.startswith(_NOISE)]
     if not lines:

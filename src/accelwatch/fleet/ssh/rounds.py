@@ -1,4 +1,4 @@
-"""A round of commands on a host as the devices that it tells of; one reader a host, which remembers."""
+"""A round of commands on a host as the devices that they list; one reader a host, which remembers."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Reading, complete, in_catalogue, wholly_absent
 from accelwatch.schema.snapshot import DeviceView
 
-# Of what a command told: `ssh:nvidia-smi`.
+# Of the data of a command: `ssh:nvidia-smi`.
 DIALECT = "ssh:{}"
 _GROUPS: frozenset[str] = frozenset()
 
@@ -35,12 +35,12 @@ class RoundReader:
         self._marker = marker
         self._now = now
         self._readers: dict[str, RemoteReader] = {}
-        # By backend, those that it told of last.
+        # By backend, those that it listed last.
         self._devices: dict[str, tuple[Device, ...]] = {}
         self._since: dict[str, tuple[DeviceState, float]] = {}
 
     def __call__(self, body: bytes) -> Exposed:
-        """The devices of a round. Raises TargetFault when there is none to tell of."""
+        """The devices of a round. Raises TargetFault when there is none."""
         outputs = outputs_of(body, self._marker)
         now = self._now()
         views: list[DeviceView] = []
@@ -118,7 +118,7 @@ class RoundReader:
         )
 
 
-# Series that were told, each once: those of a reading are objects of its own.
+# Series that were read, each once: those of a reading are objects of its own.
 _series: dict[Series, Series] = {}
 _MANY_SERIES = 20_000
 

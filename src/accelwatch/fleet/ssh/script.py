@@ -1,7 +1,7 @@
-"""What a host's /bin/sh is sent over its standard input: looking around, and rounds of asking. Pure.
+"""What a host's /bin/sh is sent over its standard input: a probe, and rounds of commands. Pure.
 
 A line with a number that nobody there can know beforehand begins everything that is ours, so that what a
-login shell or a vendor's command prints is never taken for it. Nothing is written on the host, and
+login shell or a vendor's command prints is never mistaken for it. Nothing is written on the host, and
 nothing stands in the arguments of a process but the vendor's own.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from accelwatch.backend.kit.remote import RemoteCommand
 
-# What the login shell, whichever it is, is asked to become.
+# The command that replaces the login shell, whichever it is.
 SHELL = "exec /bin/sh"
 # The functions that the script defines, called by their names.
 PROBE, ROUND, STREAM = b"look\n", b"round\n", b"stream\n"
@@ -28,7 +28,7 @@ _OURS = "accelwatch"
 _MAX_ERRORS = 2000
 # Rows of a listing for which a command is run.
 _MOST_ROWS = 128
-# After its time a command is asked to end, and so much later killed.
+# After its time a command is terminated, and so much later killed.
 _END_S = 2
 
 _BASE = r"""LC_ALL=C
@@ -165,7 +165,7 @@ def _invocation(at: int, name: str, command: RemoteCommand) -> str:
 
 
 def _for_each_row(at: int, name: str, command: RemoteCommand) -> str:
-    """Until all have told: what it prints does not change while the connection lasts.
+    """Until all have answered: what it prints does not change while the connection lasts.
 
     While one fails all are run again, after 0, 1, 3, 7… rounds without: one may always fail.
     """

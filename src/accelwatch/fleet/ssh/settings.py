@@ -11,11 +11,11 @@ from accelwatch.config.field_types import Long, Path, Short
 class Ssh(msgspec.Struct, frozen=True, kw_only=True):
     """Times in seconds. Keys, users and jump hosts are the business of ssh's own configuration."""
 
-    # `auto` streams from hosts that have accelwatch; `commands` asks vendors' commands there too.
+    # `auto` streams from hosts that have accelwatch; `commands` runs vendors' commands there too.
     mode: Literal["auto", "commands"] = "auto"
     # Instead of the user's and the system's: `ssh -F`.
     config_file: Path | None = None
-    # How often the vendors' commands are run; less often where they take long.
+    # How often the vendors' commands are run; less often where they are slow.
     interval_s: Long = field(default=5.0, name="interval")
     # For reaching the host, and as much again for logging in.
     connect_timeout_s: Short = field(default=10.0, name="connect_timeout")

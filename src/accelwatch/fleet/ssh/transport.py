@@ -13,7 +13,7 @@ from accelwatch.fleet.ssh.vendors import by_pci_vendor, commands_of, remotes
 
 _APART_S, _LONGEST_APART_S = 0.05, 1.0
 _CLOSER = 0.9
-# How long until a host without accelerators is looked at again.
+# How long until a host without accelerators is probed again.
 _NOTHING_THERE_S = 60.0
 
 
@@ -62,7 +62,7 @@ class SshTransport:
         """`limit_bytes` bounds what a round may print; `turn` is of who reads a long one on a thread.
 
         `backends` is what can be read, by backend; all that is installed, if it is left out. `slack_s`
-        is what a round may take beyond the time of its commands.
+        is how much longer than its commands a round may last.
         """
         self.settings = settings
         self.limit_bytes = limit_bytes
@@ -74,18 +74,18 @@ class SshTransport:
         self.pace = Pace()
         self.backends = remotes() if backends is None else backends
         self.commands = commands_of(self.backends)
-        # How long a round may take until it is told that it hangs.
+        # How long a round may last until it is reported as hanging.
         self.patience_s = _longest_s(self.commands.values()) + slack_s
 
 
 def _longest_s(commands: Collection[RemoteCommand]) -> float:
-    """What the commands of a round may take: hardly any host has more than two kinds of accelerators."""
+    """How long a round may last: hardly any host has more than two kinds of accelerators."""
     longest = sorted((command.timeout_s for command in commands), reverse=True)
     return sum(longest[:2])
 
 
 def check(there: HostProbe, backends: dict[str, Remote]) -> None:
-    """Raises TargetFault where nothing could tell of an accelerator."""
+    """Raises TargetFault where nothing could read an accelerator."""
     if there.programs:
         return
     missed = [remote for remote in backends.values() if there.pci_vendors & set(remote.pci_vendors)]

@@ -10,7 +10,7 @@ from accelwatch.plugins import entry_points as plugins
 logger = logging.getLogger(__name__)
 
 
-# Loading every backend takes long; the installed ones do not change while the process runs.
+# Loading every backend is slow; the installed ones do not change while the process runs.
 @cache
 def remotes() -> dict[str, Remote]:
     """By backend. One that cannot be loaded is logged once and costs nobody else anything."""

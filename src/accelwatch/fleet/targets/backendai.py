@@ -1,7 +1,7 @@
 """Targets from a Backend.AI manager: its page for Prometheus' http_sd lists the agents of the cluster.
 
 A node is called as Backend.AI calls its agent. The page (of the manager's internal address, without a
-login) tells an agent's address, name and version; its resource group only the manager's API tells.
+login) has an agent's address, name and version; only the manager's API has its resource group.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _MAX_SHOWN = 80
 
 
 class BackendAiTargets:
-    """Asks one manager."""
+    """Polls one manager."""
 
     def __init__(self, settings: BackendAiSd, rules: Rules) -> None:
         """Raises UsageError for a URL that makes no sense, ConfigError for access that does not fit."""
@@ -58,7 +58,7 @@ class BackendAiTargets:
         )
 
     async def run(self, publish: Publish) -> None:
-        """Ask until cancelled."""
+        """Poll until cancelled."""
         if self._groups is None:
             await self._http.run(publish)
             return
@@ -109,7 +109,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def http_settings(settings: BackendAiSd) -> HttpSd:
-    """How the manager is asked: at the page where the URL names none."""
+    """The requests to the manager: to its page where the URL names none."""
     return HttpSd(
         url=_page(settings.url),
         refresh_s=settings.refresh_s,

@@ -1,4 +1,4 @@
-"""Resource groups of agents, which a manager's page for Prometheus does not tell but its API does."""
+"""Resource groups of agents, which a manager's page for Prometheus lacks but its API has."""
 
 import asyncio
 
@@ -36,7 +36,7 @@ class ResourceGroups:
     """Of one manager's agents, by a superadmin's key."""
 
     def __init__(self, settings: BackendAiServer, every_s: float, kept: TargetCache) -> None:
-        """What cannot be read is told through `kept`. Raises ConfigError."""
+        """Failures to read are reported through `kept`. Raises ConfigError."""
         self._server = server_in(settings)
         self._every_s = every_s
         self._kept = kept

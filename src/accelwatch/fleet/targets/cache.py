@@ -1,4 +1,4 @@
-"""What each place of a discovery gave last; a place that fails keeps it."""
+"""The last result of each location of a discovery; a location that fails keeps it."""
 
 import logging
 
@@ -9,22 +9,22 @@ logger = logging.getLogger(__name__)
 
 
 class TargetCache:
-    """Targets by place (a file, a name, a URL), and what is wrong with a place now."""
+    """Targets by location (a file, a name, a URL), and what is wrong with a location now."""
 
     def __init__(self) -> None:
         self.complaints: dict[str, str] = {}
-        # By place why its answer, which is good, lacks some targets.
+        # By location why its answer, which is good, lacks some targets.
         self.notes: dict[str, str] = {}
         self._targets: dict[str, list[Target]] = {}
 
     def update(self, location: str, targets: list[Target]) -> None:
-        """A place has answered."""
+        """A location has answered."""
         self._targets[location] = targets
         if self.complaints.pop(location, None) is not None:
             logger.info("a discovery works again place=%s", location)
 
     def refuse(self, location: str, error: AccelwatchError | str) -> None:
-        """A place has failed; logged when it fails otherwise than before."""
+        """A location has failed; logged when it fails otherwise than before."""
         if self.complaints.get(location) != str(error):
             logger.error(
                 "target discovery failed; keeping the previous targets place=%s: %s",
@@ -34,7 +34,7 @@ class TargetCache:
         self.complaints[location] = str(error)
 
     def note(self, location: str, text: str) -> None:
-        """A place has answered, but some of what it names cannot be followed; logged when it changes."""
+        """A location has answered, but some of its targets cannot be followed; logged on change."""
         if text and self.notes.get(location) != text:
             logger.warning("targets are lacking place=%s: %s", location, text)
         if text:
@@ -43,7 +43,7 @@ class TargetCache:
             self.notes.pop(location, None)
 
     def retain(self, locations: set[str]) -> None:
-        """Forget all places but these."""
+        """Forget all locations but these."""
         for unlisted in (self._targets.keys() | self.complaints.keys()) - locations:
             self._targets.pop(unlisted, None)
             self.complaints.pop(unlisted, None)

@@ -138,7 +138,7 @@ def _refused(key: str, attempt: Callable[[], object]) -> Iterator[Mistake]:
 
 
 def refused_keys() -> dict[str, str]:
-    """Keys that Prometheus knows and that are not taken, with the reason."""
+    """Keys that Prometheus knows and that are refused, with the reason."""
     bound = tuple(f"targets.{kind}.scrape" for kind in SECTIONS)
     return {
         key.replace("scrape", section, 1): why

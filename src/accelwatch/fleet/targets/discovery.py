@@ -1,4 +1,4 @@
-"""Which ways of finding targets a configuration asks for."""
+"""Which discoveries a configuration has."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Targets by name: the addresses (A, AAAA) or services (SRV) that name servers tell of a name."""
+"""Targets by name: the addresses (A, AAAA) or services (SRV) that name servers return for a name."""
 
 import ipaddress
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Target files in the format of Prometheus' `file_sd`, JSON or YAML, looked at again and again."""
+"""Target files in the format of Prometheus' `file_sd`, JSON or YAML, read again periodically."""
 
 import glob
 import os

@@ -46,7 +46,7 @@ class Listed(NamedTuple):
 
 
 class HttpTargets:
-    """Asks one URL."""
+    """Polls one URL."""
 
     def __init__(
         self, settings: HttpSd, rules: Rules, read: Callable[[object], Listed] | None = None
@@ -64,7 +64,7 @@ class HttpTargets:
         self.kept = TargetCache()
 
     async def run(self, publish: Publish) -> None:
-        """Ask until cancelled."""
+        """Poll until cancelled."""
         client = target_client(Client(self._scrape, self._access), self._server)
         try:
             every_s = self._settings.refresh_s
@@ -77,7 +77,7 @@ class HttpTargets:
         location = self._settings.url.partition("?")[0]
         try:
             body = await self._request(client)
-            # On a thread: ten thousand targets take longer than the streams may have to wait.
+            # On a thread: ten thousand targets need longer than the streams may have to wait.
             targets, note = await asyncio.to_thread(self._targets, body)
             self.kept.update(location, targets)
             self.kept.note(location, note)

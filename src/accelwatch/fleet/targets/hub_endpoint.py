@@ -44,7 +44,7 @@ class HubEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     unix_socket: str | None = None
     # Only its credentials and certificates are used.
     access: Scrape = Scrape()
-    # Devices, and nodes, that are kept of it; how many more it has is told.
+    # Devices, and nodes, that are kept of it; how many more it has is shown.
     device_limit: int = MOST_DEVICES
 
     @property

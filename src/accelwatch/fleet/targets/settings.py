@@ -76,7 +76,7 @@ class DnsSd(msgspec.Struct, frozen=True, kw_only=True):
     names: Annotated[tuple[str, ...], Meta(extra={"alone": True})] = ()
     type: Literal["A", "AAAA", "SRV"] = "A"
     port: Port = AGENT_PORT
-    # Host and port of servers to ask; those of /etc/resolv.conf when empty.
+    # Host and port of servers to query; those of /etc/resolv.conf when empty.
     nameservers: tuple[Address, ...] = ()
     refresh_s: Long = field(default=30.0, name="refresh_interval")
     timeout_s: Short = field(default=5.0, name="timeout")
@@ -113,7 +113,7 @@ class KubernetesSd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def scrape_for(settings: HttpSd | BackendAiSd | KubernetesSd) -> Scrape:
-    """How a server that knows targets is asked."""
+    """The settings of requests to a server that lists targets."""
     return Scrape(
         timeout_s=settings.timeout_s,
         body_size_limit_bytes=settings.body_size_limit_bytes,
@@ -141,7 +141,7 @@ class SlurmSd(msgspec.Struct, frozen=True, kw_only=True):
     scontrol: str = "scontrol"
     # The cluster's configuration, for SLURM_CONF.
     slurm_conf: Path | None = None
-    # Whether nobody is told of nodes that Slurm has reserved for maintenance.
+    # Whether incidents of nodes that Slurm has reserved for maintenance are muted.
     maintenance: bool = True
     refresh_s: Long = field(default=60.0, name="refresh_interval")
     timeout_s: Short = field(default=10.0, name="timeout")
@@ -153,7 +153,7 @@ class SlurmSd(msgspec.Struct, frozen=True, kw_only=True):
 class FollowedHub(msgspec.Struct, frozen=True, kw_only=True):
     """A hub whose nodes are shown here too, with those of the others."""
 
-    # As `--hub` takes it: `https://hub1:9878`, `hub1`, `unix:/run/hub.sock`.
+    # As `--hub` accepts it: `https://hub1:9878`, `hub1`, `unix:/run/hub.sock`.
     url: Annotated[str, Meta(extra={"alone": True})] = ""
     # What it is called in pictures, labels and ids; its host when empty.
     name: str = ""
@@ -175,9 +175,9 @@ class Targets(msgspec.Struct, frozen=True, kw_only=True):
     ssh: tuple[str, ...] = ()
     # Labels of the targets that are written out.
     labels: dict[str, str] = {}
-    # Files in the format of Prometheus' file_sd; patterns are taken.
+    # Files in the format of Prometheus' file_sd; patterns are allowed.
     files: tuple[Path, ...] = ()
-    # How often files are looked at.
+    # How often files are checked.
     refresh_s: Long = field(default=5.0, name="refresh_interval")
     http: tuple[HttpSd, ...] = ()
     dns: tuple[DnsSd, ...] = ()

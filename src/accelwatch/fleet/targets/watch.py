@@ -29,7 +29,7 @@ Publish = Callable[[Sequence[Target]], None]
 class Discoverer(Protocol):
     """A way to find targets."""
 
-    # What its places gave last, and which of them fail.
+    # The last results of its locations, and which of them fail.
     kept: TargetCache
 
     async def run(self, publish: Publish) -> None:
@@ -38,7 +38,7 @@ class Discoverer(Protocol):
 
 
 class Polled:
-    """A way that is looked at again and again."""
+    """A discovery that is polled."""
 
     def __init__(
         self, poll: Callable[[], Awaitable[Sequence[Target]]], every_s: float, kept: TargetCache
@@ -65,14 +65,14 @@ class Blocking(Protocol):
 
 
 def in_thread(blocking: Blocking, every_s: float) -> Polled:
-    """A way that is looked at on a thread again and again."""
+    """A discovery that is polled on a thread."""
     return Polled(lambda: asyncio.to_thread(blocking.poll), every_s, blocking.kept)
 
 
 class DiscoveryStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How a kind of discovery does."""
 
-    # Whether every place of every one of them answered last.
+    # Whether every location of every one of them answered last.
     works: bool = True
     targets: int = 0
 
@@ -122,7 +122,7 @@ class TargetWatch:
         self._discoverers: dict[str, Discoverer | None] = {}
         # Why ways could not begin.
         self._unbegun: dict[str, str] = {}
-        # What ended ways that ran, until they tell of targets again.
+        # What ended discoveries that ran, until they publish targets again.
         self._broken: dict[str, str] = {}
         self._order: tuple[str, ...] = ()
         self._applied: dict[str, Target] | None = None
@@ -183,7 +183,7 @@ class TargetWatch:
         return discoverer is not None and bool(discoverer.kept.complaints)
 
     def problems(self) -> tuple[str, ...]:
-        """Why targets may be lacking: what did not begin or broke, which places fail; at most a few."""
+        """Why targets may be lacking: discoveries that broke, locations that fail; at most a few."""
         problems = [*self._unbegun.values(), *self._broken.values()]
         for discoverer in self._discoverers.values():
             if discoverer is not None:
@@ -221,8 +221,8 @@ class TargetWatch:
                     logger.error("a discovery cannot start, retrying: %s", error)
                 self._unbegun[name] = str(error)
             except Exception as error:
-                # A discovery must never cost the others: it is told and begun anew. What the error
-                # says is left to the log: it may repeat a URL.
+                # A discovery must never cost the others: its failure is reported and it is restarted.
+                # The error's text is left to the log: it may repeat a URL.
                 self._broken[name] = (
                     f"discovery {_kind(name)}: failed by a bug in accelwatch "
                     f"({type(error).__name__}); keeping its previous targets and trying again, "

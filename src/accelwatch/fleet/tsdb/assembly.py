@@ -21,7 +21,7 @@ from accelwatch.schema.reading import Number
 _SLOTS = 24
 _SLOT = (1 << _SLOTS) - 1
 _SLICE = 100
-# For how long a store answers with the last sample of a series, unless it is told otherwise.
+# For how long a store answers with the last sample of a series, by default.
 LOOKBACK_DELTA_S = 300.0
 
 
@@ -153,7 +153,7 @@ class Assembly:
         return self._index[hash(raw)]
 
     async def finish(self, *, answered: bool, is_complete: bool) -> list[Group]:
-        """The groups that told everything; series that have gone are forgotten after a complete read.
+        """The groups that are complete; series that have gone are forgotten after a complete read.
 
         When a query was not `answered`, or answers were not `is_complete`, a series that is missing may
         still be there: its group is left out. A store that goes on without a part is believed after a

@@ -1,4 +1,4 @@
-"""Which of a store's families the dialects can read; taken from their tables, so none is named here."""
+"""Which of a store's families the dialects can read; found in their tables, so none is named here."""
 
 from collections.abc import Collection, Iterable
 from functools import cache
@@ -16,7 +16,7 @@ _DEFAULT = frozenset({Tier.MINIMAL, Tier.DEFAULT, Tier.WORKLOAD, Tier.OPT_IN})
 
 
 def readable_families(existing: Iterable[str], profile: str) -> list[str]:
-    """The families to ask for of those that exist, in a standing order.
+    """The families to query of those that exist, in a fixed order.
 
     Of an exporter none when no family of its fingerprint exists; ours by profile.
     """

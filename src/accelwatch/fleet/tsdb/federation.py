@@ -1,7 +1,7 @@
 """The whole fleet as one exposition, made in short slices and sent in pieces.
 
 The text format wants the lines of a family together while nodes are walked one by one: each family's
-text is packed as it grows, so that a hundred megabytes of text take some megabytes until they are sent.
+text is packed as it grows, so that a hundred megabytes of text use some megabytes until they are sent.
 """
 
 import asyncio
@@ -110,7 +110,7 @@ class _Family:
 
 
 class Federating:
-    """Makes expositions; who asks at the same time gets the same."""
+    """Makes expositions; simultaneous requests share one."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet

@@ -1,4 +1,4 @@
-"""Following a store: read it at the interval, tell the fleet, wait longer after a failure."""
+"""Following a store: read it at the interval, update the fleet, wait longer after a failure."""
 
 import asyncio
 import logging
@@ -33,7 +33,7 @@ _FORGET_S = 3600.0
 
 
 class Sink(Protocol):
-    """Where what a store tells goes."""
+    """The receiver of a store's data."""
 
     fleet: Fleet
 
@@ -106,7 +106,7 @@ class StoreFollower:
         await self._client.close()
 
     async def turn(self) -> None:
-        """Read the store once and tell the fleet. Raises TargetFault, also when only a part failed."""
+        """Read the store once and update the fleet. Raises TargetFault, also when only a part failed."""
         started_at = time.monotonic()
         read = await self.reader.read()
         self._update_targets(read)

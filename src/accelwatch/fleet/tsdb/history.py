@@ -32,7 +32,7 @@ async def store_history(
 ) -> Rows:
     """A device's quantities at `steps` moments up to `end` (Unix seconds). Raises TargetFault.
 
-    Of several targets that tell of the device the first that has a value at a moment counts.
+    Of several targets that report the device the first that has a value at a time counts.
     """
     merged: Rows = {path_of(series): [None] * steps for series in QUANTITIES}
     for origin in store.origins(node):

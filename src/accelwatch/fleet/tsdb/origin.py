@@ -21,7 +21,7 @@ _EXPORTED = "exported_"
 
 
 class Origin(NamedTuple):
-    """A target of the store and a node that it tells of; a hub's federation tells of many."""
+    """A target of the store and a node that it reports; a hub's federation reports many."""
 
     # Values of job, instance, cluster and the replica labels; empty where there is none.
     transport: tuple[str, ...]
@@ -47,7 +47,7 @@ class ResolvedSeries(NamedTuple):
 
 
 class SeriesResolver:
-    """Places series by the settings and by what `up` says."""
+    """Resolves series to nodes by the settings and by the labels of `up`."""
 
     def __init__(self, settings: Store) -> None:
         self._settings = settings
@@ -56,11 +56,11 @@ class SeriesResolver:
         self.scraped: dict[tuple[str, ...], Scraped] = {}
 
     def transport(self, labels: Mapping[str, str]) -> tuple[str, ...]:
-        """What tells targets of the store apart."""
+        """The labels that distinguish targets of the store."""
         return tuple(labels.get(name, "") for name in self._transport)
 
     def node_of(self, labels: Mapping[str, str]) -> tuple[str, str]:
-        """A node's name and the label that tells it; two empty texts when none does."""
+        """A node's name and the label that has it; two empty texts when none does."""
         for name in self._settings.node_labels:
             if value := labels.get(name, ""):
                 return self._prefix(labels.get(self._settings.cluster_label, "")) + value, name
@@ -86,7 +86,7 @@ class SeriesResolver:
         return self._prefix_of(transport) + instance
 
     def resolve(self, labels: dict[str, str]) -> ResolvedSeries:
-        """Where a series belongs; takes the labels apart."""
+        """Where a series belongs; consumes the labels."""
         transport = self.transport(labels)
         node, label = self.node_of(labels)
         kept = {
@@ -114,7 +114,7 @@ class SeriesResolver:
 
 
 def _undo(labels: dict[str, str], added: Mapping[str, str]) -> None:
-    """Take a target's labels off, and give the exporter's own their names again."""
+    """Remove a target's labels, and give the exporter's own their names again."""
     for name, value in added.items():
         exporter = labels.pop(_EXPORTED + name, None)
         if exporter is not None:

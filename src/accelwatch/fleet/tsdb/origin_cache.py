@@ -39,7 +39,7 @@ class OriginCache:
         return self.keys
 
     def aged(self, stamp: float) -> None:
-        """Take note of when the newest samples were made."""
+        """Record when the newest samples were made."""
         if self.stamp is not None and stamp - self.stamp > _LEAST_STEP_S:
             self._steps.append(min(stamp - self.stamp, LOOKBACK_DELTA_S))
         self.stamp = stamp

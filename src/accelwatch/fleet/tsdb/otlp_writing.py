@@ -1,4 +1,4 @@
-"""OTLP of a hub: every node that tells something new as a resource, in short slices at the interval."""
+"""OTLP of a hub: every node with new data as a resource, in short slices at the interval."""
 
 import asyncio
 import logging

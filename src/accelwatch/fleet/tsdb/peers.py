@@ -79,18 +79,18 @@ class Peers:
         self._sink.fleet.store = None
 
     async def reload(self, store: Store, write: RemoteWrite, otlp: Otlp) -> None:
-        """Begin anew where the settings have changed."""
+        """Restart where the settings have changed."""
         if (store, write, otlp) != self._settings:
             # A receiver that stays goes on with the same series: samples may be older than their end.
             await self.stop(expire=write.url != self._settings[1].url)
-            if not store.url:  # another one's first answer takes the place of what is known
+            if not store.url:  # another one's first answer replaces what is known
                 self._sink.set_store_targets({})
             self._settings = store, write, otlp
             self.start()
 
     @property
     def alive(self) -> bool:
-        """Whether everything that was begun goes on."""
+        """Whether everything that was started goes on."""
         return not any(task.done() for task in self._tasks)
 
     @property

@@ -81,7 +81,7 @@ _decode_error = msgspec.json.Decoder(_QueryResponse)
 
 
 class Queries(Protocol):
-    """What is asked of a store. Everything raises TargetFault."""
+    """Queries to a store. Everything raises TargetFault."""
 
     warnings: list[str]
 
@@ -103,7 +103,7 @@ class Queries(Protocol):
 
 
 class QueryClient:
-    """Asks one server. What a server warns of is kept in `warnings` until it is taken."""
+    """Queries one server. Its warnings are kept in `warnings` until they are read."""
 
     def __init__(self, settings: Store) -> None:
         self._settings = settings

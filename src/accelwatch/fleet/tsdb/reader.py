@@ -1,7 +1,7 @@
 """One read of a store: which families there are, `up`, their samples by queries, and how old those are.
 
 An instant query answers with what is up to five minutes old as if it were of now; `timestamp()` of one
-family of each target tells the truth, on the server's own clock.
+family of each target has the true time, on the server's own clock.
 """
 
 import logging
@@ -92,7 +92,7 @@ class StoreReader:
         ]
 
     def alone(self, origin: Origin) -> bool:
-        """Whether an origin's target tells of no other node."""
+        """Whether an origin's target reports no other node."""
         return not any(
             group.origin.node not in ("", origin.node)
             for group in self._assembly.groups.values()
@@ -149,7 +149,7 @@ class StoreReader:
     ) -> set[tuple[str, ...]]:
         """Targets that were scraped for the first time during this read.
 
-        Queries before that lack their families, and their labels were taken without those of `up`: the
+        Queries before that lack their families, and their labels were read without those of `up`: the
         next read has them whole.
         """
         lacking = self._transports() - scraped.keys()
@@ -184,7 +184,7 @@ class StoreReader:
         return by_transport
 
     async def _samples(self) -> TargetFault | None:
-        """Ask for all families; the last fault when some of the queries failed."""
+        """Query all families; the last fault when some of the queries failed."""
         fault = None
         for names in chunks(self._names, self._counts, _BATCH, _UNKNOWN):
             try:
@@ -239,7 +239,7 @@ class StoreReader:
         return named, unplaced
 
     def _scrape_or_log(self, origin: Origin, groups: list[Group], age: Age) -> list[OriginScrape]:
-        """What an origin tells; one that cannot be read must not cost the others."""
+        """The data of an origin; one that cannot be read must not cost the others."""
         try:
             return [self._scrape_of(origin, groups, age)]
         except Exception:

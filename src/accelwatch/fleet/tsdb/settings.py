@@ -59,11 +59,11 @@ class Store(msgspec.Struct, frozen=True, kw_only=True):
     instance_as_node: bool = False
     # Labels of samples that are kept with the node, besides those of scrape targets.
     labels: tuple[str, ...] = ("cluster", "rack", "pool", "partition")
-    # Label that tells targets of several clusters apart; empty for none.
+    # Label that distinguishes targets of several clusters; empty for none.
     cluster_label: str = "cluster"
     # Whether nodes are called `CLUSTER/NODE`, where clusters have nodes of the same name.
     cluster_in_name: bool = False
-    # Labels that tell two copies of the same target's samples apart.
+    # Labels that distinguish two copies of the same target's samples.
     replica_labels: tuple[str, ...] = ("prometheus_replica", "replica", "__replica__")
     # Sent as `X-Scope-OrgID`.
     tenant: str = ""
@@ -166,7 +166,7 @@ def _endpoint(url: str) -> tuple[str, int]:
     return parsed.hostname or "", parsed.port or {"https": 443}.get(parsed.scheme, 80)
 
 
-# Keys that Prometheus knows, and why they are not taken.
+# Keys that Prometheus knows, and why they are refused.
 REFUSED = {
     f"{section}.{key}": text
     for section in ("prometheus", "remote_write")

@@ -1,4 +1,4 @@
-"""Why a target could not be read: a word for machines, a sentence for people, when to ask again."""
+"""Why a target could not be read: a word for machines, a sentence for people, when to retry."""
 
 from enum import StrEnum
 
@@ -24,9 +24,9 @@ class Reason(StrEnum):
     # Any other answer than 200.
     STATUS = "status"
     TOO_LARGE = "too_large"
-    # An answer that cannot be read as what was asked for.
+    # An answer that cannot be read as what was requested.
     GARBAGE = "garbage"
-    # A host that is reached by ssh has no accelerator, or nothing that could tell of it.
+    # A host that is reached by ssh has no accelerator, or nothing that could read it.
     NO_SOURCE = "no_source"
     # The target ended the stream.
     CLOSED = "closed"
@@ -46,14 +46,14 @@ class TargetFault(AccelwatchError):  # noqa: N818 - a state of the target, not a
 
 
 def first_line(fault: TargetFault) -> str:
-    """What a person is told, on one line: a filter's mistake comes with a drawing below it."""
+    """The text for people, on one line: a filter's mistake comes with a drawing below it."""
     return str(fault).partition("\n")[0]
 
 
 def leaves_doubt(fault: TargetFault) -> bool:
     """Whether a change that met this may have been made all the same.
 
-    503 is an answer: what was asked for does not count.
+    503 is an answer: the request does not count.
     """
     if fault.code:
         return fault.code >= _BROKEN and fault.reason is not Reason.BUSY

@@ -1,4 +1,4 @@
-"""What an answer or a failure means for who asked, in the words that people read."""
+"""The meaning of an answer or a failure, in the words that people read."""
 
 import os
 import ssl
@@ -9,7 +9,7 @@ from accelwatch.base.version import __version__
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault
 
 USER_AGENT = f"accelwatch/{__version__}"
-# What a peer that hangs up at once may have wanted, by what was spoken.
+# What a peer that hangs up at once may have wanted, by the scheme.
 SCHEME_HINTS = {
     "http": " (does it expect TLS?)",
     "https": " (does it ask for a client certificate?)",

@@ -1,4 +1,4 @@
-"""A bounded body: taken piece by piece within limits, unpacked within the same limits."""
+"""A bounded body: read piece by piece within limits, unpacked within the same limits."""
 
 import zlib
 from collections.abc import Callable, Mapping
@@ -12,10 +12,10 @@ _MOST_CHUNKS = 1024
 
 
 class BodyReader(Protocol):
-    """Takes the body of an answer as it comes."""
+    """Reads the body of an answer as it comes."""
 
     def feed(self, chunk: bytes, /) -> None:
-        """Another piece as it was sent. Raises TargetFault for one that is not to be taken."""
+        """Another piece as it was sent. Raises TargetFault for a refused one."""
         ...
 
     def read_all(self) -> bytes:
@@ -23,7 +23,7 @@ class BodyReader(Protocol):
         ...
 
 
-# What takes a body, by its headers in lower case. Raises TargetFault for one that was not asked for.
+# Makes the reader of a body, by its headers in lower case. Raises TargetFault for an unrequested one.
 OpenBody = Callable[[Mapping[str, str]], BodyReader]
 
 
@@ -55,7 +55,7 @@ class Body:
     """
 
     def __init__(self, coding: str | None, limit_bytes: int) -> None:
-        """`coding` is its header Content-Encoding. Raises TargetFault for one that was not asked for."""
+        """`coding` is its header Content-Encoding. Raises TargetFault for one that was not requested."""
         coding = (coding or "identity").strip().lower()
         if coding not in ("identity", "gzip", ""):
             raise TargetFault(

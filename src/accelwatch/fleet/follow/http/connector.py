@@ -24,7 +24,7 @@ class Connector:
 
     def __init__(self) -> None:
         self._resolver = Resolver()
-        # What comes is taken out before the next connection reads.
+        # Its content is read before the next connection writes to it.
         self._buffer = memoryview(bytearray(_READ_BUFFER))
         # By name of which family the address was that answered last, to try those first the next time
         # (RFC 6555, 4.2): behind a name such as `localhost` are hundreds of targets.
@@ -53,7 +53,7 @@ class Connector:
             except ssl.SSLError:
                 raise  # that of a certificate is a ValueError as well
             except ValueError as error:
-                sock.close()  # nobody has taken it yet
+                sock.close()  # no connection owns it yet
                 text = f"TLS failed: {name[:64]!r} is not a valid name of a server"
                 raise TargetFault(Reason.TLS, text) from error
         except ssl.SSLError as error:

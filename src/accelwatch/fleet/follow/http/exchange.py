@@ -23,8 +23,8 @@ _PREFIX = b"HTTP/1."
 # How a TLS alert begins (RFC 8446, 5.1).
 _TLS_ALERT = b"\x15\x03"
 
-# What takes the body of an answer, by its code and its headers in lower case; None where only these
-# count. Raises TargetFault for one that was not asked for.
+# Makes the reader of an answer's body, by its code and its headers in lower case; None where only
+# these count. Raises TargetFault for a body that was not requested.
 OpenAnswer = Callable[[int, Mapping[str, str]], BodyReader | None]
 
 
@@ -55,7 +55,7 @@ class Exchange:
         return self._received > 0
 
     def feed(self, data: bytes) -> bool:
-        """Take bytes; True when the answer is complete. Raises TargetFault."""
+        """Process bytes; True when the answer is complete. Raises TargetFault."""
         self._received += len(data)
         if not self.status:
             self._head += data
@@ -79,7 +79,7 @@ class Exchange:
         return b"" if self._body is None else self._body.read_all()
 
     def _read(self, data: bytes) -> None:
-        """Take bytes, or with none the end of the connection."""
+        """Process bytes, or with none the end of the connection."""
         http = self._http
         http.receive_data(data)
         try:
@@ -88,12 +88,12 @@ class Exchange:
                 if isinstance(event, h11.Data):
                     self._feed_body(event.data)  # a bytearray, of which no other copy is made
                     if event.chunk_end and http.trailing_data[0] == b"\r\n":
-                        return  # as after each tick: to say so takes h11 as long as the tick
+                        return  # as after each tick: another event costs h11 as much as the tick
                 elif isinstance(event, h11.Response):
                     self._open(event)
                 elif isinstance(event, h11.EndOfMessage):
                     self._complete = True
-                    self.keeps &= not http.trailing_data[0]  # more than was asked for
+                    self.keeps &= not http.trailing_data[0]  # more than was requested
                 elif isinstance(event, h11.InformationalResponse):
                     self._count_interim()
                 else:
@@ -120,7 +120,7 @@ class Exchange:
     def _open(self, response: h11.Response) -> None:
         head = self._head[: len(self._head) - len(self._http.trailing_data[0])]
         self._head = b""
-        # h11 takes headers that are folded; nothing that we ask sends any.
+        # h11 accepts headers that are folded; none of our servers sends any.
         if len(head) > _MAX_HEAD or b"\n " in head or b"\n\t" in head:
             raise self._no_http()
         self.status = response.status_code
@@ -132,7 +132,7 @@ class Exchange:
         self._body = self._open_answer(self.status, self.headers)
         if self._body is None:
             self._complete = True
-            # One that came whole leaves a connection on which the next answer can be told apart.
+            # One that came whole leaves a connection on which the next answer can be recognised.
             self.keeps &= self._is_complete()
         elif "content-length" in self.headers and "transfer-encoding" in self.headers:
             raise TargetFault(Reason.GARBAGE, "no HTTP answer: it does not say how it ends")

@@ -14,7 +14,7 @@ class KeptConnection(asyncio.BufferedProtocol):
     """One connection; one request at a time."""
 
     def __init__(self, buffer: memoryview) -> None:
-        """`buffer` may be all connections' of a loop: what came is taken before the next one reads."""
+        """`buffer` may be all connections' of a loop: its content is read before the next one writes."""
         self._buffer = buffer
         self._transport: asyncio.Transport | None = None
         self._exchange: Exchange | None = None
@@ -72,12 +72,12 @@ class KeptConnection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes have come."""
         exchange = self._exchange
-        if exchange is None:  # nobody has asked
+        if exchange is None:  # no request is open
             self.close()
             return
         try:
             complete = exchange.feed(bytes(self._buffer[:nbytes]))
-        except Exception as error:  # noqa: BLE001 - whoever asked is told, whatever it is
+        except Exception as error:  # noqa: BLE001 - the caller gets it, whatever it is
             self._fail(error)
             return
         if complete:

@@ -12,7 +12,7 @@ from accelwatch.fleet.follow.http.server import Server
 
 
 class Link:
-    """One connection, made anew when the other side has closed it or the credentials have changed."""
+    """One connection, reopened when the other side has closed it or the credentials have changed."""
 
     def __init__(self, connector: Connector, server: Server) -> None:
         self._connector = connector
@@ -32,7 +32,7 @@ class Link:
             try:
                 return await kept.fetch(request, open_answer, until)
             except TargetFault as fault:
-                # Nobody can tell a connection that has just been closed from one that is kept.
+                # A connection that has just been closed looks like one that is kept.
                 if fault.reason is not Reason.CLOSED or self._kept is not kept:
                     raise  # for another reason, or because we have let go of it
         self.close()

@@ -28,7 +28,7 @@ class LookupThreads:
         self._free = 0
 
     def run(self, call: Call) -> None:
-        """Have it done; whoever asks is not kept."""
+        """Run it on a thread; the caller is not kept."""
         with self._lock:
             has_idle = self._free > 0
             self._free -= has_idle

@@ -20,7 +20,7 @@ AddressQuery = Callable[..., Addresses]
 
 
 def name_of(host: str) -> str | bytes:
-    """A name as socket.getaddrinfo takes it as it is; text has it load the rules of all alphabets."""
+    """A name as socket.getaddrinfo uses it as it is; text makes it load the rules of all alphabets."""
     return host.encode() if host.isascii() else host
 
 
@@ -40,7 +40,7 @@ class Address(TypedDict):
 
 
 class Resolver:
-    """The system's resolver; who asks for a name that is being looked up waits for that."""
+    """The system's resolver; simultaneous look-ups of a name share one."""
 
     def __init__(self, query_addresses: AddressQuery = _query_addresses) -> None:
         self._query_addresses = query_addresses

@@ -8,7 +8,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
-    """One server; asked over TLS if it is `secure`."""
+    """One server; reached over TLS if it is `secure`."""
 
     host: str
     port: int

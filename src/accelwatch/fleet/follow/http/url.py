@@ -1,4 +1,4 @@
-"""The URL of a server that is asked, taken apart and checked; what is wrong never repeats it."""
+"""The URL of a server, split and checked; errors never repeat it."""
 
 from urllib.parse import SplitResult, urlsplit
 

@@ -1,7 +1,7 @@
 """One collection as a mirror reads it, with the hub's own requests: by the settings of its section.
 
 Not on the client of `accelwatch.api_client.kubernetes`: a hub that only follows targets loads no
-aiohttp, and what is said of a failure is what is said of every other target.
+aiohttp, and the texts of its failures are those of every other target.
 """
 
 from collections.abc import Callable, Mapping

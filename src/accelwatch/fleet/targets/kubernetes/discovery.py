@@ -30,7 +30,7 @@ from accelwatch.fleet.targets.watch import Publish
 T = TypeVar("T", bound=Keyed)
 
 _NODES = "/api/v1/nodes"
-# Between two looks at the mirrors: a rollout changes pods many times a second.
+# Between two reads of the mirrors: a rollout changes pods many times a second.
 _SETTLE_S = 1.0
 
 
@@ -71,7 +71,7 @@ class KubernetesTargets:
         self.kept = TargetCache()
 
     async def run(self, publish: Publish) -> None:
-        """Tell the targets whenever they change, until cancelled."""
+        """Publish the targets whenever they change, until cancelled."""
         client = Client(self._scrape, self._access)
         is_pod = self._settings.role == "pod"
         pods = [self._mirror(client, path, Pod) for path in self._paths() if is_pod]
@@ -104,7 +104,7 @@ class KubernetesTargets:
         all_slices = [
             endpoint_slice for mirror in slices for endpoint_slice in mirror.objects.values()
         ]
-        # On a thread, of copies: thousands of pods take longer than the streams may have to wait.
+        # On a thread, of copies: thousands of pods need longer than the streams may have to wait.
         targets, refused = await asyncio.to_thread(self._made, all_pods, all_slices, dict(nodes))
         for address, error in refused.items():
             self.kept.refuse(address, error)

@@ -15,7 +15,7 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def key(self) -> str:
-        """Tells objects of one kind apart."""
+        """Identifies the object among those of its kind."""
         return f"{self.namespace}/{self.name}"
 
 
@@ -26,7 +26,7 @@ class Anything(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """Tells objects of one kind apart."""
+        """Identifies the object among those of its kind."""
         return self.metadata.key
 
 
@@ -67,7 +67,7 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """Tells objects of one kind apart."""
+        """Identifies the object among those of its kind."""
         return self.metadata.key
 
 
@@ -97,5 +97,5 @@ class EndpointSlice(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def key(self) -> str:
-        """Tells objects of one kind apart."""
+        """Identifies the object among those of its kind."""
         return self.metadata.key

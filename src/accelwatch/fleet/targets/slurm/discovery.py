@@ -16,7 +16,7 @@ from accelwatch.fleet.targets.slurm.scontrol import Scontrol
 
 
 class SlurmTargets:
-    """Asks scontrol; when it fails the targets before stay. `poll` blocks and is for a thread."""
+    """Queries scontrol; when it fails the targets before stay. `poll` blocks and is for a thread."""
 
     def __init__(self, settings: SlurmSd, rules: Rules) -> None:
         self._settings = settings

@@ -8,7 +8,7 @@ _NO_JSON = ("unrecognized option", "invalid option", "Unable to find plugin")
 
 
 class SlurmListing:
-    """Asks scontrol; it blocks and is for a thread."""
+    """Queries scontrol; it blocks and is for a thread."""
 
     def __init__(self, scontrol: Scontrol) -> None:
         self._scontrol = scontrol

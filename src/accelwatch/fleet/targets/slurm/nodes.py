@@ -31,12 +31,12 @@ class SlurmNode(msgspec.Struct, frozen=True, kw_only=True):
     partitions: tuple[str, ...] = ()
     gres: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
-    # Why it was taken out, as whoever did it wrote.
+    # Why it was drained, as whoever did it wrote.
     reason: str = ""
 
     @property
     def out(self) -> bool:
-        """Whether somebody has taken it out: drained, failed or set down."""
+        """Whether it is out of service: drained, failed or set down."""
         return not {"drain", "fail", "down"}.isdisjoint(self.states)
 
     @property
@@ -83,7 +83,7 @@ def nodes_of_text(text: str) -> list[SlurmNode]:
 
 
 def nodes_of_json(data: bytes) -> list[SlurmNode]:
-    """Nodes of a JSON document. Raises UsageError when it is none, or tells of errors."""
+    """Nodes of a JSON document. Raises UsageError when it is none, or reports errors."""
     try:
         document = msgspec.json.decode(data)
     except DECODE_ERRORS as error:
@@ -123,7 +123,7 @@ def _listed(value: object) -> tuple[str, ...]:
 
 
 def leaf_switches(text: str) -> dict[str, str]:
-    """Node to leaf switch, of `scontrol show topology`. Lines that tell of no nodes are left out.
+    """Node to leaf switch, of `scontrol show topology`. Lines without nodes are left out.
 
     Raises UsageError for a host range that makes no sense.
     """

@@ -1,6 +1,6 @@
 """Slurm's reservations for maintenance (flag MAINT) as windows of maintenance.
 
-They are Slurm's: it is asked again and again, nothing of them is written down, and they end there.
+They are Slurm's: it is polled, nothing of them is saved, and they end there.
 """
 
 from accelwatch.alerting.incidents.model.silence import Maintenance
@@ -10,10 +10,10 @@ from accelwatch.base.names.host_ranges import expand, listed
 from accelwatch.fleet.targets.settings import SlurmSd
 from accelwatch.fleet.targets.slurm.scontrol import Scontrol
 
-# Else times are written in the zone and form of whoever asks.
+# Else times are written in the zone and form of the caller.
 _UNIX_SECONDS = {"SLURM_TIME_FORMAT": "%s"}
 _MAINTENANCE = "MAINT"
-# Beginning of the names of those that the Slurm action makes: they hold a job's place, or a node for
+# Beginning of the names of those that the Slurm action makes: they hold nodes for a job, or a node for
 # its test, and nobody works on their nodes.
 _OWN = "accelwatch-"
 

@@ -1,4 +1,4 @@
-"""Slurm's `scontrol`, asked with a deadline; it blocks and is for a thread."""
+"""Slurm's `scontrol`, called with a deadline; it blocks and is for a thread."""
 
 from collections.abc import Mapping
 

@@ -85,7 +85,7 @@ def _labels(text: str, owners: Mapping[str, Device]) -> dict[str, str]:
 
 
 def _silent(node: Node) -> list[Owned]:
-    """That a node does not answer; nothing of one that has only just been asked."""
+    """That a node does not answer; nothing of one that has only just been polled."""
     was_polled = any(source.fault is not None for source in node.sources.values())
     if node.best is None and not was_polled:
         return []
@@ -95,7 +95,7 @@ def _silent(node: Node) -> list[Owned]:
 
 
 def _answering(snapshot: Snapshot) -> Iterator[tuple[str, Series, Number]]:
-    """That a node answers, and which of its collectors work: a stream tells states, not their series."""
+    """That a node answers, and which of its collectors work: a stream has states, not their series."""
     yield "", (UP.key,), 1
     for backend in snapshot.backends:
         if backend.state is not BackendState.ABSENT:

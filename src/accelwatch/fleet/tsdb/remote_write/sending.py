@@ -38,7 +38,7 @@ def shard(peer: Peer, counts: Counts, limit_bytes: int, max_backoff_s: float) ->
 
 
 async def _send(peer: Peer, request: Request) -> None:
-    """Raises TargetFault without an answer, NotTaken for one that does not take the request."""
+    """Raises TargetFault without an answer, NotAccepted for one that refuses the request."""
     answer = await peer.request("POST", "", _HEADERS, _open_answer, body=request.body)
     code = answer.status
     if _accepted(code):

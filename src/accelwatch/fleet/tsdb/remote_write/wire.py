@@ -48,7 +48,7 @@ class OwnerBytes:
         kept = sorted((name.encode(), name) for name, value in labels.items() if value)
         self.names = tuple(name for _, name in kept)
         self._label_bytes = [label(name, labels[name]) for name in self.names]
-        # Those that were asked for, for a look without a call.
+        # Runs that were requested, for a look-up without a call.
         self.runs: dict[Piece, bytes] = {}
 
     def run(self, piece: Piece) -> bytes:

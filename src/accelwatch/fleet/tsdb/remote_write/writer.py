@@ -1,6 +1,6 @@
 """Remote write: what the hub sees, encoded in short slices at the interval and handed to the shards.
 
-A node that tells nothing new is left out; one that is not heard of ends its series, as a scrape would.
+A node without new data is left out; a silent one ends its series, as a scrape would.
 A hub that stops ends all of them.
 """
 
@@ -76,7 +76,7 @@ class Writer:
         # Nodes that could not be written the last time.
         self._odd: set[str] = set()
         self._ourselves = [NodeSent() for _ in range(_OWN_CHUNKS)]
-        # Time that the round before took, without its pauses.
+        # Duration of the round before, without its pauses.
         self._busy_s = 0.0
         # Gives `accel_fleet_*`, where they are to be written as well.
         self.own_series: OwnSeries | None = None
@@ -91,10 +91,10 @@ class Writer:
     async def finish(self) -> None:
         """End every series that was written: its last value is not of now, and no alert may think so.
 
-        `run` has been cancelled. What the receiver has not taken within some seconds is lost.
+        `run` has been cancelled. What the receiver has not accepted within some seconds is lost.
         """
         if self.counts.newest is None:
-            return  # nothing was taken, so there is nothing to end
+            return  # nothing was accepted, so there is nothing to end
         now = int(self._clock.wall() * 1000)
         written = [*self._sent.items(), *((_OURSELVES, sent) for sent in self._ourselves)]
         for name, sent in written:
