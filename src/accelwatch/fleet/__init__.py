@@ -1,1 +1,1 @@
-"""The fleet: many nodes, with or without our agent on them, followed from one place."""
+"""The fleet: many nodes, with or without our agent on them, followed by one hub."""

@@ -94,7 +94,7 @@ def _holders_of(device: Device, holders: Mapping[str, tuple[Holder, ...]]) -> tu
 def _is_still_claimed(holders: Iterable[Holder], stayed: set[Holder]) -> bool:
     """Whether a claim or pod of a device is there yet for other devices, as it was before.
 
-    A pod that was made anew under its name has other claims, so the name alone says nothing.
+    A pod that was recreated under its name has other claims, so the name alone says nothing.
     """
     claims = {holder.claim for holder in stayed}
     pods = {holder.pod for holder in stayed if holder.pod}

@@ -25,7 +25,7 @@ class NodeState(StrEnum):
     NEVER = "never"
 
 
-# States of a node whose values are of now; those of any other are the last that were heard.
+# States of a node whose values are of now; those of any other are the last that it reported.
 SPEAKING = frozenset({NodeState.UP, NodeState.SLOW})
 NODE_SEVERITY: dict[str, int] = {
     NodeState.DOWN: 10,
@@ -36,7 +36,7 @@ NODE_SEVERITY: dict[str, int] = {
 }
 # Where a machine's own snapshot has its backends, that of a silent node has this, which says why.
 SILENT_SOURCE = "hub"
-# Of a node that is heard and cannot read its accelerators: as bad as one that has failed.
+# Of a node that reports and cannot read its accelerators: as bad as one that has failed.
 UNREAD_SEVERITY = 6
 # What devices are called whose node is silent.
 GONE = {NodeState.STALE: "stale", NodeState.DOWN: "unreachable", NodeState.NEVER: "unreachable"}

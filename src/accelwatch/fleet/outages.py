@@ -1,6 +1,6 @@
 """Nodes that stopped answering together: one outage instead of a failure for each node. Pure.
 
-A switch, a firewall or a roll-out of the agent takes many nodes away within seconds. Nodes whose last
+A switch, a firewall or a roll-out of the agent disconnects many nodes within seconds. Nodes whose last
 answers lie next to each other in time, all of them within three minutes, are one outage; nodes that have
 never answered are another.
 """
@@ -88,7 +88,7 @@ def largest_outages(nodes: Iterable[NodeHealth], total: int, now: float) -> tupl
 
 
 def _is_out(node: NodeHealth) -> bool:
-    """A hub that has just started knows nodes that it has not asked yet: these have no failure."""
+    """A hub that has just started knows nodes that it has not polled yet: these have no failure."""
     return node.state == NodeState.DOWN or (node.state not in SPEAKING and bool(node.why))
 
 
@@ -105,7 +105,7 @@ def _together(silent: Sequence[NodeHealth]) -> Iterator[list[NodeHealth]]:
 def _runs(answered: Sequence[_Answered], apart_s: float) -> Iterator[list[_Answered]]:
     """Nodes that stopped close to each other, the first of them first.
 
-    Where they go on stopping for longer than an outage takes, only those that stopped closer together
+    Where they go on stopping for longer than an outage lasts, only those that stopped closer together
     than the others are one.
     """
     for run in _cut(answered, apart_s, math.inf):

@@ -28,7 +28,7 @@ from accelwatch.schema.snapshot import DeviceView, Snapshot
 # Steps of one range query; fewer where a store's answer is too large.
 _WINDOW_STEPS = 60
 _SERIES = 2_000
-# Series that a family is reckoned to have before it was asked for.
+# The assumed number of series of a family before its first query.
 _UNKNOWN = 500
 
 
@@ -77,7 +77,7 @@ class Export:
     ) -> Exported:
         """Write what the store has from `start` up to before `end` (Unix seconds) into a new folder.
 
-        `on_progress` hears up to where it is written. Raises AccelwatchError.
+        `on_progress` gets up to where it is written. Raises AccelwatchError.
         """
         from accelwatch.archive.history.writer import Writer
 
@@ -173,7 +173,7 @@ class Export:
         return by_node
 
     def _sample(self, node: str, time: float, step: int, tables: list[_Table]) -> None:
-        """What a node told at a step, by all its targets together."""
+        """Add the values of a node at a step, of all its targets together."""
         by_dialect: dict[str, tuple[DeviceView, ...]] = {}
         host: DeviceView | None = None
         there = False

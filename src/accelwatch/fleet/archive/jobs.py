@@ -70,7 +70,7 @@ class JobBook:
         self._finished = [row for row in self._finished if (row.end or 0) >= before]
 
     def pop_rows(self) -> list[JobRow] | None:
-        """All jobs where they have changed since they were taken before."""
+        """All jobs where they have changed since the last call."""
         if not self.changed:
             return None
         self.changed = False

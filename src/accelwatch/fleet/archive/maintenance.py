@@ -41,7 +41,7 @@ class MaintenanceBook:
     def _finish(self, key: _Key, row: MaintenanceRow, time: int) -> None:
         self.changed = True
         if row.start >= time:
-            del self._rows[key]  # taken back before it began
+            del self._rows[key]  # revoked before its start
         else:
             self._rows[key] = row._replace(end=time)
 
@@ -51,7 +51,7 @@ class MaintenanceBook:
         self._rows = {_key(row): row for row in kept[-MOST_ROWS:]}
 
     def pop_rows(self) -> list[MaintenanceRow] | None:
-        """All windows by their beginning, where they have changed since they were taken before."""
+        """All windows by their start, where they have changed since the last call."""
         if not self.changed:
             return None
         self.changed = False

@@ -20,7 +20,7 @@ _TIMES = "_timestamp_seconds"
 class Observed(NamedTuple):
     """One node at one moment."""
 
-    # Whole devices; what their partitions tell is theirs.
+    # Whole devices; the values of their partitions count as theirs.
     devices: list[tuple[Device, Values]]
     node: Values
 

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 # A kill costs no more than this.
 _CUT_EVERY_S = 300.0
 _BEHIND_S = 60.0
-# An agent that is heard again tells what happened meanwhile; what is older is old news.
+# An agent that reconnects sends the events of the gap; older events are not new.
 _EVENTS_BEHIND_MS = 600_000
 # A pause is at most so many times as long as the slice before it.
 _MAX_PAUSE = 3.0
@@ -114,7 +114,7 @@ class Recorder:
         await asyncio.shield(self._handed)
 
     def _writing(self, batch: object, before: int) -> None:
-        """On a thread: encode, and write when a part is due; trouble is told once."""
+        """On a thread: encode, and write when a part is due; log each failure once."""
         self._writer.add(batch)  # type: ignore[arg-type]
         if not before:
             return

@@ -1,4 +1,4 @@
-"""Whether and how a hub's archive is written: begun, changed and ended with the hub's settings.
+"""Whether and how a hub's archive is written: started, changed and ended with the hub's settings.
 
 Nothing of Parquet is loaded where no archive is configured.
 """
@@ -50,7 +50,7 @@ class Recording:
         self._task = asyncio.get_running_loop().create_task(self._recorder.run(), name="history")
 
     async def reload(self, settings: History) -> None:
-        """Other settings; a folder that cannot be written is told, and the hub goes on without."""
+        """Replace the settings; logs a folder that cannot be written, and the hub goes on without."""
         if settings == self._settings:
             return
         await self.stop()
@@ -72,5 +72,5 @@ class Recording:
 
     @property
     def alive(self) -> bool:
-        """Whether it goes on, if it was begun."""
+        """Whether it goes on, if it was started."""
         return self._task is None or not self._task.done()

@@ -11,7 +11,7 @@ from accelwatch.fleet.archive.observed import observed, owners_of
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.snapshot import Snapshot
 
-# Documents between two looks at what can be written.
+# Documents between two checks of what can be written.
 _AT_ONCE = 600
 # An event that is older than the first document by more is no news of this recording.
 _SINCE_S = 3600.0
@@ -72,7 +72,7 @@ class _Copy:
             self._event(node, event)
 
     def _event(self, node: str, event: ErrorEvent) -> None:
-        """Each document tells the latest events again."""
+        """Record an event once; each document repeats the latest events."""
         key = (event.time, event.code, event.device_id, event.text)
         if key in self._recorded or event.time < self._since:
             return

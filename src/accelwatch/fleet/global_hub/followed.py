@@ -19,11 +19,11 @@ from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 from accelwatch.fleet.wire import SCHEMA, FleetDocument
 from accelwatch.schema.timestamps import timestamp
 
-# How often the picture is made anew at most: each time takes a walk over all devices.
+# How often the picture is remade at most: each time costs a walk over all devices.
 REMADE_S = 0.5
 # Ids of hubs below this one; more of them would be a loop through hubs that restart.
 _MOST_IDS = 256
-# From here on a hub's clock is said to be off; a message takes seconds at most.
+# From here on a hub's clock counts as off; a message is seconds late at most.
 _CLOCK_OFF_S = 60.0
 _RESTART = "targets.hubs has changed since this hub started: restart it to follow what it says now"
 LOOP = "it follows this hub, itself or through another: take one of them out of targets.hubs"

@@ -1,4 +1,4 @@
-"""Incidents of all hubs, as streams tell them."""
+"""Incidents of all hubs, as streams send them."""
 
 from collections.abc import Callable, Sequence
 
@@ -22,11 +22,11 @@ class PictureIncidents:
         self._source: Sequence[IncidentNow] | None = None
         # By id, with the refresh that brought it.
         self._messages: dict[str, tuple[int, IncidentNow]] = {}
-        # Who knows less than this refresh begins anew.
+        # A client behind this refresh is sent everything again.
         self._restart_sequence = 0
 
     async def refresh(self) -> None:
-        """Take up what has changed."""
+        """Publish what has changed."""
         view = self._view()
         incidents: Sequence[IncidentNow] = () if view is None else view.incidents
         chosen, omitted = _chosen(incidents)
@@ -52,7 +52,7 @@ class PictureIncidents:
 
 
 def _chosen(incidents: Sequence[IncidentNow]) -> tuple[list[IncidentNow], int]:
-    """(those that are told, open ones that are left out): the most severe, and the latest closed."""
+    """(the published ones, open ones that are left out): the most severe, and the latest closed."""
     over = [entry for entry in incidents if entry.incident.state == IncidentState.CLOSED]
     going_on = [entry for entry in incidents if entry.incident.state != IncidentState.CLOSED]
     if len(going_on) > MOST_OPEN:

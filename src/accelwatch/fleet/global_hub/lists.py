@@ -36,7 +36,7 @@ _decode_texts = msgspec.json.Decoder(tuple[str, ...]).decode
 _decode_next = msgspec.json.Decoder(str | None).decode
 _to_json = msgspec.json.Encoder().encode
 
-# Of a hub by number, from its last picture, with why it is not asked: its rows from a number on.
+# Of a hub by number, from its last picture, with why it is not queried: its rows from a number on.
 SilentRows = Callable[[int, HubPicture, str, int], Iterator[NodeSummary] | Iterator[DeviceRow]]
 
 

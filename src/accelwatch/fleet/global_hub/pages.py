@@ -86,7 +86,7 @@ class GlobalPages:
         )
 
     def methods(self, path: str) -> tuple[str, ...]:
-        """The methods that a path takes; empty when there is no such path."""
+        """The methods that a path allows; empty when there is no such path."""
         return self._table.methods(path)
 
     def page(self, path: str, query: Query, headers: Headers) -> Page | Awaitable[Page]:

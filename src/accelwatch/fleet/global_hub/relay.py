@@ -1,6 +1,6 @@
 """Requests that go on to the hub that they are about, with the rights of this hub's credentials there.
 
-Who may ask for a route at a hub needs the same role here: whoever may only read here changes nothing
+A route needs the same role here as at its hub: a client that may only read here changes nothing
 below, whatever the credentials for the hub below allow.
 """
 
@@ -20,7 +20,7 @@ from accelwatch.web.pages.routes import ON_BEHALF_OF, PLACEHOLDER, Route
 _UNAUTHORIZED, _FORBIDDEN = 401, 403
 _BAD_GATEWAY, _UNAVAILABLE, _GATEWAY_TIMEOUT = 502, 503, 504
 _RETRY_S = 5.0
-# What of a body says why something is done; who asked for it here is added.
+# Fields of a body that give the reason; the user's name here is added to them.
 _REASONS = ("reason", "text")
 
 
@@ -33,7 +33,7 @@ class Relay:
     def over(self, route: Route) -> Route:
         """The route of a hub, answered by the hub that a request is about.
 
-        A body that no hub would take goes to none.
+        A body that every hub would refuse goes to none.
         """
 
         async def read(*arguments: Any) -> Page:
@@ -70,13 +70,13 @@ class Relay:
 
 
 def _path(route: Route, values: list[str]) -> str:
-    """The path of a request, with its values in place of the placeholders."""
+    """The path of a request, with its values instead of the placeholders."""
     left = iter(values)
     return PLACEHOLDER.sub(lambda _match: quote(next(left), safe=""), route.path)
 
 
 def _single(query: Query) -> dict[str, str]:
-    """Lists with commas, which all parameters take that may be repeated."""
+    """Lists with commas, which all repeatable parameters accept."""
     return {name: ",".join(values) for name, values in query.items()}
 
 
@@ -95,7 +95,7 @@ def _signed_query(route: Route, change: Change) -> Change:
 
 
 def _signed(body: bytes, user: str) -> bytes:
-    """The body with the person who asks here, for the audit log below, where this hub asks."""
+    """The body with the user of this hub, for the audit log below, where this hub has logins."""
     document: dict[str, Any] = msgspec.json.decode(body)
     if not user:
         return body
@@ -106,7 +106,7 @@ def _signed(body: bytes, user: str) -> bytes:
 
 
 def _answer(fault: TargetFault, *, certain: bool = True) -> Page:
-    """What somebody is answered who asked here for what a hub refuses or does not answer."""
+    """The answer to a client here when a hub refuses its request or does not answer."""
     text, code = str(fault), fault.code
     if code == _UNAUTHORIZED:
         return plain(_FORBIDDEN, text)

@@ -64,7 +64,7 @@ class GlobalHubServer:
         self._front.start(sockets)
 
     async def change(self, settings: HubSettings, protection: Protection) -> None:
-        """Other settings from now on, but for those that only a restart changes; these are told."""
+        """Replace the settings, but for those that only a restart changes; these are logged."""
         before = self.settings
         self.followed.wants_restart = settings.targets != self._targets
         if settings.targets not in (before.targets, self._targets):
@@ -98,7 +98,7 @@ class GlobalHubServer:
         """Whether people prove here who they are.
 
         Others would change something at the hubs below in the name of this hub, though it is on their
-        machine: they can ask the hubs themselves.
+        machine: they can use the hubs themselves.
         """
         return self.http.protection.authenticates
 

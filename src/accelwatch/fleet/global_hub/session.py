@@ -1,4 +1,4 @@
-"""Requests to one of the hubs that are followed, as long as it is worth asking it."""
+"""Requests to one of the followed hubs, as long as it is likely to answer."""
 
 from collections.abc import Callable, Mapping
 
@@ -13,10 +13,10 @@ BODY_SIZE_LIMIT = 64 << 20
 
 
 class FollowedSession:
-    """Implements `Requests`; a hub that is silent or left out is not asked: nobody waits for it."""
+    """Implements `Requests`; a hub that is silent or left out gets none: nobody waits for it."""
 
     def __init__(self, endpoint: HubEndpoint, fault: Callable[[], str]) -> None:
-        """`fault` says why the hub is not asked now; empty when it is. Raises ConfigError."""
+        """`fault` says why the hub gets no requests now; empty when it does. Raises ConfigError."""
         self.endpoint = endpoint
         self._session = HubSession(endpoint, TIMEOUT_S, body_size_limit_bytes=BODY_SIZE_LIMIT)
         self._fault = fault

@@ -11,8 +11,9 @@ from accelwatch.fleet.state.rows.table import Indices
 from accelwatch.fleet.table.belief import Bools
 from accelwatch.schema.display import counted
 
-# Peers whose values are read. Of more as many are taken evenly: their quartiles are off by 1.4 percent
-# of the peers (sqrt(0.25 * 0.75 / 1024)), less than a line is thick, and a page never costs more.
+# Peers whose values are read. Of more as many are selected evenly: their quartiles are off by 1.4
+# percent of the peers (sqrt(0.25 * 0.75 / 1024)), less than a line is thick, and a page never costs
+# more.
 MOST_PEERS = 1024
 
 
@@ -117,7 +118,7 @@ def _in_stage(fleet: Fleet, rows: Indices, stage: str) -> Bools:
 
 
 def _model(fleet: Fleet, rows: Indices) -> str:
-    """`model NVIDIA H100`; empty where none tells its model."""
+    """`model NVIDIA H100`; empty where no device has its model."""
     devices = (fleet.table.devices[row] for row in rows)
     models = dict.fromkeys(device.model for device in devices if device and device.model)
     return " and ".join(f"model {model}" for model in models)

@@ -11,7 +11,7 @@ from accelwatch.fleet.table.belief import Floats
 # Numbers that are sorted together: less than a millisecond.
 _AT_ONCE = 16_384
 _SHARES = (0.25, 0.5, 0.75)
-# A device that is heard every 10 s is late now and then: steps are so much longer than its interval.
+# A device that reports every 10 s is late now and then: steps are so much longer than its interval.
 _ROOM = 1.2
 
 
@@ -42,7 +42,7 @@ def _quartiles(values: Floats) -> Quartiles:
 
 
 def _at(ordered: Floats, position: Floats) -> Floats:
-    """By step the number at a place among the ordered ones, which may lie between two."""
+    """By step the number at a position among the ordered ones, which may lie between two."""
     step, low = np.arange(len(ordered)), np.floor(position).astype(np.intp)
     high = np.ceil(position).astype(np.intp)
     below, above = ordered[step, low], ordered[step, high]
@@ -51,7 +51,7 @@ def _at(ordered: Floats, position: Floats) -> Floats:
 
 
 def steps_together(interval_s: float, step_s: float) -> int:
-    """How many steps make one in which a device that is heard so often has a value."""
+    """How many steps make one in which a device with this interval has a value."""
     return max(int(np.ceil(interval_s * _ROOM / step_s)), 1) if interval_s > step_s / _ROOM else 1
 
 

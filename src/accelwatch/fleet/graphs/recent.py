@@ -50,7 +50,7 @@ class Recent:
     def __init__(self, fleet: Fleet, incident: Incident, subject: Subject) -> None:
         self._fleet = fleet
         self._subject = subject
-        # How many steps of history make one: who is heard more seldom has a value in each.
+        # How many steps of history make one: a device that reports more rarely has a value in each.
         self._together = steps_together(_interval_s(fleet, subject), STEP_S)
         self.step_s = float(STEP_S * self._together)
         clock = fleet.clock
@@ -85,7 +85,7 @@ class Recent:
         return self._fleet.history.series()
 
     def values(self, series: Series) -> Values | None:
-        """A series that is kept; None where the subject has told none of it."""
+        """A series that is kept; None where the subject has none of it."""
         rows = np.concatenate([self._subject.rows, self._subject.peers])
         kept = self._fleet.history.recent(series, rows)
         if kept is None:
@@ -116,7 +116,7 @@ def median(values: Floats) -> Floats:
 
 
 def _interval_s(fleet: Fleet, subject: Subject) -> float:
-    """How often the subject is heard, or half of its peers where that is more seldom."""
+    """How often the subject reports, or half of its peers where that is rarer."""
     own, peers = (fleet.table.interval_s[rows] for rows in (subject.rows, subject.peers))
     intervals = [np.median(present) for of in (own, peers) if len(present := of[~np.isnan(of)])]
     return float(max(intervals, default=0.0))

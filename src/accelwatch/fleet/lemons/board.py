@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LemonBoard:
-    """For the hub's event loop; a device that has moved takes its faults along."""
+    """For the hub's event loop; the faults of a device move with it."""
 
     def __init__(self, nodes: Mapping[str, Node]) -> None:
         self._nodes = nodes

@@ -17,7 +17,7 @@ class Blamed(StrEnum):
     DEVICE = "device"
     # The slot, whichever board is in it.
     SLOT = "slot"
-    # Always that board in that slot: nobody can tell yet.
+    # Always that board in that slot: the two cannot be distinguished yet.
     DEVICE_OR_SLOT = "device or slot"
     # Several devices of the node, or the node itself.
     NODE = "node"

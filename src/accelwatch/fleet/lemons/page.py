@@ -23,7 +23,7 @@ class LemonPages:
         self._history = history or FaultHistory(fleet, lambda: None, lambda: None)
 
     def routes(self) -> tuple[Route, ...]:
-        """What is asked for where."""
+        """The routes."""
         return (
             Route(
                 "GET",

@@ -20,17 +20,17 @@ from accelwatch.fleet.state.nodes.node import Node
 # Of the nodes that are compared, no more may have a value for it to be odd; one node always is. While
 # an update is rolled out, the nodes that have it are no oddity, nor are those that still wait for it.
 FEW = 0.25
-# Of one node: it may tell of itself what it likes.
+# Of one node: a node may report any number.
 MOST_DEVIATIONS = 16
 # Fields that people set differently on purpose.
 CHOSEN = frozenset({"partition_mode"})
 
 
 class _Snapshot(NamedTuple):
-    """A node as it was when it was looked at."""
+    """A node as it was at the last comparison."""
 
     shape: int
-    # What its sources said of it besides its devices; the same objects while that is the same.
+    # The reports of its sources besides its devices; the same objects while these are the same.
     reported: tuple[object, ...]
     observations: list[Observation]
 
@@ -46,16 +46,16 @@ class OddBoard:
         self.version = 0
 
     def of(self, node: str) -> tuple[Deviation, ...]:
-        """In what a node differed when it was looked at last."""
+        """In what a node differed at the last comparison."""
         return self._deviations.get(node, ())
 
     async def refresh(self, work: LongWork) -> None:
-        """Look at the nodes that have changed since, and compare all again if one says another thing."""
+        """Read the nodes that have changed since, and compare all again if one reports another value."""
         before, snapshots = self._snapshots, {}
         for node in list(self._nodes.values()):
             snapshots[node.name] = _snapshot(node, before.get(node.name))
             await work.yield_control()
-        # Nobody else may come between from here on: several may be looking at the same time.
+        # No await from here on: several callers may compare at the same time.
         before, self._snapshots = self._snapshots, snapshots
         if before.keys() == snapshots.keys() and all(
             before[name].observations == snapshot.observations
@@ -75,7 +75,7 @@ def _snapshot(node: Node, before: _Snapshot | None) -> _Snapshot:
 
 
 def _reported(node: Node) -> Iterator[object]:
-    """A stream makes another host when it tells other series, a poll tells all of it each time."""
+    """A stream makes another host when it sends other series, a poll replaces it each time."""
     for source in node.sources.values():
         yield source.host.view if isinstance(source.host, ReadDevice) else source.host
         yield source.version

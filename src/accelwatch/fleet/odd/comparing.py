@@ -26,7 +26,7 @@ OF_DEVICES: Mapping[str, str] = MappingProxyType(
 )
 
 
-# Nodes with different values of this label are not compared, unless another label is asked for.
+# Nodes with different values of this label are not compared, unless another label is requested.
 USUAL_LABEL = "cluster"
 
 

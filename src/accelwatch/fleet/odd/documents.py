@@ -19,7 +19,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
     # What they have in common: vendor and model, the model of the machine, or `agents`.
     group: str
-    # Value of the label that was asked for; empty without one.
+    # Value of the requested label; empty without one.
     label: str
     # `driver`, `firmware`, `vbios`, `partition_mode`, `kernel`, `agent`, a library or setting
     field: str
@@ -36,7 +36,7 @@ class OddPage(msgspec.Struct, frozen=True, kw_only=True):
     """All differences, by group and field."""
 
     time: str
-    # Nodes that were compared: those that have told of themselves.
+    # Nodes that were compared: those that have reported.
     nodes: int
     differences: tuple[Difference, ...] = ()
 

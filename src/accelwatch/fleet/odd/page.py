@@ -24,7 +24,7 @@ class OddPages:
         self._counting = asyncio.Lock()
 
     def routes(self) -> tuple[Route, ...]:
-        """What is asked for where."""
+        """The routes."""
         return (
             Route(
                 "GET",

@@ -10,7 +10,7 @@ class IncidentChanges(Protocol):
     def silence(
         self, matchers: Sequence[str], lasts: str, reason: str
     ) -> Coroutine[None, None, str]:
-        """Have nobody told of the incidents that all matchers (`id=i7`) fit, for a while (`2h`)."""
+        """Silence the incidents that all matchers (`id=i7`) fit, for a while (`2h`)."""
         ...
 
     def expire_silence(self, id_: str) -> Coroutine[None, None, str]:

@@ -82,7 +82,7 @@ def _last(line: Line) -> int | None:
 
 
 def _when(graphs: IncidentGraphs, graph: QuantityGraph, at: int, *, over: bool = False) -> str:
-    """When a value was told that is not of now; `over`: there is none now, and why is known."""
+    """When a value that is not of now was read; `over`: there is none now, and why is known."""
     behind_s = _behind_s(graphs, graph.values, at)
     if _is_now(graphs, behind_s) and not over:
         return ""

@@ -45,7 +45,7 @@ class IncidentRow(msgspec.Struct, frozen=True, gc=False):
 
 
 def status_of(incident: IncidentDocument) -> str:
-    """`open`, `muted` (nobody is told of it) or `over`."""
+    """`open`, `muted` or `over`."""
     if incident.state == IncidentState.CLOSED:
         return OVER
     return OPEN if incident.muted_by is None else MUTED

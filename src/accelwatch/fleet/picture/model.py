@@ -26,7 +26,7 @@ from accelwatch.fleet.wire import (
 )
 from accelwatch.node.usage.report import UsageReport
 
-# What the values of a device are, in order: the fields that the screen asks for, in base units.
+# What the values of a device are, in order: the fields that the screen requests, in base units.
 FIELDS = (
     "utilization_ratio",
     "memory_used_bytes",
@@ -61,17 +61,17 @@ class FleetView(msgspec.Struct, frozen=True, kw_only=True):
     node_labels: Mapping[str, Mapping[str, str]] = {}
     # By slot; None where a number is not in use.
     slots: Sequence[DeviceSlot | None]
-    # Those that the filter leaves, a node's next to each other; their slots are in `places`.
+    # Those that the filter lets through, a node's next to each other; each has the `slot` of its device.
     devices: Sequence[DeviceNow]
     # Devices and nodes of the tick that are left out, beyond what is kept of the hub.
     omitted: int = 0
     # Oldest first, at most MOST_EVENTS.
     events: Sequence[FleetEvent] = ()
-    # How judging goes; None of a hub that tells nothing of incidents.
+    # The state of its rules; None of a hub without incidents.
     rules: RulesNow | None = None
-    # Those that go on and those that are over lately, in the order in which they were told first.
+    # The open ones and those closed lately, in the order of their first message.
     incidents: Sequence[IncidentNow] = ()
-    # Whether it is of a recorded moment, so that it does not grow old while it is shown.
+    # Whether it is of a recorded time, so that it does not grow old while it is shown.
     recorded: bool = False
     # The hubs that it comes from, where they are several.
     hubs: Sequence[HubState] = ()
@@ -136,7 +136,7 @@ class FleetSource(Protocol):
         ...
 
     def set_interval(self, interval_s: float) -> None:
-        """Take a tick this often; never more often than the hub makes one."""
+        """Read a tick this often; never more often than the hub makes one."""
         ...
 
     async def acknowledge(self, node: str, device: str | None) -> str:
@@ -178,5 +178,5 @@ class FleetSource(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of what `run` has not taken over."""
+        """Close what `run` has not adopted."""
         ...

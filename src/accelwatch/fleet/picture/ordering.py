@@ -10,8 +10,8 @@ Value = Callable[[FleetRow], float | None]
 
 
 def _badness(row: FleetRow) -> float | None:
-    """None for a node of which nothing was ever heard: a wrong list of targets is told in the totals,
-    and is not to fill the screen before what runs and what has failed."""
+    """None for a node that never reported: the totals show a wrong list of targets, which shall
+    not fill the screen before what runs and what has failed."""
     if row.node and row.state == NodeState.NEVER and not row.devices and not row.missing:
         return None
     return row.severity * 1000 + row.bad + row.missing

@@ -37,10 +37,10 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RemedySource(Protocol):
-    """Where a dashboard hears of remedies, and says a person's word. Nothing blocks the event loop."""
+    """A dashboard's source of remedies, and its way to send commands. Nothing blocks the event loop."""
 
     def page(self) -> "RemediesPage | None":
-        """The newest; None as long as the hub has told none."""
+        """The newest; None until the hub has sent one."""
         ...
 
     def problem(self) -> str:

@@ -28,7 +28,7 @@ class SnapshotSource(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of what `run` has not taken over, and of files."""
+        """Close what `run` has not adopted, and files."""
         ...
 
 

@@ -9,10 +9,10 @@ from accelwatch.schema.status.device_status import BAD, HOT, severity
 def state_counts(
     devices: Mapping[str, int], health: Mapping[str, int], hot: int = 0
 ) -> dict[str, int]:
-    """Devices by standing: of those that answer, the ones whose health is not fine are told apart.
+    """Devices by state: of those that answer, the ones whose health is not fine are counted apart.
 
     `hot` are of those that are fine, where it is known of all of them.
-    What does not answer has failed by its health too, and is told by its state alone.
+    A device that does not answer has failed by its health too, and counts by its state alone.
     """
     counts = Counter(devices)
     answering = counts["ok"] + counts["degraded"]

@@ -72,7 +72,7 @@ class FleetRow:
         self.age_s: float | None = None
         self.labels: Mapping[str, str] = {}
         self.missing = 0
-        # Why the node could not be read, while it is not heard; what of it cannot be, while it is.
+        # Why the node could not be read, while it is silent; what of it cannot be, while it reports.
         self.why = ""
         # In what the node differs from the many alike.
         self.odd: tuple[Deviation, ...] = ()
@@ -168,7 +168,7 @@ class FleetRow:
         self.severity = max(self.severity, severity)
 
     def include(self, other: "FleetRow") -> None:
-        """Count a node into the group; values only of those that are heard."""
+        """Count a node into the group; values only of those that report."""
         self.members.append(other)
         self.total += other.total
         self.bad += other.bad
@@ -201,7 +201,7 @@ class Counting:
         group_of: GroupOf | None = None,
         split: frozenset[tuple[str, str]] = frozenset(),
     ) -> None:
-        """`split` are the (node, id) of devices whose partitions are counted in their place."""
+        """`split` are the (node, id) of devices whose partitions are counted instead."""
         self._view = view
         self._keeps = keeps
         self._group_of = group_of

@@ -55,7 +55,7 @@ class Stretch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True):
-    """What there is between `start` and `end` (Unix seconds), as far as it is known by now."""
+    """The content between `start` and `end` (Unix seconds), as far as it is known by now."""
 
     start: float
     end: float

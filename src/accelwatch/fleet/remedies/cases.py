@@ -1,4 +1,4 @@
-"""What the engine was told of incidents, and what it has to be told because that has changed.
+"""The cases sent to the engine, and those to send again because their incidents have changed.
 
 An incident's case follows from the incident, its rule, what mutes it and the groups that it is part of.
 While these are the same things as before, nothing is worked out again: a hub may have thousands open.
@@ -36,7 +36,7 @@ class Cases:
             )
 
     def changed(self, incidents: Iterable[Incident]) -> list[CaseChanged]:
-        """Cases that are not as they were told, of incidents that have changed just now."""
+        """Cases that differ from those sent, of incidents that have changed just now."""
         changed = list(incidents)
         if any(incident.members or incident.entity.group for incident in changed):
             # A group that begins or ends changes what its members are.
@@ -50,7 +50,7 @@ class Cases:
         return self._changes_of(changed, by_id)
 
     def all_changed(self) -> list[CaseChanged]:
-        """Cases that are not as they were told."""
+        """Cases that differ from those sent."""
         going = {incident.id: incident for incident in self._rules.open}
         closed: list[CaseChanged] = []
         for id_ in self._reported.keys() - going.keys():

@@ -26,7 +26,7 @@ class CurrentRemedies(NamedTuple):
 def followed_remedies(
     records: Iterable[StateRecord], settings: RemedySettings, loss_risk: str
 ) -> CurrentRemedies:
-    """What the hub that leads has written; `loss_risk` says why it asks before it acts."""
+    """What the leading hub has written; `loss_risk` says why it needs approval before it acts."""
     try:
         state = restored(record for record in records if record.kind != used.KIND)
     except msgspec.MsgspecError as error:

@@ -1,4 +1,4 @@
-"""How the remedies do, as series of /metrics; what there is none of has no series."""
+"""The state of the remedies, as series of /metrics; what does not exist has no series."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ class StageTimes:
         self._steps: dict[Milestone, Distribution] = {}
 
     def count(self, before: RemedyState, outcome: Outcome, now: float) -> None:
-        """Take up what a step has changed; `now` in Unix seconds."""
+        """Count the changes of a step; `now` in Unix seconds."""
         for record in outcome.records:
             if not isinstance(record, RemedyRecord):
                 continue
@@ -47,7 +47,7 @@ class StageTimes:
                 self._seconds[stage] = self._seconds.get(stage, 0.0) + stayed
 
     def operated(self, operation: Operation, now: float) -> None:
-        """Take up a state that an operation has come to; `now` in Unix seconds."""
+        """Count a state that an operation has reached; `now` in Unix seconds."""
         self._observe(self._answers.reached(operation, now))
 
     def _observe(self, steps: Iterator[tuple[Milestone, float]]) -> None:
@@ -57,7 +57,7 @@ class StageTimes:
             self._steps[step].add(seconds)
 
     def histograms(self) -> dict[Series, Histogram]:
-        """How long the steps took that have come to an end, by step; in the order of the way."""
+        """The durations of the completed steps, by step; in the order of the process."""
         return {
             (_STEPS, step.value): self._steps[step].histogram()
             for step in Milestone
@@ -73,7 +73,7 @@ class StageTimes:
 
 
 def _is_interruption(was: Remedy | None, remedy: Remedy) -> bool:
-    """Whether a node is taken out that was not."""
+    """Whether a node is quarantined that was not."""
     return remedy.hold is not None and (was is None or was.hold is None)
 
 

@@ -1,4 +1,4 @@
-"""What a hub tells its engine of nodes: all once in a while, those that turn at once."""
+"""A hub's observations of nodes for its engine: all once in a while, changed ones at once."""
 
 from collections.abc import Iterable, Sequence
 
@@ -71,7 +71,7 @@ class NodeObservations:
         coverage = FleetCoverage(
             time=self._fleet.clock.wall(),
             monotonic=self._fleet.clock.monotonic(),
-            # An engine in time that hears of no incidents acts on what was, too.
+            # An engine in time that receives no incidents acts on what was, too.
             late_s=max(late_s, self._rules.late_s),
             agents=agents,
             silent=silent,
@@ -79,7 +79,7 @@ class NodeObservations:
         self._engine.submit_observations([coverage])
 
     def _troubled(self) -> set[str]:
-        """Nodes on which a rule fires, or is about to, that could have them taken out."""
+        """Nodes on which a rule fires, or is about to, that could quarantine them."""
         acting = (rule for rule in self._evaluator.rules.values() if rule.action is not None)
         return {
             entity.node for rule in acting for entity in self._evaluator.alert_states.of(rule.id)

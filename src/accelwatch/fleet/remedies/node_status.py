@@ -15,7 +15,7 @@ from accelwatch.remediation.policy.guards.identity import Machine
 from accelwatch.remediation.policy.state.world import NodeStatus
 from accelwatch.schema.device import UP, DeviceState
 
-# After which a node is told of again though nothing but the time is another: what is decided upon may
+# After which a node's status is sent again though only its time has changed: that of a decision may
 # be a minute old.
 AGAIN_S = 20.0
 # A device that was not read for so long is not known to be healthy.
@@ -64,10 +64,10 @@ class NodeStatusReader:
     def changed_status(
         self, node: Node, troubled: Collection[str], ceiling: str
     ) -> NodeStatus | None:
-        """The same, unless it was told a moment ago and nothing but the time is another."""
+        """The same, unless it was sent just now and only its time has changed."""
         before = self._reported.get(node.name)
         now = self.status_of(node, troubled, ceiling)
-        # Of what was told before the clock was set back nobody knows any more how old it is.
+        # If the clock was set back, the age of the status sent before is unknown.
         if before is None or not 0.0 <= now.time - before.time < AGAIN_S:
             return now
         if msgspec.structs.replace(now, time=before.time) != before:
@@ -76,7 +76,7 @@ class NodeStatusReader:
         return None
 
     def has_turned(self, node: Node) -> bool:
-        """Whether a node that was told of has fallen silent since, or speaks again."""
+        """Whether a node whose status was sent has fallen silent since, or reports again."""
         reported = self._reported.get(node.name)
         now = self._fleet.clock.monotonic()
         return reported is not None and (
@@ -158,7 +158,7 @@ def serials_of(node: Node) -> dict[str, str]:
 
 
 def generation_of(node: Node, boot_id: str) -> str:
-    """One word for this boot with this hardware; empty while nobody tells of either."""
+    """One token for this boot with this hardware; empty while either is unknown."""
     serials = serials_of(node)
     if not boot_id or not serials:
         return ""

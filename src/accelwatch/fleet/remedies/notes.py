@@ -48,6 +48,6 @@ class NoteDelivery:
             self._spawn(self._rules.incident_store.note(lines))
 
     def _has_timeline(self, incident: str) -> bool:
-        """Whether a line can be written into its history, by which people hear of it."""
+        """Whether a line can be written into its history, which notifies people."""
         existing = self._rules.incident(incident)
         return existing is not None and not existing.entity.group

@@ -39,7 +39,7 @@ class OperatorCommands:
     async def submit(self, command: Command, address: str, *, already_checked: bool) -> Reply:
         """What a person wants; when this returns it is written down, or the answer says why not.
 
-        A yes waits for a look at what it is about, unless there was one just now (`already_checked`).
+        An approval waits for a poll of its node, unless there was one just now (`already_checked`).
         A node of ours can be given back by `force_release` without a journal: then the log has it.
         """
         forced = command.verb is Verb.FORCE_RELEASE
@@ -61,7 +61,7 @@ class OperatorCommands:
 
     @property
     def _lost_journal(self) -> str:
-        """Why the journal can take nothing now; empty while all is well."""
+        """Why the journal cannot be written now; empty while all is well."""
         return next(iter((*self._incident_store.problems, *self._engine.stalls)), "")
 
     async def _release_by_hand(self, command: Command, address: str, why: str) -> Reply:

@@ -1,4 +1,4 @@
-"""What a scheduler says to the drain of a node, asked when a person looks at its plan."""
+"""A scheduler's answer to the drain of a node, queried when a person opens its plan."""
 
 import asyncio
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _WITHIN_S = 10.0
 async def drain_preview(
     ctx: StepContext, node: str, actions: Mapping[str, Action]
 ) -> tuple[str, ...]:
-    """Sentences for people; none where the action of the node's scheduler cannot ask it."""
+    """Sentences for people; none where the action of the node's scheduler has no previews."""
     remedy = ctx.remedy(node)
     target, case = ctx.target(remedy), leader(ctx, remedy)
     name = ctx.world.shown_by.get(target, "")

@@ -1,4 +1,4 @@
-"""A hub's engine: it hears of incidents and nodes once a second, and acts by the configured plug-ins."""
+"""A hub's engine: receives incidents and nodes once a second, and acts by the configured plug-ins."""
 
 import asyncio
 import logging
@@ -125,7 +125,7 @@ class RemedyRunner:
         return outcome
 
     async def start(self) -> None:
-        """Take up what the journal knows, and begin. Raises nothing."""
+        """Restore the state from the journal, and start. Raises nothing."""
         await self.engine.start(record for record in self._rules.states if record.kind != used.KIND)
         self._cases.restore(self.engine.state)
         self._spawn(self._run())
@@ -150,7 +150,7 @@ class RemedyRunner:
         return self._actions
 
     def change(self, settings: RemedySettings) -> None:
-        """Other bounds from now on; other actions take a restart, and that is told."""
+        """Replace the bounds; other actions need a restart, which is logged."""
         if settings.actions != self.settings.actions:
             logger.warning("a change takes a restart key=remedy.actions")
             settings = msgspec.structs.replace(settings, actions=self.settings.actions)
@@ -178,7 +178,7 @@ class RemedyRunner:
             await asyncio.sleep(due - self._clock.monotonic())
 
     def on_changes(self, incidents: Sequence[Incident]) -> None:
-        """Incidents have changed: the engine is told at once."""
+        """Incidents have changed: notify the engine at once."""
         changed = self._cases.changed(incidents)
         nodes = (self._fleet.nodes.get(name) for name in {incident.node for incident in changed})
         # Whether a node is silent by now is known before anything is decided about it.
@@ -190,7 +190,7 @@ class RemedyRunner:
     ) -> Reply:
         """What a person wants; when this returns it is written down, or the answer says why not.
 
-        A yes waits for a look at what it is about, unless there was one just now (`already_checked`).
+        An approval waits for a poll of its node, unless there was one just now (`already_checked`).
         A node of ours can be given back by `force_release` without a journal: then the log has it.
         """
         return await self._commands.submit(command, address, already_checked=already_checked)
@@ -211,7 +211,7 @@ class RemedyRunner:
         return msgspec.structs.replace(plan, record=self._fleet.lemons.record_of(node))
 
     async def previewed_plan(self, node: str) -> Plan:
-        """The plan, and what the node's scheduler says to a drain, asked now."""
+        """The plan, and the scheduler's answer to a drain of the node, queried now."""
         plan = self.plan(node)
         if not plan.steps:
             return plan
@@ -227,7 +227,7 @@ class RemedyRunner:
         return with_nodes(worth, self._fleet, nodes)
 
     async def poll(self, late_s: float = 0.0) -> None:
-        """Tell the engine what has changed and what is seen; `late_s` after it was due."""
+        """Send changes and observations to the engine; `late_s` after it was due."""
         if self._rules.rules.digest != self._digest:
             self._digest = self._rules.rules.digest
             digests = {id_: rule.digest for id_, rule in self._rules.rules.rules.items()}
@@ -242,7 +242,7 @@ class RemedyRunner:
         return {**current, **dict(self._times.series())}
 
     def histograms(self) -> dict[Series, Histogram]:
-        """How long the steps of remedies took, for /metrics."""
+        """The durations of the steps of remedies, for /metrics."""
         return self._times.histograms()
 
     @property

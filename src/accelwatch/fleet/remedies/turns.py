@@ -12,7 +12,7 @@ from accelwatch.fleet.state.nodes.node import Node
 logger = logging.getLogger(__name__)
 
 EVERY_S = 0.25
-# Of the loop's time that the looks may take: over a large fleet there are fewer.
+# Share of the loop's time for the polls: over a large fleet there are fewer.
 _SHARE = 0.01
 _AFTER_A_MISTAKE_S = 60.0
 
@@ -27,7 +27,7 @@ class Turns:
         report: Callable[[Sequence[Node]], None],
         is_needed: Callable[[], bool],
     ) -> None:
-        """`report` hears of nodes that have turned and has them told of; nobody looks unless
+        """`report` gets nodes that have turned and submits their status; nothing is polled unless
         `is_needed`.
         """
         self._fleet = fleet
@@ -42,18 +42,18 @@ class Turns:
             due = clock.monotonic() + pause
             await asyncio.sleep(pause)
             if clock.monotonic() - due > EVERY_S:
-                continue  # what has arrived while everything was held up is not taken up yet
+                continue  # messages that came while the loop was held up are not processed yet
             try:
                 spent = await self.poll() if self._is_needed() else 0.0
             except Exception:
-                # Every second all nodes are looked at besides, and what is wrong then is told.
+                # Every second all nodes are observed besides, and that reports what is wrong.
                 logger.exception("a look for nodes that fall silent failed")
                 pause = _AFTER_A_MISTAKE_S
             else:
                 pause = max(EVERY_S, spent / _SHARE)
 
     async def poll(self) -> float:
-        """Look once; seconds that it took."""
+        """Poll once; the seconds that it used."""
         work, turned = LongWork(), []
         for node in list(self._fleet.nodes.values()):
             await work.yield_control()

@@ -1,4 +1,4 @@
-"""An archive that is looked at: any moment as a picture, a node in full, an hour of a device.
+"""An archive for viewing: any time as a picture, a node in full, an hour of a device.
 
 Everything reads files, so it belongs to the reading thread.
 """
@@ -171,7 +171,7 @@ class ReplayedArchive:
         return RecentHistory(step_s=_STEP_S, end=now / 1000, values=values)
 
     def snapshot(self, node: str, now: int) -> Snapshot:
-        """A node at a moment, Unix milliseconds, with everything that it told."""
+        """A node at a time, Unix milliseconds, with all its records."""
         fleet, events = self.fleet_at(now)
         records = NodeRecords(
             node,

@@ -20,7 +20,7 @@ from accelwatch.fleet.replay.incidents import MOST, parse_marker
 
 _MOST_LINE = 1 << 20
 _MAX_STDERR_BYTES = 4096
-# Between two times that what was found is told.
+# Between two reports of new incidents.
 _GATHER_S = 0.5
 
 
@@ -34,7 +34,7 @@ class _Message(msgspec.Struct, frozen=True):
 
 
 _decode = msgspec.json.Decoder(_Message).decode
-# Takes the marks that are known by now, and a note; an empty one at the end.
+# Gets the marks that are known by now, and a note; an empty one at the end.
 ReportMarkers = Callable[[Sequence[Marker], str], None]
 
 
@@ -94,7 +94,7 @@ class BacktestProcess:
             return await finished
         finally:
             telling.cancel()
-            process.kill()  # the thread takes leave of it
+            process.kill()  # the thread reaps it
 
     def _accept_line(self, line: bytes) -> None:
         """Raises ValueError for what is no message."""

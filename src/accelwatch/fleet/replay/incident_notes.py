@@ -1,4 +1,4 @@
-"""The incidents of a recorded moment as a hub would have told them: nothing of what came later. Pure."""
+"""The incidents of a recorded time as a hub would have sent them: nothing of what came later. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

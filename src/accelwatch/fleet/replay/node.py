@@ -1,4 +1,4 @@
-"""One node of an archive as the Local screen's source: all it told up to the moment that is shown."""
+"""One node of an archive as the Local screen's source: its records up to the time that is shown."""
 
 import asyncio
 from collections.abc import Callable

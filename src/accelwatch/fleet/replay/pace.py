@@ -36,7 +36,7 @@ class Pace:
         return self.position >= self.last and not (self.loop and self.playing)
 
     def start(self) -> None:
-        """Time runs from now on: what it took to get ready does not count."""
+        """Time runs from now on: the time to get ready does not count."""
         self._since = self._now()
 
     def seek(self, time: float) -> None:

@@ -30,7 +30,7 @@ Newest = Mapping[str, tuple[int, Mapping[Series, Number]]]
 
 
 class NodeRecords(NamedTuple):
-    """What an archive tells of a node at a moment."""
+    """An archive's records of a node at a time."""
 
     node: str
     subjects: Sequence[Subject]

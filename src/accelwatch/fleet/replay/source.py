@@ -25,7 +25,7 @@ from accelwatch.node.usage.report import UsageReport
 
 # Between two pictures.
 _LEAST_S = 0.2
-# How often the time line is looked at anew while the archive is looked through.
+# How often the time line is remade while the archive is scanned.
 _SCAN_POLL_S = 0.5
 
 
@@ -41,7 +41,7 @@ class ArchiveSource:
         backtest_command: Sequence[str] = (),
         clock: Clock | None = None,
     ) -> None:
-        """`name` is what is looked at, in a few words; `backtest_command` starts what looks for
+        """`name` describes the source in a few words; `backtest_command` starts the search for
         incidents.
         """
         self._clock = clock or SystemClock()
@@ -87,7 +87,7 @@ class ArchiveSource:
         self._thread.stop()
 
     async def acknowledge(self, node: str, device: str | None) -> str:  # noqa: ARG002 - protocol
-        """There is nobody to tell. Raises UsageError."""
+        """Always refused. Raises UsageError."""
         raise UsageError("an archive is read-only")
 
     async def explain(self, rule: str, entity: str) -> Explanation:  # noqa: ARG002 - protocol

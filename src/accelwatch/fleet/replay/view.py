@@ -57,7 +57,7 @@ def sums(
 
 
 def totals(nodes: Sequence[NodeNow], subjects: Iterable[Subject]) -> DeviceTotals:
-    """Devices in numbers; sums are over the devices of nodes that are heard."""
+    """Devices in numbers; sums are over the devices of nodes that report."""
     states: Counter[str] = Counter()
     health: Counter[str] = Counter()
     values: dict[str, list[Number]] = {}

@@ -15,7 +15,7 @@ _Work = tuple[Callable[[], Any], "asyncio.Future[Any]", asyncio.AbstractEventLoo
 
 
 class ReadingThread:
-    """Calls in the order they were asked for; the background goes on one step at a time."""
+    """Calls run in their order; the background goes on one step at a time."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -36,7 +36,7 @@ class ReadingThread:
         self._thread.start()
 
     def stop(self) -> None:
-        """Take up nothing more; what is under way is not waited for."""
+        """Start nothing more; what is under way is not waited for."""
         with self._wakeup:
             self._stopped = True
             self._queue.clear()

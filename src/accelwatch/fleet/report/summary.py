@@ -32,7 +32,7 @@ class Offender(msgspec.Struct, frozen=True, kw_only=True):
     # The device's serial, else its node and name; a node's name.
     what: str
     model: str
-    # Where it was meanwhile: a device that was moved takes its faults along.
+    # Where it was meanwhile: the faults of a device move with it.
     nodes: tuple[str, ...]
     count: int
     # Each rule and how often it was, the most frequent first.

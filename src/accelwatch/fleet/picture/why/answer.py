@@ -56,7 +56,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def answer(observed: ObservedState, subject: Subject) -> Answer:
-    """What there is to say."""
+    """The answer to the question."""
     wrong = about(troubles(observed), subject)
     chief = wrong[0] if wrong else None
     text = _SENTENCES.get(subject.kind, of_target)(observed, subject, chief)
@@ -98,7 +98,7 @@ def answer(observed: ObservedState, subject: Subject) -> Answer:
 
 
 def _node_of(observed: ObservedState, subject: Subject) -> ObservedNode | None:
-    """The node that was asked about, or the device's."""
+    """The node of the question, or the device's."""
     name = subject.name
     if subject.kind is Kind.DEVICE:
         name = subject.devices[0].node
@@ -108,7 +108,7 @@ def _node_of(observed: ObservedState, subject: Subject) -> ObservedNode | None:
 
 
 def _finding_text(observed: ObservedState, subject: Subject, sentence: str) -> str:
-    """What the detector has found of the node or device that was asked about."""
+    """The detector's finding on the node or device of the question."""
     node = _node_of(observed, subject)
     finding = None if node is None else node.finding
     if finding is None or finding.sentence.removesuffix(".") in sentence:

@@ -1,4 +1,4 @@
-"""Which of the troubles concern what was asked about."""
+"""Which of the troubles concern the subject of the question."""
 
 from collections.abc import Iterable
 

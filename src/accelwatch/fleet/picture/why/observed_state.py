@@ -47,10 +47,10 @@ class ObservedNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     node: str
     state: str = NodeState.UP
-    # Seconds since it was heard.
+    # Seconds since it reported.
     age_s: float | None = None
     missing: int = 0
-    # Why it is silent; of one that is heard, what of it cannot be read.
+    # Why it is silent; of one that reports, what of it cannot be read.
     reason: str = ""
     # What to do about that.
     remedy: str = ""
@@ -82,7 +82,7 @@ class ObservedState(msgspec.Struct, frozen=True, kw_only=True):
 def observed_machine(
     snapshot: Snapshot, incidents: Iterable[IncidentDocument] = ()
 ) -> ObservedState:
-    """One machine, as it was read or as its agent tells it."""
+    """One machine, as it was read or as its agent reports it."""
     return ObservedState(
         time=snapshot.time,
         nodes={snapshot.host: _with_unread(ObservedNode(node=snapshot.host), snapshot)},
@@ -92,7 +92,7 @@ def observed_machine(
 
 
 def observed_fleet(view: FleetView, steps: Mapping[str, str] | None = None) -> ObservedState:
-    """A fleet, as a hub's stream tells it: of no device the reasons (see `with_node`)."""
+    """A fleet, as a hub's stream sends it: without the reasons of devices (see `with_node`)."""
     devices = []
     for now in view.devices:
         device = view.slots[now.slot]
@@ -143,7 +143,7 @@ def observed_fleet(view: FleetView, steps: Mapping[str, str] | None = None) -> O
 def with_node(
     observed: ObservedState, node: str, snapshot: Snapshot, *, silent: str = "", remedy: str = ""
 ) -> ObservedState:
-    """The observed state with what the node's own document tells besides: reasons, and since when.
+    """The observed state completed by the node's own document: reasons, and since when.
 
     How a device stands and whose it is stays as the fleet has it, which is newer or knows the owner of
     what has gone. Devices that a filter kept from the observed state are added.
@@ -170,14 +170,14 @@ def with_node(
 
 
 def _on_silent_node(device: ObservedDevice, state: str) -> ObservedDevice:
-    """A device of a silent node: it does not hang, nothing is heard of it; a lost one is lost."""
+    """A device of a silent node: it does not hang, it does not report; a lost one is lost."""
     if device.state == DeviceState.LOST:
         return device
     return msgspec.structs.replace(device, state=GONE.get(NodeState(state), device.state))
 
 
 def _with_reasons(device: ObservedDevice, own: ObservedDevice) -> ObservedDevice:
-    """The device with why and since when, as its own node told; one that was lost still is."""
+    """The device with why and since when, by its own node; one that was lost still is."""
     lost = own.state == DeviceState.LOST and device.state in GONE.values()
     return msgspec.structs.replace(
         device,
@@ -224,7 +224,7 @@ def _read_device(node: str, view: DeviceView, snapshot: Snapshot) -> ObservedDev
 
 
 def _user(view: DeviceView) -> str:
-    """Whose job has it, else who runs processes on it, joined by `+`: as a fleet tells it."""
+    """Whose job has it, else who runs processes on it, joined by `+`: as a fleet shows it."""
     of_jobs = next((owner.user for owner in view.owners if owner.user), "")
     return of_jobs or "+".join(
         dict.fromkeys(process.user for process in view.reading.processes or () if process.user)

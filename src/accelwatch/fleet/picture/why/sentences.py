@@ -105,7 +105,7 @@ def _owner_name(observed: ObservedState, subject: Subject) -> str:
         return subject.name
     users = {device.user for device in subject.devices if device.user}
     if not users:
-        # Where no agent tells whose it is, a scheduler did.
+        # Where no agent reports whose it is, a scheduler did.
         alone = (incident for incident in observed.incidents if incident.jobs == (subject.name,))
         users = {user for incident in alone for user in incident.users}
     return f"job {subject.name}" + (f" of {users.pop()}" if len(users) == 1 else "")

@@ -19,7 +19,7 @@ from accelwatch.fleet.picture.incidents import above, seconds_of
 from accelwatch.fleet.picture.why.observed_state import ObservedDevice, ObservedNode, ObservedState
 from accelwatch.schema.display import duration
 
-# What a rule on the silence of nodes asks for.
+# The signal of a rule on the silence of nodes.
 _SIGNAL = "node_state"
 
 
@@ -105,7 +105,7 @@ def _health(node: ObservedNode) -> NodeHealth:
 
 
 def texts(silence: Silence, now: float) -> Sequence[str]:
-    """What is said of a silent node besides its own failure."""
+    """The text on a silent node besides its own failure."""
     if silence.outage is None or silence.is_outage:
         return ()
     return (outage_text(silence.outage, now),)

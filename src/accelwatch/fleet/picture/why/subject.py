@@ -1,4 +1,4 @@
-"""What somebody asks about: a device, a node, a job, or nothing in particular."""
+"""The subject of a question: a device, a node, a job, or nothing in particular."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -24,7 +24,7 @@ class Kind(StrEnum):
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked about, and the devices that it has."""
+    """The subject, and the devices that it has."""
 
     kind: Kind
     # `n014/nvidia6`, `n014`, `4718`, `ann`.
@@ -36,7 +36,7 @@ def subject_of(observed: ObservedState, what: str) -> Subject:
     """A device (`nvidia6`, `n014/6`, a uuid's beginning), a node, a job (`4718`, `job:4718`), a user.
 
     A bare number is a device where there is one node only, else a job. Empty: everything. Raises
-    UnmetError, which says what there is, or which of several may be meant; PartialAnswerError where
+    UnmetError with the possible names, or those that it may mean; PartialAnswerError where
     a hub may know the name that did not answer.
     """
     text = what.strip()

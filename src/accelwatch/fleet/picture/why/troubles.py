@@ -57,9 +57,9 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
     step: str = ""
     jobs: tuple[str, ...] = ()
     incident: str = ""
-    # False of what stands below a group or its cause: told only when it is asked about.
+    # False below a group or its cause: shown only when the question is about it.
     leads: bool = True
-    # Whether it is that a node, or all nodes of an outage, do not answer.
+    # Whether a node, or all nodes of an outage, do not answer.
     silent: bool = False
     # Whether it is an outage of many nodes; its verdict is the whole sentence.
     many: bool = False
@@ -86,7 +86,7 @@ def _from_rules(observed: ObservedState) -> Iterator[Trouble]:
     silent = {node.node for node in observed.nodes.values() if node.state not in SPEAKING}
     for incident in observed.incidents:
         if is_about_silence(incident) and silent.issuperset(incident.nodes or (incident.node,)):
-            continue  # that they are silent is told anyway, and is newer
+            continue  # their silence has its own trouble, and is newer
         device = by_id.get((incident.node, incident.device))
         node = observed.nodes.get(incident.node) if incident.node and not incident.device else None
         yield _incident(observed, incident, device, node)

@@ -60,7 +60,7 @@ def _jobs_of(observed: ObservedState, trouble: Trouble) -> set[str]:
 def job_devices(
     observed: ObservedState, subject: Subject, chief: Trouble
 ) -> Sequence[ObservedDevice]:
-    """The devices of the jobs that the trouble touches; of a job that was asked about its own."""
+    """The devices of the jobs that the trouble touches; for a job in question its own."""
     if subject.kind is Kind.JOB:
         return subject.devices
     if chief.weight < RUINS_JOBS:

@@ -50,13 +50,13 @@ class ArchiveScan:
 
     @property
     def share(self) -> float:
-        """How much was looked at, 0 to 1."""
+        """How much was scanned, 0 to 1."""
         return sum(self._scanned) / len(self._scanned) if self._scanned else 0.0
 
     def last_seen(self, time: int) -> LastSeen:
-        """When each entity was last heard before a moment, Unix milliseconds.
+        """When each entity last reported before a time, Unix milliseconds.
 
-        As far back as everything was looked at: of what lies before a part that was not, nobody can say
+        As far back as everything was scanned: before a part that was not, nobody can say
         that it was the last.
         """
         return self.presence.last_seen(time, since=self._scanned_since(time))
@@ -83,7 +83,7 @@ class ArchiveScan:
             self._scan(at)
 
     def steps(self) -> Iterator[None]:
-        """Look at one row group after the other; what cannot be read is noted as a fault."""
+        """Scan one row group after the other; what cannot be read is noted as a fault."""
         yield from self._events()
         chunks = []
         for table in (DEVICES, NODES):
@@ -116,7 +116,7 @@ class ArchiveScan:
         self._scanned = [False] * len(chunks)
 
     def _next_unscanned(self) -> int | None:
-        """What to look at next: backwards from the position, then what is left; None when all is."""
+        """What to scan next: backwards from the position, then what is left; None when all is."""
         at = bisect_right(self._first, self.position) - 1
         while at >= 0 and self._first[at] >= self.position - EXPECTED_MS:
             if not self._scanned[at]:

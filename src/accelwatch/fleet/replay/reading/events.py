@@ -1,4 +1,4 @@
-"""Events of an archive as a hub would tell them. An archive keeps code and text; the rest follows."""
+"""Events of an archive as a hub would send them. An archive keeps code and text; the rest follows."""
 
 from collections.abc import Callable
 from functools import lru_cache

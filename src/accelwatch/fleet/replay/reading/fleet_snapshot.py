@@ -38,11 +38,11 @@ class FleetSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recorded(NamedTuple):
-    """What an archive tells of a moment."""
+    """An archive's records of a time."""
 
     devices: Latest
     nodes: Latest
-    # Who was heard before, and when last.
+    # Who reported before, and when last.
     last_seen: LastSeen
     # Of what was seen.
     models: Sequence[str]
@@ -119,7 +119,7 @@ def _subjects(
 
 
 def _gathered(now: int, recorded: Recorded) -> tuple[dict[str, dict[str, _Device]], dict[str, int]]:
-    """Devices by node and id, and when each node was last heard."""
+    """Devices by node and id, and when each node last reported."""
     by_node: dict[str, dict[str, _Device]] = {}
     last_seen: dict[str, int] = {}
     for at in np.flatnonzero(recorded.last_seen.last >= max(now - EXPECTED_MS, 0)).tolist():

@@ -1,4 +1,4 @@
-"""Everything that a node of an archive told up to a moment: all columns, of its devices and its own."""
+"""All records of a node of an archive up to a time: all columns, of its devices and its own."""
 
 from pathlib import Path
 

@@ -28,7 +28,7 @@ class Latest(NamedTuple):
     """Arrays by number of the entity."""
 
     entities: list[Entity]
-    # When the newest sample was taken, Unix milliseconds; -1 where none is within reach.
+    # Unix milliseconds of the newest sample; -1 where none is within reach.
     times: Timestamps
     # NaN where it has no value.
     columns: Columns

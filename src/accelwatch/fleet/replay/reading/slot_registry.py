@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from accelwatch.fleet.replay.reading.jobs import Occupancy
 from accelwatch.fleet.wire import DeviceSlot
 
-# Letters that tell the devices of a node apart: `6f1a2b3c` of a uuid, `65:00.0` of a PCI address.
+# Letters that distinguish the devices of a node: `6f1a2b3c` of a uuid, `65:00.0` of a PCI address.
 _NAME = 8
 # What is the same in all ids of a kind.
 _SAME = ("GPU-", "0000:")
@@ -20,7 +20,7 @@ def short_name(device: str) -> str:
 
 
 class SlotRegistry:
-    """Mutable; a place that has not changed stays the same object, and so does the list of all."""
+    """Mutable; a slot that has not changed stays the same object, and so does the list of all."""
 
     def __init__(self) -> None:
         self._slots: dict[tuple[str, str], int] = {}
@@ -29,7 +29,7 @@ class SlotRegistry:
     def register(
         self, node: str, device: str, index: int, model: str, who: Occupancy | None
     ) -> DeviceSlot:
-        """The place of a device, by its order among those of its node and who has it now."""
+        """The slot of a device, by its order among those of its node and who has it now."""
         slot = self._slots.setdefault((node, device), len(self._slots))
         vendor, _, uuid = device.partition(":")
         before = self._by_slot[slot] if slot < len(self._by_slot) else None

@@ -20,7 +20,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     health: str
     age_s: float | None
-    # Of a device that is not heard of, its last ones.
+    # Of a device that does not report, its last ones.
     values: Mapping[Series, Number]
 
 
