@@ -13,9 +13,9 @@ from accelwatch.backend.kit.smi.formats import Table, Text, Xml
 from accelwatch.backend.kit.smi.listing import Gpu
 from accelwatch.backend.kit.smi.remote import remote_of
 from accelwatch.backend.kit.smi.rows import (
-    MARKED_CELSIUS,
-    MARKED_PERCENT,
-    MARKED_WATTS,
+    CELSIUS_WITH_UNIT,
+    PERCENT_WITH_UNIT,
+    WATTS_WITH_UNIT,
     integer,
     link_width,
     number,
@@ -55,7 +55,7 @@ def _power_limit_fields(*tags: str) -> list[str]:
 
 def _must_not_read_all_ones(_out: Collected, device: Device, gpu: Gpu) -> tuple[str, ...]:
     """Raises DeviceLost when nothing answers on the card."""
-    if quantity(gpu.value_of(*paths(*_POWER)), MARKED_WATTS) == _ALL_ONES_W:
+    if quantity(gpu.value_of(*paths(*_POWER)), WATTS_WITH_UNIT) == _ALL_ONES_W:
         message = f"{device.name}: ixsmi reads all ones from it ({_ALL_ONES_W:g} W)"
         raise DeviceLost(message, code="no_answer")
     return ()
@@ -116,12 +116,14 @@ VENDOR = SmiVendor(
         "vbios_version": ["vbios_version", "vbios version"],
     },
     rows=(
-        number(("utilization_ratio",), MARKED_PERCENT, "utilization/gpu_util", "utilization/gpu"),
-        number(("fan_speed_ratio", "0"), MARKED_PERCENT, "fan_speed", "fan speed"),
+        number(
+            ("utilization_ratio",), PERCENT_WITH_UNIT, "utilization/gpu_util", "utilization/gpu"
+        ),
+        number(("fan_speed_ratio", "0"), PERCENT_WITH_UNIT, "fan_speed", "fan speed"),
         *(
             number(
                 ("temperature_celsius", sensor),
-                MARKED_CELSIUS,
+                CELSIUS_WITH_UNIT,
                 f"temperature/{sensor}_temp",
                 f"temperature/{sensor} current temp",
             )
@@ -130,15 +132,15 @@ VENDOR = SmiVendor(
         *(
             number(
                 ("temperature_limit_celsius", "gpu", limit),
-                MARKED_CELSIUS,
+                CELSIUS_WITH_UNIT,
                 f"temperature/gpu_temp_{tag}_threshold",
                 f"temperature/gpu {limit} temp",
             )
             for tag, limit in (("max", "shutdown"), ("slow", "slowdown"))
         ),
-        number(("power_watts",), MARKED_WATTS, *_POWER),
+        number(("power_watts",), WATTS_WITH_UNIT, *_POWER),
         *(
-            number(("power_limit_watts", limit), MARKED_WATTS, *_power_limit_fields(*tags))
+            number(("power_limit_watts", limit), WATTS_WITH_UNIT, *_power_limit_fields(*tags))
             for limit, tags in (
                 ("enforced", ("current_", "enforced_", "")),
                 ("default", ("default_",)),

@@ -38,7 +38,7 @@ class IntelBackend:
     serial = False
     options = (
         Option("sysman"),
-        Option("level_zero_library", is_path=True, words=NAME),
+        Option("level_zero_library", is_path=True, names=NAME),
     )
     support = Support(
         vendor="Intel",

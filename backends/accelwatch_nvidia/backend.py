@@ -52,7 +52,7 @@ class NvidiaBackend:
     serial = False
     options = (
         Option("source"),
-        Option("nvidia_smi", is_path=True, words=NAME),
+        Option("nvidia_smi", is_path=True, names=NAME),
         Option("nvidia_smi_timeout_s"),
     )
     support = Support(

@@ -12,9 +12,9 @@ from accelwatch.backend.kit.smi.keywords import flag
 from accelwatch.backend.kit.smi.listing import Gpu
 from accelwatch.backend.kit.smi.remote import remote_of
 from accelwatch.backend.kit.smi.rows import (
-    MARKED_CELSIUS,
-    MARKED_PERCENT,
-    MARKED_WATTS,
+    CELSIUS_WITH_UNIT,
+    PERCENT_WITH_UNIT,
+    WATTS_WITH_UNIT,
     integer,
     link_width,
     number,
@@ -152,18 +152,18 @@ VENDOR = SmiVendor(
         "vbios_version": ["vbios version"],
     },
     rows=(
-        number(("utilization_ratio",), MARKED_PERCENT, "utilization/ppu"),
-        number(("engine_utilization_ratio", "encoder"), MARKED_PERCENT, "utilization/encoder"),
-        number(("engine_utilization_ratio", "decoder"), MARKED_PERCENT, "utilization/decoder"),
-        number(("fan_speed_ratio", "0"), MARKED_PERCENT, "fan speed"),
-        number(("temperature_celsius", "gpu"), MARKED_CELSIUS, "temperature/ppu current temp"),
+        number(("utilization_ratio",), PERCENT_WITH_UNIT, "utilization/ppu"),
+        number(("engine_utilization_ratio", "encoder"), PERCENT_WITH_UNIT, "utilization/encoder"),
+        number(("engine_utilization_ratio", "decoder"), PERCENT_WITH_UNIT, "utilization/decoder"),
+        number(("fan_speed_ratio", "0"), PERCENT_WITH_UNIT, "fan speed"),
+        number(("temperature_celsius", "gpu"), CELSIUS_WITH_UNIT, "temperature/ppu current temp"),
         number(
-            ("temperature_celsius", "memory"), MARKED_CELSIUS, "temperature/memory current temp"
+            ("temperature_celsius", "memory"), CELSIUS_WITH_UNIT, "temperature/memory current temp"
         ),
         *(
             number(
                 ("temperature_limit_celsius", sensor, limit),
-                MARKED_CELSIUS,
+                CELSIUS_WITH_UNIT,
                 f"temperature/{heading} temp",
             )
             for heading, sensor, limit in (
@@ -173,10 +173,12 @@ VENDOR = SmiVendor(
                 ("memory max operating", "memory", "max_operating"),
             )
         ),
-        number(("power_watts",), MARKED_WATTS, "power readings/power draw"),
+        number(("power_watts",), WATTS_WITH_UNIT, "power readings/power draw"),
         *(
             number(
-                ("power_limit_watts", limit), MARKED_WATTS, f"power readings/{heading}power limit"
+                ("power_limit_watts", limit),
+                WATTS_WITH_UNIT,
+                f"power readings/{heading}power limit",
             )
             for heading, limit in (
                 ("enforced ", "enforced"),

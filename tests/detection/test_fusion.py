@@ -181,7 +181,7 @@ def test_silence_and_a_change_of_phase_end_nothing() -> None:
     state, _ = fuse(fresh(START), tick(1), [says(0, 8.0)])
     later = tick(1, START + 30)
     silent = later._replace(frame=later.frame._replace(device_sampled=np.full(2, START - 600)))
-    held = later._replace(devices=later.devices._replace(held=np.ones(2, dtype=np.bool_)))
+    held = later._replace(devices=later.devices._replace(on_hold=np.ones(2, dtype=np.bool_)))
     for paused in (silent, held):
         after, _ = fuse(state, paused, [])
         assert run(after, [360, 659, 660]) == [ALERTED, ALERTED, NONE]

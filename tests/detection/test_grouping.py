@@ -33,7 +33,7 @@ def test_five_devices_of_two_nodes_are_comparable() -> None:
 
 
 def _comparable_on_one_node(fleet: Fleet) -> bool:
-    frame = fleet.frame()._replace(one_node=True)
+    frame = fleet.frame()._replace(single_node=True)
     return bool(device_groups(frame, _none(fleet)).groups.comparable.any())
 
 

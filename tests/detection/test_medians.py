@@ -24,7 +24,7 @@ def test_medians_are_those_of_numpy_whatever_is_unknown() -> None:
             expected = np.nanmedian(members, axis=1)
             low, high = np.nanpercentile(members, [25, 75], axis=1)
         np.testing.assert_allclose(result.median[:, group], expected)
-        assert (result.known[:, group] == np.isfinite(members).sum(axis=1)).all()
+        assert (result.counts[:, group] == np.isfinite(members).sum(axis=1)).all()
         finite = np.isfinite(expected)
         # Quartiles are values that there are.
         assert (result.low[finite, group] <= low[finite] + 1e-9).all()

@@ -36,16 +36,16 @@ def test_a_device_below_its_peers_stands_out_by_its_sign() -> None:
 def test_a_new_group_is_on_hold_and_then_is_not() -> None:
     state, fleet = DetectorState(), Fleet()
     tick = advance(state, fleet.frame())
-    assert tick.devices.held.all()
+    assert tick.devices.on_hold.all()
     assert np.isnan(tick.devices.z).all()
-    assert not _run(state, fleet, _HOLD).devices.held.any()
+    assert not _run(state, fleet, _HOLD).devices.on_hold.any()
 
 
 def test_a_job_that_saves_is_on_hold_for_five_minutes() -> None:
     state, fleet = DetectorState(), Fleet()
     _run(state, fleet, 3 * _HOLD)
     fleet.watts[:] = 300.0
-    on_hold = [bool(advance(state, fleet.frame()).devices.held.all()) for _ in range(12)]
+    on_hold = [bool(advance(state, fleet.frame()).devices.on_hold.all()) for _ in range(12)]
     assert on_hold == [True] * 10 + [False] * 2
 
 
@@ -53,14 +53,14 @@ def test_nodes_are_on_hold_with_their_devices() -> None:
     state, fleet = DetectorState(), Fleet()
     _run(state, fleet, 3 * _HOLD)
     fleet.watts[:] = 300.0
-    assert advance(state, fleet.frame()).nodes.held.all()
+    assert advance(state, fleet.frame()).nodes.on_hold.all()
 
 
 def test_a_job_whose_devices_save_some_before_others_is_on_hold() -> None:
     state, fleet = DetectorState(), Fleet(16)
     _run(state, fleet, 3 * _HOLD)
     fleet.watts[:16] = 300.0
-    assert advance(state, fleet.frame()).devices.held.all()
+    assert advance(state, fleet.frame()).devices.on_hold.all()
 
 
 def test_a_node_that_leaves_the_others_is_no_phase() -> None:
@@ -68,7 +68,7 @@ def test_a_node_that_leaves_the_others_is_no_phase() -> None:
     _run(state, fleet, 3 * _HOLD)
     fleet.watts[:8] = 300.0
     tick = advance(state, fleet.frame())
-    assert not tick.devices.held.any()
+    assert not tick.devices.on_hold.any()
     assert (tick.devices.z[at(POWER), :8] == -12.0).all()
 
 
@@ -76,7 +76,7 @@ def test_few_devices_of_many_are_no_phase() -> None:
     state, fleet = DetectorState(), Fleet(8)
     _run(state, fleet, 3 * _HOLD)
     fleet.watts[[0, 8, 16]] = 300.0
-    assert not advance(state, fleet.frame()).devices.held.any()
+    assert not advance(state, fleet.frame()).devices.on_hold.any()
 
 
 def test_nodes_in_maintenance_are_no_phase() -> None:
@@ -84,7 +84,7 @@ def test_nodes_in_maintenance_are_no_phase() -> None:
     _run(state, fleet, 3 * _HOLD)
     fleet.maintenance[:2] = True
     fleet.watts[:16] = 0.0
-    assert not advance(state, fleet.frame()).devices.held.any()
+    assert not advance(state, fleet.frame()).devices.on_hold.any()
 
 
 def test_who_is_new_is_compared_with_how_its_peers_differ() -> None:
@@ -224,7 +224,7 @@ def test_the_same_frames_give_the_same() -> None:
 
 def test_flags_of_fewer_rows_are_those_of_the_first() -> None:
     state, fleet = DetectorState(), Fleet(3)
-    assert len(advance(state, fleet.frame(), NOTHING_FLAGGED).devices.held) == 24
+    assert len(advance(state, fleet.frame(), NOTHING_FLAGGED).devices.on_hold) == 24
 
 
 def test_an_offset_outlives_the_restart_of_a_job() -> None:
@@ -232,7 +232,7 @@ def test_an_offset_outlives_the_restart_of_a_job() -> None:
     fleet.heat[7] = 60.0
     before = _run(state, fleet, 960).devices.z[at(HEAT), 7]
     fleet.names = fleet.names._replace(jobs=("again",))
-    assert advance(state, fleet.frame()).devices.held.all()
+    assert advance(state, fleet.frame()).devices.on_hold.all()
     after = _run(state, fleet, _HOLD).devices.z[at(HEAT), 7]
     assert abs(after - before) < 3.0
 
@@ -280,8 +280,8 @@ def test_nodes_that_come_and_go_leave_the_others_as_they_are() -> None:
     state = DetectorState()
     for nodes in (8, 9, 7):
         tick = _run(state, Fleet(nodes), 1)
-        assert len(tick.devices.held) == 8 * nodes
-        assert len(tick.nodes.held) == nodes
+        assert len(tick.devices.on_hold) == 8 * nodes
+        assert len(tick.nodes.on_hold) == nodes
 
 
 def test_a_phase_whose_offsets_are_not_learned_is_calm() -> None:

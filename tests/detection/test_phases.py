@@ -15,7 +15,7 @@ _WARM = 40
 
 
 def _on_hold(state: DetectorState, fleet: Fleet) -> bool:
-    return bool(advance(state, fleet.frame()).devices.held.any())
+    return bool(advance(state, fleet.frame()).devices.on_hold.any())
 
 
 def _warm(fleet: Fleet, ticks: int = _WARM) -> DetectorState:
@@ -74,12 +74,12 @@ def test_what_is_just_watched_is_not_compared_with_itself() -> None:
 def test_peers_of_one_node_are_on_hold_when_most_of_them_move(moved: int, expected: bool) -> None:
     fleet, state = Fleet(1), DetectorState()
     for _ in range(_WARM):
-        advance(state, fleet.frame()._replace(one_node=True))
+        advance(state, fleet.frame()._replace(single_node=True))
     # Three fall, and as many as make it most of them rise: the median stays.
     fleet.watts[:3], fleet.watts[3 : 3 + moved] = 300.0, 900.0
-    tick = advance(state, fleet.frame()._replace(one_node=True))
+    tick = advance(state, fleet.frame()._replace(single_node=True))
     assert tick.devices.groups.comparable.all()
-    assert bool(tick.devices.held.any()) is expected
+    assert bool(tick.devices.on_hold.any()) is expected
 
 
 def test_a_group_without_peers_is_on_hold_when_most_of_it_moves() -> None:
@@ -103,8 +103,8 @@ def test_a_stage_that_changes_leaves_the_other_devices_alone() -> None:
     state = _warm(fleet)
     fleet.watts[:32] = 300.0
     tick = advance(state, fleet.frame())
-    assert tick.devices.held.tolist() == [True] * 32 + [False] * 32
-    assert tick.nodes.held.all()
+    assert tick.devices.on_hold.tolist() == [True] * 32 + [False] * 32
+    assert tick.nodes.on_hold.all()
 
 
 def test_nodes_that_stop_sending_are_a_phase_of_nodes() -> None:
@@ -114,7 +114,7 @@ def test_nodes_that_stop_sending_are_a_phase_of_nodes() -> None:
         frame = fleet.frame()
         sent += 3e11 if tick < _WARM - 1 else 3e10
         frame.nodes[fabric] = sent
-        on_hold = advance(state, frame).nodes.held
+        on_hold = advance(state, frame).nodes.on_hold
     assert on_hold.all()
 
 

@@ -145,7 +145,7 @@ def test_a_gap_that_comes_with_a_phase_is_believed_before_its_hold_ends() -> Non
     fleet.load[:], fleet.watts[:48], fleet.watts[48:] = 1.0, 600.0, 520.0
     for _ in range(10):
         tick = advance(state, fleet.frame())
-        assert tick.devices.held.all()
+        assert tick.devices.on_hold.all()
     assert sorted(tick.devices.groups.size.tolist()) == [48, 48]
 
 

@@ -221,7 +221,7 @@ def test_a_job_that_ends_by_itself_has_failed_and_one_that_is_cancelled_has_not(
     cluster: Cluster,
 ) -> None:
     reports = cluster.reports()
-    reports["n1"] = msgspec.structs.replace(reports["n1"], running=(), ended=("1.0",))
+    reports["n1"] = msgspec.structs.replace(reports["n1"], running=(), exited=("1.0",))
     cluster.state.step(reports, cluster.off.__contains__, NOW)
     cluster.round(2)
     shown = job_document(cluster.state, "1")

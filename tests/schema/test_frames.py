@@ -41,7 +41,7 @@ def test_every_end_speaks_these_frames() -> None:
     with pytest.raises(TargetFault) as caught:
         list(FrameReader(len(sent) - 5).feed(sent))
     assert caught.value.reason is Reason.TOO_LARGE
-    order = LetIn(part=Component("amd"))
+    order = LetIn(component=Component("amd"))
     assert list(Splitter(1 << 10).feed(encode(order))) == [msgspec.msgpack.encode(order)]
     assert issubclass(FrameSizeError, WireError)
 

@@ -37,7 +37,7 @@ def shown(changes: list[Change]) -> list[tuple[str, str, float, float | None]]:
             one.name,
             one.label,
             one.started_at - NOW,
-            None if one.ended_at is None else one.ended_at - NOW,
+            None if one.resolved_at is None else one.resolved_at - NOW,
         )
         for one in changes
     ]
@@ -188,13 +188,13 @@ def test_what_a_hub_tells_of_a_state_and_of_its_end_is_one_change() -> None:
         ("n7", "xid_79", False, True),
         ("n7", "lost", False, False),
     ]
-    assert rows[3].ended_at == NOW + 153
+    assert rows[3].resolved_at == NOW + 153
 
 
 def test_a_fleets_device_that_is_worse_ends_what_was_before() -> None:
     events = (told(1, "device_unresponsive", 0), told(2, "device_lost", 60))
     assert [
-        (one.label, one.ended_at) for one in FleetChanges().rows(fleet_view(events=events))
+        (one.label, one.resolved_at) for one in FleetChanges().rows(fleet_view(events=events))
     ] == [
         ("lost", None),
         ("hung", NOW + 60),

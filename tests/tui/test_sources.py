@@ -63,9 +63,9 @@ def test_a_host_that_answers_first_does_not_tell_that_there_is_no_device(
     source._unanswered = {"nvidia", "host"}
     receive = source._apply_report
 
-    receive(Outcome(backend="host", slot="host", moment=0.0, wall=NOW))
+    receive(Outcome(backend="host", slot="host", monotonic=0.0, wall=NOW))
     assert source.snapshot() is None
-    receive(Outcome(backend="nvidia", slot="0", moment=0.0, wall=NOW))
+    receive(Outcome(backend="nvidia", slot="0", monotonic=0.0, wall=NOW))
     assert source.snapshot() is not None
 
 

@@ -73,7 +73,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     created: float = 0.0
     # When it began to run; None before.
     started: float | None = None
-    ended: float | None = None
+    finished_at: float | None = None
     # The user's full name where there is one, else the id; never an e-mail address.
     user: str = ""
     kernels: tuple[Kernel, ...] = ()
@@ -238,7 +238,7 @@ def _owned(row: _SessionRow) -> OwnedSession:
         cluster_mode=(row.cluster_mode or "").lower().replace("_", "-"),
         created=_seconds(row.created_at) or 0.0,
         started=_started(row),
-        ended=_seconds(row.terminated_at),
+        finished_at=_seconds(row.terminated_at),
         user=_user(row),
         kernels=tuple(_kernel(container) for container in row.containers or ()),
     )

@@ -90,15 +90,15 @@ def users(
 ) -> frozenset[tuple[str, str, str]]:
     """Namespace, name and uid of the pods for which some devices are reserved."""
     chosen = {(device.driver, device.pool, device.device) for device in devices}
-    found: set[tuple[str, str, str]] = set()
+    users_of_claims: set[tuple[str, str, str]] = set()
     for claim in claims:
         status = claim.status or ClaimStatus()
         results = () if status.allocation is None else status.allocation.devices.results or ()
         if chosen.isdisjoint((entry.driver, entry.pool, entry.device) for entry in results):
             continue
-        found.update(
+        users_of_claims.update(
             (claim.metadata.namespace, user.name, user.uid)
             for user in status.reserved_for or ()
             if user.resource == "pods"
         )
-    return frozenset(found)
+    return frozenset(users_of_claims)

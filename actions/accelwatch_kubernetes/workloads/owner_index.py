@@ -134,12 +134,12 @@ class OwnerIndex:
         With `now`, in monotonic seconds, also what could not be read and is due again; with `failed_too`
         all of which the server did not answer.
         """
-        found: dict[str, tuple[str, OwnerReference]] = {}
+        references: dict[str, tuple[str, OwnerReference]] = {}
         for pod in pods:
             reference = self._missing(pod, now, failed_too=failed_too)
             if reference is not None:
-                found[reference.uid] = (pod.metadata.namespace, reference)
-        return found
+                references[reference.uid] = (pod.metadata.namespace, reference)
+        return references
 
     def is_unread(self, pod: Pod) -> bool:
         """Whether its job is known only as far as its owners could be read."""
@@ -223,11 +223,11 @@ class OwnerIndex:
 
     def jobs_by_node(self, pods: Iterable[Pod]) -> dict[str, NodeJobs]:
         """The jobs of all nodes on which some of these pods are."""
-        found: dict[str, dict[JobKey, PodJob]] = {}
+        by_node: dict[str, dict[JobKey, PodJob]] = {}
         for pod in pods:
             if pod.node and not pod.is_over and (job := self.job_of_pod(pod)) is not None:
-                found.setdefault(pod.node, {})[job.key] = job
-        return {node: _node_jobs(jobs) for node, jobs in found.items()}
+                by_node.setdefault(pod.node, {})[job.key] = job
+        return {node: _node_jobs(jobs) for node, jobs in by_node.items()}
 
 
 def _node_jobs(jobs: dict[JobKey, PodJob]) -> NodeJobs:

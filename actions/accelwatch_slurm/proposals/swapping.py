@@ -38,8 +38,8 @@ def _evaluated(intent: Intent, context: ObservedContext, job: SlurmJob, cycle: C
     name = f"cycle {cycle.number} of job {job.id}"
     if cycle.attempt != job.restarts:
         return Wait(_POLL_S, f"{name} is of its run {cycle.attempt}; it is in run {job.restarts}")
-    if cycle.ended:
-        return Wait(_POLL_S, f"{name} ended at {cycle.ended}, and no other has begun")
+    if cycle.finished_at:
+        return Wait(_POLL_S, f"{name} ended at {cycle.finished_at}, and no other has begun")
     active = _short_names(cycle.active)
     node_names = _names_of_node(intent, context)
     strange = active - node_names - _short_names(",".join(job.nodes))

@@ -27,7 +27,7 @@ class Cycle(NamedTuple):
     # As the launcher writes it, RFC 3339.
     started: str
     # Empty while it goes on.
-    ended: str
+    finished_at: str
     # Short host names, as ranges: `n[001-003]`.
     active: str
     standby: str
@@ -54,7 +54,7 @@ def cycle_of(text: str, job: str) -> Cycle:
         number=_number(document, "cycle_number"),
         attempt=_number(document, "attempt_index"),
         started=_text(document, "cycle_start_time"),
-        ended=_text(document, "cycle_end_time"),
+        finished_at=_text(document, "cycle_end_time"),
         active=_text(document, "active_nodes"),
         standby=_text(document, "standby_nodes"),
     )

@@ -35,7 +35,7 @@ def _paths(
 def _path_in(configured: Mapping[str, object], option: Option) -> str:
     """The path that an option gives; empty when it gives none."""
     value = configured.get(option.name)
-    if not option.is_path or not isinstance(value, str) or re.fullmatch(option.words, value):
+    if not option.is_path or not isinstance(value, str) or re.fullmatch(option.names, value):
         return ""
     return value
 

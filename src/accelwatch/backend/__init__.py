@@ -47,7 +47,7 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
     versions: Mapping[str, str] = {}
 
 
-# Of `Option.words`: what has no slash is a name that is looked up elsewhere, such as on PATH.
+# Of `Option.names`: what has no slash is a name that is looked up elsewhere, such as on PATH.
 NAME = r"[^/]+"
 
 
@@ -58,7 +58,7 @@ class Option(msgspec.Struct, frozen=True):
     # Whether it is of a file: a relative path starts at the folder of the configuration's file.
     is_path: bool = False
     # Pattern of what is no path all the same.
-    words: str = ""
+    names: str = ""
     # Whether a configuration is refused as long as nothing is there, nor fits it as a pattern.
     must_exist: bool = False
 

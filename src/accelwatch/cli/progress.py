@@ -84,20 +84,20 @@ def watched() -> bool:
 
 
 def _bar(console: "Console", rate: Rate | None) -> "Bar":
-    from rich import progress as parts
+    from rich import progress as rich_progress
     from rich.text import Text
 
-    class Speed(parts.ProgressColumn):
+    class Speed(rich_progress.ProgressColumn):
         def render(self, task: "Task") -> "Text":
             speed = task.finished_speed or task.speed
             return Text("" if rate is None or not speed else rate(speed), "progress.data.speed")
 
-    return parts.Progress(
-        parts.TextColumn("{task.description}"),
-        parts.BarColumn(),
-        parts.TaskProgressColumn(),
+    return rich_progress.Progress(
+        rich_progress.TextColumn("{task.description}"),
+        rich_progress.BarColumn(),
+        rich_progress.TaskProgressColumn(),
         Speed(),
-        parts.TimeRemainingColumn(elapsed_when_finished=True),
+        rich_progress.TimeRemainingColumn(elapsed_when_finished=True),
         console=console,
         redirect_stdout=False,
         transient=True,

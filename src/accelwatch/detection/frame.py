@@ -101,4 +101,4 @@ class Frame(NamedTuple):
     maintenance: Bools
     events: tuple[FrameEvent, ...]
     # Whether the frame has one node only: then devices of one job on it are peers.
-    one_node: bool = False
+    single_node: bool = False

@@ -39,7 +39,7 @@ class Residuals(NamedTuple):
     usual: Floats
     groups: Groups
     # bool[R]: numeric channels are on hold, since its group changes its phase.
-    held: Bools
+    on_hold: Bools
     # float64[L, R]: the greatest value ever read of signals that the slot bounds, in their order.
     best: Floats
 

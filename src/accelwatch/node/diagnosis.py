@@ -66,7 +66,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     kernel: str
     backends: tuple[BackendReport, ...]
     devices: int
-    unwell: tuple[DeviceReport, ...]
+    unhealthy: tuple[DeviceReport, ...]
     surroundings: tuple[Check, ...]
 
 
@@ -128,7 +128,7 @@ def diagnose(snapshot: Snapshot, probed: Probed) -> Diagnosis:
         kernel=platform.release(),
         backends=reports,
         devices=len(snapshot.devices),
-        unwell=unhealthy,
+        unhealthy=unhealthy,
         surroundings=_surroundings(),
     )
 

@@ -31,7 +31,7 @@ class ReplayBackend:
     vendor = "replay"
     serial = False
     options = (
-        Option("file", is_path=True, words="demo", must_exist=True),
+        Option("file", is_path=True, names="demo", must_exist=True),
         Option("speed"),
         Option("loop"),
         Option("start"),

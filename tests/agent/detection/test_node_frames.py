@@ -66,7 +66,7 @@ def test_rows_are_devices_with_their_values_state_job_and_model() -> None:
     assert frame.model.tolist() == [0, 0]
     assert frame.device_state.tolist() == [DeviceState.READ] * 2
     assert frame.node_state.tolist() == [NodeState.UP]
-    assert frame.one_node
+    assert frame.single_node
 
 
 def test_partitions_are_no_rows() -> None:

@@ -94,7 +94,7 @@ def test_who_leaves_ends_the_process_whatever_it_has_said(tmp_path: Path, said: 
 
 
 def judged(folder: Path, **changes: object) -> BacktestRequest:
-    asked = {"begin": DAY / 1000, "end": END / 1000, "packs": ("nvidia",), **changes}
+    asked = {"start": DAY / 1000, "end": END / 1000, "packs": ("nvidia",), **changes}
     return BacktestRequest(folder=str(folder), **asked)  # type: ignore[arg-type]
 
 
@@ -111,7 +111,7 @@ def test_what_the_detector_finds_is_on_the_time_line_with_its_sentence(tmp_path:
     fault = Fault("nvlink", 5, 3607.0, 1800.0, 2)
     plan = Plan(nodes=12, devices=4, spare=2, seconds=7200, seed=3, sessions=False, faults=(fault,))
     fleet = archive(tmp_path / "archive", plan)
-    span = {"begin": float(plan.start), "end": float(plan.start + plan.seconds)}
+    span = {"start": float(plan.start), "end": float(plan.start + plan.seconds)}
     command = judged(tmp_path / "archive", packs=("detector",), **span).command()
     marks, _ = followed(command)
     [found] = [mark for mark in marks if mark.level == "alert"]

@@ -126,7 +126,7 @@ class Rig:
     def __init__(
         self,
         backend: Scripted,
-        held_out: tuple[QuarantinedComponent, ...] = (),
+        quarantined: tuple[QuarantinedComponent, ...] = (),
         timeout_s: float = 0.5,
         absent: Callable[[str], str] | None = None,
         **more: Any,
@@ -153,10 +153,10 @@ class Rig:
             environ={},
             absent=absent,
         )
-        self._start(held_out)
+        self._start(quarantined)
 
-    def _start(self, held_out: tuple[QuarantinedComponent, ...]) -> None:
-        self.collector.start(held_out)
+    def _start(self, quarantined: tuple[QuarantinedComponent, ...]) -> None:
+        self.collector.start(quarantined)
 
     def _load(self) -> Callable[[Context], Scripted]:
         self.loaded += 1

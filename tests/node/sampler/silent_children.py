@@ -77,7 +77,7 @@ class SilentChild:
 
     def let_in(self) -> list[Component]:
         """What it was told to call again."""
-        return [order.part for order in self.orders() or () if isinstance(order, LetIn)]
+        return [order.component for order in self.orders() or () if isinstance(order, LetIn)]
 
     def close(self) -> None:
         """Let go of everything."""

@@ -122,7 +122,7 @@ def test_it_goes_before_its_server_and_with_its_parent() -> None:
 
 
 def test_orders_are_followed_and_their_end_is_the_order_to_stop() -> None:
-    orders = encode(StartOrder(settings=CollectSettings())) + encode(LetIn(part=PART))
+    orders = encode(StartOrder(settings=CollectSettings())) + encode(LetIn(component=PART))
     done = run(OBEYED, input=orders)
     assert done.returncode == 0
     assert done.stdout.split(b"\n") == [f"Admit(component={PART!r})".encode(), b"Stop()", b""]
@@ -136,9 +136,9 @@ def test_what_cannot_be_told_is_left_out_and_that_nobody_reads_is_said_once() ->
 def test_nothing_behind_the_first_order_is_read() -> None:
     reading, writing = os.pipe()
     begin = StartOrder(settings=CollectSettings(interval_s=3.0))
-    os.write(writing, encode(LetIn(part=PART)) + encode(begin) + encode(LetIn(part=PART)))
+    os.write(writing, encode(LetIn(component=PART)) + encode(begin) + encode(LetIn(component=PART)))
     assert first_order(reading) == begin
-    assert os.read(reading, 4096) == encode(LetIn(part=PART))
+    assert os.read(reading, 4096) == encode(LetIn(component=PART))
     os.close(writing)
     assert first_order(reading) is None
     os.close(reading)
@@ -264,7 +264,9 @@ def test_the_time_of_a_single_reading_runs_since_it_was_asked_for() -> None:
     ) as child:
         assert child.stdin is not None
         assert child.stdout is not None
-        child.stdin.write(encode(StartOrder(settings=settings, began=time.monotonic() - 3600.0)))
+        child.stdin.write(
+            encode(StartOrder(settings=settings, started_at=time.monotonic() - 3600.0))
+        )
         child.stdin.flush()
         told = child.stdout.read()
     os.close(crash)

@@ -296,7 +296,7 @@ def test_a_failing_look_for_devices_keeps_those_that_are_known() -> None:
 
 
 def test_a_held_out_backend_is_left_alone_until_it_is_let_in() -> None:
-    rig = Rig(Scripted(), held_out=(QuarantinedComponent(part=Component("scripted")),))
+    rig = Rig(Scripted(), quarantined=(QuarantinedComponent(component=Component("scripted")),))
     for _ in range(5):
         rig.collector.step(0.0)
     assert rig.backend.opened == 0
@@ -306,14 +306,14 @@ def test_a_held_out_backend_is_left_alone_until_it_is_let_in() -> None:
 
 
 def test_a_held_out_device_is_a_row_that_is_not_called_until_it_is_let_in() -> None:
-    held = QuarantinedComponent(part=Component("scripted", "s:1"), reason="excluded for 5 s")
-    rig = Rig(Scripted(3), held_out=(held,))
+    held = QuarantinedComponent(component=Component("scripted", "s:1"), reason="excluded for 5 s")
+    rig = Rig(Scripted(3), quarantined=(held,))
     rig.first_cycle()
     assert sorted(rig.backend.identified) == ["s:0", "s:2"]
     failures = [o.failure for o in rig.of(Outcome) if o.slot == "s:1"]
     assert [(f.code, f.message) for f in failures if f] == [(CRASHED, "excluded for 5 s")]
     assert rig.cycles() == ["error"]
-    rig.collector.inbox.put(Admit(component=held.part))
+    rig.collector.inbox.put(Admit(component=held.component))
     rig.tick()
     assert ("s:1", True) in rig.backend.reads
     assert rig.cycles()[-1] == "ok"
@@ -479,7 +479,7 @@ def test_an_outcome_says_whose_it_is_when_it_came_and_how_long_it_took() -> None
     rig.first_cycle()
     (well,) = told_of(rig)
     now, wall = rig.clock.monotonic(), rig.clock.wall()
-    assert (well.backend, well.moment, well.wall) == ("scripted", now, wall)
+    assert (well.backend, well.monotonic, well.wall) == ("scripted", now, wall)
     assert well.duration_s == pytest.approx(0.25)
 
 
@@ -492,7 +492,7 @@ def test_a_late_call_is_told_with_its_code() -> None:
     rig.first_cycle()
     (late,) = told_of(rig)
     now, wall = rig.clock.monotonic(), rig.clock.wall()
-    assert (late.backend, late.moment, late.wall) == ("scripted", now, wall)
+    assert (late.backend, late.monotonic, late.wall) == ("scripted", now, wall)
     assert late.failure is not None
     assert late.failure.code == "timeout"
     assert late.failure.message == "driver call stuck"

@@ -44,8 +44,8 @@ READING = Reading(
     processes=(Process(device_id="fake:0", pid=7, command='a "b"\\\n'),),
 )
 REPORTS: list[Report] = [
-    Outcome(backend="b", slot="s", moment=1.0, wall=2.0, readings=(READING,)),
-    Outcome(backend="b", slot="s", moment=1.0, wall=2.0, failure=Failure(absence=Absence.LOST)),
+    Outcome(backend="b", slot="s", monotonic=1.0, wall=2.0, readings=(READING,)),
+    Outcome(backend="b", slot="s", monotonic=1.0, wall=2.0, failure=Failure(absence=Absence.LOST)),
     Cycle(backend="b", result="ok", duration_s=0.1, wall=2.0),
     Heartbeat(cpu_s=0.5, resident_bytes=1 << 24),
 ]
@@ -66,10 +66,10 @@ def test_reports_cross_the_pipe_unchanged_however_they_are_cut() -> None:
 def test_a_reading_that_is_bytes_already_crosses_as_it_is() -> None:
     body = msgspec.msgpack.encode((READING,))
     encoded = EncodedOutcome(
-        backend="b", slot="s", moment=1.0, wall=2.0, duration_s=0.5, readings=msgspec.Raw(body)
+        backend="b", slot="s", monotonic=1.0, wall=2.0, duration_s=0.5, readings=msgspec.Raw(body)
     )
     outcome = Outcome(
-        backend="b", slot="s", moment=1.0, wall=2.0, duration_s=0.5, readings=(READING,)
+        backend="b", slot="s", monotonic=1.0, wall=2.0, duration_s=0.5, readings=(READING,)
     )
     (written,) = Splitter(MAX_FRAME_BYTES).feed(encode(encoded))
     assert body in written
@@ -79,12 +79,12 @@ def test_a_reading_that_is_bytes_already_crosses_as_it_is() -> None:
 def test_orders_cross_the_pipe_unchanged() -> None:
     settings = CollectSettings(backends=("nvidia",), options={"nvidia": {"library": "x", "n": 3}})
     held = (
-        QuarantinedComponent(part=Component("amd", "amd:0"), reason="crashed"),
-        QuarantinedComponent(part=Component("intel")),
+        QuarantinedComponent(component=Component("amd", "amd:0"), reason="crashed"),
+        QuarantinedComponent(component=Component("intel")),
     )
     for order in (
-        StartOrder(settings=settings, held_out=held),
-        LetIn(part=Component("amd", events=True)),
+        StartOrder(settings=settings, quarantined=held),
+        LetIn(component=Component("amd", events=True)),
     ):
         (body,) = Splitter(MAX_FRAME_BYTES).feed(encode(order))
         assert decode_order(body) == order
@@ -100,7 +100,7 @@ def test_what_cannot_be_encoded_is_refused() -> None:
     report = Outcome(
         backend="b",
         slot="s",
-        moment=0,
+        monotonic=0,
         wall=0,
         readings=(Reading(device_id="d", processes=(lone,)),),
     )

@@ -94,7 +94,7 @@ def ended(child: Child, *calls: Called, hint: str = "") -> CollectorExited:
 def test_a_library_that_ends_the_process_has_crashed_it(started: Started) -> None:
     end = ended(started(lambda: os._exit(3)), READ, OPEN)
     assert (end.code, end.wall) == ("exit_3", 3.0)
-    assert end.parts == (Component("nvidia", "nvidia:0"), Component("amd"))
+    assert end.components == (Component("nvidia", "nvidia:0"), Component("amd"))
     assert end.message == (
         "the collector process ended with exit_3 during read of nvidia nvidia:0, open of amd"
     )
@@ -102,26 +102,26 @@ def test_a_library_that_ends_the_process_has_crashed_it(started: Started) -> Non
 
 def test_a_failure_of_the_collector_itself_is_nobodys_fault(started: Started) -> None:
     end = ended(started(lambda: os._exit(1), crash="KeyError: 'é'".encode()), READ)
-    assert end.parts == ()
+    assert end.components == ()
     assert end.message == "the collector process ended with exit_1: KeyError: 'é'"
 
 
 @pytest.mark.parametrize("crash", [b"", FATAL])
 def test_a_library_may_end_the_process_with_the_same_status(started: Started, crash: bytes) -> None:
     end = ended(started(lambda: os._exit(1), crash=crash), READ)
-    assert end.parts == (Component("nvidia", "nvidia:0"),)
+    assert end.components == (Component("nvidia", "nvidia:0"),)
     assert end.message == "the collector process ended with exit_1 during read of nvidia nvidia:0"
 
 
 def test_words_in_the_crash_file_do_not_excuse_another_status(started: Started) -> None:
     end = ended(started(lambda: os._exit(2), crash=b"some words"), READ)
-    assert end.parts == (Component("nvidia", "nvidia:0"),)
+    assert end.components == (Component("nvidia", "nvidia:0"),)
     assert "some words" not in end.message
 
 
 def test_the_report_names_the_thread(started: Started) -> None:
     end = ended(started(aborted, crash=FATAL), OPEN, READ)
-    assert (end.code, end.parts) == ("SIGABRT", (Component("nvidia", "nvidia:0"),))
+    assert (end.code, end.components) == ("SIGABRT", (Component("nvidia", "nvidia:0"),))
 
 
 def test_of_several_calls_the_one_inside_a_driver_is_to_blame(started: Started) -> None:
@@ -133,7 +133,7 @@ def test_of_several_calls_the_one_inside_a_driver_is_to_blame(started: Started) 
     caller.join()
     (thread,) = threads_inside(child.process.crash)
     end = ended(child, OPEN, msgspec.structs.replace(READ, thread=thread))
-    assert end.parts == (Component("nvidia", "nvidia:0"),)
+    assert end.components == (Component("nvidia", "nvidia:0"),)
 
 
 def test_what_was_printed_last_and_why_we_looked_is_told(started: Started) -> None:
@@ -168,7 +168,7 @@ def test_orders_reach_the_child_until_it_has_gone(started: Started) -> None:
     part = Component("nvidia", "nvidia:0")
     child.readmit(part)
     (body,) = Splitter(4096).feed(its.recv(4096))
-    assert decode_order(body) == LetIn(part=part)
+    assert decode_order(body) == LetIn(component=part)
     its.shutdown(socket.SHUT_RDWR)
     child.readmit(part)
     child.request_stop()

@@ -87,7 +87,7 @@ def test_a_source_goes_on_whatever_it_raises(error: BaseException) -> None:
 def test_a_source_that_is_held_out_is_not_listened_to_until_it_is_let_in() -> None:
     part = Component("scripted", events=True)
     backend = Telling()
-    rig = Rig(backend, held_out=(QuarantinedComponent(part=part, reason="it crashed"),))
+    rig = Rig(backend, quarantined=(QuarantinedComponent(component=part, reason="it crashed"),))
     rig.first_cycle()
     rig.tick()
     assert (announced(rig), backend.waits) == ([], [])

@@ -62,7 +62,8 @@ class Absent(Rig):
 
     def __init__(self, backend: Scripted) -> None:
         super().__init__(
-            backend, held_out=(QuarantinedComponent(part=Component("scripted"), reason="crashed"),)
+            backend,
+            quarantined=(QuarantinedComponent(component=Component("scripted"), reason="crashed"),),
         )
         self.told.clear()
         self.collector.start(absent=self.absent)
@@ -83,8 +84,8 @@ class NotYet(Rig):
         self.why = {"scripted": "no PCI function"}
         super().__init__(backend, absent=lambda name: self.why.get(name, ""), **more)
 
-    def _start(self, held_out: tuple[QuarantinedComponent, ...]) -> None:
-        self.collector.start(held_out, absent=dict(self.why))
+    def _start(self, quarantined: tuple[QuarantinedComponent, ...]) -> None:
+        self.collector.start(quarantined, absent=dict(self.why))
 
 
 def test_what_was_absent_at_the_start_is_looked_for_a_little_later() -> None:
@@ -101,7 +102,8 @@ def test_what_was_absent_at_the_start_is_looked_for_a_little_later() -> None:
 
 def test_what_was_absent_and_is_held_out_is_left_alone() -> None:
     rig = NotYet(
-        Scripted(), held_out=(QuarantinedComponent(part=Component("scripted"), reason="crashed"),)
+        Scripted(),
+        quarantined=(QuarantinedComponent(component=Component("scripted"), reason="crashed"),),
     )
     rig.why.clear()
     rig.clock.advance(3.0)
@@ -205,7 +207,7 @@ def test_without_an_accelerator_the_rest_is_begun_at_once() -> None:
 
 def test_of_the_rest_what_is_held_out_is_left_alone() -> None:
     order = Order(("host", "kernel_log"))
-    order.collector.start((QuarantinedComponent(part=Component("host")),))
+    order.collector.start((QuarantinedComponent(component=Component("host")),))
     assert order.begun == ["kernel_log"]
     order.collector.close()
 

@@ -145,7 +145,7 @@ def test_a_slow_growth_is_nobodys_fault(own: Callable[..., Owner], resident: Res
     owner.after(1.1)
     resident.mib = 102
     owner.after(1.1)
-    assert [end.parts for end in ends(owner)] == [()]
+    assert [end.components for end in ends(owner)] == [()]
 
 
 def test_a_growth_by_half_within_a_second_is_the_work_of_one_call(
@@ -161,7 +161,7 @@ def test_a_growth_by_half_within_a_second_is_the_work_of_one_call(
     owner.after(1.0)
     resident.mib = 102
     owner.after(0.0)
-    assert [end.parts for end in ends(owner)] == [(Component(FAKE, "fake:0"),)]
+    assert [end.components for end in ends(owner)] == [(Component(FAKE, "fake:0"),)]
 
 
 def test_what_was_noted_a_second_ago_is_the_measure_of_the_next(
@@ -174,7 +174,7 @@ def test_what_was_noted_a_second_ago_is_the_measure_of_the_next(
         owner.after(1.1)
     resident.mib = 102
     owner.after(0.5)
-    assert [end.parts for end in ends(owner)] == [()]
+    assert [end.components for end in ends(owner)] == [()]
 
 
 def test_a_new_child_begins_with_nothing(own: Callable[..., Owner], resident: Resident) -> None:
@@ -186,7 +186,7 @@ def test_a_new_child_begins_with_nothing(own: Callable[..., Owner], resident: Re
     owner.child.tell(READ_0)
     resident.mib = 102
     owner.after(0.0)
-    assert [end.parts for end in ends(owner)] == [(), (Component(FAKE, "fake:0"),)]
+    assert [end.components for end in ends(owner)] == [(), (Component(FAKE, "fake:0"),)]
 
 
 def test_a_new_child_is_not_measured_before_a_second_has_passed(
@@ -201,7 +201,7 @@ def test_a_new_child_is_not_measured_before_a_second_has_passed(
     owner.after(0.9)
     resident.mib = 102
     owner.after(0.0)
-    assert [end.parts for end in ends(owner)][1:] == [(Component(FAKE, "fake:0"),)]
+    assert [end.components for end in ends(owner)][1:] == [(Component(FAKE, "fake:0"),)]
 
 
 def test_a_child_is_ended_for_one_reason(own: Callable[..., Owner], resident: Resident) -> None:
@@ -291,7 +291,7 @@ def test_a_device_that_crashed_it_is_held_out_and_the_next_comes_at_once(
     owner = own()
     owner.after(0.0)
     order = owner.child.order
-    assert order.held_out == ()
+    assert order.quarantined == ()
     assert not order.careful
     assert not order.settings.one_shot
     assert order.settings.backends == (FAKE, SECOND)
@@ -303,13 +303,13 @@ def test_a_device_that_crashed_it_is_held_out_and_the_next_comes_at_once(
     assert row == Outcome(
         backend=FAKE,
         slot="fake:0",
-        moment=owner.clock.monotonic(),
+        monotonic=owner.clock.monotonic(),
         wall=owner.clock.wall(),
         failure=Failure(absence=Absence.ERROR, code="crash", message=why),
     )
     assert len(owner.children) == 2
-    assert owner.child.order.held_out == (
-        QuarantinedComponent(part=Component(FAKE, "fake:0"), reason=why),
+    assert owner.child.order.quarantined == (
+        QuarantinedComponent(component=Component(FAKE, "fake:0"), reason=why),
     )
     assert not owner.child.order.careful
 
@@ -335,8 +335,8 @@ def test_what_was_just_let_in_is_blamed_before_what_ran_well(own: Callable[..., 
         owner.after(4.0)
     assert owner.child.let_in() == [Component(FAKE, "fake:0")]
     owner.crash(READ_0, READ_1)
-    (held,) = owner.child.order.held_out
-    assert held.part == Component(FAKE, "fake:0")
+    (held,) = owner.child.order.quarantined
+    assert held.component == Component(FAKE, "fake:0")
     assert held.reason.startswith("excluded for 10 s: ")
 
 
@@ -348,7 +348,7 @@ def test_a_backend_that_runs_well_is_not_blamed_for_a_second_one(
     owner.after(0.0)
     owner.after(20.0)
     owner.crash(READ_0, Called(call=9, backend=SECOND, action="read", slot="fake:9"))
-    parts = [held.part for held in owner.child.order.held_out]
+    parts = [held.component for held in owner.child.order.quarantined]
     assert parts == [Component(FAKE, "fake:0"), Component(SECOND, "fake:9")]
 
 
@@ -357,7 +357,7 @@ def test_several_calls_make_the_next_one_careful(own: Callable[..., Owner]) -> N
     owner.after(0.0)
     owner.crash(READ_0, READ_1)
     assert owner.child.order.careful
-    assert owner.child.order.held_out == ()
+    assert owner.child.order.quarantined == ()
     owner.crash(READ_1)
     assert not owner.child.order.careful
     owner.crash()
@@ -371,7 +371,7 @@ def test_calls_that_came_back_and_calls_of_another_child_are_no_suspects(
     owner.after(0.0)
     owner.crash(READ_0, READ_1, Returned(call=1))
     owner.crash()
-    assert [end.parts for end in ends(owner)] == [(Component(FAKE, "fake:1"),), ()]
+    assert [end.components for end in ends(owner)] == [(Component(FAKE, "fake:1"),), ()]
 
 
 def test_a_backend_is_held_out_by_its_second_crash_and_says_so(own: Callable[..., Owner]) -> None:
@@ -394,7 +394,7 @@ def test_a_backend_is_held_out_by_its_second_crash_and_says_so(own: Callable[...
             remedy="look for a fault of the driver's library; other backends are not affected",
         )
     )
-    assert [held.part for held in owner.child.order.held_out] == [Component(FAKE)]
+    assert [held.component for held in owner.child.order.quarantined] == [Component(FAKE)]
 
 
 def test_a_backend_of_which_nothing_is_known_says_so_too(own: Callable[..., Owner]) -> None:
@@ -413,7 +413,9 @@ def test_an_event_source_is_held_out_without_a_word_of_any_row(own: Callable[...
     owner.after(0.0)
     owner.crash(LISTEN)
     assert isinstance(owner.told[-1], CollectorExited)
-    assert [held.part for held in owner.child.order.held_out] == [Component(FAKE, events=True)]
+    assert [held.component for held in owner.child.order.quarantined] == [
+        Component(FAKE, events=True)
+    ]
 
 
 def test_crashes_are_forgiven_after_a_minute_of_good_behaviour(own: Callable[..., Owner]) -> None:
@@ -424,7 +426,7 @@ def test_crashes_are_forgiven_after_a_minute_of_good_behaviour(own: Callable[...
         owner.child.tell(ALIVE)
         owner.after(4.0)
     owner.crash(READ_0)
-    assert [held.reason[:16] for held in owner.child.order.held_out] == ["excluded for 5 s"]
+    assert [held.reason[:16] for held in owner.child.order.quarantined] == ["excluded for 5 s"]
 
 
 # What is read of it.

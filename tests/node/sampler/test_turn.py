@@ -132,7 +132,9 @@ def test_a_device_that_is_left_out_by_what_only_it_can_tell_is_identified_once()
 def test_a_device_that_is_held_out_says_why() -> None:
     rig = Rig(
         Scripted(),
-        held_out=(QuarantinedComponent(part=Component("scripted", "s:0"), reason="it crashed"),),
+        quarantined=(
+            QuarantinedComponent(component=Component("scripted", "s:0"), reason="it crashed"),
+        ),
     )
     rig.first_cycle()
     (outcome,) = outcomes(rig)

@@ -45,7 +45,7 @@ class Node:
             Outcome(
                 backend=backend,
                 slot=slot,
-                moment=self.clock.monotonic(),
+                monotonic=self.clock.monotonic(),
                 wall=self.clock.wall(),
                 readings=readings,
             )
@@ -56,7 +56,7 @@ class Node:
             Outcome(
                 backend="nvidia",
                 slot=slot,
-                moment=self.clock.monotonic(),
+                monotonic=self.clock.monotonic(),
                 wall=self.clock.wall(),
                 failure=Failure(absence=absence, code=code),
             )

@@ -69,7 +69,7 @@ def test_cycles_are_counted_by_result(node: Node) -> None:
 def test_a_crash_is_down_until_the_next_good_cycle(node: Node) -> None:
     node.cycle()
     ended = CollectorExited(
-        code="SIGSEGV", message="died", wall=node.clock.wall(), parts=(Component("nvidia"),)
+        code="SIGSEGV", message="died", wall=node.clock.wall(), components=(Component("nvidia"),)
     )
     node.store.apply(ended)
     snapshot = node.store.snapshot()
@@ -191,7 +191,9 @@ def test_quantities_that_are_not_collected_are_not_counted(node: Node) -> None:
 
 
 def crash(node: Node, *parts: Component) -> CollectorExited:
-    ended = CollectorExited(code="SIGSEGV", message="died", wall=node.clock.wall(), parts=parts)
+    ended = CollectorExited(
+        code="SIGSEGV", message="died", wall=node.clock.wall(), components=parts
+    )
     node.store.apply(ended)
     return ended
 
@@ -289,10 +291,10 @@ def test_an_outcome_is_the_same_however_it_comes_from_the_collector() -> None:
     readings = (Reading(device_id="nvidia:a", values={("power_watts",): 412.0}),)
     raw = msgspec.Raw(msgspec.msgpack.encode(readings))
     written = EncodedOutcome(
-        backend="nvidia", slot="0", moment=5.0, wall=1e9, duration_s=0.25, readings=raw
+        backend="nvidia", slot="0", monotonic=5.0, wall=1e9, duration_s=0.25, readings=raw
     )
     assert written.decoded() == Outcome(
-        backend="nvidia", slot="0", moment=5.0, wall=1e9, duration_s=0.25, readings=readings
+        backend="nvidia", slot="0", monotonic=5.0, wall=1e9, duration_s=0.25, readings=readings
     )
 
 

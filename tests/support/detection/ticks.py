@@ -163,7 +163,7 @@ class Ticks:
             scale=unknown,
             usual=unknown if usual is None else usual,
             groups=groups,
-            held=np.full(rows, self.held),
+            on_hold=np.full(rows, self.held),
             best=np.full((0, rows), np.nan),
         )
 

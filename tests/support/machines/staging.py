@@ -61,7 +61,7 @@ def _turn(store: Store, backend: Backend, device: Device, stage: Stage) -> Outco
     return Outcome(
         backend=backend.name,
         slot=device.id,
-        moment=stage.clock.monotonic(),
+        monotonic=stage.clock.monotonic(),
         wall=stage.clock.wall(),
         readings=readings,
         failure=failure,

@@ -81,11 +81,11 @@ def _launched(job: Workload) -> Outcome:
 
 def restart_policies(job: Workload, types: set[str]) -> set[str]:
     """Those of the replicas of some types, in small letters; of all where a pod says no type."""
-    found: set[str] = set()
+    policies: set[str] = set()
     for name, specs in (job.spec or {}).items():
         if not name.endswith("ReplicaSpecs") or not isinstance(specs, dict):
             continue
         for kind, replica in specs.items():
             if isinstance(replica, dict) and ("" in types or kind.lower() in types):
-                found.add(str(replica.get("restartPolicy", "")))
-    return found
+                policies.add(str(replica.get("restartPolicy", "")))
+    return policies

@@ -86,7 +86,7 @@ class NodeFrames:
             node_state=np.array([NodeState.UP], dtype=np.int16),
             maintenance=np.array([maintained]),
             events=tuple(self._new_events(snapshot, at)),
-            one_node=True,
+            single_node=True,
         )
 
     def identities(self) -> RowIdentities:

@@ -229,11 +229,11 @@ class Salvage:
 
 def in_order(salvages: Iterable[Salvage]) -> Iterator[bytes]:
     """Documents of several files, one after another by the time of their first."""
-    begun: list[tuple[bytes, float, Iterator[tuple[bytes, float]]]] = []
+    opened: list[tuple[bytes, float, Iterator[tuple[bytes, float]]]] = []
     for salvage in salvages:
         following = salvage.documents()
-        begun.extend((*first, following) for first in itertools.islice(following, 1))
-    for document, _, following in sorted(begun, key=lambda file: file[1]):
+        opened.extend((*first, following) for first in itertools.islice(following, 1))
+    for document, _, following in sorted(opened, key=lambda file: file[1]):
         yield document
         yield from (document for document, _ in following)
 

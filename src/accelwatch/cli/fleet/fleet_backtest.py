@@ -22,7 +22,7 @@ class BacktestRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     folder: str
     # Unix seconds.
-    begin: float
+    start: float
     end: float
     files: tuple[str, ...] = ()
     packs: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ def run(request: BacktestRequest) -> int:
     rules = load_rules([Path(name) for name in request.files], list(request.packs)).rules
     archive = Archive(Path(request.folder))
     encode = msgspec.json.Encoder().encode
-    for message in growing(archive, Backtest(archive, rules, request.begin, request.end)):
+    for message in growing(archive, Backtest(archive, rules, request.start, request.end)):
         sys.stdout.buffer.write(encode(message) + b"\n")
         sys.stdout.buffer.flush()
     return OK

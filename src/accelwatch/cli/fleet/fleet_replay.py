@@ -194,7 +194,7 @@ def backtest_argv(replaying: Replaying, archive: "ReplayedArchive") -> list[str]
     contents = archive.contents
     request = BacktestRequest(
         folder=str(contents.folder),
-        begin=contents.first / 1000,
+        start=contents.first / 1000,
         end=contents.last / 1000 + contents.interval_s,
         files=files,
         packs=packs,

@@ -109,10 +109,10 @@ def _report(diagnosis: Diagnosis, *, everything: bool = False) -> str:
         f"python {diagnosis.python}, kernel {diagnosis.kernel},"
         f" {counted(diagnosis.devices, 'accelerator')}",
     ]
-    if diagnosis.unwell:
+    if diagnosis.unhealthy:
         lines += ["", "devices that are not well"]
         lines += [
-            f"    {device.name}: {device.state}; {device.reason}" for device in diagnosis.unwell
+            f"    {device.name}: {device.state}; {device.reason}" for device in diagnosis.unhealthy
         ]
     broken = [report for report in diagnosis.backends if _is_broken(report)]
     used = [report for report in diagnosis.backends if _is_used(report)]

@@ -46,7 +46,7 @@ def device_groups(frame: Frame, stage: Indices) -> Grouping:
     # Devices of one node share its cooling and power, so that they are peers only where there is no
     # other node, and only by a job: without one, nobody says that they do the same work. What befalls
     # all of them at once is then nobody's deviation.
-    nodes = np.where(frame.one_node & (job >= 0), 1, NODES)
+    nodes = np.where(frame.single_node & (job >= 0), 1, NODES)
     return _grouping(code, keys, job, frame.node_of, nodes)
 
 

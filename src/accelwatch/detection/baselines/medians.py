@@ -16,7 +16,7 @@ class Quartiles(NamedTuple):
     low: Floats
     high: Floats
     # intp[S, G]: members of which it is known.
-    known: Indices
+    counts: Indices
 
 
 class Observed(NamedTuple):
@@ -58,5 +58,5 @@ def quartiles(grouping: Grouping, value: Floats) -> Quartiles:
         result.median[:, groups] = (low + block[(*at, (last + 1) // 2)]) / 2
         result.low[:, groups] = block[(*at, last // 4)]
         result.high[:, groups] = block[(*at, last - last // 4)]
-        result.known[:, groups] = finite
+        result.counts[:, groups] = finite
     return result

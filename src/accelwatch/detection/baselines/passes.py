@@ -113,7 +113,7 @@ def _nodes(
     every = np.arange(len(frame.node_state), dtype=np.intp)
     peers, out = quartiles(grouping, read.value), frame.maintenance
     tick = Observed(grouping, read.value, peers, every, out, frame.now, step_s)
-    on_hold = gate(level, tick) | (_share(grouping, with_devices, devices.held) > _ON_HOLD)
+    on_hold = gate(level, tick) | (_share(grouping, with_devices, devices.on_hold) > _ON_HOLD)
     load = _mean_of_nodes(frame, devices.value[LOAD])
     median = quartiles(grouping, load[np.newaxis]).median[0]
     other_work = _differs_in_load(grouping, load, median)

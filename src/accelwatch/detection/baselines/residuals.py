@@ -55,7 +55,7 @@ def residuals(level: LevelState, tick: Observed, on_hold: Bools, frozen: Bools) 
     code = grouping.groups.code
     phase = level.groups.phase[code]
     # A signal that too few have has no peers, though its group has.
-    alone = ~grouping.groups.comparable | (peers.known < MEMBERS)
+    alone = ~grouping.groups.comparable | (peers.counts < MEMBERS)
     median, low, high = (
         np.where(alone, np.nan, column).take(code, axis=1)
         for column in (peers.median, peers.low, peers.high)

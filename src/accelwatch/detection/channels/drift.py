@@ -108,11 +108,11 @@ def _scores(
     floats["sum"] = or_zero(floats["sum"]) + np.where(finite, z, 0.0)
     codes["count"] = np.maximum(codes["count"], 0) + finite
     # A mean that lies across a change of phase is of neither phase.
-    floats["spoiled"] = np.maximum(or_zero(floats["spoiled"]), residuals.held * 1.0)
+    floats["spoiled"] = np.maximum(or_zero(floats["spoiled"]), residuals.on_hold * 1.0)
     score, since = _crossings(memory, level, now)
     # A sum that was made beside peers says nothing of a row that has none now: nobody knows whether it
     # still differs.
-    return np.where(finite & ~residuals.held, score, np.nan), since
+    return np.where(finite & ~residuals.on_hold, score, np.nan), since
 
 
 def _close(memory: Memory, least: float) -> None:

@@ -84,7 +84,7 @@ class Host(ChannelState):
         evaluated = evaluated_nodes(tick)
         stalled, usual = self._compared_with_longest(tick)
         stalled &= evaluated
-        active = np.stack(self._conditions(tick)) & evaluated & ~tick.nodes.held
+        active = np.stack(self._conditions(tick)) & evaluated & ~tick.nodes.on_hold
         # Own past and not peers say that storage stalls, so that a change of phase does not matter.
         queue = _CAUSES.index("nfs_queue")
         active[[queue, _CAUSES.index("nfs_round_trip")]] &= ~usual

@@ -30,7 +30,7 @@ def compared(row: SignalRow) -> bool:
 def badness(level: Level, residuals: Residuals, evaluated: Bools) -> Floats:
     """z as far as it is bad, float64[S, R]: positive the worse; NaN where unknown or not judged."""
     high, low = level.sides
-    z = np.where(evaluated & ~residuals.held, residuals.z, np.nan)
+    z = np.where(evaluated & ~residuals.on_hold, residuals.z, np.nan)
     bad: Floats = np.where(high & (z > 0), z, np.where(low & (z < 0), -z, z * 0.0))
     return bad
 

@@ -91,7 +91,7 @@ class Relation(ChannelState):
         """Errors of 5 and more that have lasted, of power and of links."""
         self._forget_other_jobs(tick)
         working = values_at(tick.devices.value, self._load) >= _WORKING
-        evaluated = evaluated_devices(tick) & ~tick.devices.held & working
+        evaluated = evaluated_devices(tick) & ~tick.devices.on_hold & working
         own = np.stack((self._power_error(tick, evaluated), self._share_error(tick, evaluated)))
         errors, has_peers = beside_peers(own, tick.devices.groups)
         # Who draws what its peers draw at the same work is in order, whatever was learned: below 5,

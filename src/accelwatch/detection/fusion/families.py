@@ -48,12 +48,12 @@ FAMILIES: tuple[Family, ...] = (
     Family("other", advice="none"),
 )
 _OTHER = len(FAMILIES) - 1
-_PLACES: Mapping[str, int] = {family.name: position for position, family in enumerate(FAMILIES)}
+_POSITIONS: Mapping[str, int] = {family.name: position for position, family in enumerate(FAMILIES)}
 
 
 def position_of(name: str) -> int:
     """The index of a family in `FAMILIES`; that of `other` for an unknown name."""
-    return _PLACES.get(name, _OTHER)
+    return _POSITIONS.get(name, _OTHER)
 
 
 def family_of(name: str) -> Family:

@@ -127,7 +127,7 @@ def fuse(
         helping,
         _State(
             muted[frame.node_of] | away,
-            tick.devices.held
+            tick.devices.on_hold
             | (frame.now - frame.device_sampled > silent_s)
             | unread[frame.node_of],
         ),
@@ -137,7 +137,7 @@ def fuse(
         row_levels.resized(state.nodes, frame.node_generation),
         of_nodes,
         np.zeros_like(of_nodes.agrees),
-        _State(muted, tick.nodes.held | unread),
+        _State(muted, tick.nodes.on_hold | unread),
         frame.now,
     )
     never = np.zeros(len(frame.names.jobs), dtype=np.bool_)

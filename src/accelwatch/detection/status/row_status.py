@@ -85,7 +85,7 @@ def _of_row(detector: Detector, observed: Observed, subject: Subject, row: int) 
         level=level,
         ends_below=ends_below,
         group=_group(state.keys[code], residuals.groups, code),
-        on_hold=bool(residuals.held[row]),
+        on_hold=bool(residuals.on_hold[row]),
         hold_left_s=left_s if left_s > 0 else None,
         maintenance=bool(frame.maintenance[node_row]),
         sample_age_s=max(age_s, 0.0) if np.isfinite(age_s) else None,

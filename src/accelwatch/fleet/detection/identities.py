@@ -27,19 +27,19 @@ class NodeRows:
             self.names[row] = ""
         free += [row for row, name in enumerate(self.names) if not name and row not in free]
         free.sort(reverse=True)
-        given: list[int] = []
+        reassigned: list[int] = []
         for name in expected:
             if name not in self._rows:
                 if not free:
                     self.names.append("")
                 row = free.pop() if free else len(self.names) - 1
                 self.names[row], self._rows[name] = name, row
-                given.append(row)
+                reassigned.append(row)
         more = len(self.names) - len(self.generation)
         self.generation = np.concatenate((self.generation, np.zeros(more, dtype=np.intp)))
         self._booted_at = np.concatenate((self._booted_at, np.full(more, np.nan)))
         changed = np.zeros(len(self.names), dtype=np.bool_)
-        changed[given] = True
+        changed[reassigned] = True
         self._booted_at[changed] = np.nan
         self.generation = self.generation + changed
         return changed

@@ -77,9 +77,12 @@ class EvidenceSources:
     async def _follow_settings(self) -> None:
         """Clusters that are configured no more are left, and their evidence with them."""
         settings = self._settings()
-        wanted: list[KubernetesEvidence | SlurmEvidence] = [*settings.kubernetes, *settings.slurm]
-        await self._stop([each for each in self._running if each not in wanted])
-        for each in wanted:
+        configured: list[KubernetesEvidence | SlurmEvidence] = [
+            *settings.kubernetes,
+            *settings.slurm,
+        ]
+        await self._stop([each for each in self._running if each not in configured])
+        for each in configured:
             task = self._running.get(each)
             if task is not None and task.done():
                 logger.error("evidence of %s: begun again: %r", each.name, task.exception())

@@ -13,12 +13,12 @@ _MOST_NAMED = 10
 def former_pairs(remedies: Iterable[Remedy], settings: Iterable[ActionSettings]) -> Iterator[str]:
     """For each such scheduler what is held there and what to do: a release would leave it as it is."""
     paired = {entry.also for entry in settings if entry.also}
-    held: dict[str, list[str]] = {}
+    nodes_of: dict[str, list[str]] = {}
     for remedy in remedies:
         if remedy.hold is not None:
             for second in names_before(remedy.hold.original) - paired:
-                held.setdefault(second, []).append(remedy.hold.node)
-    for second, nodes in sorted(held.items()):
+                nodes_of.setdefault(second, []).append(remedy.hold.node)
+    for second, nodes in sorted(nodes_of.items()):
         named = ", ".join(sorted(nodes)[:_MOST_NAMED])
         more = f" and {len(nodes) - _MOST_NAMED} more" if len(nodes) > _MOST_NAMED else ""
         yield (

@@ -55,7 +55,7 @@ def mistakes_of_hubs(targets: Targets) -> Iterator[tuple[str, str]]:
     if len(targets.hubs) > MOST_HUBS:
         yield SECTION, f"{len(targets.hubs)} hubs, and {MOST_HUBS} are the most"
     names: Counter[str] = Counter()
-    places: Counter[str] = Counter()
+    addresses: Counter[str] = Counter()
     for number, hub in enumerate(targets.hubs):
         key = f"{SECTION}[{number}]"
         try:
@@ -69,12 +69,12 @@ def mistakes_of_hubs(targets: Targets) -> Iterator[tuple[str, str]]:
             yield f"{key}.url", str(error).removeprefix("url: ").removeprefix("url ")
             continue
         names[endpoint.name] += 1
-        places[endpoint.unix_socket or endpoint.base] += 1
+        addresses[endpoint.unix_socket or endpoint.base] += 1
         if not _NAME.fullmatch(endpoint.name):
             yield f"{key}.name", "write a name of letters, digits and ._- such as pod-1"
         elif names[endpoint.name] > 1:
             yield f"{key}.name", f"another hub is called {endpoint.name} too: write another name"
-        if places[endpoint.unix_socket or endpoint.base] > 1:
+        if addresses[endpoint.unix_socket or endpoint.base] > 1:
             yield f"{key}.url", "the same hub is listed before: remove one of them"
         if _is_sent_unencrypted(hub, endpoint):
             text = "credentials could be read on the way: write https://, or credentials_over_http"

@@ -70,14 +70,14 @@ def collect(order: StartOrder, out: int, control: int | None, crash: int) -> Non
         clock,
         note=CallsOut(registry).note,
         gate=gate,
-        started_at=order.began,
+        started_at=order.started_at,
         absent=None if settings.one_shot else absent,
         flush=reports.flush,
     )
     if control is not None:
         _obey(control, collector.inbox)
     with contextlib.suppress(BrokenPipeError):
-        collector.start(order.held_out, absent.reasons())
+        collector.start(order.quarantined, absent.reasons())
         collector.run()
     if not settings.one_shot:
         with contextlib.suppress(BrokenPipeError):
@@ -165,7 +165,7 @@ def _obey(control: int, inbox: Inbox) -> None:
             for body in splitter.feed(chunk):
                 order = decode_order(body)
                 if isinstance(order, LetIn):
-                    inbox.put(Admit(component=order.part))
+                    inbox.put(Admit(component=order.component))
         inbox.put(Stop())
         threading.Event().wait(_CLOSE_LIMIT_S)
         kill_commands(os.getpid())

@@ -97,7 +97,7 @@ class Collector:
         interpreter from them. A collector that goes on looks for what is absent a little later again,
         and then for as long as it lives.
         """
-        self._collector.quarantined.update((entry.part, entry.reason) for entry in quarantined)
+        self._collector.quarantined.update((entry.component, entry.reason) for entry in quarantined)
         for name in sorted(self._backends, key=NO_ACCELERATORS.__contains__):
             if absent and name in absent:
                 self._collector.emit(BackendChanged(status=not_there(name, absent[name])))

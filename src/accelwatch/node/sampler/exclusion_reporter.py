@@ -44,7 +44,7 @@ class ExclusionReporter:
                 Outcome(
                     backend=component.backend,
                     slot=component.slot,
-                    moment=self._clock.monotonic(),
+                    monotonic=self._clock.monotonic(),
                     wall=self._clock.wall(),
                     failure=Failure(absence=Absence.ERROR, code=CRASHED, message=why),
                 )

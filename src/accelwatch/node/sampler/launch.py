@@ -53,7 +53,7 @@ class Child:
         """Order that something held out be called again; a dead child does not mind."""
         if self._orders is not None:
             with contextlib.suppress(OSError):
-                write_all(self._orders, encode(LetIn(part=component)))
+                write_all(self._orders, encode(LetIn(component=component)))
 
     def request_stop(self) -> None:
         """Close the pipe of orders, which ends the child within half a second unless it hangs."""
@@ -117,7 +117,7 @@ def post_mortem(child: Child, wall: float, *, hint: str = "") -> CollectorExited
     if hint:
         message += f" ({hint})"
     components = tuple(dict.fromkeys(component_of(called) for called in suspects))
-    return CollectorExited(code=code, message=message, wall=wall, parts=components)
+    return CollectorExited(code=code, message=message, wall=wall, components=components)
 
 
 def fork(order: StartOrder) -> Child:

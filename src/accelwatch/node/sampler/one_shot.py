@@ -105,11 +105,11 @@ class OneShot:
 
         Where several devices were being called, they are once called one by one to find the culprit.
         """
-        ambiguous = len(end.parts) != 1
+        ambiguous = len(end.components) != 1
         if ambiguous and not self._careful:
             self._careful = True
             return True
-        culprits = merged(end.parts)
+        culprits = merged(end.components)
         for component in culprits:
             self._quarantined[component] = end.message
             self._store.apply(self._crashed(component, end))
@@ -121,21 +121,21 @@ class OneShot:
         return Outcome(
             backend=component.backend,
             slot=component.slot,
-            moment=self._clock.monotonic(),
+            monotonic=self._clock.monotonic(),
             wall=end.wall,
             failure=Failure(absence=Absence.ERROR, code=CRASHED, message=end.message),
         )
 
     def _start(self) -> "_Process | _Thread":
         quarantined = tuple(
-            QuarantinedComponent(part=component, reason=why)
+            QuarantinedComponent(component=component, reason=why)
             for component, why in self._quarantined.items()
         )
         order = StartOrder(
             settings=self._settings,
-            held_out=quarantined,
+            quarantined=quarantined,
             careful=self._careful,
-            began=self._started_at,
+            started_at=self._started_at,
         )
         isolation = self._isolation
         if isolation == "auto":
@@ -241,11 +241,11 @@ class _Thread:
             self._reports.put(report.decoded() if isinstance(report, EncodedOutcome) else report)
 
         collector = Collector(
-            order.settings, resolve(order.settings), emit, clock, started_at=order.began
+            order.settings, resolve(order.settings), emit, clock, started_at=order.started_at
         )
 
         def run() -> None:
-            collector.start(order.held_out, absent(order.settings))
+            collector.start(order.quarantined, absent(order.settings))
             collector.run()
             collector.close()
 

@@ -209,10 +209,10 @@ class Supervisor:
     def _start(self, now: float) -> None:
         self._waiting = set(self._quarantine.quarantined(now))
         quarantined = tuple(
-            QuarantinedComponent(part=component, reason=self._exclusions.reason(component))
+            QuarantinedComponent(component=component, reason=self._exclusions.reason(component))
             for component in sorted(self._waiting)
         )
-        order = StartOrder(settings=self._settings, held_out=quarantined, careful=self._careful)
+        order = StartOrder(settings=self._settings, quarantined=quarantined, careful=self._careful)
         self._quarantine.admitted(
             (self._backends - self._waiting) | self._quarantine.on_trial(now), now
         )
@@ -245,8 +245,8 @@ class Supervisor:
             return
         self._child.kill()
         end = self._post_mortem(self._child, why)
-        components = end.parts if blame else ()
-        self._buried(msgspec.structs.replace(end, code=code, parts=components))
+        components = end.components if blame else ()
+        self._buried(msgspec.structs.replace(end, code=code, components=components))
 
     def _buried(self, end: CollectorExited) -> None:
         """The child has ended: report it, exclude the component at fault, start the next when due."""
@@ -256,11 +256,11 @@ class Supervisor:
         logger.warning("collector ended code=%s message=%s", end.code, end.message)
         now = self._clock.monotonic()
         self._sink(end)
-        pauses = self._quarantine.crashed(end.parts, now)
+        pauses = self._quarantine.crashed(end.components, now)
         for component, pause in pauses.items():
             self._exclusions.report(component, f"excluded for {pause:.0f} s: {end.message}")
         # When several calls were inside, the next process makes them one by one: its crash names one.
-        self._careful = len(end.parts) != 1
+        self._careful = len(end.components) != 1
         # With the culprit held out the next process need not wait; without one it would crash again at
         # once.
         if not pauses:

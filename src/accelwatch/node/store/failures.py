@@ -35,7 +35,9 @@ def read_failures(
 
 def is_over(exited: CollectorExited, cycle: Cycle) -> bool:
     """Whether readings have come back; the row of a device that is held out says why by itself."""
-    if exited.parts and cycle.backend not in exited.backends:
+    if exited.components and cycle.backend not in exited.backends:
         return False
-    only_devices = bool(exited.parts) and all(component.slot for component in exited.parts)
+    only_devices = bool(exited.components) and all(
+        component.slot for component in exited.components
+    )
     return cycle.result == "ok" or (only_devices and cycle.result != "skipped")

@@ -1,6 +1,6 @@
 """A collector's reports to the owner of the store: one frozen record per event.
 
-`moment` is always the machine's monotonic clock, which parent and child processes share; wall time is
+`monotonic` is always the machine's monotonic clock, which parent and child processes share; wall time is
 for people and records only.
 """
 
@@ -79,7 +79,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, tag="outcome"):
 
     backend: str
     slot: str
-    moment: float
+    monotonic: float
     # Unix seconds at which the read ended.
     wall: float
     duration_s: float = 0.0
@@ -92,7 +92,7 @@ class EncodedOutcome(msgspec.Struct, frozen=True, kw_only=True, tag="outcome"):
 
     backend: str
     slot: str
-    moment: float
+    monotonic: float
     wall: float
     duration_s: float
     readings: msgspec.Raw
@@ -102,7 +102,7 @@ class EncodedOutcome(msgspec.Struct, frozen=True, kw_only=True, tag="outcome"):
         return Outcome(
             backend=self.backend,
             slot=self.slot,
-            moment=self.moment,
+            monotonic=self.monotonic,
             wall=self.wall,
             duration_s=self.duration_s,
             readings=msgspec.msgpack.decode(self.readings, type=tuple[Reading, ...]),
@@ -146,12 +146,12 @@ class CollectorExited(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
     message: str
     wall: float
     # What was being called when it ended.
-    parts: tuple[Component, ...] = ()
+    components: tuple[Component, ...] = ()
 
     @property
     def backends(self) -> tuple[str, ...]:
         """Names of the backends that were being called, each once."""
-        return tuple(sorted({component.backend for component in self.parts}))
+        return tuple(sorted({component.backend for component in self.components}))
 
 
 Report = (

@@ -207,7 +207,7 @@ class Store:
             if reading is not None:
                 reading = of_device(reading, row.device.id)
                 row.accumulator = row.accumulator or self._accumulator(row)
-                row.succeed(reading, outcome.moment, outcome.wall)
+                row.succeed(reading, outcome.monotonic, outcome.wall)
             # A single reading has one deadline for all: what a later process cannot read any more,
             # after a crash of the first, removes nothing that was read.
             elif not (self._one_shot and row.reading is not None):
@@ -248,7 +248,7 @@ class Store:
         self._own.all_down()
         for name in report.backends:
             self._own.down(name)
-        slots = [component for component in report.parts if component.slot]
+        slots = [component for component in report.components if component.slot]
         # Several that were inside a call are suspects: a device is named for a crash only when it was
         # alone.
         rows = self._rows.of_slot(slots[0].backend, slots[0].slot) if len(slots) == 1 else []

@@ -146,7 +146,7 @@ class Ledger:
         self.names[observation.device] = observation.name
         for by, shares in now.shares():
             for share in shares:
-                self._account(by, share.holder, time).see(observation, share.began, time)
+                self._account(by, share.holder, time).see(observation, share.started_at, time)
         if before is None or time <= before.time:
             self._before[observation.device] = now
             return
@@ -155,7 +155,7 @@ class Ledger:
         if near and _same_sample(before, now):
             return
         self._before[observation.device] = now
-        if near and earlier.seen:
+        if near and earlier.observed:
             self._add_usage(before, now)
         else:
             self._miss(before, now)

@@ -31,7 +31,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     # Unix seconds at which it was read; the same again is the same reading.
     sample_time: float | None = None
     # False: whoever held the device still does, and nothing else is known.
-    seen: bool = True
+    observed: bool = True
     # As `Reading.pace_s`.
     pace_s: float = 0.0
 
@@ -88,7 +88,7 @@ def _observation(
         energy_joules=None if energy is None else energy / partition_count,
         busy_s=_number(view, "busy_seconds_total"),
         sample_time=view.sample_time,
-        seen=view.state not in BROKEN and ("*",) not in reading.absent,
+        observed=view.state not in BROKEN and ("*",) not in reading.absent,
         pace_s=reading.pace_s,
     )
 

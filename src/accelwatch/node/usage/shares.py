@@ -64,7 +64,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     divided: bool = False
     alone: bool = True
     # Unix seconds at which its oldest process on the device began.
-    began: float | None = None
+    started_at: float | None = None
 
 
 def shares_of(
@@ -82,7 +82,11 @@ def shares_of(
         started_at = _started_at(own)
         return (
             Share(
-                holder=holder, load=load, memory_bytes=memory_bytes, energy=1.0, began=started_at
+                holder=holder,
+                load=load,
+                memory_bytes=memory_bytes,
+                energy=1.0,
+                started_at=started_at,
             ),
         )
     listed = processes is not None and is_complete
@@ -98,7 +102,7 @@ def shares_of(
             energy=_fraction(loads[holder], total) if by_load else 1.0 / len(by_holder),
             divided=not by_load,
             alone=False,
-            began=_started_at(own),
+            started_at=_started_at(own),
         )
         for holder, own in by_holder.items()
     )
@@ -125,19 +129,19 @@ def by_user(shares: Sequence[Share], load: Quantity, memory_bytes: Quantity) -> 
     if len(merged) == 1 < len(shares):
         ((holder, share),) = merged.items()
         full = Share(holder=holder, load=load, memory_bytes=memory_bytes, energy=1.0)
-        return (msgspec.structs.replace(full, began=share.began),)
+        return (msgspec.structs.replace(full, started_at=share.started_at),)
     return tuple(merged.values())
 
 
 def _joined(share: Share, other: Share) -> Share:
-    starts = [start for start in (share.began, other.began) if start is not None]
+    starts = [start for start in (share.started_at, other.started_at) if start is not None]
     return msgspec.structs.replace(
         share,
         load=_added(share.load, other.load),
         memory_bytes=_added(share.memory_bytes, other.memory_bytes),
         energy=share.energy + other.energy,
         divided=share.divided or other.divided,
-        began=min(starts, default=None),
+        started_at=min(starts, default=None),
     )
 
 

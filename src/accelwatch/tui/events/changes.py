@@ -26,7 +26,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     # Whether `began` is when it began; else it is so, and nobody tells since when.
     dated: bool = True
     # When it was over; None while it goes on.
-    ended_at: float | None = None
+    resolved_at: float | None = None
     # Whether it is an event, which has no end.
     event: bool = False
     severity: str = "info"
@@ -42,7 +42,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_ongoing(self) -> bool:
         """Whether it is a state that has not ended."""
-        return self.ended_at is None and not self.event
+        return self.resolved_at is None and not self.event
 
 
 def in_order(changes: Iterable[Change]) -> list[Change]:
@@ -123,7 +123,7 @@ class Changes:
 
     def _close(self, device_id: str, time: float) -> None:
         change = self._open.pop(device_id)
-        self._remember(msgspec.structs.replace(change, ended_at=time))
+        self._remember(msgspec.structs.replace(change, resolved_at=time))
 
     def _remember(self, change: Change) -> None:
         self._order = None

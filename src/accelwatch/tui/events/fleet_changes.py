@@ -103,7 +103,7 @@ def changes(events: Sequence[FleetEvent]) -> list[Change]:
         is_end = event.code in RECOVERED
         is_start = event.code in _LABELS
         if (is_end or is_start) and (index := indices.pop(subject, None)) is not None:
-            collected[index] = msgspec.structs.replace(collected[index], ended_at=event.time)
+            collected[index] = msgspec.structs.replace(collected[index], resolved_at=event.time)
             if is_end:
                 continue
         if is_start:

@@ -10,8 +10,7 @@ import msgspec
 
 from accelwatch.alerting.evaluation.documents import IncidentDocument
 from accelwatch.fleet.names import SPEAKING, NodeState
-from accelwatch.fleet.picture.incidents import OVER, seconds_of
-from accelwatch.fleet.picture.incidents import status_of as standing_of
+from accelwatch.fleet.picture.incidents import OVER, seconds_of, status_of
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import DeviceNow
 from accelwatch.schema.event import SEVERITIES
@@ -53,7 +52,7 @@ def _open_incidents(view: FleetView) -> Mapping[Subject, list[IncidentDocument]]
     by_subject: dict[Subject, list[IncidentDocument]] = defaultdict(list)
     for entry in view.incidents:
         incident = entry.incident
-        if seconds_of(incident.since) and not incident.group and standing_of(incident) != OVER:
+        if seconds_of(incident.since) and not incident.group and status_of(incident) != OVER:
             by_subject[incident.node, incident.device].append(incident)
     return by_subject
 

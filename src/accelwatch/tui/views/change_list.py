@@ -98,7 +98,7 @@ def widths_of(rows: Sequence[Change], width: int) -> Widths:
     """What the rows need, in bounds: so that what is wrong and what to do have the rest."""
     where = max((len(_where(row)) for row in rows), default=0) + 1
     what = max((len(row.label) for row in rows), default=0) + 2
-    over = any(row.ended_at is not None for row in rows)
+    over = any(row.resolved_at is not None for row in rows)
     if width >= _WITH_END_TIMES:
         return 10, min(max(where, 8), 24), min(max(what, 6), 14), 26 if over else 16
     return 9, min(max(where, 8), 24 if width >= 100 else 16), 9, 16 if width >= 80 else 0
@@ -139,12 +139,12 @@ def change_line(
 def _until(change: Change, now: float, *, with_end: bool) -> str:
     if change.event:
         return ""
-    if change.ended_at is None:
+    if change.resolved_at is None:
         return f"for {span_text(now - change.started_at)}" if change.dated else "ongoing"
     if not change.dated:
-        return f"back {clock_time(change.ended_at)}" if with_end else NOTHING
-    lasted = span_text(change.ended_at - change.started_at)
-    return f"back {clock_time(change.ended_at)}, {lasted}" if with_end else lasted
+        return f"back {clock_time(change.resolved_at)}" if with_end else NOTHING
+    lasted = span_text(change.resolved_at - change.started_at)
+    return f"back {clock_time(change.resolved_at)}, {lasted}" if with_end else lasted
 
 
 def totals(changes: Sequence[Change], width: int, glyphs: Glyphs) -> Line:

@@ -132,7 +132,7 @@ class HeatGrid(Painted):
             if below == 2:
                 return paint.strip(heading(width, board.paint.glyphs, owned=board.owned), width)
             line = row(board.selected, board.snapshot, width, paint.glyphs, owned=board.owned)
-            return paint.strip(line, width, "selected" if self.has_focus else "marked")
+            return paint.strip(line, width, "selected" if self.has_focus else "cursor")
         if below <= _BELOW:
             return paint.strip([], width)
         first = (self.top + y) * self.columns
@@ -141,7 +141,7 @@ class HeatGrid(Painted):
         roomy, label_width = self._roomy, self._label_width
         for index in range(first, min(first + self.columns, len(board.devices))):
             spans = cell(board.devices[index], label_width, board, roomy=roomy)
-            overlay = ("selected" if self.has_focus else "marked") if index == cursor else ""
+            overlay = ("selected" if self.has_focus else "cursor") if index == cursor else ""
             strips.append(paint.strip(spans, self.cell_width - 2, overlay))
             strips.append(paint.strip([], 2))
             used += self.cell_width

@@ -36,7 +36,7 @@ class NodeDaemon:
             time=time.monotonic(),
             number=orders.number,
             running=tuple(name for name, has_exited in exited.items() if not has_exited),
-            ended=tuple(name for name, has_exited in exited.items() if has_exited),
+            exited=tuple(name for name, has_exited in exited.items() if has_exited),
         )
         write(self._folder, REPORTS, self._node, report)
 

@@ -71,7 +71,7 @@ class SchedulerState:
 
     def _check_exit(self, job: Job, reports: Mapping[str, Report]) -> None:
         report = reports.get(job.nodes[0])
-        if report is not None and job.copy.name in report.ended:
+        if report is not None and job.copy.name in report.exited:
             job.state, job.over, job.failed = State.STOPPING, True, True
 
     def _has_stopped(

@@ -47,7 +47,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     # Names of copies.
     running: tuple[str, ...] = ()
     # Those that are still ordered and have ended by themselves.
-    ended: tuple[str, ...] = ()
+    exited: tuple[str, ...] = ()
 
 
 def write(folder: Path, kind: str, node: str, what: msgspec.Struct) -> None:

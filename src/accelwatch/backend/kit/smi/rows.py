@@ -21,9 +21,9 @@ from accelwatch.schema.reading import Collected
 Value = float | bool | Absence
 
 # Where a table cuts cells off at the edge of a column, a number counts with its unit only.
-MARKED_CELSIUS: Units = MappingProxyType({"c": 1.0, "°c": 1.0})
-MARKED_WATTS: Units = MappingProxyType({"w": 1.0, "mw": 1e-3})
-MARKED_PERCENT: Units = MappingProxyType({"%": 0.01})
+CELSIUS_WITH_UNIT: Units = MappingProxyType({"c": 1.0, "°c": 1.0})
+WATTS_WITH_UNIT: Units = MappingProxyType({"w": 1.0, "mw": 1e-3})
+PERCENT_WITH_UNIT: Units = MappingProxyType({"%": 0.01})
 
 
 class SmiQuantity(NamedTuple):

@@ -58,8 +58,8 @@ def values_at(values: Floats, position: int) -> Floats:
     """One signal of all rows; NaN for an index that the table lacks."""
     if position < 0:
         return np.full(values.shape[1], np.nan)
-    one: Floats = values[position]
-    return one
+    selected: Floats = values[position]
+    return selected
 
 
 def sum_finite(values: Floats, positions: Indices) -> Floats:

@@ -130,7 +130,7 @@ class NodeObservations:
             energy_joules=None if energy is None else energy / count,
             busy_s=None if isinstance(own.busy_s, Absence) else own.busy_s,
             sample_time=device.sample_time,
-            seen=speaks and device.state not in BROKEN,
+            observed=speaks and device.state not in BROKEN,
         )
 
 
@@ -166,7 +166,7 @@ def _shares(
                 load=own.load,
                 memory_bytes=own.memory_bytes,
                 energy=1.0,
-                began=before.started_at,
+                started_at=before.started_at,
             ),
         )
     processes = _processes(device)
@@ -178,7 +178,7 @@ def _shares(
         is_complete=processes is not None and len(processes) >= usage.processes_total,
     )
     if len(shares) == 1:
-        alone[id_] = _Alone(*cache_key, shares[0].holder, shares[0].began)
+        alone[id_] = _Alone(*cache_key, shares[0].holder, shares[0].started_at)
     else:
         alone.pop(id_, None)
     return shares

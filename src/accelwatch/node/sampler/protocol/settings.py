@@ -41,7 +41,7 @@ class CollectSettings(msgspec.Struct, frozen=True, kw_only=True):
 class QuarantinedComponent(msgspec.Struct, frozen=True, kw_only=True):
     """Something that must not be called yet."""
 
-    part: Component
+    component: Component
     # What the row of a held-out device says.
     reason: str = ""
 
@@ -50,17 +50,17 @@ class StartOrder(msgspec.Struct, frozen=True, kw_only=True, tag="begin"):
     """The first order to a collector."""
 
     settings: CollectSettings
-    held_out: tuple[QuarantinedComponent, ...] = ()
+    quarantined: tuple[QuarantinedComponent, ...] = ()
     # Let devices be called one by one even if they are slow, so that a crash names one of them.
     careful: bool = False
     # Moment of the monotonic clock from which the deadline of a single reading counts.
-    began: float | None = None
+    started_at: float | None = None
 
 
 class LetIn(msgspec.Struct, frozen=True, kw_only=True, tag="let_in"):
     """Call again what was held out."""
 
-    part: Component
+    component: Component
 
 
 Order = StartOrder | LetIn

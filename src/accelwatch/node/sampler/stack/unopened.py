@@ -37,7 +37,7 @@ class UnopenedDevices:
         now, wall = self._collector.clock.monotonic(), self._collector.clock.wall()
         for slot in sorted(self._ids):
             self._collector.emit(
-                Outcome(backend=self._name, slot=slot, moment=now, wall=wall, failure=failure)
+                Outcome(backend=self._name, slot=slot, monotonic=now, wall=wall, failure=failure)
             )
 
     def supersede(self, devices: tuple[Device, ...]) -> None:

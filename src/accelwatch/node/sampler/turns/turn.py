@@ -159,7 +159,7 @@ class Slot:
             Outcome(
                 backend=self._around.name,
                 slot=self.device.id,
-                moment=clock.monotonic(),
+                monotonic=clock.monotonic(),
                 wall=clock.wall(),
                 failure=failure,
             )
@@ -272,7 +272,7 @@ class Slot:
             EncodedOutcome(
                 backend=self._around.name,
                 slot=self.device.id,
-                moment=timestamp,
+                monotonic=timestamp,
                 wall=wall,
                 duration_s=timestamp - self._started_at,
                 readings=readings,

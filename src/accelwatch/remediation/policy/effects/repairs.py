@@ -8,7 +8,7 @@ from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.tables import ATTEMPTS, BREAKER, SCORES
 from accelwatch.remediation.policy.guards.limits import attempts, breaker
 from accelwatch.remediation.policy.guards.limits.attempts import AttemptState
-from accelwatch.remediation.policy.plan.escalation import next_escalation_step as rung_of
+from accelwatch.remediation.policy.plan.escalation import next_escalation_step
 from accelwatch.remediation.policy.plan.verify import scored
 from accelwatch.remediation.policy.state.clocks import MOST_FAILURES
 from accelwatch.remediation.policy.state.model import Attempt, Remedy
@@ -32,7 +32,7 @@ def attempt(transition: Transition) -> Remedy:
     transition.ctx.set(
         BREAKER, breaker.start_trial(transition.ctx.state.breaker, transition.remedy.incident)
     )
-    step_name = rung_of(transition.remedy)
+    step_name = next_escalation_step(transition.remedy)
     failing = Failing.RESET if step_name == "reset" else Failing.REBOOT
     scores = tidied(transition.ctx.state.scores, transition.ctx.now)
     transition.ctx.set(

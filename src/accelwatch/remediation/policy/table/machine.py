@@ -141,7 +141,7 @@ ACTING = (*QUARANTINED_STAGES, S.QUARANTINING, S.RELEASING)
 ENDINGS = (T.ACHIEVED, T.FOREIGN, T.UNDONE, T.REFUSED, T.GAVE_UP, T.CANCELLED)
 
 # A person has checked the node, or it has other hardware: earlier observations do not count.
-VERIFY_ANEW: tuple[Effect, ...] = (
+VERIFY_AGAIN: tuple[Effect, ...] = (
     relapsing.reset_relapses,
     repairs.fit,
     verification.start_verifying,
@@ -376,11 +376,11 @@ _SERVICE = (
     *row(S.SERVICE, T.UNCERTAIN, does=(repairs.ticket_failed,)),
     *row(S.SERVICE, T.CANCELLED),
     *row(S.SERVICE, T.RETRY,
-         to=S.VERIFYING, does=(node_quarantine.cancel, *VERIFY_ANEW)),
+         to=S.VERIFYING, does=(node_quarantine.cancel, *VERIFY_AGAIN)),
     *row(S.SERVICE, T.RECOVERED,
-         to=S.VERIFYING, does=(node_quarantine.cancel, *VERIFY_ANEW)),
+         to=S.VERIFYING, does=(node_quarantine.cancel, *VERIFY_AGAIN)),
     *row((S.SERVICE, S.QUARANTINED), T.SWAPPED, not_by_person,
-         to=S.VERIFYING, does=(node_quarantine.cancel, repairs.swap, *VERIFY_ANEW)),
+         to=S.VERIFYING, does=(node_quarantine.cancel, repairs.swap, *VERIFY_AGAIN)),
 )
 # Where it goes on is where it failed (`goes_on_...`), not where the node is by now.
 _FAILED = (
@@ -401,7 +401,7 @@ _FAILED = (
     *row(S.FAILED, T.RETRY, goes_on_quarantined,
          to=S.QUARANTINED, does=(approvals.reset_failures,)),
     *row(S.FAILED, T.RETRY, goes_on_releasing, to=S.RELEASING, does=(approvals.reset_failures,)),
-    *row(S.FAILED, T.RECOVERED, is_quarantined, to=S.VERIFYING, does=VERIFY_ANEW),
+    *row(S.FAILED, T.RECOVERED, is_quarantined, to=S.VERIFYING, does=VERIFY_AGAIN),
     *row(S.FAILED, T.OBSERVED_OURS, is_not_quarantined,
          to=S.QUARANTINED, does=(node_quarantine.record_quarantine,)),
     *row(S.FAILED, T.RELEASE, nothing_open, is_not_quarantined, suspicious, to=S.SUSPECT),
@@ -429,9 +429,9 @@ _PEOPLE = (
     *row(S.QUARANTINING, T.RELEASE,
          to=S.RELEASING, does=(node_quarantine.cancel, relapsing.reset_relapses, approvals.force)),
     *row(QUARANTINED_STAGES, T.RELEASE, nothing_open,
-         to=S.VERIFYING, does=(node_quarantine.cancel, approvals.vouch, *VERIFY_ANEW)),
+         to=S.VERIFYING, does=(node_quarantine.cancel, approvals.vouch, *VERIFY_AGAIN)),
     *row((S.FAILED, S.UNKNOWN), T.RELEASE, nothing_open, is_quarantined,
-         to=S.VERIFYING, does=(node_quarantine.drop, approvals.vouch, *VERIFY_ANEW)),
+         to=S.VERIFYING, does=(node_quarantine.drop, approvals.vouch, *VERIFY_AGAIN)),
     *row(S.RELEASING, T.RELEASE, does=(approvals.vouch,)),
     *row((*QUARANTINED_STAGES, S.QUARANTINING), T.FORCE_RELEASE,
          to=S.RELEASING, does=(node_quarantine.cancel, relapsing.reset_relapses, approvals.force)),

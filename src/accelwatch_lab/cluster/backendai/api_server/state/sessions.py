@@ -139,8 +139,8 @@ class Sessions:
 
     def occupied(self, agent_id: str) -> dict[str, int]:
         """The slots of an agent that are taken."""
-        taken: dict[str, int] = {}
+        occupied: dict[str, int] = {}
         for session in self.on(agent_id):
             for slot, count in session.slots.items():
-                taken[slot] = taken.get(slot, 0) + count * session.agent_ids.count(agent_id)
-        return taken
+                occupied[slot] = occupied.get(slot, 0) + count * session.agent_ids.count(agent_id)
+        return occupied
