@@ -10,14 +10,8 @@ from support.machines import composed as machines
 
 
 def numbered(index: int, vendor: str = "nvidia", **changes: object) -> Device:
-    return msgspec.structs.replace(
-        machines.device(0),
-        id=f"{vendor}:{index}",
-        vendor=vendor,
-        index=index,
-        name=f"{vendor}{index}",
-        **changes,
-    )
+    named = {"id": f"{vendor}:{index}", "name": f"{vendor}{index}", **changes}
+    return msgspec.structs.replace(machines.device(0), vendor=vendor, index=index, **named)
 
 
 def test_numbers_are_ordered_as_numbers() -> None:
@@ -48,3 +42,19 @@ def test_a_partition_follows_its_device_and_stands_alone_without_it() -> None:
     assert sorted(devices, key=device_order(devices)) == [whole[0], part, whole[1]]
     orphan = msgspec.structs.replace(part, parent_id="nowhere")
     assert sorted([whole[1], orphan], key=device_order([orphan])) == [orphan, whole[1]]
+
+
+def test_partitions_of_a_device_stand_behind_it_and_before_the_next() -> None:
+    first, second = numbered(0), numbered(1)
+    parts = [
+        numbered(index, name=f"nvidia0:{index}", id=f"part{index}", parent_id="nvidia:0")
+        for index in (7, 9)
+    ]
+    devices = [second, parts[1], first, parts[0]]
+    assert sorted(devices, key=device_order(devices)) == [first, *parts, second]
+
+
+def test_a_device_stands_before_a_partition_of_a_lower_index() -> None:
+    whole = numbered(4)
+    part = msgspec.structs.replace(numbered(4), id="a", name="a", parent_id="nvidia:4")
+    assert sorted([part, whole], key=device_order([part, whole])) == [whole, part]

@@ -1,9 +1,11 @@
 """Reasons that a backend did not give itself are put in where a document is written."""
 
 import msgspec
+import pytest
 
 from accelwatch.base.absence import Absence
-from accelwatch.schema.snapshot import DeviceView, absences, filled, with_absences
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.snapshot import DeviceView, absences, filled, is_awaited, with_absences
 from support.machines import composed as machines
 
 OWN, OTHER = ("fan_speed_ratio",), ("voltage_volts",)
@@ -44,3 +46,21 @@ def test_a_snapshot_has_all_reasons_of_devices_and_host() -> None:
 def test_a_snapshot_without_a_host_stays_without() -> None:
     before = msgspec.structs.replace(machines.snapshot(view(0)), node=None)
     assert with_absences(before).node is None
+
+
+@pytest.mark.parametrize(
+    ("why", "state", "awaited"),
+    [
+        (Absence.NOT_COLLECTED, DeviceState.UNRESPONSIVE, True),
+        (Absence.NOT_COLLECTED, DeviceState.OK, False),
+        (Absence.ERROR, DeviceState.UNRESPONSIVE, False),
+        (None, DeviceState.UNRESPONSIVE, False),
+    ],
+)
+def test_a_device_is_awaited_until_its_first_reading(
+    why: Absence | None, state: DeviceState, awaited: bool
+) -> None:
+    read = machines.view(0)
+    absent = {} if why is None else {("*",): why}
+    reading = msgspec.structs.replace(read.reading, absent=absent)
+    assert is_awaited(msgspec.structs.replace(read, reading=reading, state=state)) is awaited
