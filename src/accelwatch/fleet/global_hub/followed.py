@@ -53,7 +53,7 @@ class FollowedHubs:
             advice="ask one of the hubs that this hub follows",
         )
         # Whether the configuration has named other hubs since.
-        self.wants_restart = False
+        self.restart_requested = False
         self._task: asyncio.Task[None] | None = None
 
     def source(self, condition: str = "") -> SeveralHubs:
@@ -103,7 +103,7 @@ class FollowedHubs:
             states, sums = tuple(view.hubs), view.sums
             problems = (*map(_omission, filter(_omits, states)), *self._clock_problems())
             sums = msgspec.structs.replace(sums, problems=(*sums.problems, *problems))
-        if self.wants_restart:
+        if self.restart_requested:
             sums = msgspec.structs.replace(sums, problems=(_RESTART, *sums.problems))
         return msgspec.structs.replace(
             sums,

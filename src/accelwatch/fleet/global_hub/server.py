@@ -66,7 +66,7 @@ class GlobalHubServer:
     async def change(self, settings: HubSettings, protection: Protection) -> None:
         """Replace the settings, but for those that only a restart changes; these are logged."""
         before = self.settings
-        self.followed.wants_restart = settings.targets != self._targets
+        self.followed.restart_requested = settings.targets != self._targets
         if settings.targets not in (before.targets, self._targets):
             names = ", ".join(self.followed.names)
             logger.warning(
