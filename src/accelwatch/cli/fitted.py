@@ -66,7 +66,7 @@ def _shorten(header: Cells, rows: Sequence[Cells], title: str, style: Style) -> 
 
 
 def _remarked(line: str, remark: str, width: int | None) -> list[str]:
-    """The row with its remark, which takes lines of its own where it does not fit."""
+    """The row with its remark, which goes on lines of its own where it does not fit."""
     if not remark:
         return [line]
     joined = f"{line}{' ' * _GAP}{remark}"

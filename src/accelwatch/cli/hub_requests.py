@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 
     Session = HubSession | SeveralSession
-    # A hub or an agent, or several hubs that are asked as one.
+    # A hub or an agent, or several hubs queried as one.
     Address = tuple[HubEndpoint, ...]
 
 DEFAULT_HUB = HUB_ADDRESS
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class HubOnlyFlags(msgspec.Struct, frozen=True, kw_only=True):
-    """Which hub is asked, for what agents do not do."""
+    """Which hub is queried, for what agents do not do."""
 
     hub: Annotated[
         list[str] | None,
@@ -48,7 +48,7 @@ class HubOnlyFlags(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HubFlags(HubOnlyFlags, frozen=True, kw_only=True):
-    """Which hub, or which node's agent, is asked."""
+    """Which hub, or which node's agent, is queried."""
 
     agent: Annotated[
         str | None,
@@ -83,7 +83,7 @@ def changed(
     document: Mapping[str, Any] | None = None,
     query: Mapping[str, str] | None = None,
 ) -> bytes:
-    """What is answered to a change; nobody but who is named is asked for one.
+    """The answer to a change; only the named hub or agent gets it.
 
     Raises AccelwatchError, UncertainError when it is unknown whether it was made.
     """
@@ -148,7 +148,7 @@ def _over(
                 raise error from fault
             finally:
                 await session.close()
-        raise AssertionError("there is always a place to ask")
+        raise AssertionError("there is always an address")
 
     return asyncio.run(main())
 
@@ -197,7 +197,7 @@ def who(name: str | None) -> str:
 
 
 def iso_time(option: str, text: str) -> str:
-    """A time as the API takes it; one without a zone is this machine's. Raises UsageError."""
+    """A time in the API's form; one without a zone is this machine's. Raises UsageError."""
     try:
         return datetime.fromisoformat(text).astimezone().isoformat()
     except (ValueError, OverflowError, OSError):

@@ -17,7 +17,7 @@ from accelwatch.cli.arguments import Arguments
 from accelwatch.cli.completion import offered
 from accelwatch.cli.parameters import Argument, Option, Setting
 
-# A flag as the settings take it; None and empty lists are not given.
+# A flag's value for the settings; None and empty lists are not given.
 FlagValue = str | list[str] | bool | None
 
 
@@ -215,7 +215,7 @@ def settings_named(table: type[msgspec.Struct]) -> dict[str, str]:
 def settings_of(options: msgspec.Struct) -> dict[str, FlagValue]:
     """The settings that the options stand for; a switch that is off is not given.
 
-    Lists are taken apart at their commas.
+    Lists are split at their commas.
     """
     settings: dict[str, FlagValue] = {}
     for field, hint in _fields(type(options)):

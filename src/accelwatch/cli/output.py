@@ -91,7 +91,7 @@ def emit(path: str, data: bytes, mode: int = OWN) -> None:
 
 
 def _is_special(path: str) -> bool:
-    """Whether the name is taken by what must not be replaced: /dev/null, a FIFO, a terminal."""
+    """Whether the file must not be replaced: /dev/null, a FIFO, a terminal."""
     try:
         mode = Path(path).stat().st_mode
     except OSError:

@@ -1,6 +1,6 @@
 """What a one-shot command line asks for, checked before anything is read.
 
-Reading is begun as soon as this is known, so what only some command lines need is imported late.
+The collector starts as soon as this is known, so what only some command lines need is imported late.
 """
 
 from pathlib import Path
@@ -156,7 +156,7 @@ def of_machine(
 ) -> CollectSettings:
     """The settings with what `--root`, `--backend` and `--collect` say. Raises UsageError.
 
-    The host is read when its group is asked for, also where only accelerators are.
+    `--collect host` reads the host, also beside backends of accelerators only.
     """
     return msgspec.structs.replace(
         settings,

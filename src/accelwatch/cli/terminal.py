@@ -1,4 +1,4 @@
-"""Whether a person looks at a terminal; asked before anything is loaded."""
+"""Whether output goes to a person's terminal; checked before anything is loaded."""
 
 import os
 import sys

@@ -27,7 +27,7 @@ _REPORTING_S = 0.03
 
 
 def run(options: CheckOptions) -> int:
-    """Tell how this node is; returns the exit code."""
+    """Print this node's health; returns the exit code."""
     from accelwatch.cli.check.check_report import Report, document, nagios, slurm
 
     try:
@@ -121,7 +121,7 @@ def _of_agent(options: CheckOptions, left: _Left) -> "Report":
         try:
             return of_incidents(fetch(options.agent, "/v1/incidents", left() * _AGENT_SHARE))
         except AgentSilent:
-            pass  # it has no rules, or is of another version; or is not there, which is told below
+            pass  # no rules, another version, or no agent: the next fetch reports that
     page = fetch(options.agent, "/v1/snapshot", left() * _AGENT_SHARE)
     return of_snapshot(decode(page), _files(options), "readings of the agent", listened=True)
 

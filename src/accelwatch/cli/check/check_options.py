@@ -11,7 +11,7 @@ from accelwatch.cli.parameters import option
 
 
 class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """By which rules, whom to ask, and in which form it is told."""
+    """The rules, the agent and the output format."""
 
     rules: Annotated[
         tuple[Path, ...],

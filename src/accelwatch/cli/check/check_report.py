@@ -31,18 +31,18 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     devices: DeviceCounts = DeviceCounts()
     rules: int = 0
     findings: tuple[Finding, ...] = ()
-    # Why it cannot be told how the node is.
+    # Why the node's health is unknown.
     blind: tuple[str, ...] = ()
     # Of the agent itself, such as rules that it cannot read.
     problems: tuple[str, ...] = ()
-    # For who asks: where it looked, and what was not evaluated.
+    # For the caller: what was read, and what was not evaluated.
     notes: tuple[str, ...] = ()
-    # Rules that one reading cannot tell.
+    # Rules that one reading cannot evaluate.
     unknown: tuple[str, ...] = ()
 
     @property
     def status(self) -> Status:
-        """The worst; what cannot be told is worse than a warning."""
+        """The worst; an unknown health is worse than a warning."""
         severities = {finding.severity for finding in self.findings}
         if Severity.CRITICAL in severities:
             return Status.CRITICAL

@@ -22,7 +22,7 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import BackendState, Snapshot, physical_devices
 
 MOST_BYTES = 32 << 20
-# Rules that are named of those that one reading cannot tell.
+# How many of the rules that one reading cannot evaluate are named.
 _SHOWN = 3
 # Verdicts of an agent that has not judged for longer count for nothing.
 _OLDEST_S = 10.0

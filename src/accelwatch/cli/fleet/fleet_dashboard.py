@@ -1,4 +1,4 @@
-"""The dashboard over a hub; the hub is ready, or its error told, before the terminal is touched."""
+"""The dashboard over a hub; the hub is ready, or its error printed, before the terminal is touched."""
 
 import asyncio
 import os

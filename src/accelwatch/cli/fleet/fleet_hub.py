@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Hub(msgspec.Struct, frozen=True, kw_only=True):
-    """A hub that can be asked."""
+    """A hub that answers queries."""
 
     address: "HubEndpoint"
     # Those besides it, where several are one fleet.
@@ -50,7 +50,7 @@ class Hub(msgspec.Struct, frozen=True, kw_only=True):
 
 @contextlib.contextmanager
 def opened(targeting: Targeting) -> Iterator[Hub]:
-    """The hub that was asked for; one of our own is begun at once and ends with this context.
+    """The hub of the options; a private hub starts at once and ends with this context.
 
     Raises AccelwatchError.
     """

@@ -37,7 +37,7 @@ _MOST_NAMED = 8
 
 
 def run_once(hub: Hub, printing: PrintOptions) -> int:
-    """Print what was asked for; returns the exit code. Raises AccelwatchError."""
+    """Print the requested document; returns the exit code. Raises AccelwatchError."""
     hub.wait()
     if remark := hub.remark():
         complain(remark)
@@ -128,7 +128,7 @@ async def _table(
 def table_of(
     printing: PrintOptions, answer: FleetDocuments, view: FleetView | None, name: str
 ) -> bytes:
-    """A table of what was asked for; the picture is needed for a table of nodes."""
+    """The requested table; only a table of nodes needs the picture."""
     to_stdout = printing.output == "-"
     style = Style(
         colour=to_stdout and colour(printing.color, sys.stdout),
@@ -171,7 +171,7 @@ def problems(answer: FleetDocuments) -> list[str]:
 
 
 def _wrong_with(store: StoreState, *, has_nodes: bool) -> str:
-    """Why a store tells of less than it should; `has_nodes` is whether it told of any node."""
+    """Why a store reports too little; `has_nodes` is whether it reported any node."""
     if store.fault:
         return f"{store.address}: {store.fault}"
     if unread(store):

@@ -1,4 +1,4 @@
-"""What `accelwatch fleet` is asked for."""
+"""The options of `accelwatch fleet`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -113,7 +113,7 @@ class PrintOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def one_shot(self) -> bool:
-        """Whether something was asked for that a dashboard does not do."""
+        """Whether an option asks for output that a dashboard does not print."""
         usual = PrintOptions(condition=self.condition, color=self.color, timeout=self.timeout)
         return self != usual
 
@@ -137,7 +137,7 @@ class PrintOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def query(self) -> dict[str, str]:
-        """What a hub is asked for them."""
+        """The query parameters that a hub gets."""
         query = {"filter": self.condition} if self.condition else {}
         if self.by is not None:
             return {**query, "by": self.by}
@@ -178,7 +178,7 @@ class DisplayOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Show(msgspec.Struct, frozen=True, kw_only=True):
-    """What people are told before there is a picture, and of what will happen."""
+    """What the screen shows before the first picture, and the events to come."""
 
     starting: str = "starting"
     # When something happens (Unix seconds) and what, in that order.

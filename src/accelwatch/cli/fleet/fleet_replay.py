@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Replaying(msgspec.Struct, frozen=True, kw_only=True):
-    """Which archive is looked at, and where it begins."""
+    """Which archive is replayed, and from when."""
 
     replay: Annotated[
         Path | None,

@@ -21,7 +21,7 @@ _RIGHT = ("SCORE", "FAULTS")
 
 
 class FaultHubFlags(HubFlags, frozen=True, kw_only=True):
-    """Which hub is asked; scripts pass the flags that all such commands have."""
+    """Which hub is queried; scripts pass the flags that all such commands have."""
 
     agent: Annotated[
         str | None,

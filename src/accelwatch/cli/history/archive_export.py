@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class StoreAccess(msgspec.Struct, frozen=True, kw_only=True):
-    """Which store is asked for what, and what it is shown; secrets are in files only."""
+    """Which store is queried for what, with which credentials; secrets are in files only."""
 
     url: str
     node_label: tuple[str, ...] = ()

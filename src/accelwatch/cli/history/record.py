@@ -100,7 +100,7 @@ def repair_file(damaged: Path, options: RecordOptions) -> int:
 
 
 def collect_settings(options: RecordOptions) -> CollectSettings:
-    """What the collector is told. Raises UsageError for what is not there."""
+    """The collector's settings. Raises UsageError for what is not there."""
     return options.machine.over(
         CollectSettings(
             interval_s=options.interval_s,
@@ -112,7 +112,7 @@ def collect_settings(options: RecordOptions) -> CollectSettings:
 
 
 def open_recorder(options: RecordOptions) -> "Recorder":
-    """The recorder that is asked for. Raises UsageError and AccelwatchError."""
+    """The recorder that the options describe. Raises UsageError and AccelwatchError."""
     from accelwatch.archive.recording import Compression, Recorder
 
     if options.output is None:

@@ -1,4 +1,4 @@
-"""`accelwatch alerts`: try whether somebody is told."""
+"""`accelwatch alerts`: send a test notification to the receivers."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

@@ -160,7 +160,7 @@ def show_incidents(id_: str | None, flags: IncidentFlags, hub: HubFlags) -> int:
         try:
             document, graphs = _fetch(id_, flags, hub)
         except AccelwatchError as error:
-            # A hub that is restarted will answer again; it is asked until the last time.
+            # A restarting hub will answer again: it is polled until the last time.
             if number == 1 or interval_s is None or number == flags.count:
                 raise
             if complained != [str(error)]:

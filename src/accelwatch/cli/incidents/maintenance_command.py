@@ -1,4 +1,4 @@
-"""`accelwatch maintenance`: nodes that are worked on, of whom nobody is told meanwhile."""
+"""`accelwatch maintenance`: nodes under repair, which notify nobody meanwhile."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`accelwatch silence`: nobody is told of some incidents for a while."""
+"""`accelwatch silence`: some incidents notify nobody for a while."""
 
 from typing import Annotated
 

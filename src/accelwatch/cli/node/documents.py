@@ -1,4 +1,4 @@
-"""From a snapshot to the document that was asked for, and to the exit code."""
+"""From a snapshot to the requested document, and to the exit code."""
 
 import os
 import sys
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def chosen(snapshot: Snapshot, request: Plan) -> Snapshot:
-    """The snapshot with only the devices that were asked for. Raises UnmetError."""
+    """The snapshot with only the requested devices. Raises UnmetError."""
     return select_devices(snapshot, request, split_list(request.arguments.device))
 
 
@@ -54,9 +54,9 @@ def _declared(request: Plan) -> "Declared":
 def render(
     snapshot: Snapshot, request: Plan, exporter: "Exporter | None", left_out: int = 0
 ) -> bytes:
-    """The document: an exporter's, or the table, which tells of nothing why it is nothing.
+    """The document: an exporter's, or the table, which says why it is empty.
 
-    `left_out` devices are there that were not asked for.
+    `left_out`: how many devices the selection left out.
     """
     if exporter is None:
         return _table(snapshot, request, left_out)
@@ -116,7 +116,7 @@ def _none_read(snapshot: Snapshot) -> bool:
 
 
 def narrate(snapshot: Snapshot) -> None:
-    """Tell on stderr which backends could not be used, and which devices ended the collector."""
+    """Print on stderr which backends could not be used, and which devices ended the collector."""
     for backend in snapshot.backends:
         if backend.state in (BackendState.UNAVAILABLE, BackendState.FAILED):
             complain(backend.complaint_and_remedy)

@@ -34,7 +34,7 @@ Answer = Callable[[Snapshot, Machine, bool], str]
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What is asked: how it is answered, and the opt-in groups that must be read for it."""
+    """One query: the function that answers it, and the opt-in groups that it must read."""
 
     answer: Answer
     groups: frozenset[str] = frozenset()
@@ -72,7 +72,7 @@ def run_nvidia_smi(arguments: Arguments) -> int:
 
 
 def question(arguments: Arguments) -> Question:
-    """What one of nvidia-smi's options asks. Raises UsageError where two are given, or half of one."""
+    """The query of nvidia-smi's options. Raises UsageError where two are given, or half of one."""
     requested = [
         option
         for option, is_set in (

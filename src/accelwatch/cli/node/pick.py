@@ -25,7 +25,7 @@ _FORMATS = ("env", "export", "value", "json")
 
 
 class PickOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What the job needs, and in which form it is told."""
+    """What the job needs, and the output format."""
 
     count: Annotated[int, option("-n", "--count", metavar="N", min=1, help="How many devices.")] = 1
     free_memory: Annotated[

@@ -46,7 +46,7 @@ def _spare(header: Sequence[str]) -> list[str]:
 
 
 def _row(records: Sequence[Process], names: dict[str, str], style: Style) -> Cells:
-    """A process with all the devices that it is on; its memory summed up where each tells some."""
+    """A process with all the devices that it is on; its memory summed up over those that report it."""
     process = records[0]
     on = sorted({names.get(record.device_id, record.device_id) for record in records}, key=natural)
     used = [record.gpu_memory_bytes for record in records]

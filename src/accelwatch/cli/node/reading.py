@@ -39,7 +39,7 @@ def snapshots(request: Plan, meanwhile: Callable[[], object]) -> "Iterator[Snaps
 
 
 def _owners(request: Plan) -> "OneShotLookup | None":
-    """Looks up whose the devices are; None of a recording, which tells it itself."""
+    """Looks up whose the devices are; None for a recording, which has the owners."""
     if request.arguments.replay is not None:
         return None
     from accelwatch.node.workloads.one_shot_lookup import OneShotLookup

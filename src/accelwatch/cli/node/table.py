@@ -96,7 +96,7 @@ def _device_row(view: DeviceView, snapshot: Snapshot, style: Style) -> Cells:
     ]
 
 
-# Fields that tell one device from another.
+# Fields that identify a device.
 _NAMES = frozenset({"name", "id", "index", "uuid", "serial", "pci_bus_id"})
 # A state of less than this may be as old as the look: a driver that hangs is waited for that long.
 _RECENT_S = 60.0
@@ -166,7 +166,7 @@ def heading(snapshot: Snapshot) -> str:
 
 
 def no_devices_text(snapshot: Snapshot, left_out: int = 0) -> str:
-    """Why there is no device row: `left_out` are there and were not asked for, a backend could not be
+    """Why there is no device row: the selection left out `left_out`, a backend could not be
     used, or there is no hardware for any."""
     if left_out:
         there = "1 device is" if left_out == 1 else f"{left_out} devices are"
@@ -178,7 +178,7 @@ def no_devices_text(snapshot: Snapshot, left_out: int = 0) -> str:
 
 
 def render(snapshot: Snapshot, names: Sequence[str], style: Style, left_out: int = 0) -> str:
-    """The whole text with a final line break; `left_out` devices were not asked for."""
+    """The whole text with a final line break; the selection left out `left_out` devices."""
     if names:
         return "\n".join(fields_table(snapshot, names, style)) + "\n"
     lines = [heading(snapshot), *devices_table(snapshot, style)]

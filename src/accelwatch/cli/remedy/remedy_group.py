@@ -1,4 +1,4 @@
-"""`accelwatch remedy`: all that a hub does about incidents, and what people tell it to do or leave."""
+"""`accelwatch remedy`: all that a hub does about incidents, and what people order or forbid."""
 
 from accelwatch.cli.options import Group
 from accelwatch.cli.remedy import remedy_commands as commands

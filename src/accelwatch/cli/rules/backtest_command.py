@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from accelwatch.fleet.backtest.line import Line
 
 _SIDE_BY_SIDE = 2
-# Intervals from which on a second process is worth beginning; it takes seconds to load its rules.
+# From this many intervals a second process pays; loading its rules takes seconds.
 _LONG_STEPS = 2880
 
 

@@ -34,7 +34,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(share: Share) -> int:
-    """Tell what is found until the end; returns the exit code. Raises AccelwatchError."""
+    """Send what is found until the end; returns the exit code. Raises AccelwatchError."""
     from accelwatch.alerting.rules.loading.pack_files import pack_file, pack_names
     from accelwatch.alerting.rules.loading.rule_files import load
     from accelwatch.archive.history.reading.reader import Archive

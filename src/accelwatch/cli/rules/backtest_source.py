@@ -57,7 +57,7 @@ def archive_of(source: Source) -> Iterator[Path]:
 
 
 def span_of(source: Source, archive: "Archive") -> tuple[float | None, float | None]:
-    """First and last second (Unix) that are asked for; None for the archive's own. Raises UsageError."""
+    """First and last second (Unix) of the options; None for the archive's own. Raises UsageError."""
     from time import time
 
     from accelwatch.base.errors import UsageError

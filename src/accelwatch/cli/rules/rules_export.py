@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportPlan:
-    """What is asked for."""
+    """The options of `rules export`."""
 
     output: str
     mode: str | None
@@ -27,7 +27,7 @@ class ExportPlan:
 
 
 def rules_export(rules: "Mapping[str, Rule]", plan: ExportPlan) -> int:
-    """Write the file, and tell on stderr what is not in it. Raises AccelwatchError."""
+    """Write the file, and print on stderr what is not in it. Raises AccelwatchError."""
     from accelwatch.alerting.rules.prometheus.alerting_rules import Untranslated, exported
     from accelwatch.alerting.rules.prometheus.rule_file import rule_file
     from accelwatch.base.durations import seconds

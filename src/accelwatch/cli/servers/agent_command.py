@@ -15,7 +15,7 @@ from accelwatch.schema.catalogue.lookup import opt_in_groups
 
 
 def run_agent(config_file: Path | None, flags: Mapping[str, FlagValue]) -> None:
-    """Serve until told to stop. Raises AccelwatchError.
+    """Serve until stopped. Raises AccelwatchError.
 
     `flags` maps dotted settings (`web.listen_address`) to texts; None and empty lists are not given.
     """

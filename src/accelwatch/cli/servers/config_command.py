@@ -1,4 +1,4 @@
-"""`accelwatch config`: check and show the settings in force, tell which file counts."""
+"""`accelwatch config`: check and show the settings in force, print which file counts."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`accelwatch serve`: the same dashboard in a browser, on this machine unless told otherwise.
+"""`accelwatch serve`: the same dashboard in a browser, on this machine by default.
 
 Every visitor gets a dashboard process of their own that can only look: whoever can reach the port would
 otherwise send signals as the user who serves.
@@ -62,7 +62,7 @@ def serve_command(options: ServeOptions) -> None:
             f"{host} can be reached from other machines and there is no password; "
             "put a proxy that asks for one before 127.0.0.1, or say --listen-any"
         )
-    options.machine.over(CollectSettings())  # a mistake is told here, not to each visitor
+    options.machine.over(CollectSettings())  # report a mistake here, not to each visitor
     server = _server(options)
     _check_address_free(host, port)
     complain(f"the dashboard is at {server.public_url} (^C ends it)")

@@ -1,7 +1,7 @@
-"""The web server of `accelwatch serve`: textual-serve within bounds, and a page that asks nobody else.
+"""The web server of `accelwatch serve`: textual-serve within bounds, a page without files of others.
 
 A visitor is a dashboard process; how many there are, and how large a screen each draws, is bounded here,
-because a screen of any size would be drawn in memory for whoever asks.
+because a screen of any size would be drawn in memory for any visitor.
 """
 
 import asyncio
@@ -65,9 +65,9 @@ def within(value: object, bounds: tuple[int, int]) -> int:
 
 
 def own_page(html: str, url: str, host: str) -> str:
-    """The page without what other servers would be asked for, its keys alive from the beginning.
+    """The page without files of other servers, its keys alive from the beginning.
 
-    It asks for its parts under the name by which it was opened: `localhost` is another server than
+    It loads its parts under the name by which it was opened: `localhost` is another server than
     `127.0.0.1` to a browser.
     """
     kept = _LINK.sub(lambda link: link[0] if link[1].startswith(url) else "", html)
@@ -84,11 +84,11 @@ class Visit(AppService):
         await super().start(within(width, COLUMNS), within(height, ROWS))
 
     async def set_terminal_size(self, width: int, height: int) -> None:
-        """Tell it the new size."""
+        """Send it the new size."""
         await super().set_terminal_size(within(width, COLUMNS), within(height, ROWS))
 
     async def stop(self) -> None:
-        """End it, if need be by force: it must not keep its place for ever."""
+        """End it, if need be by force: it must not count as a visitor for ever."""
         try:
             async with asyncio.timeout(_END_S):
                 await super().stop()
@@ -104,7 +104,7 @@ class Dashboards(Server):
     def __init__(
         self, command: str, host: str, port: int, *, url: str, authorities: set[str], visitors: int
     ) -> None:
-        """`authorities` are the authorities that it is asked by; `visitors` how many dashboards may
+        """`authorities` are the accepted Host values; `visitors` how many dashboards may
         run.
         """
         super().__init__(command, host=host, port=port, title="accelwatch", public_url=url)
@@ -119,10 +119,10 @@ class Dashboards(Server):
         return app
 
     async def on_startup(self, app: web.Application) -> None:
-        """Say nothing: the address is told before."""
+        """Print nothing: the address is printed before."""
 
     def initialize_logging(self) -> None:
-        """Leave logging as it is, but for requests that cannot be read: they are not ours to tell."""
+        """Leave logging as it is, but hide malformed requests: they are no fault of ours."""
         logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)
 
     def serve(self, debug: bool = False) -> None:  # noqa: ARG002 - textual-serve's signature
@@ -192,7 +192,7 @@ class Dashboards(Server):
     async def _guard(
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
-        """Refuse bodies, and what another site's page asks of this server in its visitor's name."""
+        """Refuse bodies, and requests that another site's page makes in its visitor's name."""
         refusal = refusal_of_body(request.headers, request.content_length)
         if refusal is not None:
             response = web.Response(body=refusal.body, status=refusal.code, headers=refusal.headers)

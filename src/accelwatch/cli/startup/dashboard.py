@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from accelwatch.tui.state.board import Board, DeviceFilter
     from accelwatch.tui.theme.preferences import Preferences
 
-# Opt-in groups that the dashboard reads unless it is told not to.
+# Opt-in groups that the dashboard reads by default.
 SHOWN_GROUPS = frozenset({"host"})
 
 
@@ -90,7 +90,7 @@ def _collect_garbage() -> None:
 
 @contextlib.contextmanager
 def _black_box(board: "Board") -> "Iterator[None]":
-    """Keep the last minutes of this machine while the dashboard runs, and let it look at them."""
+    """Keep the last minutes of this machine while the dashboard runs, and let it show them."""
     from accelwatch.archive.blackbox.black_box import BlackBox
 
     box = BlackBox(_writer)

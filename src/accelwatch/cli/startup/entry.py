@@ -1,4 +1,4 @@
-"""From words to a command and an exit code; the one place where errors become messages."""
+"""From words to a command and an exit code; the one module where errors become messages."""
 
 import gc
 import os

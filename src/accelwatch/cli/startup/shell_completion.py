@@ -1,4 +1,4 @@
-"""Completion of the shells: what a shell asks, scripts that ask it, and their installation.
+"""Completion of the shells: a shell's queries, the scripts that send them, and their installation.
 
 The names of variables and the answers are those of typer, which wrote the scripts before: one that
 somebody has installed goes on working.
@@ -38,7 +38,7 @@ class _Complete(ShellComplete):
 
 
 class Bash(_Complete):
-    """Bash gives words and the place of the cursor."""
+    """Bash gives words and the position of the cursor."""
 
     name = "bash"
     source_template = scripts.BASH
@@ -68,7 +68,7 @@ class Zsh(_Complete):
 
 
 class Fish(_Complete):
-    """Fish asks first whether there is anything: it offers files where not."""
+    """Fish queries first whether there is anything: it offers files where not."""
 
     name = "fish"
     source_template = scripts.FISH
@@ -118,7 +118,7 @@ def _quoted(text: str) -> str:
 
 
 def answer_shell(root: click.Group, instruction: str) -> int:
-    """What a shell asks for: `complete_bash` by its script, `source_bash` by a person; the exit code."""
+    """Answer a shell: `complete_bash` by its script, `source_bash` by a person; the exit code."""
     verb, _, shell = instruction.partition("_")
     if verb not in ("complete", "source") or shell not in _SHELLS:
         return 1

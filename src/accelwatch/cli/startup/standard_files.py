@@ -8,7 +8,7 @@ def open_missing() -> None:
     """Have descriptors 0 to 2 lead somewhere.
 
     Whatever was opened next would be one of them otherwise: a pipe between our processes, which a child
-    takes for its own output and closes. Call it before anything is opened. Messages then go nowhere
+    mistakes for its own output and closes. Call it before anything is opened. Messages then go nowhere
     without a word, while `sys.stdin` and `sys.stdout` stay None: data that nobody gets is an error.
     """
     for standard in (0, 1, 2):

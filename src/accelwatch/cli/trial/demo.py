@@ -87,7 +87,7 @@ def _start_demo(size: "FleetSize", start: float, *, printed: bool) -> "Child":
         from accelwatch_lab.simulator.demo.stage import run_stage
 
         elapsed_s = ALL_THERE_S if printed else 0.0
-        # Of incidents no document tells.
+        # A printed document has no incidents.
         rules = RuleSettings(packs=() if printed else tuple(pack_names()))
         run_stage(
             size, sim.own_exposition, folder, life, start=start, elapsed_s=elapsed_s, rules=rules

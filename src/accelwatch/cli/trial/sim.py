@@ -138,7 +138,7 @@ def _size(plan: SimPlan) -> "FleetSize":
 
 
 def play_again(plan: SimPlan, fleet: "Fleet") -> None:
-    """Read the scenario anew; one with mistakes changes nothing, and they are told."""
+    """Read the scenario anew; a scenario with mistakes changes nothing, and they are printed."""
     try:
         fleet.play(_scenario(plan, _size(plan)))
     except AccelwatchError as error:
@@ -146,7 +146,7 @@ def play_again(plan: SimPlan, fleet: "Fleet") -> None:
 
 
 def own_exposition() -> "Render":
-    """The exporter of agents as the simulator takes it."""
+    """The agents' exporter in the form that the simulator needs."""
     from accelwatch.node.rendering import exporter_of, rendered
 
     exporter = exporter_of("prometheus")

@@ -27,7 +27,7 @@ _WELL = frozenset({"up", "ok"})
 
 
 def device_table(answer: FleetDocuments, style: Style) -> list[str]:
-    """A row a device, worst first, with the fields that were asked for."""
+    """A row a device, worst first, with the requested fields."""
     devices = worst_first(answer.devices)
     names = list(devices[0].values) if devices else []
     header = ["NODE", *(["HUB"] if answer.hubs else []), "DEVICE", "MODEL", "STATE", *names]
@@ -57,7 +57,7 @@ def worst_first(devices: Iterable[DeviceRow]) -> list[DeviceRow]:
 
 
 def device_csv(answer: FleetDocuments, fields: Sequence[str]) -> bytes:
-    """A row a device; fields, those asked for or the usual ones, and labels are columns.
+    """A row a device; fields, requested or default, and labels are columns.
 
     The columns are the same whichever devices there are, also where there is none.
     """
