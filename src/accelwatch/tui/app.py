@@ -49,7 +49,7 @@ class Dashboard(HookedApp, inherit_bindings=False):
     ENABLE_COMMAND_PALETTE = False
     ALLOW_SELECT: ClassVar[bool] = False
     TITLE = "accelwatch"
-    # How long something told stands in the place of the keys.
+    # How long a message stays in the footer, over the keys.
     MESSAGE_S: ClassVar[float] = 4.0
 
     def __init__(
@@ -107,7 +107,7 @@ class Dashboard(HookedApp, inherit_bindings=False):
         return self._fleet_feed.follow_incidents()
 
     def report_task_failure(self, task: "asyncio.Task[None]") -> None:
-        """A task has failed that nobody waits for: end, and tell why."""
+        """A task that nobody awaits has failed: exit, and print why."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self.fail(error) if isinstance(error, Exception) else None
 
@@ -116,7 +116,7 @@ class Dashboard(HookedApp, inherit_bindings=False):
         return self.cells.changes(update)
 
     def pop_screen(self) -> AwaitComplete:
-        """Back to the screen below, which has not looked at the board since it was covered."""
+        """Back to the screen below, which has not read the board since it was covered."""
         result = super().pop_screen()
         for widget in self.screen.query(Painted):
             widget.refresh()
@@ -161,7 +161,7 @@ class Dashboard(HookedApp, inherit_bindings=False):
 
     @property
     def incident_controller(self) -> "FleetController | None":
-        """Where incidents come from: the fleet, or this machine's agent once it is asked."""
+        """Where incidents come from: the fleet, or this machine's agent once it is polled."""
         return self._fleet_feed.incident_controller
 
     def schedule_fleet_pull(self) -> None:
@@ -177,7 +177,7 @@ class Dashboard(HookedApp, inherit_bindings=False):
         self.snapshot_feed.pull()
 
     def show_message(self, text: str) -> None:
-        """Tell something in the place of the keys, for a few seconds."""
+        """Show a message in the footer, over the keys, for a few seconds."""
         self.board.message = text
         self.keys_changed()
         if self._message_timer is not None:
@@ -185,7 +185,7 @@ class Dashboard(HookedApp, inherit_bindings=False):
         self._message_timer = self.set_timer(self.MESSAGE_S, self.unsay)
 
     def unsay(self) -> None:
-        """Give the place back to the keys."""
+        """Show the keys in the footer again."""
         self.board.message = ""
         self.keys_changed()
 

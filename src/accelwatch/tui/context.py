@@ -39,7 +39,7 @@ class View(Protocol):
         ...
 
     def perform(self, action: str) -> bool:
-        """Do what a key asks; false when it is nothing of this screen."""
+        """Handle a key's action; false when this screen has no use for it."""
         ...
 
 
@@ -72,7 +72,7 @@ class DialogContext(Protocol):
         ...
 
     def show_message(self, text: str) -> None:
-        """Show a text in the place of the keys, for a few seconds."""
+        """Show a text in the footer, over the keys, for a few seconds."""
         ...
 
 
@@ -156,7 +156,7 @@ class DashboardContext(DialogContext, Protocol):
 
     @property
     def incident_controller(self) -> "FleetController | None":
-        """Where incidents come from: the fleet, or this machine's agent once it is asked."""
+        """Where incidents come from: the fleet, or this machine's agent once it is polled."""
         ...
 
     @property

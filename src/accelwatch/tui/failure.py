@@ -1,4 +1,4 @@
-"""What becomes of an error that nobody has handled: kept whole in a file, told in one line.
+"""What becomes of an error that nobody has handled: kept whole in a file, shown in one line.
 
 The file has no values of variables, only the error and the lines of code that led to it.
 """
@@ -14,7 +14,7 @@ from accelwatch.schema.display import printable
 from accelwatch.system.files.atomic_file import PRIVATE, replace_file
 
 _NAME = "dashboard-error.txt"
-# Characters of an error that are told on the terminal.
+# Characters of an error that the terminal shows.
 _MOST_SHOWN = 200
 
 
@@ -40,7 +40,7 @@ def user_error(error: Exception, path: Path) -> AccelwatchError:
 
 
 def _write_details(error: Exception, path: Path) -> None:
-    """Write the details, readable by their owner, in place of those before. Raises OSError."""
+    """Write the details, readable by their owner, over those before. Raises OSError."""
     head = f"accelwatch {__version__}, Python {platform.python_version()}\n\n"
     details = "".join([head, *traceback.format_exception(error)])
     replace_file(path, details.encode("utf-8", "replace"), mode=PRIVATE, durable=False)

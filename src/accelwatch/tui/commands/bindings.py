@@ -1,6 +1,6 @@
-"""The keys of the dashboard as Textual takes them.
+"""The keys of the dashboard in Textual's form.
 
-All of them are looked at before a widget is asked, so that what a key does is done before the next key:
+All are matched before a widget gets the key, so that what a key does is done before the next key:
 those that arrive together each meet the screen that the ones before have left behind.
 """
 

@@ -1,4 +1,4 @@
-"""All commands together: which of them does what a key asks, and what one needs of the others."""
+"""All commands together: which of them handles a key, and what it needs of the others."""
 
 from typing import TYPE_CHECKING
 
@@ -57,7 +57,7 @@ class Commands:
         self._incidents: IncidentCommands | None = None
         if app.fleet_controller is not None:
             self._add_fleet(app.fleet_controller)
-        # Asked first: an event that froze the black box opens it, any other leads to its device.
+        # Tried first: an event that froze the black box opens it, any other leads to its device.
         events = EventCommands(app)
         self.registry.add(events.handlers())
         self.registry.add(BlackBoxCommands(app, events).handlers())
@@ -114,7 +114,7 @@ class Commands:
         return self._fleet is not None and self._fleet.visit()
 
     def _follow_incidents(self) -> None:
-        """Begin to ask this machine's agent, the first time that its incidents are looked at."""
+        """Start polling this machine's agent when its incidents are first shown."""
         if self._incidents is None:
             self._add_incidents(self._app.follow_incidents())
 

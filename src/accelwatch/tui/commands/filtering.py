@@ -5,7 +5,7 @@ from accelwatch.tui.state.filtering import Filtering
 
 
 def prompt_filter(app: DialogContext, filtering: Filtering) -> None:
-    """Have a filter typed; it takes effect meanwhile, and Esc takes it back."""
+    """Have a filter typed; it applies while typing, and Esc undoes it."""
     from accelwatch.tui.screens.dialogs.filter_line import FilterScreen
 
     before = filtering.present

@@ -17,7 +17,7 @@ _FILTER = "filter "
 
 
 class PaletteCommands:
-    """Asks which command is meant, and does it."""
+    """Offers the commands, and runs the chosen one."""
 
     def __init__(self, app: DashboardContext) -> None:
         self._app = app

@@ -60,7 +60,7 @@ class ProblemCommands:
 
 
 def following(indices: Sequence[int], present: int | None) -> int:
-    """The first place after the present one, else the first of all."""
+    """The first index after the present one, else the first of all."""
     return next((index for index in indices if present is None or index > present), indices[0])
 
 

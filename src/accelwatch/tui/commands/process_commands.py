@@ -1,4 +1,4 @@
-"""What keys do to processes: filter, sort, tag, look at, signal."""
+"""What keys do to processes: filter, sort, tag, inspect, signal."""
 
 import signal
 from collections.abc import Callable

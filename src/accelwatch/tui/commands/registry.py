@@ -1,17 +1,17 @@
-"""Which handlers an action has: the rows that each class of commands gives, and who is asked first."""
+"""Which handlers an action has: the rows of each class of commands, and their order."""
 
 from collections.abc import Callable, Iterator, Mapping
 
 from accelwatch.tui.state.action import Action
 
-# Does what a key asks; False where that is nothing for the present screen.
+# Handles a key; False where the present screen has no use for it.
 Handler = Callable[[], bool | None]
 # A row an action: its id, keys and texts, and what does it.
 Handlers = Mapping[Action, Handler]
 
 
 class Registry:
-    """The handlers of all commands; of one action, those that were added last are asked first."""
+    """The handlers of all commands; of one action, those that were added last are tried first."""
 
     def __init__(self) -> None:
         self._handlers: dict[str, list[Handler]] = {}

@@ -30,7 +30,7 @@ class ScreenCommands:
     ) -> None:
         """`visit_node` follows the selected node of a fleet, and is false where none is selected.
 
-        `follow_incidents` asks this machine's agent for incidents, once.
+        `follow_incidents` starts polling this machine's agent for incidents, once.
         """
         self._app = app
         self._visit_node = visit_node

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 _WIDEST = 96
 # Columns of the dialog's frame and margins.
 _BESIDE = 14
-# The hub of the dashboard's own cannot be asked by a command.
+# No command can query the dashboard's own hub.
 _MORE = "incident {}, which 5 lists and Enter opens"
 
 
 class WhyCommands:
-    """One handler per action; False where nothing is selected that could be asked about."""
+    """One handler per action; False where nothing is selected that can be explained."""
 
     def __init__(self, app: DashboardContext) -> None:
         self._app = app
@@ -46,7 +46,7 @@ class WhyCommands:
         }
 
     def do_why(self) -> bool:
-        """Tell why what is selected is as it is."""
+        """Explain the state of what is selected."""
         from accelwatch.base.errors import UnmetError
         from accelwatch.tui.screens.dialogs.choice import ChoiceScreen
 

@@ -16,7 +16,7 @@ Cell = TypeVar("Cell")
 
 
 class Column(msgspec.Struct, Generic[Cell], frozen=True, kw_only=True):
-    """One column: `rank` tells how early it gives way (1 stays), `grow` its share of what is left."""
+    """One column: `rank` is how early it gives way (1 stays), `grow` its share of what is left."""
 
     title: str
     cell: Cell
@@ -38,7 +38,7 @@ SizedColumns = Sequence[tuple[AnyColumn, int]]
 
 
 def needed(columns: Sequence[AnyColumn]) -> int:
-    """Cells that columns take at least, with the gaps between them."""
+    """Cells that columns need at least, with the gaps between them."""
     return sum(column.width + GAP for column in columns) - GAP
 
 

@@ -18,7 +18,7 @@ from accelwatch.tui.drawing.device_signs import (
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line
 
-# For a value that is absent; the Device screen tells the reason.
+# For a value that is absent; the Device screen shows the reason.
 NOTHING = "-"
 GIB = 1 << 30
 # Where the next shade of a bar begins.
@@ -91,9 +91,9 @@ def clock_time(timestamp: float) -> str:
 
 
 def model_name(view: DeviceView, *, ascii_only: bool = False) -> str:
-    """The model without its vendor's name, which the device's own name tells already.
+    """The model without its vendor's name, which the device's own name contains already.
 
-    Of one that was never asked, such as one that was lost before, it is where it sits.
+    A device that was never identified, such as one lost before, shows its PCI address instead.
     """
     name = without_vendor(view.device.model or view.device.pci_bus_id or NOTHING)
     profile = view.device.partition_profile

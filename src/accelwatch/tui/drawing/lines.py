@@ -16,12 +16,12 @@ _LEAST_TEXT = 12
 
 
 def cell_len(text: str) -> int:
-    """Cells that a text takes on the screen; most of it is ASCII, of which none takes more than one."""
+    """The width of a text in cells; most text is ASCII, one cell a character."""
     return len(text) if text.isascii() else cells.cell_len(text)
 
 
 def width_of(line: Iterable[Span]) -> int:
-    """Cells a line takes on the screen."""
+    """The width of a line in cells."""
     return sum(cell_len(text) for text, _ in line)
 
 
@@ -88,7 +88,7 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def wrapped_in(text: str, width: int, most: int, ellipsis: str) -> list[str]:
-    """Words on `most` lines at most; an ellipsis tells that there are more."""
+    """Words on `most` lines at most; an ellipsis marks that there are more."""
     rows = wrapped(text, width)
     if len(rows) <= most:
         return rows

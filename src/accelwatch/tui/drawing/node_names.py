@@ -1,4 +1,4 @@
-"""Names of nodes in few cells: what all have in common gives way to what tells them apart. Pure."""
+"""Names of nodes in few cells: what all have in common gives way to what differs. Pure."""
 
 from collections.abc import Collection
 
@@ -38,7 +38,7 @@ def _alike(name: str, other: str) -> int:
 
 
 def shortened(name: str, width: int, affixes: CommonAffixes, ellipsis: str) -> str:
-    """At most `width` characters of a name, those that tell it from the others among them."""
+    """At most `width` characters of a name, with those that differ from other names."""
     if len(name) <= width:
         return name
     ellipsis_width = len(ellipsis)

@@ -9,7 +9,7 @@ from rich.color import Color, ColorSystem
 from rich.style import Style
 
 _PLACEHOLDER = "x"
-# Besides ASCII what takes one cell on every terminal; of other signs some take two where people write
+# The signs besides ASCII that every terminal draws in one cell; others need two where people write
 # Chinese, Japanese or Korean.
 _BRAILLE = re.compile("[\u2800-\u28ff]*")
 
@@ -22,7 +22,7 @@ _SYSTEMS = {
 
 
 def system_of(environ: Mapping[str, str]) -> ColorSystem:
-    """What rich's console, and with it Textual, takes the terminal to be able of; neither is loaded."""
+    """The colours that rich's console, and with it Textual, assumes of the terminal; loads neither."""
     term = environ.get("TERM", "")
     if environ.get("COLORTERM", "").strip().lower() in {"truecolor", "24bit"}:
         return ColorSystem.TRUECOLOR
@@ -47,7 +47,7 @@ class Pen:
     """Writes cells; colours are set only where they change, across gaps and lines too."""
 
     def __init__(self, system: ColorSystem, width: int = 0) -> None:
-        """`width`: columns of the terminal; behind the last one its cursor's place is not certain."""
+        """`width`: columns of the terminal; behind the last one its cursor's position is not certain."""
         self._system = system
         self._width = width
         self._output: list[str] = []
@@ -57,7 +57,7 @@ class Pen:
         self._cursor: tuple[int, int] | None = None
 
     def move(self, y: int, x: int) -> None:
-        """Go on at another place, counted from 0, by the shortest way."""
+        """Go on at another position, counted from 0, by the shortest way."""
         sequences = [f"\x1b[{y + 1};{x + 1}H"]
         if self._cursor is not None:
             down, right = y - self._cursor[0], x - self._cursor[1]
@@ -90,13 +90,13 @@ class Pen:
         if rendition == PLAIN:
             changed = []  # the sequence without a parameter is the one with 0
         elif rendition.attributes != before.attributes:
-            # There is no common way to take one attribute back: begin with none.
+            # There is no common way to reset one attribute: begin with none.
             changed = [parameter for parameter in ("0", *rendition) if parameter]
         self._output.append(f"\x1b[{';'.join(changed)}m")
 
 
 def _down(lines: int, y: int) -> str:
-    """To line `y`, the column kept (ECMA-48: VT, which VT100 and all after it take as IND; VPA).
+    """To line `y`, the column kept (ECMA-48: VT, which VT100 and all after it treat as IND; VPA).
 
     A tab of lines is one byte, and no terminal driver makes two of it, as of a line feed.
     """

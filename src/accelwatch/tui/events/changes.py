@@ -23,7 +23,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     # The state, or the code of the event.
     label: str
     started_at: float
-    # Whether `began` is when it began; else it is so, and nobody tells since when.
+    # Whether `started_at` is when it began; else nobody reports since when.
     dated: bool = True
     # When it was over; None while it goes on.
     resolved_at: float | None = None
@@ -62,7 +62,7 @@ def in_order(changes: Iterable[Change]) -> list[Change]:
 
 
 class Changes:
-    """Takes snapshots in the order of time."""
+    """Needs snapshots in the order of time."""
 
     def __init__(self) -> None:
         # By device.

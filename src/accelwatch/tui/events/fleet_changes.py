@@ -1,4 +1,4 @@
-"""What has happened in a fleet: what the hub tells of a state, and of its end, is one change.
+"""What has happened in a fleet: the hub's event of a state and that of its end are one change.
 
 What is not well without an event goes on too, such as what was so before the hub began.
 """
@@ -16,7 +16,7 @@ from accelwatch.schema.status.verdict import REMEDIES, remedy_of
 from accelwatch.tui.events.changes import Change, in_order
 from accelwatch.tui.events.unhealthy import unhealthy_changes
 
-# Codes by which a hub tells that a state has begun.
+# Codes of a hub's events for a state that has started.
 _LABELS = {
     "device_lost": "lost",
     "device_unresponsive": "hung",
@@ -37,12 +37,12 @@ def event_label(code: str) -> str:
     return _BACK if code in RECOVERED else _LABELS.get(code, code)
 
 
-# A beginning worked out from an age, and nearer than this to the one told before, is the same.
+# A start computed from an age, and nearer than this to the one reported before, is the same.
 _SAME_S = 2.0
 
 
 class FleetChanges:
-    """Works the changes out again with each tick, those of events when others are told."""
+    """Computes the changes anew with each tick, those of events when the events differ."""
 
     def __init__(self) -> None:
         self._events: Sequence[FleetEvent] = ()
@@ -84,7 +84,7 @@ def _health_of_unresponsive(view: FleetView) -> dict[_Subject, str]:
 
 
 def _with_remedy(change: Change, health: Mapping[_Subject, str]) -> Change:
-    """With what to do about a device's state; no event tells whether the device is at fault."""
+    """With what to do about a device's state; no event says whether the device is at fault."""
     state = _STATES.get(change.label)
     if state is None or not change.is_ongoing or not change.device_id:
         return change
@@ -95,7 +95,7 @@ def _with_remedy(change: Change, health: Mapping[_Subject, str]) -> Change:
 
 
 def changes(events: Sequence[FleetEvent]) -> list[Change]:
-    """A change for each event but those that tell an end, which is put where it belongs."""
+    """A change for each event; an event of an end completes the change that it ends."""
     collected: list[Change] = []
     indices: dict[tuple[str, str], int] = {}
     for event in events:

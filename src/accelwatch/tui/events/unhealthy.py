@@ -1,6 +1,6 @@
 """Nodes and devices of a fleet that are not well now, as changes that go on. Pure.
 
-A hub tells no event of what was so before it began, nor of a health that fails while the device answers.
+A hub has no event for what was so before it started, nor for failing health while the device answers.
 """
 
 from collections import defaultdict
@@ -22,7 +22,7 @@ from accelwatch.tui.events.changes import Change
 # A node, and a device of it by its id; without a device the node itself.
 Subject = tuple[str, str]
 
-# Nodes that are not heard any more; one that was never heard has not changed.
+# Nodes that stopped answering; a node that never answered has not changed.
 _SILENT: dict[str, str] = {NodeState.STALE: "warning", NodeState.DOWN: "critical"}
 _FINE = frozenset({Health.OK, Health.UNKNOWN})
 _ANSWERING = frozenset({"ok", "degraded", "failed"})
@@ -33,7 +33,7 @@ _HEALTH = "device.health"
 
 
 def unhealthy_changes(view: FleetView, reported: Collection[Subject]) -> list[Change]:
-    """Those of which no event tells; `reported` are the subjects of which one does.
+    """Those without an event; `reported` are the subjects that have an event.
 
     Where nothing else says since when, an open incident of the subject that fits the state does.
     """
@@ -108,7 +108,7 @@ def _level(status: str) -> str:
 
 
 def _silent_s(device: DeviceNow, status: str) -> float | None:
-    """How long a device has not answered; one that answers tells not since when it is unwell."""
+    """How long a device has not answered; one that answers does not say since when it is unwell."""
     return None if status in _ANSWERING else device.sample_age_s
 
 

@@ -42,7 +42,7 @@ class FleetController:
         self._remembering: asyncio.Task[None] | None = None
 
     def now(self) -> float:
-        """Unix seconds that ages are told from: of the recorded moment, else of now."""
+        """Unix seconds that ages count from: the recorded moment, else now."""
         return self.board.wall(self._app.clock.wall())
 
     def start(self) -> None:
@@ -59,7 +59,7 @@ class FleetController:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def pull(self) -> None:
-        """Take the newest tick, unless the picture is held."""
+        """Read the newest tick, unless the picture is paused."""
         view = self.source.fleet()
         self.board.problem = self.source.problem()
         acted = self.board.remedies.acts
@@ -144,7 +144,7 @@ class FleetController:
 
     @property
     def node_status(self) -> NodeStatus | None:
-        """How the visited node was last heard, by the newest tick; None without a visit."""
+        """State and age of the visited node in the newest tick; None without a visit."""
         if not self.visited:
             return None
         node = self.board.node(self.visited)

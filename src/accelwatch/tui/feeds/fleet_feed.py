@@ -1,4 +1,4 @@
-"""The controllers of a fleet, or of this machine's agent once it is asked, and when to show them."""
+"""The controllers of a fleet, or of this machine's agent once it is polled, and when to show them."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
@@ -29,7 +29,7 @@ class FleetFeedHost(FleetHost, Protocol):
 
 
 class FleetFeed:
-    """With a fleet, its controller; without one, that of this machine's agent once it is asked."""
+    """With a fleet, its controller; without one, that of this machine's agent once it is polled."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class FleetFeed:
         self._incidents = incidents
         self._due = False
         self.fleet_controller: FleetController | None = None
-        # Where incidents come from: the fleet, or this machine's agent once it is asked.
+        # Where incidents come from: the fleet, or this machine's agent once it is polled.
         self.incident_controller: FleetController | None = None
         if fleet is not None:
             self.incident_controller = self.fleet_controller = self._controller_of(fleet)
@@ -50,7 +50,7 @@ class FleetFeed:
         host.board.has_incidents = fleet is None and incidents is not None
 
     def _controller_of(self, source: "FleetSource") -> "FleetController":
-        """Loaded where there is a fleet, or an agent is asked: one machine does without."""
+        """Loaded where there is a fleet, or an agent is polled: one machine does without."""
         from accelwatch.tui.feeds.fleet_controller import FleetController
 
         return FleetController(self._host, source)
@@ -105,7 +105,7 @@ class FleetFeed:
             self._host.board.banner = banner(player.playback, self._host.board.paint.glyphs)
 
     def update_node_status(self) -> None:
-        """How the visited node of a fleet was last heard, for the header."""
+        """State and age of the visited node of a fleet, for the header."""
         if self.fleet_controller is not None:
             self._host.board.node_status = self.fleet_controller.node_status
 

@@ -11,7 +11,7 @@ class FleetHost(FeedHost, Protocol):
     """What shows a fleet: the dashboard, as far as its source's controller needs it."""
 
     def show_message(self, text: str) -> None:
-        """Show a text in the place of the keys, for a few seconds."""
+        """Show a text in the footer, over the keys, for a few seconds."""
         ...
 
     def keys_changed(self) -> None:

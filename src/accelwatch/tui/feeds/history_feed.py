@@ -15,7 +15,7 @@ class HistoryFeed:
     """For one event loop."""
 
     def __init__(self, board: Board, finished: "Callable[[asyncio.Task[None]], None]") -> None:
-        """`finished` is told when a task is over, which may have failed."""
+        """`finished` is called when a task is over, which may have failed."""
         self._board = board
         self._finished = finished
         self._waiting: deque[Snapshot] = deque(maxlen=_MOST_UNNOTED)

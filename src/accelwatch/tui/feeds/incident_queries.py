@@ -1,4 +1,4 @@
-"""What is asked of the hub about the incident whose page is open: its rule, graphs, plan."""
+"""Queries to the hub about the incident whose page is open: its rule, graphs, plan."""
 
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING

@@ -15,7 +15,7 @@ from accelwatch.tui.local.sources.replay import ReplaySource, banner
 
 # Reports that come together are painted together, in the first seconds.
 _GATHER_S = 0.05
-# The same for the devices of one tick, of which the slower ones take longer to be read.
+# The same for the devices of one tick, of which some are slower to read.
 _TICK_S = 0.15
 # So long data is painted as it comes.
 _YOUNG_S = 3.0

@@ -6,7 +6,7 @@ from accelwatch.tui.fleet.board import FleetBoard
 
 # So long it is said that something has happened now.
 _FRESH_S = 5.0
-# So long after the last of it the keys are told once more.
+# This long after the last event the keys are shown once more.
 _AFTER_S = 30.0
 _KEY_HINTS = (("x", "goes there"), ("w", "says why"), ("m", "map"))
 

@@ -49,11 +49,11 @@ class FleetBoard:
         self.starting = "no picture of the fleet yet"
         # When something will happen in a demonstration (Unix seconds) and what, in that order.
         self.demo_events: Sequence[tuple[float, str]] = ()
-        # Whether it is one machine, of which its agent tells.
+        # Whether it is one machine, reported by its agent.
         self.alone = False
         self.counted: Counted | None = None
         self.problem: Problem | None = None
-        # The filter that the hub was asked for.
+        # The filter that was sent to the hub.
         self.condition = ""
         self.text: TextFilter | None = None
         self.filter_text = ""
@@ -68,7 +68,7 @@ class FleetBoard:
         self.remedies = RemedyBoard()
         # How many devices of the whole fleet have each standing.
         self.status_counts: Mapping[str, int] = {}
-        # Cells that the longest name takes, of a group with its sign and number.
+        # Width in cells of the longest name, of a group with its sign and number.
         self.name_width = 6
         # Whether a node that is counted differs from the many alike.
         self.has_odd = False
@@ -99,7 +99,7 @@ class FleetBoard:
         return 0.0 if view is None or view.recorded else max(self._now() - view.arrived_s, 0.0)
 
     def wall(self, now: float) -> float:
-        """What ages are told from: `now` (Unix seconds), or the recorded moment."""
+        """The time that ages count from: `now` (Unix seconds), or the recorded moment."""
         view = self.view
         return view.time if view is not None and view.recorded else now
 
@@ -111,7 +111,7 @@ class FleetBoard:
 
     @property
     def waiting(self) -> bool:
-        """Whether the hub has not taken up the condition yet."""
+        """Whether the hub has not applied the condition yet."""
         return self.view is not None and self.view.filter != self.condition
 
     @property

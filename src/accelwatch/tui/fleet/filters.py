@@ -25,7 +25,7 @@ def condition(text: str, labels: Iterable[str]) -> str:
 
 
 class TextFilter:
-    """Keeps what has a text in its names, labels or state; what a place says is looked at once."""
+    """Keeps what has a text in its names, labels or state; each slot is searched once."""
 
     def __init__(self, text: str) -> None:
         self._needle = text.strip().lower()

@@ -19,7 +19,7 @@ _TYPICAL = 0.9
 class GridShape(msgspec.Struct, frozen=True, kw_only=True):
     """Nodes stand in columns of equal width, so that one without devices shifts no other."""
 
-    # Devices that a column has room for; a node with more takes several columns.
+    # Devices that a column has room for; a node with more fills several columns.
     unit: int
     # Cells of a device.
     cell: int
@@ -40,7 +40,7 @@ class GridShape(msgspec.Struct, frozen=True, kw_only=True):
         return 1 + self.name + column * stride
 
     def lines(self, blocks: int) -> int:
-        """Lines that so many blocks take."""
+        """Lines that so many blocks fill."""
         return -(-blocks // self.columns)
 
 

@@ -13,7 +13,7 @@ _LOST = (DeviceState.LOST, DeviceState.EXCLUDED)
 
 
 class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How a node that is looked at was last heard."""
+    """State and age of the node that is shown."""
 
     node: str
     # As it is shown: `stale` too when the hub has fallen silent.

@@ -1,4 +1,4 @@
-"""What is asked of the hub while somebody looks, every ten seconds, and kept until it is asked anew."""
+"""Queries to the hub, repeated every ten seconds while shown; answers stay until the next."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Generic, TypeVar
@@ -10,7 +10,7 @@ Answer = TypeVar("Answer")
 
 
 class QueryCache(Generic[Answer]):
-    """The newest answers by what was asked; the loop's thread only."""
+    """The newest answer by query; the loop's thread only."""
 
     def __init__(
         self,
@@ -19,7 +19,7 @@ class QueryCache(Generic[Answer]):
         now: Callable[[], float],
         shown: Callable[[], None],
     ) -> None:
-        """`fetch` takes the words of a question and may raise AccelwatchError; `aside` does something
+        """`fetch` gets the words of a query and may raise AccelwatchError; `aside` does something
         beside, `now` is monotonic, `shown` is called after an answer."""
         self._fetch, self._aside, self._now, self._shown = fetch, aside, now, shown
         self._answers: dict[tuple[str, ...], Answer] = {}

@@ -1,4 +1,4 @@
-"""What the Incidents screen shows: those that the hub tells, in order, filtered, folded."""
+"""What the Incidents screen shows: those that the hub reports, in order, filtered, folded."""
 
 from collections.abc import Hashable, Sequence
 
@@ -31,7 +31,7 @@ class IncidentBoard:
         self._by_device: dict[tuple[str, str], IncidentDocument] = {}
 
     def read_incidents(self, view: FleetView) -> None:
-        """What a tick tells of incidents."""
+        """Read the incidents of a tick."""
         if view.incidents is not self._reported:
             self._reported = view.incidents
             self._by_id = {entry.incident.id: entry for entry in self._reported}
@@ -52,7 +52,7 @@ class IncidentBoard:
 
     @property
     def reported(self) -> Sequence[IncidentNow]:
-        """All that the hub tells, whatever the filter."""
+        """All that the hub reports, whatever the filter."""
         return self._reported
 
     @property
@@ -61,7 +61,7 @@ class IncidentBoard:
         return labels_of(entry.incident for entry in self._reported)
 
     def incident(self, id_: str) -> IncidentNow | None:
-        """An incident by its id, if the hub tells of it."""
+        """An incident by its id, if the hub reports it."""
         return self._by_id.get(id_)
 
     def about(self, node: str, device: str) -> IncidentDocument | None:

@@ -26,7 +26,7 @@ from accelwatch.tui.drawing.severity_signs import severity_role, severity_sign
 
 
 class IncidentRenderContext(msgspec.Struct, frozen=True, kw_only=True):
-    """How the incidents are looked at now."""
+    """How the incidents are drawn now."""
 
     glyphs: Glyphs
     # Unix seconds.
@@ -52,7 +52,7 @@ IncidentColumn = Column[Cell]
 
 
 def _role(row: IncidentRow, role: str) -> str:
-    """What nobody is told of, and what is over, stands back."""
+    """Muted and resolved incidents are drawn dim."""
     return {OPEN: role, MUTED: "dim", OVER: "faint"}[status_of(row.incident)]
 
 

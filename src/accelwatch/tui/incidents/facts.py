@@ -15,9 +15,9 @@ class IncidentFacts(msgspec.Struct, frozen=True, kw_only=True):
     current: IncidentNow
     # Unix seconds.
     now: float
-    # Whether the hub tells of it no more.
+    # Whether the hub no longer reports it.
     is_stale: bool = False
-    # Those of its members that the hub tells.
+    # Those of its members that the hub reports.
     members: Sequence[IncidentNow] = ()
     explanation: Explanation | None = None
     # Why there is no explanation.

@@ -52,7 +52,7 @@ def _note_text(note: EvidenceNote) -> str:
 def _more(note: EvidenceNote, now: float, glyphs: Glyphs) -> str:
     """Value and what was expected as the rule had them, in base units; since when; from where.
 
-    What a rule asks for by `==` is what it has met, and not what is to be.
+    A value that a rule tests by `==` is what it found, and not what is to be.
     """
     details = []
     if note.value is not None:

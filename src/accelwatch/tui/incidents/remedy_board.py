@@ -1,4 +1,4 @@
-"""What the hub does about incidents, as it told it last, by node."""
+"""What the hub does about incidents, by its last answer, by node."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ class RemedyBoard:
     """Mutable; belongs to the application's thread."""
 
     def __init__(self) -> None:
-        # None as long as the hub has told nothing.
+        # None until the hub has answered.
         self.page: RemediesPage | None = None
         # Why nothing new is known.
         self.problem = ""
@@ -43,7 +43,7 @@ class RemedyBoard:
         return self._by_node.get(node)
 
     def veto_of(self, node: str) -> "LeftAlone | None":
-        """Who asked that nothing be done to a node."""
+        """The veto on a node, with who set it."""
         return self._vetoes.get(node)
 
     def of_incident(self, incident: IncidentDocument) -> "list[RemedyDocument]":

@@ -33,7 +33,7 @@ def when(step: NextStep, now: float) -> str:
 
 
 def next_step_text(remedy: "RemedyDocument", now: float, width: int) -> str:
-    """Stage, what comes next, and when: as much as fits a cell, the most telling part in any case."""
+    """Stage, what comes next, and when: as much as fits a cell, the most important part in any case."""
     step = next_step(remedy)
     clock = "" if step.blocked else when(step, now)
     left = duration(step.at - now) if clock and step.at > now else ""

@@ -32,7 +32,7 @@ class Ring:
         self._last: int | None = None
 
     def add(self, timestamp: float, values: tuple[float, ...]) -> None:
-        """Take values in; the stretches since the ones before get them too if they are few."""
+        """Add values; the slots since the last ones get them too if they are few."""
         now = int(timestamp // self._width_s)
         if self._last is None or now < self._last:
             self._last = now - 1
@@ -91,7 +91,7 @@ class _Track:
         self.latest = -math.inf
 
     def add(self, timestamp: float, values: tuple[float, ...]) -> None:
-        """Take values in."""
+        """Add values to both rings."""
         self.latest = timestamp
         self.fine.add(timestamp, values)
         self.coarse.add(timestamp, values)
@@ -100,7 +100,7 @@ class _Track:
 class History:
     """Rings by device id. `record` wants every snapshot's devices; a reading counts once.
 
-    Whoever tells the time by `forget_unread` holds none of devices that have not been read for an hour.
+    A caller of `forget_unread` keeps none of devices that have not been read for an hour.
     """
 
     def __init__(self, tracked: Callable[[Reading], tuple[float, ...]] | None = None) -> None:
@@ -108,7 +108,7 @@ class History:
         self._tracked = tracked or tracked_values
 
     def record(self, views: Iterable[DeviceView]) -> None:
-        """Take the devices' readings in."""
+        """Add the devices' readings."""
         for view in views:
             timestamp = view.sample_time
             if timestamp is None or ("*",) in view.reading.absent:

@@ -44,7 +44,7 @@ def plan(
 ) -> Plan:
     """Share `rows` lines of the terminal; `grid_lines` is what the heat grid would need.
 
-    Graphs take what so many `processes` leave; where it is not known, those get most of it.
+    Graphs get what so many `processes` leave; where it is not known, those get most of it.
     """
     form = form_of(density, count)
     header = 2 if rows >= 16 else 1

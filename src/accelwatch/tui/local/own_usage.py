@@ -14,17 +14,17 @@ _GAP_LIMIT_S = 15.0
 
 
 class OwnUsage:
-    """A ledger that is begun with the second look: the first picture waits for nothing."""
+    """A ledger that starts with the second snapshot: the first picture waits for nothing."""
 
     def __init__(self) -> None:
         self._ledger: Ledger | None = None
-        # Unix seconds of the snapshot that was looked at last.
+        # Unix seconds of the last snapshot that was counted.
         self._observed_at = 0.0
         self._price: EnergyPrice | None = None
         self._price_loaded = False
 
     def observe(self, snapshot: Snapshot, monotonic_s: float | None = None) -> None:
-        """A snapshot; most are passed over, counters tell what was in between.
+        """Count a snapshot; most are skipped, as counters cover what was in between.
 
         `monotonic_s` is that of a live one, in monotonic seconds: by it is known that the clock was set.
         """

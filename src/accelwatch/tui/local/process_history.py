@@ -27,7 +27,7 @@ class ProcessHistory:
         self._rings: dict[Key, tuple[Ring, float]] = {}
 
     def record(self, shot: Snapshot) -> None:
-        """Take the processes of a snapshot in; those that ended a minute ago are forgotten."""
+        """Add the processes of a snapshot; those that ended a minute ago are forgotten."""
         for view in shot.devices:
             if view.sample_time is None:
                 continue

@@ -24,14 +24,14 @@ from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.row_list import RowList
 from accelwatch.tui.widgets.time_line import TimeLine
 
-# From here the time line tells what was open.
+# From this height the time line shows what was open.
 _ROOMY = 20
 # A younger picture is about to be replaced anyway.
 _FRESH_S = 1.5
 
 
 class FleetScreen(Screen[None], inherit_bindings=False):
-    """What an operator of many machines looks at."""
+    """The main screen for an operator of many machines."""
 
     ALLOW_SELECT: ClassVar[bool] = False
     AUTO_FOCUS: ClassVar[str | None] = None

@@ -75,7 +75,7 @@ class FleetPanels:
         self._graphs.refresh()
 
     def _graph_lines(self, height: int) -> int:
-        """The lines of graphs: more where the nodes leave some; the map takes all that there are."""
+        """The lines of graphs: more where the nodes leave some; the map gets all that there are."""
         least = fleet_graphs.LINES
         if self.board.preferences.shows_map or self.board.preferences.fleet_events:
             return least
@@ -83,7 +83,7 @@ class FleetPanels:
         return least + min(max(left // _STEP * _STEP, 0), fleet_graphs.MOST_LINES - least)
 
     def show_announced(self) -> None:
-        """It takes a line in a demonstration, for as long as something is still to come."""
+        """It fills a line in a demonstration, for as long as an event is still to come."""
         shown = bool(self._draw_announced(self._size().width, 1)[0])
         if self._announced.display != shown:
             self._announced.display = shown
@@ -93,7 +93,7 @@ class FleetPanels:
         return [announcement(self.fleet, self._now(), width, self.board.paint.glyphs)]
 
     def _show_troubles(self) -> None:
-        """They take a line while there are any."""
+        """They fill a line while there are any."""
         self._troubles.display = self._shows_hub_outage or bool(self.fleet.troubles)
         self._troubles.refresh()
 

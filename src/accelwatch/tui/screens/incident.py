@@ -27,18 +27,18 @@ from accelwatch.tui.views.graphs.incident_graphs import (
 if TYPE_CHECKING:
     from accelwatch.remediation.policy.plan.model import Plan
 
-# After how long the hub is asked anew.
+# After how long the hub is queried again.
 _AGAIN_S = 5.0
 
 
 class IncidentView:
-    """An incident that is looked at, and what the hub has answered about it."""
+    """The incident of the page, and what the hub has answered about it."""
 
     def __init__(self, fleet: FleetBoard, current: IncidentNow, now: Callable[[], float]) -> None:
         self._fleet = fleet
         self._now = now
         self._current = current
-        # Whether the hub tells of it no more.
+        # Whether the hub no longer reports it.
         self.is_stale = False
         self.history = IncidentHistory()
         self.explanation: Explanation | None = None
@@ -51,7 +51,7 @@ class IncidentView:
 
     @property
     def current(self) -> IncidentNow:
-        """The incident as it was told last."""
+        """The incident as last reported."""
         newest = self._fleet.incidents.incident(self._current.incident.id)
         self.is_stale = newest is None
         self._current = newest or self._current
@@ -86,11 +86,11 @@ class IncidentView:
             self.plan, self.unplanned = plan, why
 
     def query_again(self) -> None:
-        """Something was done: have the hub asked anew."""
+        """Something was done: query the hub again."""
         self._queried_at = float("-inf")
 
     def due(self) -> bool:
-        """Whether the hub is to be asked now; then it is not for a while."""
+        """Whether to query the hub now; if so, not again for a while."""
         now = self._now()
         if abs(now - self._queried_at) < _AGAIN_S:  # in an archive time goes back too
             return False
@@ -139,7 +139,7 @@ def incident_screen(
     now: Callable[[], float],
     query: Callable[[IncidentView], None],
 ) -> PageScreen:
-    """The screen; left and right go to the incidents beside it. `query` has the hub asked about it."""
+    """The screen; left and right go to the incidents beside it. `query` queries the hub about it."""
 
     def write(width: int) -> list[Line]:
         if view.due():
@@ -165,5 +165,5 @@ def incident_screen(
         draw=draw,
         heights=heights,
         handle=handle,
-        text_first=True,  # whose work and what to do are asked before what it looked like
+        text_first=True,  # whose work and what to do matter before what it looked like
     )

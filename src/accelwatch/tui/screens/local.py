@@ -22,7 +22,7 @@ from accelwatch.tui.widgets.row_list import RowList
 
 
 class LocalScreen(Screen[None], inherit_bindings=False):
-    """What most people look at all day."""
+    """The main screen of one machine."""
 
     ALLOW_SELECT: ClassVar[bool] = False
     AUTO_FOCUS: ClassVar[str | None] = None
@@ -116,7 +116,7 @@ class LocalScreen(Screen[None], inherit_bindings=False):
         self._strip.refresh()
 
     def perform(self, action: str) -> bool:
-        """Do what a key asks; false when it is nothing of this screen."""
+        """Handle a key's action; false when this screen has no use for it."""
         if action in ("up", "down"):
             self._step_selection(-1 if action == "up" else 1)
         elif action in ("left", "right"):

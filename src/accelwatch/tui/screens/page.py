@@ -20,7 +20,7 @@ _STEPS = {"up": -1, "down": 1}
 
 
 class PageScreen(Screen[None], inherit_bindings=False):
-    """Scrolls what `write` gives. `handle` is asked first for every key."""
+    """Scrolls what `write` gives. `handle` gets every key first."""
 
     ALLOW_SELECT: ClassVar[bool] = False
     AUTO_FOCUS: ClassVar[str | None] = None

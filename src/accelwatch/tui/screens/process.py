@@ -1,4 +1,4 @@
-"""One process: who it is, what it did in the last minutes, and, when asked for, its environment."""
+"""One process: who it is, what it did in the last minutes, and, on request, its environment."""
 
 from collections.abc import Callable, Mapping
 

@@ -20,7 +20,7 @@ from accelwatch.tui.widgets.row_list import RowList
 
 
 class SettingsScreen(Screen[None], inherit_bindings=False):
-    """A row a setting; Enter or right takes the next value, left the one before."""
+    """A row a setting; Enter or right sets the next value, left the one before."""
 
     ALLOW_SELECT: ClassVar[bool] = False
     AUTO_FOCUS: ClassVar[str | None] = None

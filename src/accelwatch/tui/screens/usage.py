@@ -21,7 +21,7 @@ def usage_screen(
     now: Callable[[], float],
     read_usage: "Callable[[By, str], tuple[UsageReport | None, str]]",
 ) -> PageScreen:
-    """`read_usage` gives the newest report by what was asked, and why there is no newer one."""
+    """`read_usage` gives the newest report of the query, and why there is no newer one."""
     chosen = {"by": By.USER.value, "since": SINCE_DEFAULT}
 
     def write(width: int) -> list[Line]:

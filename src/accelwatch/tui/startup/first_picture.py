@@ -1,6 +1,6 @@
-"""Header and devices on the terminal while Textual, which takes most of a start, is being loaded.
+"""Header and devices on the terminal while Textual, most of a start's time, is being loaded.
 
-A thread takes the collector's reports in and draws; nobody else touches source, board or terminal until
+A thread receives the collector's reports and draws; nobody else touches source, board or terminal until
 it has ended. Then the dashboard paints over the same cells.
 """
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 # So soon whoever draws gets its turn beside the imports; Python's own 5 ms would be many a wait.
 _SWITCH_S = 0.0005
-# So long nothing else is loaded while the first readings are under way: it would take processor and
-# interpreter from them. A driver that takes longer is not waited for.
+# So long nothing else is loaded while the first readings are under way: it would compete with them
+# for processor and interpreter. A slower driver is not waited for.
 _FIRST_S = 0.04
 # Reports that come together are drawn together; the last of the first ones is drawn at once.
 _GATHER_S = 0.01
@@ -86,7 +86,7 @@ def _draw(
 
 
 def _size(descriptor: int) -> os.terminal_size:
-    """The terminal's; one that does not know it, such as a serial line, is taken as the usual one."""
+    """The terminal's; one that does not know it, such as a serial line, counts as 80 by 24."""
     columns, lines = os.get_terminal_size(descriptor)
     return os.terminal_size((columns or 80, lines or 24))
 

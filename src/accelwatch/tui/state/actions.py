@@ -64,7 +64,7 @@ def usable(
 def numbered_screens(*, fleet: bool, has_incidents: bool = False) -> tuple[tuple[str, str], ...]:
     """(key, name) of the screens that have a number, in their order; those of a fleet only with one.
 
-    The incidents of one machine are there where its agent may be asked for them (`has_incidents`).
+    One machine has the incidents' screen where its agent may be polled for them (`has_incidents`).
     """
     return tuple(
         (action.keys[0], action.id.removeprefix(SCREEN))

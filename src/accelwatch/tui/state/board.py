@@ -1,6 +1,6 @@
 """What all screens show and share: the latest snapshot, history, filter, selection, looks.
 
-No Textual in here: a screen asks the board, and the board knows no screen.
+No Textual in here: a screen reads the board, and the board knows no screen.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -74,7 +74,7 @@ class Board:
     # What was looked for before, the latest last: of `devices`, `processes`, a `fleet`.
     typed_filters: Mapping[str, Sequence[str]] = MappingProxyType({})
 
-    # What is played in the place of this machine: `demo`, or the name of a file; else empty.
+    # What is played instead of this machine: `demo`, or the name of a file; else empty.
     replayed: str = ""
 
     def __init__(self, preferences: Preferences, appearance: Appearance) -> None:
@@ -88,7 +88,7 @@ class Board:
         self.owned = False
         self.history = History()
         self.process_history = ProcessHistory()
-        # Takes each snapshot of this machine for its black box.
+        # Keeps each snapshot of this machine in its black box.
         self.keep: Callable[[Snapshot], None] | None = None
         # Looks for the black boxes of this machine; None where another one is shown.
         self.boxes: Callable[[], list[Box]] | None = None
@@ -106,19 +106,19 @@ class Board:
         self.signals = True
         # Whether it is shown on a terminal, which a user gets back by quitting; not in a browser.
         self.terminal = True
-        # Whether an agent of this machine may be asked for incidents.
+        # Whether an agent of this machine may be polled for incidents.
         self.has_incidents = False
-        # What it has told of them, once it was asked.
+        # The incidents that it has reported, once it was polled.
         self.agent_board: FleetBoard | None = None
         # Whether graphs show an hour instead of five minutes.
         self.hour = False
         # The fleet, where one is followed.
         self.fleet: FleetBoard | None = None
-        # How the node of the fleet that is looked at was last heard.
+        # State and age of the fleet's node that is shown.
         self.node_status: NodeStatus | None = None
         # The column that devices are sorted by.
         self.device_sort, self.device_descending = device_sorting.MACHINE, True
-        # What was just done, in the place of the keys.
+        # The message of the footer, over the keys.
         self.message = ""
         # A word on the pause or the recording, for the header.
         self.banner = ""
@@ -139,7 +139,7 @@ class Board:
             self.show(snapshot)
 
     def note(self, snapshot: Snapshot) -> Iterator[None]:
-        """Take a snapshot into the history; yields after each slice of a large one."""
+        """Add a snapshot to the history; yields after each slice of a large one."""
         views = snapshot.devices
         for start in range(0, len(views), SLICE):
             if start:
@@ -212,7 +212,7 @@ class Board:
         return None if position is None else self.devices[position]
 
     def select_next(self, step: int) -> None:
-        """Select the device `step` places on, stopping at the ends."""
+        """Select the device `step` rows on, stopping at the ends."""
         if self.devices:
             target = self._positions.get(self.selected_id, 0) + step
             position = min(max(target, 0), len(self.devices) - 1)

@@ -24,5 +24,5 @@ class Filtering(msgspec.Struct, frozen=True, kw_only=True):
     set: Callable[[str], None]
     # What is left of how much, now.
     count: Callable[[], str]
-    # So long nothing may be typed before the filter is set: somebody else is asked.
+    # How long typing must pause before the filter is set: the hub evaluates it.
     pause_s: float = 0.0

@@ -16,7 +16,7 @@ from textual.strip import Strip
 from accelwatch.tui.drawing.pen import Pen
 from accelwatch.tui.terminal.textual_private import Chops, TerminalUpdate, composed
 
-# A character, or a text that takes more room than one, and its style.
+# A character, or a text of more than one cell, and its style.
 Cell = tuple[str, Style | None]
 # Line, column, and what is written from there on.
 Run = tuple[int, int, list[Cell]]
@@ -27,12 +27,12 @@ _COLOR_SYSTEMS = {
     "truecolor": ColorSystem.TRUECOLOR,
     "windows": ColorSystem.WINDOWS,
 }
-# Equal cells between two changed ones that are sent with them: a jump takes as many bytes.
+# Equal cells between two changed ones that are sent with them: a jump costs as many bytes.
 _NEAR = 6
 
 
 class Changes(TerminalUpdate):
-    """Cells that are sent in place of an update; false where there are none."""
+    """Cells that are sent instead of an update; false where there are none."""
 
     def __init__(self, cells: Iterable[Run], width: int) -> None:
         """`width`: columns of the terminal."""
@@ -65,7 +65,7 @@ class TerminalCells:
         self._lines.clear()
 
     def changes(self, update: object) -> object:
-        """What is to be displayed in place of what Textual has composed; None: nothing."""
+        """What to display instead of what Textual has composed; None: nothing."""
         picture = composed(update)
         if picture is None:
             return update
@@ -91,7 +91,7 @@ class TerminalCells:
 
 def _by_colour(runs: list[Run]) -> list[Run]:
     """Those that begin in one style together, columns downwards: as a graph moves, cells below each
-    other change, and neither a colour nor a place has to be told for each of them."""
+    other change, and neither a colour nor a position has to be sent for each of them."""
     orders: dict[Style | None, int] = {}
 
     def order(run: Run) -> tuple[int, int, int]:
@@ -116,7 +116,7 @@ def _differing(before: Strip | None, strip: Strip) -> Iterator[tuple[int, list[C
 
 
 def _cells(segments: Iterable[Segment]) -> list[Cell] | None:
-    """A character and a style for each cell; None where a character takes another room than one."""
+    """A character and a style for each cell; None where a character is not one cell wide."""
     cells: list[Cell] = []
     for text, style, _ in segments:
         if not text.isascii() and any(get_character_cell_size(sign) != 1 for sign in set(text)):

@@ -8,7 +8,7 @@ import os
 import signal
 from pathlib import Path
 
-# Place of the parent's pid among the words behind the name in /proc/<pid>/stat (proc(5)).
+# Index of the parent's pid among the words behind the name in /proc/<pid>/stat (proc(5)).
 _PARENT = 1
 
 

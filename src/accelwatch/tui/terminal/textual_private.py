@@ -1,6 +1,6 @@
 """The private parts of Textual that the dashboard uses, all of them here, and what it does without one.
 
-Textual has no public place for a painting of fewer bytes, for an error without a wall of frames, nor for
+Textual has no public API for a painting of fewer bytes, for an error without a wall of frames, nor for
 a thread that waits for keys. A release that has moved a part costs what the part was for, and nothing
 else: Textual then paints, reports or reads as it does for every program.
 """
@@ -116,11 +116,11 @@ class HookedApp(App[None], inherit_bindings=False):
     failure: Exception | None = None
 
     def changes(self, update: object) -> object:
-        """What is sent in place of what was composed; a release that does not ask sends it all."""
+        """What is sent instead of what was composed; a release that does not call this sends it all."""
         return update
 
     def fail(self, error: Exception) -> None:
-        """End the program; who began it tells the error once the terminal is free again."""
+        """End the program; its caller prints the error once the terminal is free again."""
         self._handle_exception(error)
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:

@@ -1,6 +1,6 @@
-"""Themes as data: a colour for each role. State is never told by colour alone, so any of them will do.
+"""Themes as data: a colour for each role. Colour alone never shows a state, so any of them will do.
 
-The default keeps to the Okabe-Ito colours, which people with a red-green deficiency tell apart.
+The default keeps to the Okabe-Ito colours, which people with a red-green deficiency can distinguish.
 """
 
 import msgspec

@@ -12,7 +12,7 @@ from accelwatch.tui.events.changes import Change
 from accelwatch.tui.events.event_lines import time_label
 from accelwatch.tui.state.board import Board
 
-# From this width it is told when what is over has ended, not only how long it lasted.
+# From this width a change that is over shows when it ended, not only how long it lasted.
 _WITH_END_TIMES = 110
 # So long a change is shown as new.
 _NEW_S = 60.0

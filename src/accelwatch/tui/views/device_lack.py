@@ -49,7 +49,7 @@ def _no_device(board: Board, width: int, glyphs: Glyphs) -> list[Line]:
 
 
 def _why_unreported(state: str) -> str:
-    """Why the hub may have no device of a node of which it tells nothing more."""
+    """Why the hub may have no device of a node, by the node's state."""
     if state in ("up", "slow"):
         return "the node answers, but reports no accelerator"
     return "the node has never answered" if state == "never" else f"the node is {state}"

@@ -32,7 +32,7 @@ def lines(
 ) -> list[Line]:
     """What is broken, what is used, one line of what is not here, errors, the monitor's own use.
 
-    Of a node of a fleet that is not heard: that first, and what it told before as what it is.
+    Of a silent node of a fleet: that first, and its last report as old.
     """
     silent = node_status is not None and not node_status.live
     result: list[Line] = []

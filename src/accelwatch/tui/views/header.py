@@ -95,7 +95,7 @@ def _components(
 
 
 def _played(board: Board) -> Line:
-    """The sign of a recording or scenario, which nobody is to take for this machine as it is now."""
+    """The sign of a recording or scenario, which nobody must mistake for this machine as it is now."""
     name = board.replayed or ("archive" if board.archive else "")
     if not name:
         return []
@@ -248,7 +248,7 @@ def _age(board: Board, now: float, label: str) -> Line:
 
 
 def _node_status_line(node_status: "NodeStatus", label: str, board: Board) -> Line:
-    """State of a node of a fleet and how long ago it was heard."""
+    """State of a node of a fleet and how long ago it answered."""
     from accelwatch.tui.drawing.node_signs import NODE_ROLES, node_glyph
 
     role = NODE_ROLES.get(node_status.state, "warn")

@@ -56,7 +56,7 @@ class ProcessList:
         self._positions: dict[Key, int] = {}
 
     def update(self) -> None:
-        """Take the board's processes anew."""
+        """Read the board's processes again."""
         preferences = self._board.preferences
         every = rows_of(self._board.devices)
         rows = merged(every if self.keeps is None else [row for row in every if self.keeps(row)])
@@ -123,7 +123,7 @@ class ProcessList:
                 self.tagged ^= {row.key}
 
     def set_filter(self, text: str, keeps: ProcessFilter | None) -> None:
-        """Keep only processes that `keeps` is true for; the header tells the text."""
+        """Keep only processes that `keeps` is true for; the header shows the text."""
         self.filter_text = self._board.process_filter_text = text.strip()
         self.keeps = keeps
 
@@ -161,7 +161,7 @@ class ProcessList:
             preferences.descending = column not in ("pid", "user", "device", "command", "workload")
 
     def sort_step(self, step: int) -> None:
-        """Sort by the column `step` places on."""
+        """Sort by the column `step` columns on."""
         ids = [column.id for column in COLUMNS]
         index = (ids.index(self._board.preferences.sort) + step) % len(ids)
         self.sort_by(ids[index])

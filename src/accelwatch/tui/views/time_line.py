@@ -134,7 +134,7 @@ def with_position(cells: Sequence[Cell], at: int, *, focused: bool) -> Line:
 
 
 def axis(line: Timeline, timestamp: float, width: int, glyphs: Glyphs) -> Line:
-    """First day, the moment below its place, last day; the moment goes before the days."""
+    """First day, the moment below its mark, last day; the moment goes before the days."""
     at = cell_of(line, timestamp, width)
     sign = "^" if glyphs.ascii_only else "▲"
     text = f"{sign} {local_time(timestamp)}"

@@ -62,7 +62,7 @@ def lines(
 
 
 def _column(index: int, title: str, rows: list[list[str]]) -> Column[int]:
-    """The column of the cells at a place, as wide as these; of names it may be less."""
+    """The column of the cells at an index, as wide as these; of names it may be less."""
     most = max(map(cell_len, [title, *(row[index] for row in rows)]))
     named = title in ("JOB", "USER")
     return Column(

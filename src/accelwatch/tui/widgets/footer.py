@@ -67,7 +67,7 @@ class Footer(Painted):
     def _shown(self) -> list[Action]:
         """The way out and to help first, then what a person may be waited for with.
 
-        Where something is wrong, the keys that tell more of it come before all others.
+        Where something is wrong, the keys that show more of it come before all others.
         """
         board, wrong = self.board, bool(self._trouble)
         actions = usable(

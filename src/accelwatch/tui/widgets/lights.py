@@ -70,7 +70,7 @@ class Lights(Painted):
         self.refresh()
 
     def move(self, step: int) -> bool:
-        """Select the cell `step` places on; false when that is beyond the end."""
+        """Select the cell `step` cells on; false when that is beyond the end."""
         number = self.grid.number(self.cell) + step
         self.select(self.grid.numbered(number))
         return 0 <= number < self.grid.count

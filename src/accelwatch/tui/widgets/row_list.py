@@ -16,7 +16,7 @@ _WHEEL = 3
 
 
 class Rows(Protocol):
-    """Rows by number; only those that are visible are asked for."""
+    """Rows by number; only the visible ones are drawn."""
 
     def __len__(self) -> int: ...
 

@@ -1,4 +1,4 @@
-"""A line to type in that does what a key asks before it looks at the next one.
+"""A line to type in that handles each key before it reads the next one.
 
 Textual's own has its keys done by the application, to which they travel: letters that arrive together
 with Backspace would be there before it.

@@ -10,7 +10,7 @@ from accelwatch.tui.state import program_actions, row_actions
 from accelwatch.tui.state.action import FLEET
 from accelwatch.tui.state.filtering import Filtering
 
-# A condition costs the hub a look at every device, so it is not asked for each letter.
+# The hub evaluates a condition for every device, so not each letter sends a query.
 _TYPING_S = 0.3
 
 

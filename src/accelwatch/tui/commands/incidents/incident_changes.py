@@ -1,4 +1,4 @@
-"""What keys change about an incident: have nobody told of it, end that, close it; each asks first."""
+"""What keys change about an incident: mute its notifications, unmute, close it; each asks first."""
 
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING

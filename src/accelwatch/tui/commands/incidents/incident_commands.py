@@ -219,7 +219,7 @@ class IncidentCommands:
         return self._screen is not None
 
     def do_silence(self) -> bool:
-        """Have nobody told of the incident for a while, or end that."""
+        """Mute the incident's notifications for a while, or unmute them."""
         current = self.current
         if current is not None:
             self._changing.silence(current.incident)

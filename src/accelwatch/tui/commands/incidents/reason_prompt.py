@@ -1,4 +1,4 @@
-"""Why a person does something: asked before anything about an incident or a node is changed."""
+"""The prompt for a person's reason, before an incident or a node is changed."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""A person's word to the hub: what it would do is shown, why is asked, what has come of it is told."""
+"""A person's command to the hub: show what it would do, ask why, show the result."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -40,7 +40,7 @@ class RemedyRequests:
         self._controller = controller
 
     def source(self) -> RemedySource | None:
-        """To whom it is said; where nothing may be said, why is told."""
+        """The hub that gets the commands; without one a message says why."""
         source, board = self._controller.source.remedies, self._controller.board.remedies
         if source is None:
             self._app.show_message(

@@ -12,7 +12,7 @@ from accelwatch.tui.fleet.board import FleetBoard
 
 
 class RenderContext(msgspec.Struct, frozen=True, kw_only=True):
-    """How rows are looked at during one painting."""
+    """How rows are drawn during one painting."""
 
     board: FleetBoard
     glyphs: Glyphs
@@ -34,7 +34,7 @@ class RenderContext(msgspec.Struct, frozen=True, kw_only=True):
         return fit(shown, width, right=right, ellipsis=self.glyphs.ellipsis)
 
     def node(self, name: str, width: int) -> str:
-        """A node's name in at most so many cells, with what tells it from the others."""
+        """A node's name in at most so many cells, with the part that differs from other names."""
         shown = printable(name, ascii_only=self.glyphs.ascii_only)
         affixes = self.board.affixes if shown == name else NONE
         return shortened(shown, width, affixes, self.glyphs.ellipsis)

@@ -46,7 +46,7 @@ def name_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
 
 
 def age_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
-    """How long ago it was heard; of a group the oldest that still speaks."""
+    """How long ago it answered; of a group the oldest node that still answers."""
     age = None if row.age_s is None else row.age_s + context.since_s
     state = state_of(row, context)
     role = "dim" if state == "up" else signs.NODE_ROLES.get(state, "warn")

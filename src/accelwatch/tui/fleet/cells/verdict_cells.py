@@ -32,7 +32,7 @@ def worst_cell(row: FleetRow, context: RenderContext, width: int) -> Line:
 
 
 def verdict(now: DeviceNow, context: RenderContext) -> Verdict:
-    """What a rule has found about a device, else what its state asks for."""
+    """What a rule has found about a device, else the remedy for its state."""
     device = context.board.device(now.slot)
     incident = context.board.incidents.about(device.node, device.id) if device is not None else None
     if incident is None:

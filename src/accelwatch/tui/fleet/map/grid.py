@@ -88,7 +88,7 @@ class Grid:
             self.count += line.cells
 
     def _add(self, rows: Iterable[FleetRow]) -> None:
-        """Nodes column by column; one with more devices than a column holds takes several."""
+        """Nodes column by column; one with more devices than a column holds fills several."""
         shape, line, column = self.shape, GridLine(), 0
         for row in rows:
             for first in range(0, max(len(row.devices), 1), shape.unit):
@@ -113,7 +113,7 @@ class Grid:
             self.lines.append(line)
 
     def block(self, cell: Cell | None) -> tuple[int, Block, int] | None:
-        """(line, block, place in it) of a cell; None when it is not there."""
+        """(line, block, index in it) of a cell; None when it is not there."""
         if cell is None:
             return None
         for number in self._where.get(cell[0], ()):
@@ -145,7 +145,7 @@ class Grid:
         return _cell(block, block.index_at(x)) if near or not block.away(x) else None
 
     def number(self, cell: Cell | None) -> int:
-        """A cell's place among all of them; 0 when it is not there."""
+        """A cell's index among all of them; 0 when it is not there."""
         position = self.block(cell)
         if position is None:
             return 0
@@ -158,7 +158,7 @@ class Grid:
         return self._starts[line] + before + index
 
     def numbered(self, number: int) -> Cell | None:
-        """The cell at a place, the nearest there is."""
+        """The cell at an index, or the nearest there is."""
         if not self.count:
             return None
         number = min(max(number, 0), self.count - 1)
@@ -201,7 +201,7 @@ class Grid:
 
 
 def index_of_worst(row: FleetRow) -> int:
-    """The worst of a node's devices where it is told by a filled cell; -1 for none."""
+    """The worst of a node's devices where it is drawn as a filled cell; -1 for none."""
     worst = row.worst
     if worst is None or not row.speaks or not is_filled(device_class(worst)):
         return -1

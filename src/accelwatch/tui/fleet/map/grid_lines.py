@@ -21,7 +21,7 @@ from accelwatch.tui.fleet.map.grid import Block, Cell, GridLine
 
 # From here figures have their names.
 _WIDE = 100
-# What the signs stand for that the legend tells, worst first.
+# The states whose signs the legend explains, worst first.
 _LEGEND_STATUSES = (
     "lost",
     "missing",

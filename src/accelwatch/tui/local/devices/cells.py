@@ -92,7 +92,7 @@ def sign_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
 
 
 def utilization_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
-    """A bar and the busy share; where the device tells no busy share, that of its compute units."""
+    """A bar and the busy share; where the device reports none, that of its compute units."""
     ratio = utilization(view)
     return _barred(ratio, fmt.percent(ratio), 5, width, glyphs, role=fmt.level_role(ratio))
 
@@ -189,5 +189,5 @@ def work_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
 
 
 def flags_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
-    """Error flags; the Device screen spells them out."""
+    """Error flags; the Device screen writes them out."""
     return [(fit(flags(view), width, ellipsis=glyphs.ellipsis), "bad")]

@@ -178,7 +178,7 @@ def _value_line(view: DeviceView, row: Metric, series: Series, width: int, glyph
 
 
 def _limit(view: DeviceView, series: Series) -> float | None:
-    """The value that this one is measured by, where the device tells one."""
+    """The limit that this value is measured by, where the device reports one."""
     values = view.reading.values
     key, *labels = series
     if key == "temperature_celsius":

@@ -127,7 +127,7 @@ _SPARE = (_MODEL, _CLOCK)
 
 
 def _with_work(tier: tuple[DeviceColumn, ...], width: int) -> tuple[DeviceColumn, ...]:
-    """The columns with that of the owner, if it fits in place of at most one other."""
+    """The columns with that of the owner, if it fits instead of at most one other."""
     if _STATE not in tier:
         return tier
     index = tier.index(_STATE) + 1
@@ -167,7 +167,7 @@ def sort_at(width: int, x: int, *, owned: bool = False) -> str:
 def row(
     view: DeviceView, snapshot: Snapshot, width: int, glyphs: Glyphs, *, owned: bool = False
 ) -> Line:
-    """One device on one line; one that cannot be read tells its state, why, and since when."""
+    """One device on one line; one that cannot be read shows its state, why, and since when."""
     spans: Line = [(" ", "text")]
     left = width - 1
     for column, size in layout(width - 1, owned=owned):

@@ -10,7 +10,7 @@ from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.device_signs import device_class
 from accelwatch.tui.local.devices import cells
 
-# The order in which the machine tells its devices.
+# The order in which the machine lists its devices.
 MACHINE = ""
 _Value = Number | Natural | None
 # What devices are sorted by; the greatest, or the worst, comes first but for names.

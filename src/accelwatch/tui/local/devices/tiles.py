@@ -17,7 +17,7 @@ _WIDTH = 25
 
 
 class Tile(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure; `share` is of its limit, None where the device tells no limit.
+    """One figure; `share` is of its limit, None where the device reports no limit.
 
     `short` is the figure without its limit, for a title that would be cut beside both.
     """

@@ -26,7 +26,7 @@ def rows_of(views: Iterable[DeviceView]) -> list[ProcessRow]:
 
 
 def merged(rows: Iterable[ProcessRow]) -> list[ProcessRow]:
-    """One row for a process that is on several devices, where its start tells that it is the same."""
+    """One row for a process that is on several devices, where its start time shows it is the same."""
     by_process: dict[tuple[object, ...], list[ProcessRow]] = {}
     for number, row in enumerate(rows):
         process = process_of(row)

@@ -184,7 +184,7 @@ def empty_columns(rows: Sequence[ProcessRow]) -> frozenset[str]:
 def columns_for(
     width: int, empty: frozenset[str] = NONE_EMPTY
 ) -> tuple[tuple[ProcessColumn, int], ...]:
-    """The columns that fit and their widths; the command takes what is left."""
+    """The columns that fit and their widths; the command gets what is left."""
     left = width - 1 - GAP
     chosen = fitting([column for column in COLUMNS if column.id not in empty], left)
     return tuple(zip(chosen, filled(chosen, left - needed(chosen)), strict=True))

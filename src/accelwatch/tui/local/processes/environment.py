@@ -1,4 +1,4 @@
-"""The environment of a process of this machine, read when it is asked for and never before."""
+"""The environment of a process of this machine, read on request and never before."""
 
 from collections.abc import Mapping
 from pathlib import Path

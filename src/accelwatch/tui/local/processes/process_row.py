@@ -66,6 +66,6 @@ def device_name(row: ProcessRow) -> str:
 
 
 def holders(views: Sequence[DeviceView]) -> list[DeviceView]:
-    """Without the devices of which a partition is among them: these tell the same memory again."""
+    """Without the devices of which a partition is among them: these report the same memory again."""
     parents = {view.device.parent_id for view in views}
     return [view for view in views if view.device.id not in parents]

@@ -1,4 +1,4 @@
-"""This machine as a source: a collector process of its own, its reports taken in on the event loop.
+"""This machine as a source: its own collector process, whose reports the event loop receives.
 
 asyncio is loaded once there is a loop: the first readings are shown before.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import asyncio
 
 _VISIBLE_REPORTS = (Outcome, Slots, Cycle, Events, BackendChanged, CollectorExited)
-# A new interval is taken up when no other follows within this time.
+# A new interval is applied when no other follows within this time.
 _SETTLE_S = 0.4
 
 
@@ -50,7 +50,7 @@ class LiveSource:
         self._unanswered: set[str] = set()
         self._has_snapshot = False
         self._changed: Callable[[], None] = lambda: None
-        # Whether a new interval waits to be taken up.
+        # Whether a new interval waits to be applied.
         self._again = False
         self._supervisor: Supervisor | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -63,7 +63,7 @@ class LiveSource:
         return self._settings
 
     def snapshot(self) -> Snapshot | None:
-        """The state now; None until a device is known or every backend was heard."""
+        """The state now; None until a device is known or every backend has reported."""
         return self._store.snapshot() if self._has_snapshot else None
 
     def set_interval(self, interval_s: float) -> None:
@@ -93,11 +93,11 @@ class LiveSource:
 
     @property
     def all_reported(self) -> bool:
-        """Whether the backends of all accelerators have been heard once."""
+        """Whether the backends of all accelerators have reported once."""
         return self._unanswered <= NO_ACCELERATORS
 
     def receive(self) -> bool:
-        """Take in what has come; whether there is something new to show. Not once `run` has begun."""
+        """Receive what has come; whether there is something new to show. Not once `run` has started."""
         changes: list[bool] = []
         self._changed = lambda: changes.append(True)
         if self._supervisor is not None:
@@ -115,7 +115,7 @@ class LiveSource:
             self._loop.add_reader(descriptor, self._on_readable, self._supervisor)
 
     def _on_readable(self, supervisor: Supervisor) -> None:
-        """Take in what has come."""
+        """Receive what has come."""
         supervisor.check()
         if supervisor.descriptor is None:
             self._request_check()
@@ -135,7 +135,7 @@ class LiveSource:
             await self._collect()
 
     async def _collect(self) -> None:
-        """Take reports in and look after the child, until a new interval is wanted."""
+        """Receive reports and supervise the child, until a new interval is set."""
         import asyncio
 
         from accelwatch.node.sampler import supervising

@@ -116,7 +116,7 @@ class ReplaySource:
         self._changed()
 
     def step(self, frames: int) -> None:
-        """Stop, and show the frame so many places on."""
+        """Stop, and show the frame so many frames on."""
         self.playing = False
         self._show_frame(self._index + frames)
 
@@ -125,7 +125,7 @@ class ReplaySource:
         self._show_frame(bisect.bisect_right(self._times, time) - 1)
 
     def drain(self) -> tuple[bool, list[Snapshot]]:
-        """(whether history begins anew, the frames passed since the last call, for history)."""
+        """(whether history restarts, the frames passed since the last call, for history)."""
         jumped, self._jumped = self._jumped, False
         passed, self._passed = self._passed, []
         if jumped:

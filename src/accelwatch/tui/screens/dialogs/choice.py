@@ -1,4 +1,4 @@
-"""A dialog of choices under a text: the first one is under the keys, Enter takes it, Esc leaves."""
+"""A dialog of choices under a text: the first is selected, Enter chooses it, Esc leaves."""
 
 from collections.abc import Hashable, Sequence
 from typing import ClassVar
@@ -128,7 +128,7 @@ class ChoiceScreen(ModalScreen[str | None], inherit_bindings=False):
         return [[(row, "text")] for row in rows]
 
     def on_key(self, event: events.Key) -> None:
-        """Move, take, or leave; nothing reaches the screen below."""
+        """Move, choose, or leave; nothing reaches the screen below."""
         event.stop()
         rows = self.query_one(RowList)
         match event.key:
@@ -142,7 +142,7 @@ class ChoiceScreen(ModalScreen[str | None], inherit_bindings=False):
                 leave(self, None)
 
     def on_row_list_chosen(self) -> None:
-        """A second click takes the choice."""
+        """A second click chooses the row."""
         self._choose()
 
     def _choose(self) -> None:

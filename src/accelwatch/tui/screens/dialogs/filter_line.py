@@ -84,7 +84,7 @@ class FilterScreen(PromptScreen):
         self._update_hint()
 
     def _refresh_count(self) -> None:
-        """What somebody else was asked for has come."""
+        """The hub's answer has come: show the new count."""
         if self._count_text and self._count_text != self._count():
             self._count_text = self._count()
             self._update_hint()

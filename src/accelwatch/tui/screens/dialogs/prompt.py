@@ -68,7 +68,7 @@ class PromptScreen(ModalScreen[str | None], inherit_bindings=False):
         return [[(f" {row}", role)] for row in rows]
 
     def _update_hint(self) -> None:
-        """Tell what is wrong, or the hint, on as many lines as it needs."""
+        """Show what is wrong, or the hint, on as many lines as it needs."""
         panel = self.query_one("#prompt-wrong")
         lines = len(self._draw_wrong(self.app.size.width, 0))
         panel.styles.height = lines

@@ -94,7 +94,7 @@ def lines(excerpt: Excerpt, width: int, glyphs: Glyphs) -> list[Line]:
 
 
 def about(excerpt: Excerpt) -> str:
-    """What the moment is about, in words: the worst that was told of it at its time."""
+    """What the moment is about, in words: the worst event that was reported at its time."""
     near = [
         marker
         for marker in excerpt.markers
@@ -118,7 +118,7 @@ def _title(excerpt: Excerpt, width: int, glyphs: Glyphs) -> Line:
 
 
 def _times(excerpt: Excerpt, axis: _Axis, width: int, glyphs: Glyphs) -> Line:
-    """First time, the moment below its place, last time."""
+    """First time, the moment below its mark, last time."""
     at = axis.cell(excerpt.at)
     first, last = clock_time(axis.first), clock_time(axis.last)
     now = f"{glyphs.down} {clock_time(excerpt.at)}"

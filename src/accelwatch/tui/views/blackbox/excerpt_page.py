@@ -1,4 +1,4 @@
-"""Which moment of the black box is looked at: the last minutes, or one of the frozen files. Pure."""
+"""Which moment of the black box is shown: the last minutes, or one of the frozen files. Pure."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from accelwatch.archive.blackbox.locations import Box
     from accelwatch.tui.events.changes import Change
 
-# How far from what froze a file a change may have begun to be in it.
+# How far from a file's trigger a change may have started to be in the file.
 _EARLIER_S, _LATER_S = 5.0, 200.0
 
 
@@ -54,7 +54,7 @@ class ExcerptPage:
 
     @property
     def requested(self) -> "Frozen | None":
-        """The file that is looked at; None: the last minutes."""
+        """The file that is shown; None: the last minutes."""
         return self._frozen[self._index] if self._index >= 0 else None
 
     def turn(self, step: int) -> bool:

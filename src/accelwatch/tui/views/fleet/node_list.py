@@ -13,7 +13,7 @@ from accelwatch.tui.state.board import Board
 
 
 def render_context(board: Board, fleet: FleetBoard) -> RenderContext:
-    """How the fleet is looked at now."""
+    """How the fleet is drawn now."""
     return RenderContext(
         board=fleet,
         glyphs=board.paint.glyphs,

@@ -96,7 +96,7 @@ def _present(board: Board, process: Process) -> tuple[float, Process | None]:
 
 
 def picture_time(view: DeviceView, board: Board) -> float:
-    """The moment of the picture on the clock that the device's samples are told by."""
+    """The moment of the picture on the clock of the device's samples."""
     if view.sample_time is None or view.sample_age_s is None:
         return board.snapshot.time
     return view.sample_time + view.sample_age_s

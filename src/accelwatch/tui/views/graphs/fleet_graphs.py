@@ -22,7 +22,7 @@ LINES, MOST_LINES = 8, 20
 _SCALE = 8
 # Spans of time that the axis below is divided into; one alone below ten minutes.
 _TIME_LABELS = 4
-# So much has to be known before graphs take their room.
+# How much has to be known before graphs are drawn.
 _LEAST_S = 180.0
 
 
@@ -65,7 +65,7 @@ def since_first_value(history: RecentHistory) -> RecentHistory:
 
 
 def enough(history: RecentHistory | None) -> bool:
-    """Whether so much is known that a graph tells more than the totals."""
+    """Whether so much is known that a graph shows more than the totals."""
     if history is None:
         return False
     steps = since_first_value(history).values.values()
