@@ -1,4 +1,4 @@
-"""A stretch of a recording as people look at it: devices side by side on one time axis, with marks."""
+"""A stretch of a recording for display: devices side by side on one time axis, with marks."""
 
 import math
 from array import array
@@ -18,7 +18,7 @@ from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.device import BROKEN
 from accelwatch.schema.series import flatten, primary_value
 
-# What is told of a device at each time; `memory_ratio` is used of size.
+# The quantities of a device at each time; `memory_ratio` is used of size.
 KEYS = ("utilization_ratio", "memory_ratio", "power_watts", "temperature_celsius")
 # So long before the first document, and after the last, events belong to the moment.
 _NEAR_S = 5.0
@@ -103,7 +103,7 @@ def _about(excerpt: Excerpt, device_id: str) -> Excerpt:
 def _index_range(
     times: Sequence[float], about: float | None, before_s: float, after_s: float
 ) -> tuple[int, int]:
-    """The documents that are looked at; all of them where nobody knows what it is about."""
+    """The range of documents around `about`; all of them where it is unknown."""
     if about is None:
         return 0, len(times)
     selected = [index for index, time in enumerate(times) if -before_s <= time - about <= after_s]
@@ -111,7 +111,7 @@ def _index_range(
 
 
 class _Building:
-    """Takes documents in the order of time."""
+    """Needs documents in the order of time."""
 
     def __init__(self) -> None:
         self._host = ""
@@ -148,7 +148,7 @@ class _Building:
         return track
 
     def build_excerpt(self, about: float | None, name: str, notes: tuple[str, ...]) -> Excerpt:
-        """All that was taken in. `name` is how the file's name says the device."""
+        """The excerpt of all added documents. `name` is the device's in the file's name."""
         first, last = (self._times[0], self._times[-1]) if self._times else (0.0, 0.0)
         markers = tuple(
             marker

@@ -88,7 +88,7 @@ def _rewrite(source: Path, target: Path, *, redact: bool, warn: Callable[[str], 
 
 
 def _snapshots(source: Path, warn: Callable[[str], None]) -> Iterator[Snapshot]:
-    """What can be read, also behind damage, of which `warn` is told."""
+    """What can be read, also behind damage; each damage is reported to `warn`."""
     with Recording.open(source) as recording:
         if not recording.is_damaged:
             for index in range(len(recording)):

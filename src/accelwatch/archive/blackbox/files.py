@@ -1,7 +1,7 @@
 """The folder of a black box: names of ring segments and frozen files, who may write, what is there.
 
 A segment is `ring-NUMBER-MILLISECONDS-BOOT.ndjson.zst`, a frozen file `20260301T031207Z-nvidia3-lost
-.ndjson.zst`: each tells by its name what it is, so there is no index that could be wrong.
+.ndjson.zst`: the name says what the file is, so there is no index that could be wrong.
 """
 
 import contextlib
@@ -73,7 +73,7 @@ def segment_path(folder: Path, number: int, started: float, boot: str) -> Path:
 
 
 def short_boot(boot_id: str) -> str:
-    """As much of a boot's id as tells it from others."""
+    """As much of a boot's id as identifies it."""
     return boot_id.replace("-", "")[:8].lower()
 
 
@@ -87,7 +87,7 @@ def frozen_files(folder: Path) -> list[Frozen]:
 
 
 def frozen_by_name(path: Path, size: int) -> Frozen | None:
-    """What the name of a file tells; None for a name that is none of a frozen file."""
+    """The frozen file that a name describes; None for the name of another file."""
     match = _FROZEN.fullmatch(path.name)
     if match is None:
         return None

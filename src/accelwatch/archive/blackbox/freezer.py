@@ -54,7 +54,7 @@ class Freezer:
         return None if self.pending is None else self.pending.first.time - self._bounds.before_s
 
     def note(self, triggers: Iterable[Trigger]) -> bool:
-        """Take triggers in; whether they begin something new, which is noted on the disk."""
+        """Add triggers; whether they start a new freeze, which is noted on the disk."""
         fresh = [trigger for trigger in triggers if self._is_fresh(trigger)]
         if not fresh:
             return False
@@ -132,7 +132,7 @@ def _join(ring: list[Segment], path: Path) -> None:
         with os.fdopen(descriptor, "wb") as frozen:
             for segment in ring:
                 with segment.path.open("rb") as piece:
-                    # Not shutil, which takes half a MiB of an agent on the day on which a device breaks.
+                    # Not shutil, which costs an agent half a MiB on the day on which a device breaks.
                     while chunk := piece.read(_COPIED_BYTES):
                         frozen.write(chunk)
             frozen.flush()

@@ -52,7 +52,7 @@ def boxes(paths: Iterable[Path]) -> list[Box]:
 
 
 def newest_first(existing: Iterable[Box]) -> list[Frozen]:
-    """The frozen files of all boxes; the place in this list, from 1, is what people call them by."""
+    """The frozen files of all boxes; people name them by their number in this list, from 1."""
     frozen = [file for box in existing for file in box.frozen]
     return sorted(frozen, key=lambda file: (file.time, file.path.name), reverse=True)
 
@@ -63,7 +63,7 @@ def has_content(existing: Iterable[Box]) -> bool:
 
 
 def lack_of(existing: list[Box], what: str = "nothing is frozen and the ring is empty") -> str:
-    """Why there is nothing to look at: no black box, one that may not be read, or `what`."""
+    """Why there is nothing to show: no black box, one that may not be read, or `what`."""
     if unread := [f"{box.folder}: {box.lack}" for box in existing if box.lack]:
         return "\n".join(unread)
     if not existing:

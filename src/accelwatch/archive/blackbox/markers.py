@@ -37,7 +37,7 @@ class Marker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MarkerCollector:
-    """Takes documents in the order of time."""
+    """Needs documents in the order of time."""
 
     def __init__(self) -> None:
         self._markers: list[Marker] = []

@@ -9,7 +9,7 @@ from accelwatch.schema.device import DeviceState
 
 
 class Item(msgspec.Struct):
-    """A device of a document, as far as it is looked at."""
+    """A device of a document, with only the fields that are read."""
 
     id: str
     name: str
@@ -32,7 +32,7 @@ class Item(msgspec.Struct):
 
 
 class PartialDocument(msgspec.Struct):
-    """A document, as far as it is looked at."""
+    """A document, with only the fields that are read."""
 
     host: str | None = None
     devices: list[Item] = []

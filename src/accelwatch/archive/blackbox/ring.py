@@ -59,7 +59,7 @@ class Ring:
         return last
 
     def write(self, snapshot: Snapshot) -> None:
-        """Append a snapshot. Raises AccelwatchError when the disk is full; the next one begins anew."""
+        """Append a snapshot. Raises AccelwatchError; the next snapshot then starts a new segment."""
         length = abs(snapshot.time - self._started)
         if self._recorder is not None and (
             length >= self._bounds.segment_s or self._recorder.bytes >= self._bounds.segment_bytes

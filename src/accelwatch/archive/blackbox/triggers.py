@@ -11,7 +11,7 @@ _NON_FREEZING = frozenset({Category.APPLICATION, Category.THERMAL, Category.POWE
 _XID = ("xid_", "sxid_")
 # The reason of what a machine left that went down without a word.
 MACHINE_DOWN = "machine_down"
-# An event that is told first so long after it happened, at the start perhaps, is an old one.
+# An event first reported so long after it happened, at the start perhaps, is an old one.
 _LATE_S = 30.0
 
 
@@ -30,7 +30,7 @@ class Trigger(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Watch:
-    """Looks at snapshots in the order of time and tells what has begun since the one before."""
+    """Reads snapshots in the order of time and finds what has started since the one before."""
 
     def __init__(self) -> None:
         self._states: dict[str, DeviceState] | None = None

@@ -47,7 +47,7 @@ class Writer:
         self.trouble = ""
 
     def record(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot, unless the one before is too near; trouble is told and tried again."""
+        """Keep a snapshot, unless the one before is too near; trouble is logged and tried again."""
         now = snapshot.time
         self._unnoted = [*self._unnoted, *self._watch.detect_triggers(snapshot)][-_MOST_UNNOTED:]
         near = 0 <= now - self._last < 0.9 * self._bounds.step_s

@@ -52,14 +52,14 @@ logger = logging.getLogger(__name__)
 FILE = "detector.snapshot"
 # What a crash may cost, of habits that are followed over 12 hours.
 SAVED_EVERY_S = 600.0
-# Nodes that come later than this after a restart begin anew; they are read every few intervals.
+# Nodes that come later than this after a restart learn anew; nodes are read every few intervals.
 AWAITED_S = 600.0
 # In a week without anybody looking there were repairs and other drivers: it no longer applies.
 OLDEST_S = 7 * 86400.0
 # A clock that is set is set by seconds; more says that times of the past cannot be compared with now.
 _AHEAD_S = 60.0
 # Snapshots that are set aside. Each upgrade that changes signals leaves one, of up to MOST_BYTES, whose
-# content is learned anew within days: one is to look at, the others say whether that goes on.
+# content is learned anew within days: one is for inspection, the others say whether that goes on.
 MOST_ASIDE = 3
 _LOSS = "the detector learns again what is usual"
 _IDENTITIES = "identities"
@@ -140,7 +140,7 @@ class DetectorMemory:
             self._due_at = frame.now + SAVED_EVERY_S
             self._start(frame)
         elif detector.fusion is None:
-            # Another detector, which begins anew since the one before has failed.
+            # Another detector, which learns anew since the one before has failed.
             self._pending = None
         pending = self._pending
         if pending is None or (frame.names is pending.names and frame.now < pending.until):
@@ -186,7 +186,7 @@ class DetectorMemory:
         return self._complaint
 
     def _start(self, frame: Frame) -> None:
-        """Look at the past that was loaded when there is a clock to look with."""
+        """Resume from the loaded past once there is a clock to date it by."""
         saved, self._saved = self._saved, None
         if saved is None:
             return

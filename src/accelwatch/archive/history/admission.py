@@ -1,4 +1,4 @@
-"""How many different series an archive takes: of a node in a day, and of all nodes together.
+"""How many different series an archive accepts: of a node in a day, and of all nodes together.
 
 Every series is a column of the day's file, as wide as all rows of the day. A node that names its series
 anew each time would make the archive grow by the product of both.
@@ -28,7 +28,7 @@ class Admission:
         self.refused: dict[str, int] = {}
 
     def new_day(self, time: int) -> bool:
-        """Whether a moment (Unix milliseconds) is of a later day than those before; all begins anew."""
+        """Whether a moment (Unix milliseconds) is of a new day; all counts are then reset."""
         day = time // DAY_MS
         if day <= self._day:
             return False

@@ -42,7 +42,7 @@ def coded(column: Any) -> tuple[list[str], Indices]:
 
 
 def ranks(column: Any) -> Indices:
-    """The place of each row's text among all texts in order."""
+    """The rank of each row's text among all texts in order."""
     texts, at = coded(column)
     positions = {text: position for position, text in enumerate(sorted(set(texts)))}
     return np.array([positions[text] for text in texts], dtype=np.intp)[at]

@@ -82,7 +82,7 @@ def groups(path: Path, columns: Sequence[str] | None = None) -> Iterator[Any]:
 def readable(table: str, chunks: Sequence[Segment], log: Callable[[str], None]) -> list[Segment]:
     """The parts that can be read.
 
-    A damaged one is put aside, so that it does not stop the others for ever, and told to `log`.
+    A damaged part is set aside, so that it does not stop the others for ever, and reported to `log`.
     """
     well = []
     for chunk in chunks:

@@ -1,7 +1,7 @@
 """Where everything is in an archive, and which of its files count; knows no Parquet.
 
 A day that is over is one file. Until then its rows are in parts below `_open/`, each of a closed span
-of time that its name tells. A part inside a longer one, or of a day that has its file, was merged and
+of time that its name says. A part inside a longer one, or of a day that has its file, was merged and
 does not count: whoever merged it was killed before it could be removed.
 """
 

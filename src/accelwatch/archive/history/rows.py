@@ -1,6 +1,6 @@
 """Rows on their way into an archive: numbers side by side, so that gathering them costs little.
 
-Devices of one kind tell the same series, so their numbers make blocks; what is absent is NaN there.
+Devices of one kind report the same series, so their numbers make blocks; what is absent is NaN there.
 """
 
 import math
@@ -76,7 +76,7 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 class Gathering:
-    """Gathers samples; knows from one batch to the next which series a device tells."""
+    """Gathers samples; knows from one batch to the next which series a device reports."""
 
     def __init__(self, admission: Admission | None = None) -> None:
         self.admission = admission or Admission()
@@ -131,7 +131,7 @@ class Gathering:
         jobs: list[JobRow] | None = None,
         maintenance: list[MaintenanceRow] | None = None,
     ) -> Batch:
-        """What was gathered since it was taken before."""
+        """What was gathered since the last batch."""
         batch = Batch(
             {table: list(blocks.values()) for table, blocks in self._blocks.items()},
             self.events,

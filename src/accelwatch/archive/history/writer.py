@@ -154,7 +154,7 @@ class Writer:
     def cut(self, before: int, events_before: int | None = None) -> None:
         """Write everything before a moment, Unix milliseconds; merge what is over; keep the bounds.
 
-        Nothing before it will be taken any more; events may come late, and so may have a moment of
+        Later rows from before it are dropped; events may come late, and so may have a moment of
         their own. Raises ArchiveError; what could not be written waits.
         """
         limits = dict.fromkeys(TABLES, before)

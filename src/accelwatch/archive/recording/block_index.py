@@ -1,7 +1,7 @@
 """The index of one block: a skippable zstd frame behind it, which every zstd program passes over.
 
 It holds a checksum of the packed block, and time and checksum of each document, so that opening a
-recording unpacks nothing, and of a damaged block just those documents are taken that are as written.
+recording unpacks nothing, and a damaged block still gives the documents whose checksums match.
 """
 
 import math
@@ -33,7 +33,7 @@ MAJOR = int(SCHEMA.rpartition("/")[2])
 
 
 class BlockIndex(msgspec.Struct, frozen=True, kw_only=True):
-    """What an index tells of the block before it. Sizes in bytes, times in Unix seconds."""
+    """An index's record of the block before it. Sizes in bytes, times in Unix seconds."""
 
     packed: int
     # CRC-32 of the packed bytes.

@@ -15,7 +15,7 @@ _HEAD = 4096
 def windows(path: Path) -> list[Window]:
     """The files, open. Raises UsageError for a name without a file, AccelwatchError for unreadable ones.
 
-    Of a folder or a pattern those are taken that begin as a recording does; links are not followed.
+    A folder or pattern gives the files that begin as a recording does; links are not followed.
     """
     if path.is_dir():
         return _several(sorted(path.iterdir()), path)

@@ -1,4 +1,4 @@
-"""Cuts unpacked bytes into lines of bounded length, and tells documents from damage."""
+"""Cuts unpacked bytes into lines of bounded length, and separates documents from damage."""
 
 import re
 from collections.abc import Iterator
@@ -16,11 +16,11 @@ _SCHEMA = re.compile(r"accelwatch/(\d{1,9})")
 
 
 class LineCutter:
-    """Takes bytes as they come and gives the lines that they complete."""
+    """Gets bytes as they come and gives the lines that they complete."""
 
     def __init__(self) -> None:
         self._chunks: list[bytes] = []
-        # Bytes of a line that has begun and not ended.
+        # Bytes of a line that has started and not ended.
         self.pending = 0
 
     def feed(self, chunk: bytes) -> Iterator[bytes | None]:

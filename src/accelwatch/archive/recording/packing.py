@@ -33,7 +33,7 @@ class Packer(Protocol):
 
 
 class _Zstd:
-    """Remembers a few lines: what is further back is of little use, and takes memory all the same."""
+    """Remembers a few lines: what is further back is of little use, and needs memory all the same."""
 
     def __init__(self) -> None:
         self._stream: zstandard.ZstdCompressionObj | None = None

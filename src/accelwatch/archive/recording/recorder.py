@@ -46,7 +46,7 @@ class Recorder:
     """One recording. After an error nothing more is written, and what was written is in order.
 
     `max_bytes` is about the size of a file: the document that passes it is its last. `keep` finished
-    files stay. Raises UsageError for a path that is no place for a recording, AccelwatchError for one
+    files stay. Raises UsageError for a path that cannot be a recording, AccelwatchError for one
     that cannot be written.
     """
 

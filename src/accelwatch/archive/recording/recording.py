@@ -1,4 +1,4 @@
-"""Reads a recording: times at once, documents when they are asked for, in any order."""
+"""Reads a recording: times at once, documents on request, in any order."""
 
 import bisect
 from array import array

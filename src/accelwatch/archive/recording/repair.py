@@ -40,7 +40,7 @@ class Repaired(msgspec.Struct, frozen=True, kw_only=True):
     documents: int
     # The time of the last one, Unix seconds.
     last: float
-    # Documents that indexes tell of and that are not in the copy.
+    # Documents that indexes list and that are not in the copy.
     lost: int
     # Lines that were no document, with the last where it was cut off.
     lines: int
@@ -174,7 +174,7 @@ class Salvage:
             self._break()
 
     def _count_lost(self, offset: int) -> None:
-        """An index tells how many documents the block before it had."""
+        """Add the documents missing from a block; the index behind it has their number."""
         index = index_at(self.window, offset)
         if index is not None:
             self.lost += max(len(index.times) - self._result, 0)
@@ -199,7 +199,7 @@ class Salvage:
                 offset = gzip_members.next_member(window, max(offset, start + 1))
 
     def _break(self) -> None:
-        """Bytes are damaged: the line that has begun will not be ended."""
+        """Bytes are damaged: the line that has started will not end."""
         self.positions += 1
         self._lines.drop()
 

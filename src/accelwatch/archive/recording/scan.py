@@ -80,7 +80,7 @@ class Scan:
 
     @property
     def pending(self) -> bool:
-        """Whether a line has begun and not ended."""
+        """Whether a line has started and not ended."""
         return self._lines.pending > 0
 
     @property
@@ -95,10 +95,10 @@ class Scan:
             self._before = len(self.times)
 
     def feed(self, chunk: bytes, offset: int) -> None:
-        """Take unpacked bytes, which were read up to `offset` of the file."""
+        """Read unpacked bytes, which end at `offset` of the file."""
         self._budget -= len(chunk)
         for line in self._lines.feed(chunk):
-            # What is behind damage is taken from the cutter and not looked at.
+            # Lines behind damage are cut and not read.
             if self.damaged_at is None:
                 self._read_line(line, offset)
 
@@ -143,7 +143,7 @@ class Scan:
         self.close_block(offset)
 
     def add_single_document(self, content: bytes) -> None:
-        """Take a file without documents as one that is written over several lines, if it is."""
+        """Read a file without documents as a single document over several lines, if it is one."""
         time = self._timestamp(content)
         if time is not None:
             self.damaged_at, self.truncated, self.is_single_document = None, False, True

@@ -1,4 +1,4 @@
-"""From when to when each entity of an archive has rows: who is expected, and where nobody tells.
+"""From when to when each entity of an archive has rows: who is expected, and where data is missing.
 
 Only times and names are read, one row group after the other, so that memory does not grow with the rows.
 """
@@ -20,10 +20,10 @@ Entity = tuple[str, str]
 
 
 class LastSeen(NamedTuple):
-    """When entities were last heard, up to some moment."""
+    """When entities last had rows, up to some moment."""
 
     entities: list[Entity]
-    # By entity, Unix milliseconds; what was not heard before is not known, -1.
+    # By entity, Unix milliseconds; -1 for an entity without rows before.
     last: Timestamps
 
 
@@ -46,7 +46,7 @@ class Presence:
         self._last: list[int] = []
 
     def add(self, table: str, group: RowGroup) -> None:
-        """Take a row group in. Raises ArchiveError."""
+        """Add a row group. Raises ArchiveError."""
         try:
             for entity, model, first, last in _spans(table, group, self._gap):
                 self._add_span(entity, model, first, last)
@@ -70,7 +70,7 @@ class Presence:
         self._last.append(last)
 
     def last_seen(self, timestamp: int, since: int = 0) -> LastSeen:
-        """When each entity was last heard from `since` to a moment, Unix milliseconds."""
+        """When each entity last had rows between `since` and a moment, Unix milliseconds."""
         last = np.full(len(self.entities), -1, dtype=np.int64)
         first = np.array(self._first, dtype=np.int64)
         started = np.flatnonzero(first <= timestamp)

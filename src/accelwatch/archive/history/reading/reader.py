@@ -115,7 +115,7 @@ class Archive:
 
 
 def jobs_of(folder: Path) -> list[JobRow]:
-    """All jobs that a folder tells of. Raises ArchiveError."""
+    """All jobs of a folder. Raises ArchiveError."""
     rows = _records(folder / JOBS)
     try:
         return [
@@ -136,7 +136,7 @@ def jobs_of(folder: Path) -> list[JobRow]:
 
 
 def maintenance_of(folder: Path) -> list[MaintenanceRow]:
-    """All announced windows that a folder tells of. Raises ArchiveError."""
+    """All announced windows of a folder. Raises ArchiveError."""
     rows = _records(folder / MAINTENANCE)
     try:
         return [

@@ -1,6 +1,6 @@
 """Which row groups a table has and what time each covers, from the footers of its files.
 
-A footer is read when its file is first asked for, so that a moment in a long archive costs one or two
+A footer is read when its file is first needed, so that a moment in a long archive costs one or two
 of them. A file that cannot be read has no row groups, and stands in `faults`.
 """
 

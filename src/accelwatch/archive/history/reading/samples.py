@@ -53,9 +53,9 @@ class Frame(NamedTuple):
 
     # Whether a sample arrived.
     present: npt.NDArray[np.bool_]
-    # When the newest was taken, Unix milliseconds; 0 where none was.
+    # Timestamp of the newest sample, Unix milliseconds; 0 where there is none.
     times: Timestamps
-    # NaN where absent; a series that nobody told is not in it.
+    # NaN where absent; a series without values is not in it.
     columns: dict[Series, Floats]
 
 

@@ -15,7 +15,7 @@ class Walk:
     """Pieces of a frame, counted as they go by."""
 
     def __init__(self, window: Window, offset: int) -> None:
-        # Up to where the pieces that were taken reach.
+        # Where the last piece that was read ends.
         self.end = offset
         self._start = offset
         self._checksum = 0
@@ -28,7 +28,7 @@ class Walk:
             yield piece
 
     def to_end(self) -> None:
-        """Take all pieces. Raises EOFError where the file ends before, DamageError."""
+        """Read all pieces. Raises EOFError where the file ends before, DamageError."""
         for _ in self:
             pass
 
