@@ -1,4 +1,4 @@
-"""What evaluating a rule has taken."""
+"""What evaluating a rule has cost."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ class Cost:
     evaluations: int = 0
 
     def add(self, ns: int, evaluations: int = 1) -> None:
-        """Some evaluations took so long together."""
+        """Add some evaluations and their time together."""
         self.ns += ns
         self.evaluations += evaluations
 

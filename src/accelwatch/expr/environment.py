@@ -1,4 +1,4 @@
-"""What a rule asks while it is evaluated for one device, and the answers that need more than one."""
+"""What a rule reads while it is evaluated for one device, and the values that need more than one."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -66,7 +66,7 @@ class Environment(Protocol):
     ) -> float | None:
         """What a `WindowKind` gives in base units; None without half of the samples.
 
-        With `of_job` none counts that was taken before the job of the device began.
+        With `of_job` samples from before the start of the device's job do not count.
         """
         ...
 
@@ -103,7 +103,7 @@ def windowed(environment: Environment, node: Window) -> Raw:
 
 
 def happened(environment: Environment, node: Event) -> Raw:
-    """What is asked about events."""
+    """The value of a function about events."""
     if node.kind == EventUse.COUNT:
         return environment.occurrences(node.pattern, node.seconds)
     last = environment.last(node.pattern)
@@ -116,7 +116,7 @@ def happened(environment: Environment, node: Event) -> Raw:
 
 
 def booted(environment: Environment, node: Boot) -> Raw:
-    """What is asked about the last boot; None where no uptime is known."""
+    """The value of a function about the last boot; None where no uptime is known."""
     (key,) = node.reading.keys
     uptime = number(environment.lookup(key))
     if uptime is None:

@@ -55,7 +55,7 @@ class EvaluationContext:
 
         `make_device` is for environments that know more than a `Device`.
 
-        Where nobody has `listened` before now, an event that was not heard may have been all the same.
+        Where nobody has `listened` before now, events may have happened that were not received.
         """
         self.history = history
         self.lookups = lookups
@@ -166,16 +166,16 @@ class Device:
         )
 
     def last(self, pattern: EventPattern) -> float | None:
-        """When an event was heard last."""
+        """When an event was last received."""
         last = self._context.history.events.last(self._device, pattern)
         return None if last == -math.inf and not self._context.listened else last
 
     def latest(self, pattern: EventPattern) -> ErrorEvent | None:
-        """The event that was heard last."""
+        """The event that was received last."""
         return self._context.history.events.latest(self._device, pattern)
 
     def occurrences(self, pattern: EventPattern, seconds: int) -> int | None:
-        """How many were heard lately."""
+        """How many were received lately."""
         if not self._context.listened:
             return None
         events = self._context.history.events

@@ -34,7 +34,7 @@ class EventHistory:
     def add(
         self, event: ErrorEvent, now: float, *, ago_s: float | None = None, is_new: bool = True
     ) -> None:
-        """An event was told; told again, it is the same. None is younger than `now` (Unix seconds).
+        """Add an event; a repeated one is the same. None is younger than `now` (Unix seconds).
 
         It was `ago_s` before `now` where its own time is not by that clock. One that is no news is
         counted, but it is not what has just happened.

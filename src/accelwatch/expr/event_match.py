@@ -13,7 +13,7 @@ from accelwatch.schema.event import ErrorEvent, severity
 # Patterns are shared by rules and ticks; generating a predicate is far slower than calling it.
 @lru_cache(maxsize=4096)
 def matcher(pattern: EventPattern) -> Callable[[ErrorEvent], bool]:
-    """Whether an event is meant by a pattern; what its predicate cannot tell is not meant."""
+    """Whether an event matches a pattern; it does not where the predicate is unknown."""
     kind = EVENT_KINDS[pattern.kind]
     fits = None if pattern.predicate is None else generate(pattern.predicate)
 

@@ -185,7 +185,7 @@ def _of_group(node: Peers | Affected | Fold, by: str, environment: Environment) 
 
 
 def _name(node: Node) -> str:
-    """What to call a part that asks for something; empty for one that reckons."""
+    """The name of a part that reads something; empty for one that calculates."""
     match node:
         case Reading(keys=keys) | Boot(reading=Reading(keys=keys)):
             return _key(keys[0])

@@ -30,7 +30,7 @@ from accelwatch.schema.catalogue.lookup import by_key
 from accelwatch.schema.metrics import Kind, Series
 from accelwatch.schema.series import path_of
 
-# Windows of all rules together take no more.
+# Most memory for the windows of all rules together.
 MOST_BYTES = 256 << 20
 _SHOWN = 3
 # Bytes of a series beside its components: the last sample and its time.
@@ -38,7 +38,7 @@ _LAST_BYTES = 16
 
 
 class WindowNeed(msgspec.Struct, frozen=True, cache_hash=True):
-    """A window that must be kept: what it asks (`WindowKind`), of which series, how long."""
+    """A window that must be kept: what it computes (`WindowKind`), of which series, how long."""
 
     kind: str
     series: Series
@@ -68,7 +68,7 @@ class EventNeed:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """All that an expression asks for."""
+    """All that an expression reads."""
 
     # Whose current value is needed, or of which a window is; those of the host among them.
     series: frozenset[Series] = frozenset()
@@ -80,7 +80,7 @@ class Needs:
     events: frozenset[EventNeed] = frozenset()
     # By what devices must be grouped.
     groups: frozenset[str] = frozenset()
-    # Ids of other rules whose firing is asked for.
+    # Ids of other rules whose firing is read.
     rules: frozenset[str] = frozenset()
 
     def __or__(self, other: "Needs") -> "Needs":
@@ -88,7 +88,7 @@ class Needs:
 
 
 def needs(tree: Node) -> Needs:
-    """What a tree asks for."""
+    """What a tree reads."""
     nodes = list(walk(tree))
     if any(isinstance(node, Event) and node.until_boot for node in nodes):
         nodes += walk(UPTIME_AGE)
@@ -121,7 +121,7 @@ def is_counter(series: Series) -> bool:
 
 
 def window_bytes(windows: Iterable[WindowNeed], devices: int, nodes: int) -> int:
-    """Memory that windows take together for so many devices; those of a series share theirs.
+    """Memory that windows need together for so many devices; those of a series share theirs.
 
     Windows over quantities of the host are kept once for each of the `nodes`.
     """
@@ -144,7 +144,7 @@ def _bytes_each(windows: Iterable[WindowNeed]) -> int:
 def refuse_costly(
     rules: Mapping[str, Needs], devices: int, nodes: int, most: int = MOST_BYTES
 ) -> None:
-    """Raise ExpressionError, which names the dearest windows, if those of all rules take too much."""
+    """Raise ExpressionError, which names the dearest windows, if those of all rules need too much."""
     rules_by_window: dict[WindowNeed, list[str]] = {}
     for name, need in rules.items():
         for window in need.windows:

@@ -1,7 +1,7 @@
 """What a condition can come to, while it is known that some things are not there.
 
-A fleet of one vendor is judged by the rules of all: most of them ask for series that nobody tells and
-for events that nobody has heard of. What they cannot be is worked out once, not in every tick.
+A fleet of one vendor is judged by the rules of all: most of them read series that nobody reports and
+events that nobody has sent. What they cannot be is worked out once, not in every tick.
 """
 
 import math
@@ -45,7 +45,7 @@ class Facts:
 
     # Series of which nobody has a value.
     absent: Collection[Series]
-    # Whether no event that a part asks about lies in its time.
+    # Whether no event that a part matches lies in its time.
     has_no_event: Callable[[Event], bool]
     # All that some fields can be.
     values: Mapping[str, Collection[str]]

@@ -20,7 +20,7 @@ from accelwatch.expr.vocabulary.rule_names import rule_names
 
 @dataclass(slots=True)
 class _Code:
-    """The scalar code, made when it is asked for: what is judged in columns needs none."""
+    """The scalar code, made on demand: what is evaluated in columns needs none."""
 
     tree: Node
     run: Inner | None = None
@@ -40,7 +40,7 @@ class RuleExpression:
     # What must be kept and gathered for it.
     needs: Needs
     tree: Node = field(repr=False, compare=False)
-    # What evaluating it has taken; whoever evaluates it adds to it.
+    # What evaluating it has cost; whoever evaluates it adds to it.
     cost: Cost = field(repr=False, compare=False)
     _code: "_Code" = field(repr=False, compare=False)
 

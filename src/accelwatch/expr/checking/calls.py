@@ -14,7 +14,7 @@ from accelwatch.expr.vocabulary.names import Type, did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What to call, and the nodes whose values it takes."""
+    """What to call, and the nodes whose values are its arguments."""
 
     implementation: Implementation
     arguments: tuple[Node, ...]

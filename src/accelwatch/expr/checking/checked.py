@@ -79,7 +79,7 @@ class Checker:
         return complaint(self.parsed.text, column(node), message, hint)
 
     def typed(self, node: ast.expr) -> Node:
-        """A part of any type, with its place in the text."""
+        """A part of any type, with its span in the text."""
         return replace(self._node(node), span=(column(node), end_column(node)))
 
     def inside(self, enclosing: str, node: ast.expr, *, condition: bool) -> Node:

@@ -25,7 +25,7 @@ class Typing(Protocol):
 
     @property
     def of_job(self) -> bool:
-        """Whether the whole expression looks at a job."""
+        """Whether the whole expression is about a job."""
         ...
 
     def typed(self, node: ast.expr) -> Node:

@@ -1,7 +1,7 @@
 """The third generator over the typed tree: a rule as PromQL over what agents expose (docs/metrics.md).
 
 A condition is two vectors, as in columns: those for which it is true and those for which it is false;
-who is in neither is not known. What Prometheus cannot tell raises `PromqlError` with the reason.
+who is in neither is not known. What PromQL cannot express raises `PromqlError` with the reason.
 """
 
 from accelwatch.expr.promql.generator import Generated, condition

@@ -1,4 +1,4 @@
-"""What is asked over groups: peers by their median, and conditions folded over the members."""
+"""Functions over groups: peers by their median, and conditions folded over the members."""
 
 from collections.abc import Callable
 

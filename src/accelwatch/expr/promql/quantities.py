@@ -99,7 +99,7 @@ def _selector(key: Series, context: QueryContext) -> str:
 
 
 def _in_context(key: Series, context: QueryContext, made: Callable[[QueryContext], Query]) -> Query:
-    """The vector without the labels of its family, where it is asked for."""
+    """The vector without the labels of its family, in the context's scope."""
     labels = by_key()[key[0]].labels
     if not of_host(key):
         return context.stripped(made(context), labels)

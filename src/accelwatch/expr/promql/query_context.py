@@ -37,7 +37,7 @@ _MEMBER_MATCHERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumed:
-    """What is known of the Prometheus that asks."""
+    """What is known of the Prometheus that evaluates."""
 
     # How often it scrapes.
     scrape_s: float = 60.0
@@ -73,7 +73,7 @@ class Remarks:
 
 @dataclass(frozen=True, slots=True)
 class QueryContext:
-    """For whom a part is said; `matchers` are taken by every selector."""
+    """For whom a part is written; every selector gets `matchers`."""
 
     scope: str
     assumed: Assumed
@@ -121,7 +121,7 @@ class Group:
 
     @property
     def members(self) -> QueryContext:
-        """Where the parts that every member is asked for are said."""
+        """The context of the parts that are evaluated for every member."""
         matchers = _MEMBER_MATCHERS.get(self.by, ())
         context = self.context
         return QueryContext(DEVICE, context.assumed, matchers, context.remarks)
@@ -198,5 +198,5 @@ class Group:
 
 
 def of_node(context: QueryContext, query: Query) -> Query:
-    """A number that the host tells, for whom it is asked."""
+    """A number of the host, in the context's scope."""
     return Group(NODE, context).number(query)

@@ -1,4 +1,4 @@
-"""State and health of a device, told as 0 or 1 and as counts by state of each vendor."""
+"""State and health of a device, exported as 0 or 1 and as counts by state of each vendor."""
 
 from functools import reduce
 

@@ -9,7 +9,7 @@ SHOWN = 100
 
 
 class PointedError(ExpressionError):
-    """An error at a place of a text, which can be shown in another text that means the same."""
+    """An error at a column of a text, which can be shown in another text that means the same."""
 
     def __init__(self, shown: str, column: int, message: str, hint: str) -> None:
         super().__init__(shown)
@@ -46,7 +46,7 @@ def _shown(text: str) -> str:
 
 def _width(text: str) -> int:
     """Columns of a terminal that `text` fills: East Asian wide characters fill two."""
-    import unicodedata  # for mistakes only: its tables take memory
+    import unicodedata  # for mistakes only: its tables cost memory
 
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
     zero = sum(unicodedata.combining(c) != 0 for c in text)

@@ -37,7 +37,7 @@ class _Walk:
         self._earlier: Token | None = None
 
     def step(self, token: Token, following: Token | None) -> None:
-        """Take the next token."""
+        """Check the next token."""
         if token.text in _CLOSING.values():
             self._close(token)
         elif self._expects_value:

@@ -14,7 +14,7 @@ DETECTOR = "detector"
 # From narrow to wide.
 SUBJECTS = ("device", "node", "job", "group")
 _FIELDS: Mapping[str, Type] = {
-    # Whether there is evidence on which a rule may act, or only something to look at.
+    # Whether there is evidence on which a rule may act, or only something to inspect.
     "alert": Type.FLAG,
     "watch": Type.FLAG,
     # Of the signal that says most, such as `nvlink`.

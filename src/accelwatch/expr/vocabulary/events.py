@@ -15,7 +15,7 @@ WITHIN_S = 600
 
 
 class EventUse(StrEnum):
-    """What is asked about the events that match."""
+    """The functions over the events that match."""
 
     HAPPENED = "event"
     LAST = "last"
@@ -30,7 +30,7 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True):
     usage: str
     help: str
     result: Type
-    # Whether it takes a duration.
+    # Whether it accepts a duration.
     within: bool
 
 

@@ -10,7 +10,7 @@ from accelwatch.expr.vocabulary.kleene import Raw, Value, number
 from accelwatch.expr.vocabulary.names import Type
 from accelwatch.expr.vocabulary.pattern import MAX_SUBJECT, compile_pattern
 
-# Takes the values of the parameters that are not constants; None is a missing value; never raises.
+# Gets the values of the parameters that are not constants; None is a missing value; never raises.
 Implementation = Callable[..., Raw]
 
 

@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 
 from accelwatch.schema.metrics import Series
 
-# What a lookup is asked for: the name of an identity field, or a series (key, *label values).
+# The key of a lookup: the name of an identity field, or a series (key, *label values).
 Key = str | Series
 
 # What a device can say.
@@ -20,7 +20,7 @@ Raw = Value | None
 
 
 class Missing(Enum):
-    """Type of `MISSING`, so that a type checker can tell it from a value."""
+    """Type of `MISSING`, so that a type checker can distinguish it from a value."""
 
     MISSING = "missing"
 

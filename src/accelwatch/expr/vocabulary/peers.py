@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.expr.vocabulary.names import Type
 
-# By what devices are grouped. Within a job, devices of a vendor that tell no model are alike.
+# By what devices are grouped. Within a job, devices of a vendor that report no model are alike.
 GROUPS: Mapping[str, str] = MappingProxyType(
     {
         "node": "devices of the same node",

@@ -12,11 +12,11 @@ from accelwatch.schema.metrics import Kind, Metric, Scope, Series
 from accelwatch.schema.snapshot import OWNER_NAMES
 from accelwatch.schema.status.device_status import WORST_FIRST
 
-# A lookup is asked for what is wrong with a device, in words, by this name.
+# The name by which a lookup gives what is wrong with a device, in words.
 HEALTH_REASON = "health_reason"
-# A lookup of a hub is asked in what a node differs from the many alike, in words, by this name.
+# The name by which a hub's lookup gives how a node differs from the many alike, in words.
 ODD = "odd"
-# A lookup is asked for the label `rack` of a node as `labels.rack`.
+# A lookup gives the label `rack` of a node as `labels.rack`.
 LABEL_PREFIX = "labels."
 
 
@@ -42,7 +42,7 @@ def rule_names(base: NameTable | None = None) -> NameTable:
 
 
 def of_host(series: Series) -> bool:
-    """Whether a series is told by the host or by ourselves there, not by a device."""
+    """Whether a series comes from the host or from our own process there, not from a device."""
     return series[0] in _keys_of_hosts()
 
 

@@ -14,7 +14,7 @@ import msgspec
 from accelwatch.expr.vocabulary.names import Type
 
 STEP_S = 10
-# Two samples of a counter that lie further apart tell nothing of what was between.
+# Two samples of a counter that lie further apart say nothing of what was between.
 GAP_S = 300.0
 LEAST_S, LONGEST_S = 10, 86400
 # Of the samples that belong into a window, as many must be there.
@@ -22,7 +22,7 @@ LEAST_SHARE = 0.5
 
 
 class WindowKind(StrEnum):
-    """What an environment can be asked about a series and a number of seconds."""
+    """What an environment computes from a series over a number of seconds."""
 
     # Increase of a counter per second, over the time in which it was seen.
     RATE = "rate"
@@ -80,7 +80,7 @@ _BESIDE = 16
 
 
 def components_of(kind: str, *, counter: bool) -> tuple[WindowComponent, ...]:
-    """What each step of a window holds; of a counter `changed` asks whether it grew."""
+    """What each step of a window holds; of a counter `changed` is whether it grew."""
     grew = counter and kind == WindowKind.CHANGED
     return _COMPONENTS[WindowKind.INCREASE if grew else kind]
 
@@ -93,7 +93,7 @@ def bytes_of(lengths: Mapping[WindowComponent, int]) -> int:
 
 
 class WindowRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One function; `gauge` and `counter` are what it asks of each, None where it takes none."""
+    """One function; `gauge` and `counter` are what it computes of each, None where it accepts none."""
 
     name: str
     usage: str
@@ -101,7 +101,7 @@ class WindowRow(msgspec.Struct, frozen=True, kw_only=True):
     gauge: WindowKind | None = None
     counter: WindowKind | None = None
     flags_only: bool = False
-    # What to write for a quantity that it does not take.
+    # What to write for a quantity that it does not accept.
     instead: str = ""
     result: Type = Type.NUMBER
 
