@@ -24,7 +24,7 @@ BLOCK_BYTES = 1 << 20
 # Of a hello: whose pair this is, which way data goes, for how long.
 _HELLO = struct.Struct("!32scd")
 _REPLY = struct.Struct("!Q?")
-# Beyond the time that data takes: for what is still in buffers, and for replies.
+# Beyond the time for the data: for what is still in buffers, and for replies.
 _SLACK_S = 20.0
 _RETRY_S = 0.2
 MOST_STREAMS = 64
@@ -55,7 +55,7 @@ def block() -> bytes:
 
 
 def serve(port: int, key: str, *, streams: int, wait_s: float) -> None:
-    """Take part in one measurement, then return; `wait_s` for the other node to come.
+    """Serve one measurement, then return; `wait_s` for the other node to come.
 
     Raises AccelwatchError, CorruptedError.
     """

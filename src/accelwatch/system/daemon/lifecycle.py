@@ -1,4 +1,4 @@
-"""A process that serves until it is told to stop: signals, systemd, reading the configuration again."""
+"""A process that serves until it is stopped: signals, systemd, reading the configuration again."""
 
 import asyncio
 import signal
@@ -30,14 +30,14 @@ class Lifecycle:
         self._reload = asyncio.Event()
 
     def handle_signals(self) -> None:
-        """Take the signals of this process."""
+        """Install the signal handlers of this process."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
         loop.add_signal_handler(signal.SIGHUP, self._reload.set)
 
     async def run(self, *failing: asyncio.Future[Any]) -> None:
-        """Return when told to stop, after saying so. Raises what one of `failing` ends with."""
+        """Return on a stop signal, after notifying systemd. Raises what one of `failing` ends with."""
         self._notifier.ready(self._status)
         feeding = asyncio.ensure_future(self._feed_watchdog())
         stop = asyncio.ensure_future(self._stop.wait())

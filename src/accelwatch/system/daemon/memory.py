@@ -1,4 +1,4 @@
-"""What a process of months asks of its allocator, which is glibc's where there is anything to ask."""
+"""Allocator settings for a process of months, where the allocator is glibc's."""
 
 import contextlib
 import ctypes
@@ -12,7 +12,7 @@ _M_ARENA_MAX = -8
 def use_single_arena() -> None:
     """Have all threads share the memory that is free, instead of each keeping some for itself.
 
-    They take turns anyway, for the interpreter's lock. Call it before there are any; a child has it too.
+    They run in turn anyway, for the interpreter's lock. Call it before any start; a child has it too.
     """
     with contextlib.suppress(*_NONE):
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)

@@ -1,4 +1,4 @@
-"""Tells systemd how the agent is: datagrams to the socket it names (sd_notify(3))."""
+"""Reports the agent's state to systemd: datagrams to the socket it names (sd_notify(3))."""
 
 import contextlib
 import socket
@@ -9,7 +9,7 @@ _VARIABLES = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
 
 
 class Notifier:
-    """Sends nothing when nobody asked for it."""
+    """Sends nothing without a NOTIFY_SOCKET."""
 
     def __init__(self, address: str = "", watchdog_s: float | None = None) -> None:
         self._address = "\0" + address[1:] if address.startswith("@") else address
@@ -44,7 +44,7 @@ class Notifier:
 
 
 def notifier_of(environ: MutableMapping[str, str], pid: int) -> Notifier:
-    """The notifier that the environment asks for; its variables are taken out, for child processes."""
+    """The notifier of the environment; removes its variables, so that child processes lack them."""
     address, usec, watched = (environ.pop(name, "") for name in _VARIABLES)
     mine = watched in ("", str(pid))
     watchdog = int(usec) / 1e6 if usec.isdecimal() and int(usec) > 0 and mine else None

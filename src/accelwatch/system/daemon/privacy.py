@@ -15,7 +15,7 @@ def protect_process() -> None:
 
     A limit alone does not keep a core from a handler that the kernel pipes it to (core(5)); a process
     that is not dumpable has none, and others of its user cannot read its memory (prctl(2), Linux only).
-    The collector, which holds none, stays dumpable: it is begun before this, or as a program of its own.
+    The collector, which holds none, stays dumpable: it starts before this, or as a program of its own.
     """
     new_files_for_ourselves()
     with contextlib.suppress(OSError, ValueError):

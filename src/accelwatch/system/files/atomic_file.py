@@ -33,7 +33,7 @@ def _without_links(path: str, flags: int) -> int:
 
 
 def replace_file(path: Path, data: bytes, *, mode: int = _SHARED, durable: bool = True) -> None:
-    """Write `data` beside `path` and put it in its place; `durable`: after a power cut too.
+    """Write `data` beside `path` and rename it over `path`; `durable`: after a power cut too.
 
     Folders above are made. Raises OSError and leaves the file as it was; nothing stays beside it.
     """

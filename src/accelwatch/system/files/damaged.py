@@ -1,4 +1,4 @@
-"""State files that cannot be read are set aside beside their place and stay there until a person looks.
+"""Unreadable state files are set aside in their folder and stay there until a person looks.
 
 What is made anew anyway is set aside a few times only, so that its copies do not fill the disk. An
 emptied file, one that holds something else and one of another version are lost alike.
@@ -19,7 +19,7 @@ _MOST = 1000
 
 
 def set_aside(path: Path, companions: Iterable[str] = ("",), *, most: int | None = None) -> Path:
-    """Move a file out of the way of the one that is begun anew; where it is then. Raises OSError.
+    """Move a file out of the way of its successor; returns its new path. Raises OSError.
 
     `companions` are endings of files that go with it, as SQLite's. What was set aside before stays,
     but for the oldest where there are `most` of them then.

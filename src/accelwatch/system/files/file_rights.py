@@ -42,7 +42,7 @@ def changed_by_others(path: Path, owners: frozenset[int]) -> str:
 def written_by_everybody(path: Path, status: os.stat_result) -> str:
     """Why a file that was opened, with its status, is not to be believed; empty when it is.
 
-    Only regular files are looked at: a pipe or a device has nobody who could have changed it before.
+    Only regular files are checked: a pipe or a device has nobody who could have changed it before.
     Nobody writes to what is mounted read-only, as Kubernetes mounts its ConfigMaps, whatever its mode.
     """
     if not stat.S_ISREG(status.st_mode):
@@ -90,7 +90,7 @@ def make_state_folder(folder: Path) -> None:
 def unsafe_for_state(folder: Path) -> str:
     """Why root must not keep state in a folder; empty where it may, or where there is none yet.
 
-    Whoever else may write there could put a link where root writes next, and take back what was decided.
+    Whoever else may write there could put a link where root writes next, and undo what was decided.
     """
     if os.geteuid() != 0:
         return ""

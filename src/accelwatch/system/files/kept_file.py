@@ -55,8 +55,8 @@ class KeptFile(Generic[T]):
         `loss` is what a lost file means, as people read it: "event counters start at 0". With
         `leave_damaged` a person decides what becomes of a damaged file, else it is set aside.
         `durable`: what is written outlives a power cut. A file of more than `most_bytes` is a damaged
-        one. Of what is set aside the newest `most_aside` copies are kept, else all. `write` takes the
-        place of the disk in tests.
+        one. Of what is set aside the newest `most_aside` copies are kept, else all. `write` stands in
+        for the disk in tests.
         """
         self.path = path
         self.problem = ""
@@ -150,7 +150,7 @@ class KeptFile(Generic[T]):
 
 
 def decode_version(data: bytes, kind: type[T], version: int, key: str = "format") -> T:
-    """A JSON document that tells its version under `key`; without that key it is of the first.
+    """A JSON document with its version under `key`; without that key it is of the first.
 
     Raises MsgspecError, ValueError.
     """

@@ -13,7 +13,7 @@ _GROUP_AND_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 def read_secret(path: Path, name: str, *, follow_links: bool = False) -> bytes:
     """What the file has, without blanks around it. Raises ConfigError, which does not repeat it.
 
-    `name` says in the message what the secret is. Links are followed only where asked for: a folder
+    `name` says in the message what the secret is. Links are followed only with `follow_links`: a folder
     that others write to may hold one that leads to a file of theirs, but Kubernetes mounts its
     secrets by links.
     """

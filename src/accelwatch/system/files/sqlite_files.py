@@ -82,7 +82,7 @@ def make_private(path: Path) -> None:
     """Let nobody else read a database that is there or about to be: names and serials of a fleet.
 
     SQLite gives its companions the mode of the file, but does not mend those that are there. What cannot
-    be changed is somebody else's, and opening it tells what is wrong. Rights are only taken away: a file
+    be changed is somebody else's, and opening it says what is wrong. Rights are only removed: a file
     that was made read-only stays so.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -113,7 +113,7 @@ def check_no_links(path: Path) -> None:
 def check_has_tables(database: sqlite3.Connection) -> None:
     """Raise sqlite3.Error for a file that must be ours and has nothing of ours, as an emptied one.
 
-    SQLite takes a file of 0 bytes for a new database.
+    SQLite opens a file of 0 bytes as a new database.
     """
     (written,) = database.execute("PRAGMA user_version").fetchone()
     if not written:

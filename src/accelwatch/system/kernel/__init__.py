@@ -1,1 +1,1 @@
-"""What Linux tells of devices: sysfs, procfs, PCI, device nodes, and codes of drivers in its log."""
+"""What Linux reports of devices: sysfs, procfs, PCI, device nodes, and codes of drivers in its log."""

@@ -1,4 +1,4 @@
-"""What amdgpu's counts of hardware errors mean, whoever tells them: files, library, log or exporter.
+"""What amdgpu's counts of hardware errors mean, from any source: files, library, log or exporter.
 
 Blocks: Linux drivers/gpu/drm/amd/amdgpu/amdgpu_ras.c.
 """
@@ -11,7 +11,7 @@ BLOCKS = frozenset(
     )
 )
 
-# What each look at a block that runtime power management had put to sleep adds to its count.
+# What each read of a block that runtime power management had put to sleep adds to its count.
 #
 # It is 16 times 65,535: the registers of a block that is asleep read as all ones.
 BOGUS = 1_048_560

@@ -1,6 +1,6 @@
 """Whether a PCI function was given to us: a container sees the whole bus, but only nodes of its own.
 
-No node is opened, which could wake or hold a device: access(2) asks the device cgroup as well
+No node is opened, which could wake or hold a device: access(2) checks the device cgroup as well
 (inode_permission in the kernel's fs/namei.c).
 """
 

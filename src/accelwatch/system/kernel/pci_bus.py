@@ -10,7 +10,7 @@ _NUMBERS = 17
 
 
 def on_bus(root: Path) -> frozenset[str] | None:
-    """Vendor ids (`10de`) and names of kernel drivers of all functions; None where it cannot be told."""
+    """Vendor ids (`10de`) and names of kernel drivers of all functions; None where unknown."""
     text = sysfs.read_text(root / "proc/bus/pci/devices")
     if isinstance(text, Absence):
         return None

@@ -17,7 +17,7 @@ _TOTALS = (
 
 
 def collect_errors(out: Collected, text_of: Callable[[str], str | Absence]) -> None:
-    """The totals by severity; `text_of` reads a file of the function. What is not told is left out."""
+    """The totals by severity; `text_of` reads a file of the function. Unreported ones are left out."""
     for file, total, severity in _TOTALS:
         text = text_of(file)
         if isinstance(text, Absence):

@@ -15,7 +15,7 @@ HOST_PID_NAMESPACE = "pid:[4026531836]"
 
 
 class ProcessFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What /proc tells of a process; None where it tells nothing (gone, or not ours to read)."""
+    """What /proc says of a process; None where it says nothing (gone, or not ours to read)."""
 
     pid: int
     # Unix seconds.
@@ -152,7 +152,7 @@ def user_name(uid: int) -> str:
 
 
 def shows_host_pids(root: Path) -> bool:
-    """Whether pids here are those of the host, which drivers tell."""
+    """Whether pids here are those of the host, which drivers report."""
     try:
         return (root / "proc/self/ns/pid").readlink().name == HOST_PID_NAMESPACE
     except OSError:

@@ -120,7 +120,7 @@ def runtime_suspended(root: Path, pci_bus_id: str) -> bool:
 # Joining a path costs more than reading the file. It depends on the arguments alone.
 @lru_cache(maxsize=1024)
 def _status_file(root: Path, pci_bus_id: str) -> Path:
-    """Looked at before every turn of a device, so it is put together once."""
+    """Read before every turn of a device, so the path is joined once."""
     return pci_device_dir(root, pci_bus_id) / "power/runtime_status"
 
 

@@ -1,7 +1,7 @@
 """What each Xid means and touches. Facts: NVIDIA's Xid catalogue (docs.nvidia.com/deploy/xid-errors).
 
-NVML's events and the kernel log tell the same codes; both take the category from here. It follows the
-action NVIDIA asks for: a code that needs a reset or reboot is in a category that makes a device's health
+NVML's events and the kernel log have the same codes; both use the category from here. It follows the
+action NVIDIA demands: a code that needs a reset or reboot is in a category that makes a device's health
 degraded, one that says "restart the application" or "ignore" is not.
 """
 
@@ -119,7 +119,7 @@ _MAX_DIGITS = 5
 
 
 def category_of(code: str, category: str) -> Category:
-    """The category of an event: what its source tells, else NVIDIA's own of an Xid."""
+    """The category of an event: what its source says, else NVIDIA's own of an Xid."""
     if category in frozenset(Category) - {_OTHER}:
         return Category(category)
     number = code.removeprefix("xid_")
@@ -135,7 +135,7 @@ NVLINK5 = frozenset(range(144, 151))
 def category_in(code: str, text: str) -> Category:
     """The category of an event of which a line is all that is left.
 
-    A code that says by a word of its own whether it is fatal is taken as fatal where the word is lost.
+    A code whose text says whether it is fatal counts as fatal where the text is lost.
     """
     category = category_of(code, "")
     number = code.removeprefix("xid_")

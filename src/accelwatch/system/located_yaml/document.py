@@ -31,7 +31,7 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[(\.\.\.)\]")
 
 
 class LocatedDocument:
-    """Plain data of a file, the line of each place in it, and what is wrong with it."""
+    """Plain data of a file, the line of each value in it, and what is wrong with it."""
 
     def __init__(
         self, file: str, data: Any, lines: dict[Location, int], mistakes: list[Mistake]
@@ -47,12 +47,12 @@ class LocatedDocument:
         return ConfigError(str(Complaint(where, dotted(location), message)))
 
     def complain(self, location: Location, message: str) -> None:
-        """Note a mistake; of several at one place the first counts."""
+        """Note a mistake; of several at one path the first counts."""
         if all(mistake.location != location for mistake in self._mistakes):
             self._mistakes.append(Mistake(self.line(location), location, message))
 
     def is_wrong(self, location: Location) -> bool:
-        """Whether something at or below a place is wrong, so that what depends on it is unknown."""
+        """Whether something at or below a path is wrong, so that what depends on it is unknown."""
         return any(mistake.location[: len(location)] == location for mistake in self._mistakes)
 
     def refuse(self) -> None:
@@ -88,7 +88,7 @@ class LocatedDocument:
     def structs(
         self, data: list[object], shape: type[Shape], location: Location
     ) -> Iterator[tuple[Location, Shape]]:
-        """The items of a list as structs, each with its place; those with no shape are left out."""
+        """The items of a list as structs, each with its path; those with no shape are left out."""
         for at, item in enumerate(data):
             parsed = self.struct(item, shape, (*location, at))
             if parsed is not None:
@@ -113,7 +113,7 @@ class LocatedDocument:
         return len(self._mistakes) == before
 
     def line(self, location: Location) -> int:
-        """The line of a place, or of the nearest part above that has one."""
+        """The line of a path, or of the nearest part above that has one."""
         while location and location not in self._lines:
             location = location[:-1]
         return self._lines.get(location, 1)

@@ -80,9 +80,9 @@ def compose(data: bytes, file: str) -> tree.Node | None:
 
 
 def _composed(data: bytes, file: str, loader: Any) -> tree.Node | None:
-    """What `yaml.compose` gives, in one pass that ends at what would take long or loop.
+    """What `yaml.compose` gives, in one pass that stops at what would be slow or loop.
 
-    Raises ValueError for what is no single document, of which the slow loader tells more.
+    Raises ValueError for what is no single document; the slow loader has the better message.
     """
     import yaml
 
@@ -229,7 +229,7 @@ def complaints_of(mistakes: Iterable[Mistake], file: str, key: str = "") -> list
 
 
 class PlainReader:
-    """Turns nodes into plain data; keeps the line of each place and every mistake on the way."""
+    """Turns nodes into plain data; keeps the line of each value and every mistake on the way."""
 
     def __init__(self) -> None:
         self.lines: dict[Location, int] = {}
@@ -238,7 +238,7 @@ class PlainReader:
         self._scalars: Any = None
 
     def read(self, node: tree.Node, location: Location = ()) -> Any:
-        """The node's data; what is wrong is left out and told of in `mistakes`."""
+        """The node's data; what is wrong is left out and listed in `mistakes`."""
         self.lines.setdefault(location, line(node))
         if isinstance(node, tree.Mapping):
             return self._mapping(node, location)

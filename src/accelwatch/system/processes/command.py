@@ -14,9 +14,9 @@ import msgspec
 # More than any document a vendor tool prints (8 x B200 in XML is 0.4 MB).
 MAX_OUTPUT_BYTES = 8 << 20
 
-# How often it is asked whether a command is to be broken off.
+# How often `break_off` is polled.
 _POLL_S = 0.1
-# How long a killed command may take to go; one that is stuck in a driver takes for ever.
+# How long a killed command may take to exit; one that is stuck in a driver never does.
 _REAP_S = 0.1
 # Killed commands that took longer; a later run reaps them.
 _unreaped: list["subprocess.Popen[bytes]"] = []
@@ -49,8 +49,8 @@ def run(
 ) -> CommandResult:
     """Run a command in its own process group; past its deadline or limit the whole group is killed.
 
-    `stdin_data` is what it reads from its standard input. While it runs, `break_off` is asked again and
-    again whether it is to be killed before its deadline. LC_ALL=C keeps numbers and words as the vendor
+    `stdin_data` is what it reads from its standard input. While it runs, `break_off` is polled for
+    whether it is to be killed before its deadline. LC_ALL=C keeps numbers and words as the vendor
     documents them. Never raises for what the command does.
     """
     _reap_leftovers()
@@ -94,7 +94,7 @@ def _input(stdin_data: bytes) -> Iterator["IO[bytes] | int"]:
     if not stdin_data:
         yield subprocess.DEVNULL
         return
-    import tempfile  # half a MiB, for the few commands that are told anything
+    import tempfile  # half a MiB, for the few commands that get input
 
     with tempfile.TemporaryFile() as file:
         file.write(stdin_data)

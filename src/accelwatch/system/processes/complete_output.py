@@ -1,4 +1,4 @@
-"""Whether a document is taken of a command that ended with a status of failure. Pure.
+"""Whether the output of a command that failed is accepted. Pure.
 
 Vendors' tools end so, too, while one card of several is not well, after they have printed all of it.
 """
@@ -53,7 +53,7 @@ def is_closed(output: bytes) -> bool:
 
 
 def has_full_output(status: int | None, output: bytes, is_complete: CompletenessCheck) -> bool:
-    """Whether a command with this status, which is not 0, ended by itself and has told everything.
+    """Whether a command with this status, which is not 0, ended by itself and printed everything.
 
     A status below 0 is a signal, None says that it did not end.
     """

@@ -1,4 +1,4 @@
-"""A command that prints lines for as long as it runs: begun again when it ends or is silent.
+"""A command that prints lines for as long as it runs: restarted when it ends or is silent.
 
 It ends with this process, also when that is killed (`parent_death`).
 """
@@ -29,7 +29,7 @@ class LineStream:
     def __init__(
         self, argv: Sequence[str], clock: Clock, silence_s: float = SILENCE_S, keep: int = 1
     ) -> None:
-        """The command is begun at once; after `silence_s` without a line it is restarted."""
+        """The command starts at once; after `silence_s` without a line it is restarted."""
         self._argv = list(argv)
         self._clock = clock
         self._silence_s = silence_s

@@ -25,7 +25,7 @@ def die_with_parent() -> None:
 def bound(argv: Sequence[str]) -> list[str]:
     """The arguments by which a command that may run for ever ends with this process, however that ends.
 
-    Begun by a thread, it ends with that thread. Elsewhere than on Linux these are the same arguments.
+    Started by a thread, it ends with that thread. Elsewhere than on Linux these are the same arguments.
     """
     if sys.platform != "linux" or not sys.executable:
         return list(argv)

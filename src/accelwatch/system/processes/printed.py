@@ -12,7 +12,7 @@ _SEQUENCE = re.compile(
 )
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _DOCUMENT_START = re.compile(r"^[{\[]", re.MULTILINE)
-# A control character in a text, as of a command line, is taken as one.
+# A control character in a text, as of a command line, is allowed.
 _DECODER = json.JSONDecoder(strict=False)
 _MOST_ATTEMPTS = 64
 

@@ -12,10 +12,10 @@ _MAX_DIGITS = 20
 class DrmClient(msgspec.Struct, frozen=True, kw_only=True):
     """One open DRM file description: the unit by which drivers account engine time and memory."""
 
-    # PCI id of the device; empty where the driver does not tell it (platform devices).
+    # PCI id of the device; empty where the driver does not report it (platform devices).
     pdev: str
     driver: str
-    # None for drivers that give no id; `file_key` then tells clients apart.
+    # None for drivers that give no id; `file_key` then identifies the client.
     client_id: int | None
     # 0 when the text did not come from a scan.
     pid: int = 0
@@ -32,7 +32,7 @@ class DrmClient(msgspec.Struct, frozen=True, kw_only=True):
     memory: dict[str, dict[str, int]] = {}
 
     def key(self) -> tuple[str, int | str]:
-        """What tells this client from all others on the machine."""
+        """What identifies this client on the machine."""
         return self.pdev, self.file_key if self.client_id is None else self.client_id
 
 

@@ -10,7 +10,7 @@ Ratios = dict[str, float]
 class UsageMeter:
     """Turns counters of successive scans into ratios of 0 to 1.
 
-    A client without an earlier reading adds nothing, and one that vanished takes its counters along,
+    A client without an earlier reading adds nothing, and a vanished client's counters are gone,
     so the sums are over the positive deltas of clients that live in both scans.
     """
 
@@ -48,7 +48,7 @@ class UsageMeter:
 def client_ratios(before: DrmClient, after: DrmClient, elapsed_s: float) -> Ratios:
     """engine -> busy ratio of one client between two readings.
 
-    Nanosecond counters are taken over wall time, cycle counters over the device's own total; both are
+    Nanosecond counters are divided by wall time, cycle counters by the device's own total; both are
     divided by the engine's capacity. A counter that went back counts as 0.
     """
     ratios: Ratios = {}

@@ -20,14 +20,14 @@ _MAX_BYTES = 1 << 20
 
 
 class FdinfoScan(msgspec.Struct, frozen=True, kw_only=True):
-    """The clients found, and how much of the machine could be looked at."""
+    """The clients found, and how much of the machine could be read."""
 
     # Each client once, under the lowest pid that holds it.
     clients: tuple[DrmClient, ...]
     processes_visited: int
     # Processes of other users; reading them needs root or CAP_SYS_PTRACE.
     processes_unreadable: int
-    # Why an open file of the device did not tell of its client; None when all did.
+    # Why an open file of the device did not describe its client; None when all did.
     #
     # Drivers without fdinfo, such as i915 before Linux 5.19, are `unsupported`.
     absence: Absence | None = None
@@ -150,7 +150,7 @@ class FdinfoScanner:
 
 
 def _open_nodes(folder: Path) -> dict[str, str] | None:
-    """fd to device node of a process; None when it may not be looked at, empty when it is gone."""
+    """fd to device node of a process; None when it may not be read, empty when it is gone."""
     nodes: dict[str, str] = {}
     try:
         with os.scandir(folder) as entries:
