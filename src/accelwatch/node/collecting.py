@@ -8,14 +8,14 @@ from pathlib import Path
 
 from accelwatch.base.errors import UsageError
 
-# Asks for no group that is read without being named.
+# Switches off the groups that are read by default.
 NO_GROUP = "none"
 # The scenario that is shipped, where a recording or scenario may be named.
 DEMO = "demo"
 
 
 def names(values: Iterable[str], argument: str) -> tuple[str, ...]:
-    """The names of a list. Raises UsageError for a text, which Python takes for a list of letters."""
+    """The names of a list. Raises UsageError for a text, which Python treats as a list of letters."""
     if isinstance(values, str):
         raise UsageError(f"{argument} is a list of names: [{values!r}]")
     return tuple(values)

@@ -42,7 +42,7 @@ class BackendReport(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[Check, ...] = ()
     # None: it was not read because nothing of its kind is here, or it cannot be loaded.
     status: BackendStatus | None = None
-    # Why it cannot be loaded or asked, when that is so.
+    # Why it cannot be loaded or queried, when that is so.
     problem: str = ""
     # Names of its own that are nearly those of an optional ability, for its author.
     near_misses: tuple[str, ...] = ()
@@ -162,7 +162,7 @@ def _surroundings() -> tuple[Check, ...]:
 
 
 def _pid_namespace() -> Check:
-    try:  # /proc/1/ns would tell too, but only root may look at it
+    try:  # /proc/1/ns would show it too, but only root may read it
         own = Path("/proc/2/comm").read_text().strip() == "kthreadd"
     except OSError:
         own = False

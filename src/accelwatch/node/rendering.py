@@ -26,7 +26,7 @@ def exporter_of(name: str) -> Exporter:
 
 
 def rendered(exporter: Exporter, snapshot: Snapshot, provided: Mapping[str, object]) -> bytes:
-    """The document, by those of the given options that the exporter takes.
+    """The document, by those of the given options that the exporter accepts.
 
     Raises UsageError for a value that does not exist, PluginError for what the exporter breaks.
     """

@@ -146,7 +146,7 @@ def _played(path: "Path") -> Generator["Snapshot", None, None]:
 
 
 def first_recorded(path: "Path", *, argv: bool, within_s: float | None = None) -> "Snapshot":
-    """The first document of a recording that can be read, as it was written; notes tell of damage.
+    """The first document of a recording that can be read, as it was written; notes report damage.
 
     Its processes are none of this machine; their arguments only with `argv`. What is not found
     `within_s` is not waited for. Raises AccelwatchError.
@@ -186,7 +186,7 @@ def _pump_until(supervisor: "Supervisor", clock: "Clock", deadline: float) -> No
 
 
 class _FirstTurn:
-    """Which backends have not told yet that they are done, or that there is nothing to do; and why."""
+    """Which backends have not yet reported that they are done, or have nothing to do; and why."""
 
     def __init__(self, settings: CollectSettings) -> None:
         from accelwatch.node.sampler.protocol.load import resolve

@@ -48,7 +48,7 @@ def pick(views: Sequence[DeviceView], criteria: Criteria, declared: Declared) ->
 
     A device qualifies only when a backend has declared by which variable a job is given it.
 
-    Raises UnmetError that tells for every device why it did not qualify.
+    Raises UnmetError that says for every device why it did not qualify.
     """
     refusals: list[Refusal] = []
     fit: dict[str, list[DeviceView]] = {}

@@ -1,4 +1,4 @@
-"""How the jobs of each vendor are told their devices, as the vendors' backends declare it."""
+"""How jobs get the devices of each vendor, as the vendors' backends declare it."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ from accelwatch.schema.device import Device
 
 
 class Declared:
-    """Declarations by vendor; a backend's module is imported when one of its devices is asked about.
+    """Declarations by vendor; a backend's module is imported when one of its devices is queried.
 
     `addresses` (`module:attribute`) are backends of the command line that no entry point names.
     """

@@ -48,7 +48,7 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
     members: tuple[Member, ...]
     # Each two of them once.
     pairs: tuple[Pair, ...]
-    # Whether devices have links of which no reading tells the other end: the group `links` is off.
+    # Whether devices have links of which no reading names the other end: the group `links` is off.
     links_unread: bool = False
 
     def relations(self) -> Mapping[tuple[str, str], str]:

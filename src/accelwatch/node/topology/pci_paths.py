@@ -13,7 +13,7 @@ _CPU_LIST = re.compile(r"\d{1,6}(-\d{1,6})?(,\d{1,6}(-\d{1,6})?)*")
 
 
 class PciPath(msgspec.Struct, frozen=True, kw_only=True):
-    """A function's place. Source: the paths of sysfs (kernel doc, `sysfs-pci`)."""
+    """A function's position on the bus. Source: the paths of sysfs (kernel doc, `sysfs-pci`)."""
 
     # `pci0000:60`, the root under which the kernel found it.
     host_bridge: str
@@ -26,7 +26,7 @@ class PciPath(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pci_path(root: Path, pci_bus_id: str) -> PciPath | None:
-    """The place of a function; None where sysfs does not show it on a PCI bus."""
+    """The path of a function; None where sysfs does not show it on a PCI bus."""
     folder = sysfs.pci_device_dir(root, pci_bus_id)
     try:
         steps = folder.resolve(strict=True).parts

@@ -57,7 +57,7 @@ def fabric_label(fabric: str, links: int) -> str:
 class Fabrics:
     """The links of all devices of a machine, counted by whom they lead to.
 
-    Links that are down, and those of which the driver does not tell the other end, do not count. An end
+    Links that are down, and those of which the driver does not name the other end, do not count. An end
     that is none of the devices is a switch.
     """
 

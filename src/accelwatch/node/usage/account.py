@@ -18,7 +18,7 @@ class Account:
         self.last = time
         # Unix seconds of its oldest process.
         self.started_at: float | None = None
-        # By what tells them apart: when it was held last.
+        # By the device's identity: when it was held last.
         self.devices: dict[str, float] = {}
         # By the minute of the clock: those of the last hour.
         self.minutes: dict[int, Sums] = {}

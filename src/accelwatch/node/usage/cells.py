@@ -21,7 +21,7 @@ NUMBERS = frozenset(
 
 
 def header(report: UsageReport, *, ages: bool) -> list[str]:
-    """Titles. `ages`: whether to tell since when each is counted."""
+    """Titles. `ages`: whether to show since when each is counted."""
     who = ["USER"] if report.by is By.USER else ["JOB", "USER"]
     cost = ["COST"] if report.price is not None else []
     since = ["BEGAN", "COUNTED SINCE"] if ages else []

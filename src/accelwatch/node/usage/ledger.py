@@ -1,7 +1,7 @@
 """Integrates observations over time, for each user, each job, and all devices together.
 
 A device's reading holds until the next one. Between two that are further apart than a limit nobody
-saw anything: those seconds are told as such and count for nothing else. What a device does is counted
+saw anything: those seconds are shown as such and count for nothing else. What a device does is counted
 once in the total, however many share it. Where the clock was set, all that was counted moves with it: it
 was as long ago as before.
 """
@@ -25,7 +25,7 @@ from accelwatch.node.usage.shares import (
 )
 from accelwatch.schema.reading import READS_UNTIL_STALE
 
-# How far back a ledger tells, in whole minutes, and how long it remembers who is gone.
+# How far back a ledger reports, in whole minutes, and how long it remembers who is gone.
 WINDOW_S = 3600.0
 # Holders that are never let go of.
 _PERMANENT = (FREE, UNKNOWN, OTHERS)
@@ -43,7 +43,7 @@ class By(StrEnum):
 
 
 class _LastObserved(NamedTuple):
-    """A device when it was last heard of."""
+    """A device when it was last observed."""
 
     time: float
     observation: Observation
@@ -65,7 +65,7 @@ class Ledger:
         self._accounts: dict[By, dict[Holder, Account]] = {By.USER: {}, By.JOB: {}}
         # All devices together; None before the first reading.
         self.total: Account | None = None
-        # What people call a device, by what tells it from others; of all that were ever seen.
+        # A device's name by its identity; of all that were ever seen.
         self.names: dict[str, str] = {}
         # Unix seconds of the newest reading.
         self.time = 0.0
@@ -81,7 +81,7 @@ class Ledger:
         return list(self._accounts[by].values())
 
     def last_observations(self) -> Iterator[tuple[float, Observation]]:
-        """Devices as they were when they were last heard of, Unix seconds."""
+        """Devices as they were when last observed, Unix seconds."""
         return ((last.time, last.observation) for last in self._before.values())
 
     def resume(
@@ -270,7 +270,7 @@ def _load(earlier: Observation, now: Observation, seconds: float) -> Quantity:
 
 
 def _energy(earlier: Observation, now: Observation, seconds: float) -> Quantity:
-    """Joules of the time between: by a counter that did not begin anew, else power over time."""
+    """Joules of the time between: by a counter that was not reset, else power over time."""
     if earlier.energy_joules is not None and now.energy_joules is not None:
         grown = now.energy_joules - earlier.energy_joules
         if grown >= 0:

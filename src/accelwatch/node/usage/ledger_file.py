@@ -24,7 +24,7 @@ from accelwatch.schema.stream.frames import Splitter, frame
 from accelwatch.system.files.kept_file import KeptFile
 
 FILE = "usage.msgpack"
-# After a crash so much is told as time without data.
+# After a crash so much is reported as time without data.
 KEEP_EVERY_S = 600.0
 _VERSION = 1
 _MAX_BYTES = 1 << 30
@@ -69,7 +69,7 @@ class Accounts(msgspec.Struct, frozen=True, kw_only=True, tag="accounts"):
 
 
 class LastObserved(msgspec.Struct, frozen=True, kw_only=True, tag="seen"):
-    """Devices when they were last heard of, Unix seconds."""
+    """Devices when they were last observed, Unix seconds."""
 
     rows: list[tuple[float, Observation]]
 

@@ -1,4 +1,4 @@
-"""What one reading tells of the use of one device."""
+"""What one reading says of the use of one device."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -17,14 +17,14 @@ from accelwatch.schema.snapshot import DeviceView, Snapshot, absences
 class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One device at one moment, in base units."""
 
-    # What tells it from all others.
+    # The device's identity.
     device: str
     name: str
     shares: tuple[Share, ...]
     load: Quantity
     memory_bytes: Quantity
     power_watts: Quantity
-    # A counter, where there is one; it may begin anew.
+    # A counter, where there is one; it may be reset.
     energy_joules: float | None = None
     # Another: the integral of the load.
     busy_s: float | None = None

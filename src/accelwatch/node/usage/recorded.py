@@ -8,7 +8,7 @@ from accelwatch.node.usage.ledger import Ledger
 from accelwatch.node.usage.observation import observations_of
 from accelwatch.schema.reading import READS_UNTIL_STALE
 
-# A longer recording is looked at in longer steps: counters tell what was in between.
+# A longer recording is read in longer steps: counters cover what was in between.
 _MOST_DOCUMENTS = 7200
 
 

@@ -1,4 +1,4 @@
-"""What a ledger tells: a row for each user or job, the total, and what everything rests on."""
+"""A ledger's report: a row for each user or job, the total, and what everything rests on."""
 
 from collections.abc import Iterator
 
@@ -54,7 +54,7 @@ class UsageRow(msgspec.Struct, frozen=True, kw_only=True):
     energy_kwh: float | None
     # For which the energy is known.
     energy_seconds: float
-    # For which it is a device's energy divided evenly, because nobody tells whose it is.
+    # For which it is a device's energy divided evenly, because nobody reports whose it is.
     energy_divided_seconds: float
     cost: float | None
     # RFC 3339; the use before was not seen.
@@ -78,7 +78,7 @@ class UsageReport(msgspec.Struct, frozen=True, kw_only=True):
     until: str | None
     # Between both.
     seconds: float
-    # False: counting began after the time that was asked for.
+    # False: counting began after the requested time.
     whole: bool
     price: EnergyPrice | None = None
     rows: tuple[UsageRow, ...] = ()
@@ -213,7 +213,7 @@ class _Telling:
 
 
 def _absent(account: Account, sums: Sums) -> dict[str, Absence]:
-    """The reasons for what has no value; nothing was asked for before a second reading."""
+    """The reasons for what has no value; nothing is collected before a second reading."""
     lacking = {
         "load_ratio": sums.load_known_s <= 0,
         "idle_seconds": sums.load_known_s <= 0,

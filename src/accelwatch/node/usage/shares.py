@@ -1,7 +1,7 @@
 """Who holds a device at one moment, and which part of its numbers is whose.
 
-Whoever holds a device alone has all of it. Where several do, each has what its own processes take; what
-the driver does not tell by process is divided for energy, and unknown for load and memory.
+Whoever holds a device alone has all of it. Where several do, each has what its own processes use; what
+the driver does not report by process is divided for energy, and unknown for load and memory.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -60,7 +60,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     memory_bytes: Quantity
     # The part of the device's energy, from 0 to 1; all parts together are 1.
     energy: float
-    # Whether the energy is divided evenly, because nobody tells whose it is.
+    # Whether the energy is divided evenly, because nobody reports whose it is.
     divided: bool = False
     alone: bool = True
     # Unix seconds at which its oldest process on the device began.

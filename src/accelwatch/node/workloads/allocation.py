@@ -37,7 +37,7 @@ def member_of(process: Process, facts: WorkloadFacts) -> Member:
 
 
 def static_owners(index: DeviceIndex, facts: WorkloadFacts, order: Mapping[str, str]) -> Owned:
-    """Owners that are told by the kubelet, by Slurm's lists and by job files, without any process.
+    """Owners that the kubelet, Slurm's lists and job files name, without any process.
 
     A pod of the kubelet's answer without a cgroup has ended, where cgroups of pods can be seen at all.
     """

@@ -15,7 +15,7 @@ from accelwatch.node.workloads.settings import BACKENDAI, CGROUP, SLURM
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process
 
-# All of a process that owners and places follow from.
+# All of a process that owners and placements follow from.
 _REPORTED = attrgetter(
     "device_id", "pid", "pid_namespace", "start_time", "user", "container", "pod", "job"
 )
@@ -50,7 +50,7 @@ class Annotations:
     """The annotation of the last moment, for as long as it holds."""
 
     def __init__(self, sources: frozenset[str]) -> None:
-        """`sources` are those that are asked."""
+        """`sources` are those that are read."""
         self._sources = sources
         self._of: tuple[DeviceFacts | None, Sequence[object]] = (None, ())
         # What was given last.
@@ -94,7 +94,7 @@ def placement_of(
 def moved(
     processes: Sequence[Process], placements: Sequence[Placement | None]
 ) -> tuple[Process, ...]:
-    """The processes at their places."""
+    """The processes with their placements."""
     return tuple(
         process
         if placement is None

@@ -43,7 +43,7 @@ class SourceState(StrEnum):
     FAILED = "failed"
     # Left out by configuration.
     OFF = "off"
-    # Not looked at yet.
+    # Not read yet.
     STARTING = "starting"
 
 
@@ -52,7 +52,7 @@ class SourceStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     state: SourceState
-    # What is looked at: a socket, a folder.
+    # What is read: a socket, a folder.
     subject: str = ""
     # How many allocations, pods, processes or jobs are known from it.
     entries: int = 0

@@ -17,7 +17,7 @@ _PATIENCE_S = 1.0
 
 
 class OneShotLookup:
-    """Begun when built, so that devices can be read meanwhile."""
+    """Starts when built, so that devices can be read meanwhile."""
 
     def __init__(self, root: str = "/", patience_s: float = _PATIENCE_S) -> None:
         settings = WorkloadSettings()

@@ -1,4 +1,4 @@
-"""What is looked up, and where. Paths are taken as they are; `root` moves /proc, /sys and the rest."""
+"""What is looked up, and where. Paths are used as they are; `root` moves /proc, /sys and the rest."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,6 +1,6 @@
 """To whom each device is allocated: the part of the agent that knows containers, pods and jobs.
 
-One daemon thread reads the sources; everything else only looks at what it last found.
+One daemon thread reads the sources; everything else only reads what it last found.
 """
 
 import logging
@@ -29,7 +29,7 @@ from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
 
 _LOG = logging.getLogger(__name__)
-# Between two looks at /proc for new processes.
+# Between two scans of /proc for new processes.
 _SHORTEST_S = 1.0
 _JOIN_S = 0.5
 

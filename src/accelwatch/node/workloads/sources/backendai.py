@@ -120,7 +120,7 @@ def _session(content: bytes) -> Job | None:
     """The session that the environment names; None where it names two.
 
     A value of the user's may have lines of its own, before or after what the platform sets: a name that
-    he has set as well keeps its place among the variables. Of two values neither is believed.
+    he has set as well keeps its position among the variables. Of two values neither is believed.
     """
     entries = set(environ.recognised_entries(content, b"\n"))
     platform = {entry for entry in entries if entry[0].startswith(_PREFIX)}

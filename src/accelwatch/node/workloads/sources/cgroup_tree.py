@@ -1,4 +1,4 @@
-"""Looks for folders by name in the tree of cgroups, with a bound on how many are looked at."""
+"""Looks for folders by name in the tree of cgroups, with a bound on how many are read."""
 
 import os
 import re
@@ -17,7 +17,7 @@ class CgroupTree:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether some folders may not have been looked at."""
+        """Whether some folders may not have been read."""
         return self._left <= 0
 
     def matching(

@@ -30,7 +30,7 @@ class _Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Config(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `config.v2.json` name and labels are taken: the rest holds the container's environment."""
+    """Of `config.v2.json` only name and labels are read: the rest holds the container's environment."""
 
     Name: str = ""
     Config: _Settings | None = None

@@ -26,7 +26,7 @@ class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
     job_id: tuple[str, ...] = ()
     # What people call it.
     job_name: str = ""
-    # Place within a job array, where the id is the same for all of it.
+    # Index within a job array, where the id is the same for all of it.
     task: str = ""
     user: tuple[str, ...] = ()
     # Whether a user may be called by an e-mail address, which is nobody's to read: the next name counts.
@@ -44,7 +44,7 @@ class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
 
 # From each scheduler's manual, chapter on the job environment; the first that fits counts.
 #
-# HTCondor tells a job its devices, but not its own number.
+# HTCondor gives a job its devices, but not its own number.
 SCHEDULERS: tuple[Scheduler, ...] = (
     Scheduler(
         name="slurm",
@@ -119,7 +119,7 @@ _KEPT = frozenset(
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch job as a process's environment or a prolog file tells of it."""
+    """A batch job as a process's environment or a prolog file describes it."""
 
     scheduler: str
     job_id: str

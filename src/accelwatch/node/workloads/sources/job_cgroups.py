@@ -30,7 +30,7 @@ class JobCgroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobCgroups(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found; `slurm` tells whether slurmstepd keeps cgroups on this node at all."""
+    """What was found; `slurm` is whether slurmstepd keeps cgroups on this node at all."""
 
     slurm: bool
     jobs: tuple[JobCgroup, ...] = ()

@@ -1,4 +1,4 @@
-"""Files in which a prolog tells which job holds a device; both layouts in use are read as they are.
+"""Files in which a prolog names the job that holds a device; both layouts in use are read as they are.
 
 One file per device, named `<gpu>` or `<gpu>.<gpu instance>`: either a job id a line (as for
 dcgm-exporter's `--hpc-job-mapping-dir`), or a JSON object with SLURM_ variables (as for AMD's
@@ -33,7 +33,7 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """AMD's object; other keys are ignored. Numbers are taken as well as text."""
+    """AMD's object; other keys are ignored. Numbers are accepted as well as text."""
 
     SLURM_JOB_ID: str | int = ""
     SLURM_JOB_USER: str | int = ""

@@ -1,4 +1,4 @@
-"""Names of pods and containers without the Kubernetes API: the kubelet's log folders tell them.
+"""Names of pods and containers without the Kubernetes API: the kubelet's log folders have them.
 
 `/var/log/pods/<namespace>_<pod>_<uid>/<container>/`, and links
 `/var/log/containers/<pod>_<namespace>_<container>-<container id>.log`; only names are read.
@@ -19,7 +19,7 @@ _LINK = re.compile(r"[^_]+_[^_]+_(.+)-([0-9a-f]{64})\.log")
 
 
 class PodNames(msgspec.Struct, frozen=True, kw_only=True):
-    """What the folders told."""
+    """The names of the folders."""
 
     # Pod uid to (namespace, pod).
     by_uid: dict[str, tuple[str, str]] = {}

@@ -65,7 +65,7 @@ class SlurmJobs:
 
 
 def joined(job: Job, more: Job) -> Job:
-    """The job with what it lacks taken from another telling of it; device indices stay."""
+    """The job with what it lacks filled from another source; device indices stay."""
     return msgspec.structs.replace(
         job,
         user=job.user or more.user,
