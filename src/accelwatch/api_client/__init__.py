@@ -1,1 +1,1 @@
-"""What schedulers are asked and answer: requests over HTTP of any of them, and what is of one alone."""
+"""Requests to schedulers and their answers: HTTP for any of them, and what is of one alone."""

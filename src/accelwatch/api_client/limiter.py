@@ -1,6 +1,6 @@
 """How many requests a cluster gets from us, all of them together: so many a second, after a burst.
 
-A 429 of the server's flow control stops all of them for as long as it asks for: it means the server,
+A 429 of the server's flow control stops all of them for as long as it says: it means the server,
 not the request. Times are monotonic.
 """
 
@@ -13,9 +13,9 @@ from accelwatch.base.clock import Clock, SystemClock
 # whoever is too fast.
 REQUESTS_PER_S = 500.0
 BURST = 500
-# Where a 429 does not say for how long: what the API server itself asks for.
+# Where a 429 does not say for how long: the API server's own default.
 _PAUSE_S = 1.0
-# However long it asks for: what is between us and the server may ask for an hour, in which no fault
+# The longest pause: a proxy between us and the server may say an hour, in which no fault
 # would be acted upon. One request in so long is no load.
 MAX_PAUSE_S = 30.0
 # Turns are sums of many intervals, and off by less than this where they fall together with now.
@@ -46,7 +46,7 @@ class Limiter:
             self._next = turn + self._interval_s
             if turn > now + _ROUNDING_S:
                 await asyncio.sleep(turn - now)
-            # While this one slept the server may have asked all to stop: then it queues again, so that
+            # While this one slept the server may have stopped all: then it queues again, so that
             # they do not come together when the pause ends.
             if turn >= self.opens_at:
                 return True

@@ -221,7 +221,7 @@ def decoded(body: bytes, kind: type[_T]) -> _T:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        # Of its text only the place: the rest may repeat a value.
+        # Of its text only the path: the rest may repeat a value.
         _, separator, location = str(error).rpartition(" - at ")
         text = "the manager's answer is not what is expected"
         text = f"{text}, at {location.strip('`')}" if separator else text

@@ -30,7 +30,7 @@ class Ticket(msgspec.Struct, frozen=True):
 
 
 class Credentials:
-    """Of one manager; its files are looked at on a thread, at most every ten seconds."""
+    """Of one manager; its files are checked on a thread, at most every ten seconds."""
 
     def __init__(self, server: Server, clock: Clock | None = None) -> None:
         self._server = server

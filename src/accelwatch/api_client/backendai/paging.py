@@ -38,7 +38,7 @@ ReadPage = Callable[[int], Awaitable[Page[_Row]]]
 async def all_rows(
     read: ReadPage[_Row], key: Callable[[_Row], Hashable], most: int | None = None
 ) -> list[_Row]:
-    """All rows, or the first `most`; `key` tells them apart. The order must be one that stays.
+    """All rows, or the first `most`; `key` identifies a row. The order must be one that stays.
 
     The first page says how many rows there are; the pages after it are requested several at once.
     Pages go by numbers: where rows before a page have gone meanwhile, it would leave some out. So

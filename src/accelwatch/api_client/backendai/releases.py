@@ -15,7 +15,7 @@ from accelwatch.api_client.backendai.errors import BackendAiUnavailableError
 from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.untrusted_text import printable
 
-# A manager is restarted for an upgrade; what it could before, it can until it is asked again.
+# A manager is restarted for an upgrade; until the next query its earlier abilities are assumed.
 _KEEP_S = 300.0
 _NUMBERS = re.compile(r"(\d{2})\.(\d{1,2})(?:\.(\d{1,4}))?")
 

@@ -17,7 +17,7 @@ _MOST_TIMEOUT_S = 300
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One manager."""
 
-    # Of the manager's API; may have a path, which a proxy in front of the manager takes away.
+    # Of the manager's API; may have a path, which a proxy in front of the manager strips.
     url: str
     access_key: str
     # File of the secret key; only its owner may read it. Read again when it changes.

@@ -14,7 +14,7 @@ API_VERSION = "v6.20230315"
 CONTENT_TYPE = "application/json"
 # How far our clock may be from the manager's.
 CLOCK_WINDOW_S = 15 * 60
-# In place of the body, which is not signed by versions of the API from v4 on.
+# Stands for the body, which is not signed by versions of the API from v4 on.
 _NO_BODY = hashlib.sha256(b"").hexdigest()
 
 

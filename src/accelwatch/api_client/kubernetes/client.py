@@ -39,7 +39,7 @@ class KubernetesClient:
     """For one event loop. Every call ends in bounded time, with the body of the answer.
 
     All raise ApiError where the server refused, and ApiUnavailableError where it did not answer or is
-    broken; writes besides WithdrawnError when `withdrawn`, which is asked immediately before each is
+    broken; writes besides WithdrawnError when `withdrawn`, which is called immediately before each is
     sent, gives a reason.
     """
 
@@ -85,7 +85,7 @@ class KubernetesClient:
         dry_run: bool = False,
         withdrawn: Callable[[], str] = never_withdrawn,
     ) -> bytes:
-        """A JSON merge patch (RFC 7386): lists are replaced, null takes away.
+        """A JSON merge patch (RFC 7386): lists are replaced, null removes.
 
         With `metadata.resourceVersion` in it a 409 Conflict says that the object is another by now.
         """

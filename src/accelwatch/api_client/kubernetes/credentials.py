@@ -39,7 +39,7 @@ class Ticket(msgspec.Struct, frozen=True):
 
 
 class Credentials:
-    """Of one server; its files are looked at on a thread, at most every ten seconds."""
+    """Of one server; its files are checked on a thread, at most every ten seconds."""
 
     def __init__(self, server: Server, clock: Clock | None = None) -> None:
         self._server = server

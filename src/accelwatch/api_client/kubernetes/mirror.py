@@ -37,7 +37,7 @@ class Keyed(Protocol):
 
     @property
     def key(self) -> str:
-        """Tells objects of one collection apart."""
+        """Identifies an object in its collection."""
         ...
 
 
@@ -242,7 +242,7 @@ class Mirror(Generic[T]):
             changes = [self._handle(line) for line in lines]
         except KubernetesError:
             # Watched again from there the same would come: each time a watch is granted, and a copy
-            # that never changes would be taken for how things stand.
+            # that never changes would pass for the current state.
             self._version, self._misread = "", True
             raise
         self._confirm()

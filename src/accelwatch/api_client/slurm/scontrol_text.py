@@ -13,7 +13,7 @@ _BLANK = re.compile(r"^ +(: )?")
 
 
 class Reason(NamedTuple):
-    """Why a node was taken out, and who said so; all empty where nobody has."""
+    """Why a node was drained, and who did it; all empty where it was not."""
 
     text: str = ""
     set_by: str = ""
@@ -25,7 +25,7 @@ def without_reason(line: str) -> tuple[Reason, str]:
     """The reason of a node's line, and the line without it.
 
     A reason is written by people and programs and may hold anything, other keys too: it ends at its
-    `[user@time]`, and is taken out before the other keys are looked for.
+    `[user@time]`, and is cut out before the other keys are searched.
     """
     signed = _REASON.search(line)
     match = signed or _BARE_REASON.search(line)
