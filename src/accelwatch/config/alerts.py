@@ -1,4 +1,4 @@
-"""The section `alerts` of a configuration: who is told of incidents, when, and how often."""
+"""The section `alerts` of a configuration: who is notified of incidents, when, and how often."""
 
 from typing import Annotated, Literal
 
@@ -53,7 +53,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeadMan(msgspec.Struct, frozen=True, kw_only=True):
-    """A URL that is asked for as long as all is well, of a service that raises an alarm otherwise."""
+    """A URL that is requested as long as all is well; its service raises an alarm otherwise."""
 
     # A file that holds the URL, which is a secret.
     url_file: Path | None = None
@@ -61,14 +61,14 @@ class DeadMan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Alerts(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything about alerts; without a sink nobody is told."""
+    """Everything about alerts; without a sink nobody is notified."""
 
-    # Put before the ids of incidents, where several tell the same receivers; of an agent its host.
+    # Put before the ids of incidents, where several notify the same receivers; of an agent its host.
     hub: str = ""
     # Where people reach who alerts; messages link to the incident there.
     external_url: str = ""
     sinks: tuple[SinkSettings, ...] = ()
-    # Without one all sinks are told of what is a warning or worse.
+    # Without one all sinks are notified of warnings and worse.
     routes: tuple[Route, ...] = ()
     # How long a second incident waits that begins right after another, for they may turn out as one.
     storm_wait_s: Brief = field(default=10.0, name="storm_wait")

@@ -15,7 +15,7 @@ from accelwatch.system.located_yaml.nodes import PlainReader, kind
 class Mistake(Exception):  # noqa: N818 - it is one in the user's file, and becomes a complaint
     """A value does not fit; the text says what is wrong and what is expected.
 
-    `inside` gives the mistakes of plain data, each with its own line and its place in that data.
+    `inside` gives the mistakes of plain data, each with its own line and its path in that data.
     """
 
     def __init__(self, text: str, *, inside: tuple[nodes.Mistake, ...] = ()) -> None:
@@ -58,7 +58,7 @@ def _optional(field_type: inspect.UnionType, node: tree.Node, base: Path) -> Any
         return convert(inner, node, base)
     if node.value:  # `null`, in so many words
         return None
-    # A template whose variable was not set must not have a server that asks nobody who he is.
+    # A template whose variable was not set must not lead to a server without authentication.
     raise Mistake(f"is empty; write {describe_item(inner)}, or leave the key out")
 
 

@@ -61,7 +61,7 @@ class Web(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Exposition(msgspec.Struct, frozen=True, kw_only=True):
-    """What a scrape gets that asks for nothing in particular."""
+    """What a scrape without parameters gets."""
 
     profile: Literal["default", "minimal"] = "default"
     groups: frozenset[Group] = frozenset()
@@ -97,7 +97,7 @@ class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
     packs: tuple[str, ...] = ()
     # How often they are judged.
     interval_s: Short = field(default=1.0, name="interval")
-    # Processor time that one rule may take each time; one that takes more for long is switched off.
+    # Processor time that one rule may use each time; one that uses more for long is switched off.
     budget_s: VeryShort = field(default=0.02, name="budget")
 
     @property
@@ -107,11 +107,11 @@ class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HubRelation(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent with rules leaves to a hub that follows it and tells people of incidents."""
+    """What an agent with rules leaves to a hub that follows it and notifies people of incidents."""
 
-    # How long the hub may be away before the agent tells of rules that are marked `local`.
+    # How long the hub may be away before the agent notifies of rules that are marked `local`.
     silent_s: Long = field(default=600.0, name="silent")
-    # Whether the agent tells people all the same.
+    # Whether the agent notifies people all the same.
     beside: bool = False
 
 

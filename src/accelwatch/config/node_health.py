@@ -10,7 +10,7 @@ from accelwatch.plugins.options import check_url
 
 
 class NodeHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the health check is served, and which hub is asked too; off without a socket."""
+    """Where the health check is served, and which hub is queried too; off without a socket."""
 
     # Of `ft_launcher --ft-node-health-check-endpoint`.
     socket: Path | None = None

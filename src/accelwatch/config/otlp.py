@@ -14,7 +14,7 @@ from accelwatch.config.field_types import Group, Long, Path
 from accelwatch.plugins.options import check_url
 from accelwatch.system.located_yaml.nodes import read_file
 
-# Where a receiver takes metrics, unless the endpoint says another path (OTLP/HTTP, "Endpoint URL").
+# Where a receiver accepts metrics, unless the endpoint says another path (OTLP/HTTP, "Endpoint URL").
 METRICS_PATH = "/v1/metrics"
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,64}")
 _OURS = frozenset({"host", "content-type", "content-encoding", "content-length", "user-agent"})

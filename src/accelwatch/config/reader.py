@@ -45,7 +45,7 @@ class _KeyRules(NamedTuple):
 class Reader:
     """Reads files of one struct type; `refused` gives keys that other programs know a reason.
 
-    `never_empty` gives keys of which an empty value would take a protection away, with what to write.
+    `never_empty` gives keys of which an empty value would remove a protection, with what to write.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class _Walk:
         self._complaints = complaints
 
     def struct(self, node: tree.Mapping, shape: inspect.Type, prefix: str) -> None:
-        """Take every key of a mapping that stands for a struct."""
+        """Read every key of a mapping that stands for a struct."""
         assert isinstance(shape, inspect.StructType)
         fields = {field.encode_name: field.type for field in shape.fields}
         mistakes: list[nodes.Mistake] = []
@@ -132,7 +132,7 @@ class _Walk:
         self._inside(node, dotted)
 
     def _inside(self, node: tree.Node, dotted: str) -> None:
-        """Places of what a mapping of any keys holds."""
+        """Lines of what a mapping of any keys holds."""
         if isinstance(node, tree.Mapping):
             for key, value in node.value:
                 inner = joined(dotted, str(key.value))

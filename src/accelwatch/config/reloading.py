@@ -1,4 +1,4 @@
-"""What a configuration that is read again takes away: all of it is refused, a part of it is told."""
+"""What a reloaded configuration removes: the loss of all is refused, of a section logged."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,14 +20,14 @@ class Sections(Protocol):
 
     @property
     def alerts(self) -> Alerts:
-        """Who is told."""
+        """Who is notified."""
 
     @property
     def otlp(self) -> Otlp:
         """Where metrics are pushed to."""
 
 
-# A section, what it means when it is gone, and whether it asks for something.
+# A section, what its loss means, and whether it configures something.
 _LOSSES: tuple[tuple[str, str, Callable[[Sections], object]], ...] = (
     ("rules", "no rule is evaluated any more", lambda sections: sections.rules.any),
     (
@@ -52,7 +52,7 @@ def check_filled(before: object, after: Effective[Any], file: Path | None) -> No
 
 
 def losses(before: Sections, after: Sections) -> Iterator[str]:
-    """What is worth a warning: sections that asked for something and do not any more."""
+    """What is worth a warning: sections that configured something and do not any more."""
     for name, meaning, is_used in _LOSSES:
         if is_used(before) and not is_used(after):
             yield f"the configuration has no {name} any more: {meaning}"

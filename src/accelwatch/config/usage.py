@@ -10,9 +10,9 @@ Currency = Annotated[str, Meta(extra={"form": "currency"})]
 
 
 class UsageSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Who uses what; without a price, energy is told and no money."""
+    """Who uses what; without a price, energy is reported and no money."""
 
-    # An hour of 8,000 devices takes a hub about 6 MiB.
+    # An hour of 8,000 devices costs a hub about 6 MiB.
     count: bool = True
     price_per_kwh: Amount | None = None
     currency: Currency = ""
