@@ -15,7 +15,7 @@ class Exporter(Protocol):
 
     name: str
     content_type: str
-    # Names of the options that `render` takes, each of them optional.
+    # Names of the options that `render` accepts, each of them optional.
     #
     # A command passes those of its own that are here: `fields` (sequence of field names), `pretty`
     # (bool), `profile`, `groups`, `backends`, `inventory` and `openmetrics` (as `selection.Selection`

@@ -2,7 +2,7 @@
 
 A page is cut behind the labels of each line, which the engine of `re` finds by their last byte; numbers
 without labels, of which a page has few, stand in the pieces between and are cut out of those alone. A
-page stays bytes, for only its numbers are looked at.
+page stays bytes, for only its numbers are read.
 """
 
 import re

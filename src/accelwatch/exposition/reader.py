@@ -35,7 +35,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PageSeries:
-    """Which series a page has: their keys, or a shape and texts to make these of when asked for."""
+    """Which series a page has: their keys, or a shape and texts to make these of on demand."""
 
     __slots__ = ("_keys", "shape", "texts")
 
@@ -83,7 +83,7 @@ class ExpositionReader:
         self._rejected: Counter[str] = Counter()
         # Whether there are series, and their page was read line by line.
         self._by_lines = False
-        # All that stood around the numbers; None when that does not tell all of it.
+        # All that stood around the numbers; None when that does not describe the page.
         self._form: Form | None = None
         # Hash of each key's line up to its number.
         self._hashes: array[int] = array("q")
@@ -103,7 +103,7 @@ class ExpositionReader:
         return self._by_shape(page) or self._line_by_line(page, 0)
 
     def _by_shape(self, page: bytes) -> Scrape | None:
-        """A page like that of another target; None where its lines have to be looked at."""
+        """A page like that of another target; None where its lines have to be parsed."""
         if self._by_lines:
             return None  # these series are known by their lines
         before = self._series
@@ -158,7 +158,7 @@ class ExpositionReader:
         return {line_hash: slot for slot, line_hash in enumerate(self._hashes)}
 
     def _adopt(self, scanned: "_Pass", plain: bool) -> list[Number]:
-        """Keep the keys where the same series came, else take the new ones; values in their order."""
+        """Keep the keys where the same series came, else replace them; values in their order."""
         existing = self._series.keys
         if len(scanned.values) == len(scanned.keys) == len(existing):
             self._slots = scanned.slots if len(scanned.slots) <= 2 * len(scanned.keys) else {}
@@ -193,7 +193,7 @@ class _Pass:
         self._tuples: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def add(self, at: int, line: str) -> None:
-        """Take one sample line, or count why not."""
+        """Parse one sample line, or count why not."""
         if len(self.values) >= self._limits.samples:
             self.rejected["samples"] += 1
             self.plain = False

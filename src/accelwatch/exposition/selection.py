@@ -17,7 +17,7 @@ _TIERS = {
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked for; `backends` empty means all."""
+    """The selected series; `backends` empty means all."""
 
     profile: str = "default"
     groups: frozenset[str] = frozenset()
