@@ -24,7 +24,7 @@ class Absence(Enum):
     ERROR = "error"
     # The last value is too old to be shown as current.
     STALE = "stale"
-    # Nobody asked for it: an opt-in group, or a quantity that needs two readings.
+    # It was not requested: an opt-in group, or a quantity that needs two readings.
     NOT_COLLECTED = "not_collected"
 
     # Members are single; Enum's own hash is computed in Python at each look into a mapping.

@@ -1,6 +1,6 @@
 """How long to wait before something that failed is tried again: twice as long each time, up to a limit.
 
-`Backoff` is exact, for what is tried on this machine and asked by moments. `SpreadBackoff` waits up to
+`Backoff` is exact, for what is tried on this machine and polled by time. `SpreadBackoff` waits up to
 that long, at random, so that thousands who lost the same server do not come back to it at once.
 """
 
@@ -62,11 +62,11 @@ class SpreadBackoff:
         self._failures = 0
 
     def succeeded(self) -> None:
-        """Begin anew."""
+        """Reset to the first delay."""
         self._failures = 0
 
     def next(self, retry_after_s: float | None = None) -> float:
-        """Seconds until the next attempt; at least what the server asked for (`Retry-After`)."""
+        """Seconds until the next attempt; at least what the server demands (`Retry-After`)."""
         self._failures += 1
         delay = doubled(FIRST_SPREAD_S, self._failures, self._limit_s)
         wait = delay * self._random.uniform(0.5, 1.0)
@@ -77,7 +77,7 @@ class SpreadBackoff:
         )
 
 
-# Built on first use, because `random` takes milliseconds to import.
+# Built on first use, because `random` costs milliseconds to import.
 @functools.cache
 def _shared_random() -> "Random":
     """One for all, as each holds 2.5 KiB."""
@@ -87,7 +87,7 @@ def _shared_random() -> "Random":
 
 
 def retry_after(header: str | None, now: float) -> float | None:
-    """Seconds that a Retry-After header asks for: a number or a date (RFC 9110, 10.2.3), bounded."""
+    """Seconds of a Retry-After header: a number or a date (RFC 9110, 10.2.3), bounded."""
     if not header:
         return None
     import email.utils

@@ -1,4 +1,4 @@
-"""Time as a collaborator: everything that needs a clock takes one, so tests own time."""
+"""Time as a collaborator: everything that needs a clock gets one, so tests own time."""
 
 import time
 from typing import Protocol
@@ -29,7 +29,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that moves only when told to; wall and monotonic time can be moved apart."""
+    """A clock that moves only by its methods; wall and monotonic time can be moved apart."""
 
     def __init__(self, wall: float = 1_800_000_000.0, monotonic: float = 1_000.0) -> None:
         self._wall = wall

@@ -1,4 +1,4 @@
-"""Durations and sizes as people write them, and as configuration takes them."""
+"""Durations and sizes as people write them, in configuration and on command lines."""
 
 import re
 

@@ -14,7 +14,7 @@ class AccelwatchError(Exception):
 
 
 class UsageError(AccelwatchError):
-    """The command line asks for something that does not exist; the message says what does."""
+    """The command line names something that does not exist; the message says what does."""
 
     exit_code = USAGE
 
@@ -32,7 +32,7 @@ class PartialAnswerError(UnmetError):
 
 
 class FollowsError(AccelwatchError):
-    """Another hub has to be asked for a change; the message names it."""
+    """Another hub has to make the change; the message names it."""
 
 
 def check_leads(refusal: str) -> None:
@@ -62,7 +62,7 @@ class ExpressionError(AccelwatchError):
 
 
 class UncertainError(AccelwatchError):
-    """It was asked for, and it is unknown whether it was done; the message says where to look."""
+    """A change was sent, and it is unknown whether it was made; the message says where to look."""
 
     exit_code = UNKNOWN
 

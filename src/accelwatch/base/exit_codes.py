@@ -16,7 +16,7 @@ NO_DEVICE = 3
 UNKNOWN = 3
 # A selector or constraint matched nothing, or there is nothing of that name.
 UNMET = 4
-# A change is asked for, and a person has to say yes first.
+# A person has to approve the change first.
 NEEDS_APPROVAL = 4
 # Devices are there, but this user may not read them; or a hub wants other credentials.
 PERMISSION = 5

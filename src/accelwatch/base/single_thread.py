@@ -8,7 +8,7 @@ _THREADS = "OPENBLAS_NUM_THREADS"
 
 
 def load_numpy() -> None:
-    """Load it, for a process that goes on; whatever the environment asks for is heeded.
+    """Load it, for a process that goes on; the environment's own setting is kept.
 
     OpenBLAS would begin a thread for every other processor, each of which looks for work for a tenth of
     a second of processor time, while everything else of a start wants to run, and then keeps its memory.

@@ -41,7 +41,7 @@ class LongWork:
         self._release_lock()
 
     async def yield_control(self, pause: float = 0.0) -> None:
-        """Let others go on when the slice is spent, for `pause` times as long as it took.
+        """Let others run when the slice is spent, for `pause` times its length.
 
         What was read before may have changed by then.
         """
@@ -54,7 +54,7 @@ class LongWork:
         await self._resume()
 
     def busy_seconds(self) -> float:
-        """Seconds that the work took in all, without its pauses."""
+        """Seconds of work in all, without its pauses."""
         return self.busy_s + monotonic() - self._started
 
     async def _resume(self) -> None:

@@ -9,7 +9,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def printable(text: str, *, ascii_only: bool = False, instead: str = "?") -> str:
-    """Text for a terminal or a cell, `instead` in place of each character that is not printable."""
+    """Text for a terminal or a cell, `instead` for each character that is not printable."""
     shown = "".join(char if char.isprintable() else instead for char in text)
     return shown.encode("ascii", "replace").decode() if ascii_only else shown
 

@@ -1,6 +1,6 @@
 """From the samples of a node to messages of OTLP, as opentelemetry-proto defines them.
 
-A quantity that is absent has no point: nothing is ever sent as 0 or NaN in its place.
+A quantity that is absent has no point: nothing is ever sent as 0 or NaN instead.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

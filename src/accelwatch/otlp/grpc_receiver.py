@@ -54,7 +54,7 @@ class GrpcReceiver:
         """Nothing is kept open."""
 
     async def send(self, request: Request) -> int:
-        """How many points were refused of a request that was taken. Raises NotTaken."""
+        """How many points were refused of an accepted request. Raises NotTaken."""
         headers = self._headers(await self._credentials.headers())
         message = framed(request.body, compressed=True)
         try:

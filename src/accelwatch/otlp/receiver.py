@@ -54,7 +54,7 @@ class Credentials:
 
 
 class PartialSuccess:
-    """What a receiver refused of requests that it took; each complaint is logged once."""
+    """What a receiver refused of accepted requests; each complaint is logged once."""
 
     def __init__(self) -> None:
         self._logged = ""
@@ -64,7 +64,7 @@ class PartialSuccess:
         try:
             partial = ExportMetricsServiceResponse.FromString(body).partial_success
         except DecodeError:
-            return 0  # it took them, whatever it says
+            return 0  # it accepted them, whatever it says
         refused = min(max(int(partial.rejected_data_points), 0), points)
         text = escaped(partial.error_message[:_SHOWN])
         if (refused or text) and text != self._logged:
@@ -97,7 +97,7 @@ class Receiver:
         await self._poster.close()
 
     async def send(self, request: Request) -> int:
-        """How many points were refused of a request that was taken. Raises NotTaken."""
+        """How many points were refused of an accepted request. Raises NotTaken."""
         headers = {**await self._credentials.headers(), **_HEADERS}
         try:
             answer = await self._poster.post(self._url, request.body, headers, reads_body=True)

@@ -10,7 +10,7 @@ from accelwatch.schema.reading import Number
 
 
 class Starts:
-    """Of one node; between `start_round` and `finish_round`, a series that is not asked for is
+    """Of one node; between `start_round` and `finish_round`, a series that is not looked up is
     forgotten.
     """
 

@@ -35,7 +35,7 @@ class LoadFailure(msgspec.Struct, frozen=True):
     message: str
 
 
-# Reading the metadata of all distributions takes most of a one-shot's start. Keyed by the import
+# Reading the metadata of all distributions is most of a one-shot's start. Keyed by the import
 # path: a test or a plug-in that changes it gets a fresh answer.
 @lru_cache(maxsize=1)
 def _declarations(folders: tuple[str, ...]) -> tuple[str, ...]:

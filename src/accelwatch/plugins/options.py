@@ -57,7 +57,7 @@ def _mistake(key: str, expected: Any, value: object, error: str) -> str:
 
 
 def describe_type(expected: inspect.Type) -> str:
-    """What a value of a type looks like, in words; empty for what is not told in a few."""
+    """What a value of a type looks like, in words; empty for what needs many."""
     if isinstance(expected, inspect.Metadata):
         return describe_type(expected.type)
     if isinstance(expected, inspect.UnionType):
