@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from accelwatch.alerting.incidents.journal.journal import Journal
+from accelwatch.alerting.incidents.journal.postgresql import connection, database
 from support.incidents.kept_journals import InPostgreSQL, InSQLite, KeptJournal
 from support.postgresql.server import Server, running_or_skip
+from support.processes.waiting import GUARD_S
 
 
 @pytest.fixture(scope="session")
@@ -17,11 +19,20 @@ def postgresql() -> Iterator[Server]:
         yield server
 
 
+@pytest.fixture
+def patient_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests between whose steps this machine may stand still: nobody loses the lease by that."""
+    for limit in ("ANSWER_S", "LEASE_S", "_CLOSE_S"):
+        monkeypatch.setattr(connection, limit, GUARD_S)
+    monkeypatch.setattr(database, "_SURE_S", GUARD_S)
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def kept(request: pytest.FixtureRequest, tmp_path: Path) -> KeptJournal:
     """Where a journal is kept, in a file and in a database."""
     if request.param == "sqlite":
         return InSQLite(tmp_path)
+    request.getfixturevalue("patient_database")
     return InPostgreSQL(request.getfixturevalue("postgresql"))
 
 

@@ -31,7 +31,7 @@ from accelwatch.alerting.incidents.journal.records import Batch, NoteRecord
 from accelwatch.config.journal import PostgreSQL
 from accelwatch.schema.timestamps import timestamp
 from alerting.incidents.incident_rules import START
-from alerting.incidents.opened_journals import opens
+from alerting.incidents.opened_journals import eventually_open, opens
 from support.incidents.kept_journals import InPostgreSQL
 from support.postgresql.server import Server, running_or_skip
 from support.postgresql.slow_link import link_to
@@ -54,21 +54,7 @@ def texts(settings: PostgreSQL) -> list[str]:
         ]
 
 
-@contextlib.contextmanager
-def eventually_open(settings: PostgreSQL, folder: Path | None = None) -> Iterator[Journal]:
-    """The journal, as soon as the database has noticed that whoever had it is out of it."""
-    opened: list[Journal] = []
-
-    def try_() -> bool:
-        with contextlib.suppress(JournalInUseError):
-            opened.append(opens(settings, folder))
-        return bool(opened)
-
-    wait_until(try_)
-    yield opened[0]
-    opened[0].close()
-
-
+@pytest.mark.usefixtures("patient_database")
 def test_only_one_writes_at_a_time(kept: InPostgreSQL) -> None:
     with contextlib.closing(opens(kept.settings)) as first:
         write(first, "first")
@@ -86,6 +72,7 @@ def test_only_one_writes_at_a_time(kept: InPostgreSQL) -> None:
     assert texts(kept.settings) == ["first", "second", "third"]
 
 
+@pytest.mark.usefixtures("patient_database")
 def test_who_only_reads_disturbs_nobody(kept: InPostgreSQL) -> None:
     with contextlib.closing(kept.open()) as journal:
         write(journal, "first")
@@ -119,10 +106,11 @@ def disconnect(kept: InPostgreSQL) -> None:
     )
 
 
+@pytest.mark.usefixtures("patient_database")
 def test_nothing_is_written_after_another_held_the_lease(kept: InPostgreSQL) -> None:
     with contextlib.closing(kept.open()) as first:
         disconnect(kept)
-        with contextlib.closing(kept.open()) as second:
+        with eventually_open(kept.settings) as second:
             write(second, "of the second")
             for _ in range(2):
                 with pytest.raises(JournalError):
@@ -161,6 +149,7 @@ def test_who_was_stopped_in_the_middle_of_writing_keeps_nobody_waiting(kept: InP
     assert texts(kept.settings) == ["of the next"]
 
 
+@pytest.mark.usefixtures("patient_database")
 def test_a_turn_that_is_stolen_by_hand_is_over(kept: InPostgreSQL) -> None:
     with contextlib.closing(kept.open()) as journal:
         write(journal, "before")

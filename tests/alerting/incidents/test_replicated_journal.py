@@ -15,7 +15,7 @@ from accelwatch.alerting.incidents.journal.lease import lease_clock, timeline_of
 from accelwatch.alerting.incidents.journal.postgresql.replication import Replication, loss_risk
 from accelwatch.alerting.incidents.journal.records import Batch, NoteRecord
 from alerting.incidents.incident_rules import START
-from alerting.incidents.opened_journals import opens
+from alerting.incidents.opened_journals import eventually_open, opens
 from support.incidents.kept_journals import InPostgreSQL
 from support.postgresql.server import Server, running_or_skip
 from support.postgresql.slow_link import Link, link_to
@@ -146,7 +146,7 @@ def test_a_session_that_is_over_proves_no_lease(primary: Server) -> None:
         )
         with contextlib.suppress(JournalError):
             journal.renew()
-        with contextlib.closing(opens(kept.settings)):
+        with eventually_open(kept.settings):
             with pytest.raises(JournalError):
                 journal.renew()
             assert "has written meanwhile" in journal.lease.lost

@@ -14,7 +14,9 @@ _LIMITS_S = {
     "accelwatch.backend.kit.vendor_tool._FIRST_WAIT_S": GUARD_S,
     "accelwatch_apple.session._FIRST_WAIT_S": GUARD_S,
     "accelwatch_neuron.backend._FIRST_WAIT_S": GUARD_S,
+    "accelwatch_rebellions.backend._DAEMON_S": GUARD_S,
     "accelwatch_tpu.backend._FIRST_WAIT_S": GUARD_S,
+    "accelwatch_tpu.backend._RUNTIME_S": GUARD_S,
     # Some machines have a command that never says anything.
     "accelwatch_jetson.ticker._QUICK_S": 10.0,
 }
