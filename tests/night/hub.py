@@ -26,7 +26,7 @@ from accelwatch.base import slices
 from accelwatch.base.clock import Clock
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
-from accelwatch.fleet.approval.approval_requests import HubApprovalRequests
+from accelwatch.fleet.incident_page.approval_requests import HubApprovalRequests
 from accelwatch.fleet.remedies.runner import Policy, RemedyRunner
 from accelwatch.fleet.rules import evaluator
 from accelwatch.fleet.rules.evaluator import FleetEvaluator

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from accelwatch.alerting.delivery.approval_requests import named
-from accelwatch.fleet.approval.approval_requests import HubApprovalRequests
 from accelwatch.fleet.approval.links import LinkStatus
+from accelwatch.fleet.incident_page.approval_requests import HubApprovalRequests
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
 from accelwatch.remediation.policy.state.model import Approval, Clocks, RemedyState
 from accelwatch.remediation.policy.state.stage import Stage

@@ -21,7 +21,7 @@ from accelwatch.alerting.incidents.model.muting import Muting
 from accelwatch.alerting.incidents.model.silence import Maintenance, Silence, matchers
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.verdict import Entity
-from accelwatch.fleet.lemons.history import REFRESH_EVERY_S, FaultHistory
+from accelwatch.fleet.detection.fault_history import REFRESH_EVERY_S, FaultHistory
 from support.fleet.two_nodes import TwoNodes
 from support.incidents.hardware_faults import DAY_S, failed
 

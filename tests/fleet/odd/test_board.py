@@ -5,9 +5,9 @@ import asyncio
 import msgspec
 import pytest
 
-from accelwatch.fleet.odd.board import MOST_DEVIATIONS, deviations_of
-from accelwatch.fleet.odd.comparing import Kind, Observation
 from accelwatch.fleet.odd.documents import Deviation, fields_of, text_of
+from accelwatch.fleet.state.boards.odd_board import MOST_DEVIATIONS, deviations_of
+from accelwatch.fleet.state.boards.odd_comparing import Kind, Observation
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number

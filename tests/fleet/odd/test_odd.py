@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from accelwatch.cli.startup.app import build
-from accelwatch.fleet.odd.comparing import Kind, Observation, differences
+from accelwatch.fleet.state.boards.odd_comparing import Kind, Observation, differences
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Snapshot

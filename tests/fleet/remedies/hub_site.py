@@ -9,8 +9,8 @@ from accelwatch.alerting.evaluation.runner import RuleRunner
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import RuleSettings
-from accelwatch.fleet.approval.approval_requests import HubApprovalRequests
 from accelwatch.fleet.approval.approvals import Approvals
+from accelwatch.fleet.incident_page.approval_requests import HubApprovalRequests
 from accelwatch.fleet.remedies.runner import RemedyRunner
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet

@@ -13,6 +13,8 @@ from accelwatch.fleet.api.event_pages import EventPages
 from accelwatch.fleet.api.evidence.evidence_pages import EvidencePages
 from accelwatch.fleet.api.fleet_counts import FleetCounts
 from accelwatch.fleet.api.fleet_history import KeptTotals
+from accelwatch.fleet.api.hardware.lemons_page import LemonPages
+from accelwatch.fleet.api.hardware.odd_page import OddPages
 from accelwatch.fleet.api.http import index_page
 from accelwatch.fleet.api.hub_pages import HubStatusPages
 from accelwatch.fleet.api.incidents.audit_pages import AuditPages
@@ -33,8 +35,6 @@ from accelwatch.fleet.documents.fleet import (
     FleetHistory,
 )
 from accelwatch.fleet.evidence_settings import Evidence
-from accelwatch.fleet.lemons.page import LemonPages
-from accelwatch.fleet.odd.page import OddPages
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.web.http.stream import INCIDENT_LINES, OFFERED, STREAM

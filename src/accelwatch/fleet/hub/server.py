@@ -12,6 +12,7 @@ from accelwatch.base.clock import Clock
 from accelwatch.config.model import Web
 from accelwatch.config.reloading import losses
 from accelwatch.fleet.api.evidence.evidence_pages import EvidencePages
+from accelwatch.fleet.api.hardware.lemons_page import LemonPages
 from accelwatch.fleet.api.hub_pages import HubStatusPages
 from accelwatch.fleet.api.incidents.audit_pages import AuditPages
 from accelwatch.fleet.api.incidents.incident_feed import IncidentFeed
@@ -29,7 +30,6 @@ from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.leadership.hubs_page import hubs_page
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.incident_page.door import IncidentDoor
-from accelwatch.fleet.lemons.page import LemonPages
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.system.daemon.logs import set_up_logging

@@ -12,10 +12,10 @@ from accelwatch.fleet.dialects.base.precedence import PRECEDENCE, ranker
 from accelwatch.fleet.follow.failures.faults import TargetFault
 from accelwatch.fleet.follow.frames import Received
 from accelwatch.fleet.leader_note import LeaderNote
-from accelwatch.fleet.lemons.board import LemonBoard
 from accelwatch.fleet.listing import Listing
 from accelwatch.fleet.names import NodeState
-from accelwatch.fleet.odd.board import OddBoard
+from accelwatch.fleet.state.boards.lemon_board import LemonBoard
+from accelwatch.fleet.state.boards.odd_board import OddBoard
 from accelwatch.fleet.state.events import EventLog
 from accelwatch.fleet.state.evidence.board import EvidenceBoard
 from accelwatch.fleet.state.evidence.file import EvidenceFile

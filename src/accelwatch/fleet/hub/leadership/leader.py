@@ -11,9 +11,9 @@ from accelwatch.alerting.incidents.journal.location import JournalLocation
 from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.alerting.rules.document import Mode
 from accelwatch.exposition.histogram import Histogram
+from accelwatch.fleet.detection.fault_history import FaultHistory
 from accelwatch.fleet.hub.leadership.journal_lease import JournalLease, location_of
 from accelwatch.fleet.hub.model import HubSettings
-from accelwatch.fleet.lemons.history import FaultHistory
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
@@ -191,8 +191,8 @@ class Leader:
         """Raises ConfigError, WindowsError."""
         # numpy's share of the rules is loaded by those only who have some.
         from accelwatch.alerting.evaluation.runner import RuleRunner
-        from accelwatch.fleet.approval.approval_requests import HubApprovalRequests
         from accelwatch.fleet.detection.hub import detector_of
+        from accelwatch.fleet.incident_page.approval_requests import HubApprovalRequests
         from accelwatch.fleet.rules.evaluator import FleetEvaluator
 
         detector = detector_of(

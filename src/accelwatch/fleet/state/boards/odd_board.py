@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from accelwatch.base.slices import LongWork
-from accelwatch.fleet.odd.comparing import (
+from accelwatch.fleet.odd.documents import Deviation
+from accelwatch.fleet.state.boards.odd_comparing import (
     USUAL_LABEL,
     Kind,
     Observation,
     differences,
     observations_of,
 )
-from accelwatch.fleet.odd.documents import Deviation
 from accelwatch.fleet.state.nodes.devices import ReadDevice
 from accelwatch.fleet.state.nodes.node import Node
 

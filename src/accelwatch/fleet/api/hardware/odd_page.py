@@ -4,8 +4,8 @@ import asyncio
 import itertools
 
 from accelwatch.base.slices import LongWork
-from accelwatch.fleet.odd.comparing import USUAL_LABEL, differences, observations_of
 from accelwatch.fleet.odd.documents import OddPage
+from accelwatch.fleet.state.boards.odd_comparing import USUAL_LABEL, differences, observations_of
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.schema.timestamps import timestamp
 from accelwatch.web.pages.json_page import json_page

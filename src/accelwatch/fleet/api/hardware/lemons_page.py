@@ -3,8 +3,8 @@
 import asyncio
 
 from accelwatch.base.errors import UsageError
+from accelwatch.fleet.detection.fault_history import FaultHistory
 from accelwatch.fleet.lemons.documents import LEAST_FAULTS, PERIOD_DAYS, LemonsPage
-from accelwatch.fleet.lemons.history import FaultHistory
 from accelwatch.fleet.lemons.scoring import lemons_of
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.schema.timestamps import timestamp

@@ -1,0 +1,1 @@
+"""Pages about hardware: offenders, and what differs from most."""
