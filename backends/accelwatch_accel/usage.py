@@ -30,7 +30,7 @@ class Usage:
         self._last: float | None = None
 
     def read(self, out: Collected, now: float) -> list[Process] | Absence:
-        """Put what all clients together use; returns who they are, or why nobody can tell."""
+        """Put what all clients together use; returns who they are, or why that is unknown."""
         scan = self._scanner.scan(self._bus_name)
         by_pid = self._meter.update(scan.clients, now)
         measured = self._last is not None and now > self._last
@@ -91,7 +91,7 @@ class Usage:
 
 
 def _memory(clients: tuple[DrmClient, ...]) -> int | Absence:
-    """Buffers that clients share are left out; a client that tells no memory spoils the sum."""
+    """Buffers that clients share are left out; a client that reports no memory spoils the sum."""
     amounts = [unshared_bytes(client, client.memory) for client in clients]
     reported = [amount for amount in amounts if amount is not None]
     return sum(reported) if len(reported) == len(amounts) else Absence.UNSUPPORTED

@@ -1,4 +1,4 @@
-"""AMD GPUs through amdgpu's own files; the vendor library only adds what no file tells."""
+"""AMD GPUs through amdgpu's own files; the vendor library only adds what no file has."""
 
 from accelwatch_amd.backend import AmdBackend
 

@@ -69,7 +69,7 @@ class AmdBackend:
         return self._session().discover()
 
     def identify(self, device: Device) -> Sequence[Device]:
-        """The device with what its files tell, then its partitions."""
+        """The device with what its files say, then its partitions."""
         return self._session().identify(device)
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:

@@ -26,7 +26,7 @@ from accelwatch_amd.sysfs.ras import (
 )
 from accelwatch_amd.sysfs.tree import ReadBytes, Tree
 
-# Quantities that are read again only when a request asks for the slow ones.
+# Quantities that are read again only when a request includes the slow ones.
 _SLOW = frozenset(
     {
         "temperature_limit_celsius",
@@ -76,8 +76,8 @@ def collect(
         device: Folder of the PCI device.
         read: Reader for files outside that folder.
         memory: State of this device; its slow part is renewed when `slow`, else reused.
-        out: Takes values and absences.
-        architecture: Tells which counters can be believed.
+        out: Collects values and absences.
+        architecture: Decides which counters can be believed.
         now: Monotonic seconds.
         slow: Whether to read the slow quantities again.
     """

@@ -86,7 +86,7 @@ class Enrichment:
         """Fill in ECC counts, bad pages, XGMI links and throttling where the files gave nothing.
 
         `now` is monotonic seconds; `sources` gets `amdsmi` for each key it filled. Only violations
-        are asked for when not `slow`, and even they only if nothing else counts throttling.
+        are queried when not `slow`, and even they only if nothing else counts throttling.
         """
         handle = self._handle(device)
         if handle is None:
@@ -118,7 +118,7 @@ class Enrichment:
         return self._handles.get(device.pci_bus_id or "")
 
     def _query(self, bus_id: str, call: Callable[..., Any], *args: Any) -> Any:
-        """The call's answer, or an absence; what a device does not support is asked once."""
+        """The call's answer, or an absence; what a device does not support is queried once."""
         key = (bus_id, f"{call.__name__}{args[1:]}")
         if key in self._unsupported:
             return Absence.UNSUPPORTED
@@ -148,7 +148,7 @@ class Enrichment:
                 fill(out, "ecc_location_errors_total", count, severity, location)
 
     def _block_errors(self, bus_id: str, handle: Any) -> dict[str, dict[str, int]]:
-        """Counts by block, then by severity; blocks that cannot be asked are left out."""
+        """Counts by block, then by severity; blocks that cannot be queried are left out."""
         smi = self._module
         blocks = {}
         for block in smi.AmdSmiGpuBlock:
@@ -180,7 +180,7 @@ class Enrichment:
                 fill(out, "link_up", int(state == "U"), "xgmi", str(link))
 
     def _throttle(self, bus_id: str, handle: Any, slow: bool, now: float, out: Collected) -> None:
-        """The library takes 100 ms over this, so it is asked as rarely as the slow quantities."""
+        """This call lasts 100 ms, so it is made as rarely as those of the slow quantities."""
         meter = self._meters.setdefault(bus_id, ResidencyMeter())
         answer = (
             self._query(bus_id, self._module.amdsmi_get_violation_status, handle) if slow else None

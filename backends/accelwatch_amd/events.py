@@ -6,12 +6,12 @@ from threading import Condition
 
 from accelwatch.schema.event import ErrorEvent
 
-# Events kept while nobody takes them; the oldest go first.
+# Events kept while nobody reads them; the oldest go first.
 _MOST = 1000
 
 
 class EventQueue:
-    """Events put in by many threads and taken out, all at once, by one."""
+    """Events put in by many threads and drained, all at once, by one."""
 
     def __init__(self) -> None:
         self._events: deque[ErrorEvent] = deque(maxlen=_MOST)

@@ -59,7 +59,7 @@ def read_partition(
 
 
 def xgmi_links(nodes: tuple[Node, ...], own: tuple[Node, ...]) -> tuple[Link, ...]:
-    """XGMI links of a device to other devices, as the topology lists them; whether up is not told."""
+    """XGMI links of a device to other devices, as the topology lists them; whether up is unknown."""
     slots = {node.number: node.slot for node in nodes}
     peers = sorted(
         {

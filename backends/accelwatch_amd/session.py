@@ -85,7 +85,7 @@ class Session:
         return devices
 
     def identify(self, device: Device) -> Sequence[Device]:
-        """The device with what its files tell, then its partitions."""
+        """The device with what its files say, then its partitions."""
         function = self._function(device)
         if self._context.leaves_asleep(function.pci_bus_id):
             own = nodes_of(read_nodes(self._root), function.pci_bus_id)

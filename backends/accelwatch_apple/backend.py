@@ -61,7 +61,7 @@ class AppleBackend:
             raise refusal.with_devices([GPU_UNREAD]) from None
 
     def discover(self) -> Sequence[Device]:
-        """The GPU, and the neural engine once its power was told. Raises BackendUnavailable."""
+        """The GPU, and the neural engine once its power was reported. Raises BackendUnavailable."""
         return self._opened.discover()
 
     def identify(self, device: Device) -> Sequence[Device]:

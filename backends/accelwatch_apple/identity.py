@@ -16,7 +16,7 @@ _SEPARATORS = re.compile(r"[^a-z0-9]+")
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a Mac; None for what no command told."""
+    """What is known of a Mac; None for what no command reported."""
 
     serial: str | None = None
     # `Mac15,13`
@@ -30,7 +30,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def identifier(self) -> str:
-        """What tells it from other machines, where its serial number is not known."""
+        """What identifies the machine, its serial number or else its model."""
         return (
             self.serial or _SEPARATORS.sub("-", (self.model or "mac").lower()).strip("-") or "mac"
         )

@@ -76,7 +76,7 @@ def gpu_device(machine: Machine, accelerator: Accelerator | None) -> Device:
 
 
 def ane_device(machine: Machine) -> Device:
-    """The neural engine, of which macOS tells its power and nothing else."""
+    """The neural engine, of which macOS reports its power and nothing else."""
     return Device(
         id=f"{VENDOR}:{machine.identifier}-ane",
         vendor=VENDOR,
@@ -114,7 +114,7 @@ def gpu_reading(device: Device, machine: Machine, result: PollResult) -> Reading
 
 
 def ane_reading(device: Device, result: PollResult) -> Reading:
-    """Its power; the machine's thermal pressure and memory are told with the GPU."""
+    """Its power; the machine's thermal pressure and memory are reported with the GPU."""
     out = Collected(device.id)
     out.put_or_miss("power_watts", result.sample.ane_watts if result.sampler else result.absence)
     return out.reading(
@@ -123,7 +123,7 @@ def ane_reading(device: Device, result: PollResult) -> Reading:
 
 
 def processes(device: Device, result: PollResult) -> list[Process]:
-    """Who has the GPU open. Memory of a process on the GPU is told nowhere."""
+    """Who has the GPU open. macOS does not report a process's memory on the GPU."""
     return [_process(device, client, result) for client in result.accelerators[0].clients]
 
 
@@ -149,7 +149,7 @@ def _record_new(out: Collected, series: Series, value: Measurement) -> None:
 
 
 def _collect_statistics(out: Collected, accelerator: Accelerator) -> None:
-    """What the sample has told already is better: it is a mean over its window."""
+    """What the sample has filled already is better: it is a mean over its window."""
     for row in STATISTICS:
         value = within(quantity(accelerator.statistics.get(row.key), row.units), row.most)
         if not isinstance(value, Absence) and row.units is _COUNT:

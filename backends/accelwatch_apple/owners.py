@@ -27,7 +27,7 @@ class Owner(NamedTuple):
 
 
 def owners(output: bytes) -> dict[int, Owner]:
-    """By pid; a line of another form is left out. Times are told in this machine's time zone."""
+    """By pid; a line of another form is left out. Times are in this machine's time zone."""
     lines = (_LINE.fullmatch(line) for line in output.decode("utf-8", "replace").splitlines())
     return {
         int(match[1]): Owner(match[8], _start_time(match)) for match in lines if match is not None

@@ -44,7 +44,7 @@ def parse_plist(output: bytes) -> Sample:
 
 
 def _document(chunk: bytes) -> dict[str, object]:
-    """Empty for what is no property list; a part of one is taken for the inside of its dictionary."""
+    """Empty for what is no property list; a part of one is parsed as the inside of its dictionary."""
     if b"<plist" not in chunk:
         chunk = b"<plist><dict>" + chunk + b"</dict></plist>"
     document = property_list(chunk)
@@ -65,7 +65,7 @@ def _of_document(document: dict[str, object]) -> Sample:
 
 
 def _watts(document: dict[str, object], rail: str) -> Measurement:
-    """As told under `processor` or, by other releases, `gpu`; else energy by the sample's time."""
+    """As reported under `processor` or, by other releases, `gpu`; else energy by the sample's time."""
     sections = (block(document, "processor"), block(document, "gpu"))
     seconds = number(document.get("elapsed_ns"), 1e-9)
     candidates = [number(section.get(f"{rail}_power"), MILLI) for section in sections]

@@ -27,12 +27,12 @@ _MAX_NAME = 64
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
-    """A process that has the GPU open, its connections taken together."""
+    """A process that has the GPU open, its connections merged."""
 
     pid: int
     # As the kernel keeps it: its first bytes.
     command: str | None
-    # How long the GPU worked for it since it connected; None where nothing tells it.
+    # How long the GPU worked for it since it connected; None where unknown.
     gpu_ns: int | None
 
 
@@ -66,7 +66,7 @@ def parse_platform(output: bytes) -> Properties:
 
 
 def text_of(properties: Properties, key: str) -> str | None:
-    """A text, also one that is told as bytes with a NUL; None where nothing is told."""
+    """A text, also one given as bytes with a NUL; None where there is none."""
     value = properties.get(key)
     if isinstance(value, bytes):
         value = value.partition(b"\0")[0].decode("utf-8", "replace")

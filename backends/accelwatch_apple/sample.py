@@ -10,7 +10,7 @@ from accelwatch.base.absence import Absence
 Measurement = float | Absence
 MEGA, MILLI = 1e6, 1e-3
 MAX_HERTZ = 20e9
-# A clock from here on was told in Hz, below in MHz: no GPU has a million MHz.
+# A clock from here on was given in Hz, below in MHz: no GPU has a million MHz.
 _HERTZ_FROM = 1e6
 _NO_UNITS: Units = MappingProxyType({})
 
@@ -42,7 +42,7 @@ def number(raw: object, factor: float = 1.0, most: float = float("inf")) -> Meas
 
 
 def clock(raw: object) -> Measurement:
-    """A clock told in MHz, or in Hz, in Hz."""
+    """A clock given in MHz or Hz, in Hz."""
     value = number(raw)
     if isinstance(value, Absence):
         return value

@@ -22,14 +22,14 @@ from accelwatch_apple.system import IOREG, System
 _FIRST_WAIT_S = 3.0
 _WAIT_S = 5.0
 
-# Every Apple Silicon Mac has one, whether or not it can be asked for.
+# Every Apple Silicon Mac has one, whether or not it can be queried.
 GPU_UNREAD = msgspec.structs.replace(
     mapping.gpu_device(Machine(), None), id=f"{mapping.VENDOR}:{mapping.GPU}"
 )
 
 
 def checks(context: Context, system: System) -> tuple[Check, ...]:
-    """What can be asked on this Mac; nothing is run."""
+    """What can be queried on this Mac; nothing is run."""
     root, macmon = context.root, Sources(context, system).macmon()
     ioreg = (root / IOREG).is_file()
     return (
@@ -47,7 +47,7 @@ def checks(context: Context, system: System) -> tuple[Check, ...]:
 
 
 class Session:
-    """The machine, and the commands that are asked at a pace of their own."""
+    """The machine, and the commands that are polled at a pace of their own."""
 
     def __init__(self, context: Context, system: System) -> None:
         """Raises BackendUnavailable for an option that cannot be."""
@@ -69,7 +69,7 @@ class Session:
         return Opened(source=mapping.SOURCE, versions={"macos": system} if system else {})
 
     def discover(self) -> Sequence[Device]:
-        """The GPU while ioreg lists it or cannot be asked; the neural engine from its first power on."""
+        """The GPU while ioreg lists it or fails; the neural engine from its first power on."""
         listed: Sequence[Accelerator | None] = (None,)
         with contextlib.suppress(AccelwatchError):
             listed = self._polled.answer(_FIRST_WAIT_S).document.accelerators[:1]
@@ -131,7 +131,7 @@ class Session:
 
 
 def _with_processes(reading: Reading, device: Device, result: PollResult) -> Reading:
-    """macOS has no /proc: what is told of a process is its name, owner, start and share."""
+    """macOS has no /proc: what is known of a process is its name, owner, start and share."""
     listed, notes = mapping.processes(device, result), reading.notes
     if len(listed) > MAX_PROCESSES:
         notes = (*notes, f"{CUT}{MAX_PROCESSES} of {len(listed)}, those with the lowest pids")

@@ -1,7 +1,7 @@
-"""The commands that tell of a Mac: one round of them is a moment.
+"""The commands that read a Mac: one round of them is a moment.
 
 ioreg, vm_stat and notifyutil are part of macOS and may be run by anybody. Power, clocks and heat are
-told by powermetrics, which only root may run, or by macmon where it is installed. What root runs lies in
+read by powermetrics, which only root may run, or by macmon where it is installed. What root runs lies in
 folders of the system, or was named in the configuration: Homebrew's belong to whoever installed it.
 """
 
@@ -27,9 +27,9 @@ POWERMETRICS = "usr/bin/powermetrics"
 _SYSCTL, _PROFILER = "usr/sbin/sysctl", "usr/sbin/system_profiler"
 _VM_STAT, _NOTIFYUTIL, _PS = "usr/bin/vm_stat", "usr/bin/notifyutil", "bin/ps"
 _MACMON_FOLDERS = ("opt/homebrew/bin", "usr/local/bin", "opt/local/bin")
-# What powermetrics and macmon look at for one sample.
+# The window of powermetrics and macmon for one sample.
 _WINDOW_MS = "500"
-# Releases without a sampler for the neural engine tell its power with that of the CPU.
+# Releases without a sampler for the neural engine report its power with the CPU's.
 _SAMPLERS = ("cpu_power,gpu_power,ane_power,thermal", "cpu_power,gpu_power,thermal")
 _TIMEOUT_S = 3.0
 _PROFILER_TIMEOUT_S = 2.5
@@ -42,7 +42,7 @@ class PollResult(msgspec.Struct, frozen=True, kw_only=True):
     sample: Sample = Sample()
     # The command that the sample is of; empty where there is none.
     sampler: str = ""
-    # Why what only a sample tells is not there, where there is no sample.
+    # Why a sample's values are absent, where there is no sample.
     absence: Absence = Absence.UNSUPPORTED
     # The same for people.
     why: str = ""
@@ -56,7 +56,7 @@ class PollResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sources:
-    """Asks the commands; one thread at a time."""
+    """Runs the commands; one thread at a time."""
 
     def __init__(self, context: Context, system: System) -> None:
         self._context = context
@@ -95,7 +95,7 @@ class Sources:
         return machine_of(platform, values, profile)
 
     def poll(self) -> PollResult:
-        """One round. Raises ReadError when ioreg cannot be asked, or tells nonsense."""
+        """One round. Raises ReadError when ioreg cannot be run, or prints nonsense."""
         root = self._context.root
         ioreg = ("-a", "-r", "-d", "2", "-w", "0", "-c", "IOAccelerator")
         accelerators = parse_accelerators(output_of(root / IOREG, *ioreg, timeout_s=_TIMEOUT_S))
@@ -192,7 +192,7 @@ class Sources:
     def _output_or_none(
         self, program: str, *arguments: str, timeout_s: float = _TIMEOUT_S
     ) -> bytes | None:
-        """What a command printed whose failure costs no more than what it tells."""
+        """What a command printed; its failure costs no more than its output."""
         try:
             return output_of(self._context.root / program, *arguments, timeout_s=timeout_s)
         except ReadError:

@@ -1,4 +1,4 @@
-"""What a Mac is to this backend before anything is asked: platform, machine, and rights."""
+"""What a Mac is to this backend before any command runs: platform, machine, and rights."""
 
 import os
 import sys

@@ -67,7 +67,7 @@ class AscendBackend(ToolBackend[ToolOutput, Chip]):
         super().__init__(context)
         self._details: Details | None = None
         self._logic: dict[Key, int] = {}
-        # Chips for which the map of logic ids was asked.
+        # Chips for which the map of logic ids was read.
         self._mapped: frozenset[Key] = frozenset()
         self._boards: dict[Key, Pairs] = {}
 
@@ -112,7 +112,7 @@ class AscendBackend(ToolBackend[ToolOutput, Chip]):
         )
 
     def _query(self) -> ToolOutput:
-        """The table, with logic ids and what was asked of the chips one by one."""
+        """The table, with logic ids and what was read from the chips one by one."""
         try:
             printed = self.run("info", is_complete=IS_COMPLETE)
         except (DeviceTimeout, DevicePermission):
@@ -126,7 +126,7 @@ class AscendBackend(ToolBackend[ToolOutput, Chip]):
         return msgspec.structs.replace(document, details=details)
 
     def _logic_ids(self, chips: frozenset[Key]) -> dict[Key, int]:
-        """Asked again only when other chips are there; a command that does not tell has none."""
+        """Read again only when other chips are there; empty where the command has none."""
         if chips != self._mapped:
             self._mapped = chips
             try:
@@ -137,7 +137,7 @@ class AscendBackend(ToolBackend[ToolOutput, Chip]):
         return self._logic
 
     def _board(self, chip: Chip) -> Pairs:
-        """Who the chip is: asked once, so that its id stays what it is."""
+        """Who the chip is: read once, so that its id stays what it is."""
         if chip.key not in self._boards:
             try:
                 arguments = ("info", "-t", "board", *chip.address)
@@ -155,7 +155,7 @@ class AscendBackend(ToolBackend[ToolOutput, Chip]):
         return self._boards[chip.key]
 
     def _node(self, chip: Chip) -> str | None:
-        """The chip's node: by the number that A3 tells; where a card has one chip, by the card's."""
+        """The chip's node: by the number that A3 reports; where a card has one chip, by the card's."""
         number = number_of(chip.text("phy-id"))
         if number is None and "device" not in chip.fields:
             number = chip.npu

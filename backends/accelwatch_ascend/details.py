@@ -1,8 +1,8 @@
-"""What the table does not have, asked chip by chip: ECC, links, error codes, on wish loads and clocks.
+"""What the table does not have, read chip by chip: ECC, links, error codes, on wish loads and clocks.
 
-A run of npu-smi takes 0.3 to 1 s, so a round asks one chip only for each of these; in between, a chip
-keeps what it told last. Loads, clocks and the temperature of the memory would be old by then: they are
-asked of all chips, or of none.
+A run of npu-smi lasts 0.3 to 1 s, so a round reads one chip only for each of these; in between, a
+chip keeps its last values. Loads, clocks and memory temperature would be old by then: they are
+read from all chips, or from none.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,18 +28,18 @@ Run = Callable[..., bytes]
 
 
 class Details:
-    """Remembers what each chip told; used by one thread."""
+    """Remembers what each chip reported; used by one thread."""
 
     def __init__(self, run: Run, *, usages: bool) -> None:
         """`usages`: ask every chip for its loads and clocks in every round."""
         self._run = run
         self._usages = usages
         self._details: dict[Key, Detail] = {}
-        # The chip that was asked last, by what it was asked for.
+        # The chip that was read last, by kind of query.
         self._last_queried: dict[str, Key | None] = {}
 
     def round(self, chips: Sequence[Chip]) -> Mapping[Key, Detail]:
-        """Ask what is due, and tell what is known of these chips."""
+        """Query what is due, and return what is known of these chips."""
         by_key = {chip.key: chip for chip in chips}
         self._details = {key: self._details.get(key, Detail()) for key in by_key}
         if (chip := self._next("ecc", by_key, by_key)) is not None:
@@ -53,7 +53,7 @@ class Details:
         return dict(self._details)
 
     def _next(self, kind: str, keys: Iterable[Key], by_key: Mapping[Key, Chip]) -> Chip | None:
-        """The chip whose turn it is to be asked for this."""
+        """The chip that is next for this query."""
         self._last_queried[kind] = key = _after(self._last_queried.get(kind), keys)
         return None if key is None else by_key[key]
 
@@ -71,7 +71,7 @@ class Details:
         self._details[key] = msgspec.structs.replace(self._details[key], **fields)
 
     def _loads(self, chip: Chip) -> PairsOrAbsence:
-        """What the three lists tell together; where one fails, what the others tell."""
+        """What the three lists say together; where one fails, what the others say."""
         lists = [self._read_pairs(chip, kind) for kind in ("memory", "common", "usages")]
         reported = [pairs for pairs in lists if not isinstance(pairs, Absence)]
         failures = [pairs for pairs in lists if isinstance(pairs, Absence)]
@@ -82,7 +82,7 @@ class Details:
         )
 
     def _read_pairs(self, chip: Chip, kind: str) -> PairsOrAbsence:
-        """Why, where the chip does not tell this: the table stands without it."""
+        """Why, where the chip does not report this: the table stands without it."""
         try:
             return parse_pairs(self._run("info", "-t", kind, *chip.address))
         except DeviceTimeout:

@@ -1,6 +1,6 @@
-"""What npu-smi tells, taken apart: chips, processes, and the `key : value` texts of `-t`. Pure.
+"""What npu-smi prints, parsed: chips, processes, and the `key : value` texts of `-t`. Pure.
 
-A chip goes by its NPU (the card) and its place on it; the number that a runtime knows it by, its logic
+A chip goes by its NPU (the card) and its index on it; the number that a runtime knows it by, its logic
 id, is a third one.
 """
 
@@ -62,12 +62,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     key: Key
     pid: int
     command: str | None
-    # As told, with the unit of the heading.
+    # As printed, with the unit of the heading.
     memory: str
 
 
 class Detail(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked of one chip beyond the table."""
+    """What was read from one chip beyond the table."""
 
     ecc: PairsOrAbsence = Absence.NOT_COLLECTED
     # Of `-t usages`, `-t common` and `-t memory`.
@@ -79,7 +79,7 @@ class Detail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """All that one round told."""
+    """All that one round read."""
 
     driver_version: str | None = None
     chips: tuple[Chip, ...] = ()

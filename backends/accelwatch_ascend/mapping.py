@@ -156,7 +156,7 @@ def read(device_id: str, chip: Chip, detail: Detail) -> Reading:
 
 
 def with_card_power(reading: Reading, chip: Chip, chips: Sequence[Chip]) -> Reading:
-    """Of an A3 the first die tells the power of both; a note on each says whose it is.
+    """Of an A3 the first die reports the power of both; a note on each says whose it is.
 
     `chips` are all of the table.
     """
@@ -173,7 +173,7 @@ def with_card_power(reading: Reading, chip: Chip, chips: Sequence[Chip]) -> Read
 
 
 def _in(pairs: Pairs, row: MappedField) -> float | Absence:
-    """The first that is there, its unit taken from its heading."""
+    """The first that is there, with the unit of its heading."""
     for name in row.names:
         for heading, text in pairs.items():
             plain, _, unit = heading.partition("(")

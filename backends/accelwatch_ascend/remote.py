@@ -36,7 +36,7 @@ def _document(outputs: Outputs) -> ToolOutput:
 
 
 def _logic(outputs: Outputs) -> dict[Key, int]:
-    """Logic ids by chip; a command that does not tell has none."""
+    """Logic ids by chip; empty where the command has none."""
     try:
         return parse_mapping(outputs[_MAP].printed(parsed(parse_mapping)))
     except (KeyError, ReadError):
@@ -44,7 +44,7 @@ def _logic(outputs: Outputs) -> dict[Key, int]:
 
 
 def _board(outputs: Outputs, chip: Chip) -> Pairs:
-    """Who the chip is; empty in later rounds, and where the command does not tell."""
+    """Who the chip is; empty in later rounds, and where the command has nothing."""
     try:
         return parse_pairs(outputs[f"{_BOARD}/{chip.npu}-{chip.chip}"].printed(IS_OF_CHIP))
     except (KeyError, ReadError):

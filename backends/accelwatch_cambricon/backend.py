@@ -74,7 +74,7 @@ class CambriconBackend(ToolBackend[ToolOutput, Card]):
         )
 
     def _query(self) -> ToolOutput:
-        """What `info` tells, completed by the table; either alone where the other fails."""
+        """What `info` prints, completed by the table; either alone where the other fails."""
         first: ReadError | None = None
         info: ToolOutput | None = None
         try:
@@ -93,7 +93,7 @@ class CambriconBackend(ToolBackend[ToolOutput, Card]):
         return self._with_addresses(table if info is None else completed(info, table))
 
     def _with_addresses(self, document: ToolOutput) -> ToolOutput:
-        """With addresses where no card tells one: cnmon counts cards in the order of the bus."""
+        """With addresses where no card reports one: cnmon counts cards in the order of the bus."""
         buses = self.on_bus()
         cards = sorted(document.cards, key=lambda card: card.number)
         if any(card.pci_bus_id for card in cards) or len(buses) != len(cards):

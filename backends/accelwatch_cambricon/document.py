@@ -1,4 +1,4 @@
-"""What `cnmon info` prints, taken apart: a block of indented `key : value` lines a card. Pure.
+"""What `cnmon info` prints, parsed: a block of indented `key : value` lines a card. Pure.
 
 A field goes by its path in lower case; the table of `cnmon` gives its columns the same paths.
 """
@@ -25,18 +25,18 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     pid: int
     command: str
-    # As told, with its unit.
+    # As printed, with its unit.
     memory: str
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
-    """One card as told."""
+    """One card as printed."""
 
     # The vendor's index.
     number: int
     pci_bus_id: str | None
     fields: Mapping[Path, str]
-    # None when nothing tells which processes there are.
+    # None when the processes are unknown.
     jobs: tuple[Job, ...] | None = None
 
     def text(self, *path: str) -> str | None:
@@ -56,7 +56,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """All that was told."""
+    """All that was printed."""
 
     driver_version: str | None = None
     cards: tuple[Card, ...] = ()

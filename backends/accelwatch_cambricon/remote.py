@@ -18,7 +18,7 @@ _COMMAND = CambriconBackend.command
 
 
 def _document(outputs: Outputs) -> ToolOutput:
-    """What `info` tells, completed by the table; either alone where the other fails."""
+    """What `info` prints, completed by the table; either alone where the other fails."""
     try:
         info = parse_info(outputs[_INFO].printed(parsed(parse_info, _cards)))
     except ReadError:

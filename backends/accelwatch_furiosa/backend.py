@@ -147,7 +147,7 @@ class FuriosaBackend:
         request.numbers([numbers])
         mine = [job for job in jobs if job.number == card.number]
         if not mine and card.occupied:
-            # Who is not root is told of its own processes only.
+            # A user other than root sees its own processes only.
             return [without_processes(numbers, Absence.PERMISSION)]
         shares = {usage.pid: usage.share for usage in used}
         listed = mapping.processes_of(device.id, mine, shares)

@@ -19,7 +19,7 @@ from accelwatch_furiosa.box_table import blocks_of, lines_of, rows_of
 
 Fields = Mapping[str, Any]
 MAX_DEVICES = 1024
-# Our own key of a status: there may be cores beside those of which it tells something.
+# Our own key of a status: there may be cores beside those that it lists.
 UNLISTED = "unlisted_cores"
 _NAME = re.compile(r"npu(\d{1,4})")
 # A card, or cores of it: `npu0`, `npu0pe0-1`.
@@ -55,7 +55,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     pci_bus_id: str | None
     info: Fields
-    # Empty where the command has no status, or did not tell it.
+    # Empty where the command has no status, or did not print it.
     status: Fields = {}
     # Why the status says nothing of what it does not say.
     absence: Absence = Absence.UNSUPPORTED
@@ -70,7 +70,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
         return any(isinstance(core, dict) and core.get("pe_occupancy") is True for core in cores)
 
     def with_cores(self, cores: Iterable[Fields]) -> "Card":
-        """The card with what is told of its cores in the keys of the JSON, beside what was told."""
+        """The card with its cores' fields, in the keys of the JSON, beside those before."""
         before = self.status.get("pe_utilizations")
         by_core: dict[int, dict[str, Any]] = {}
         for core in (*(before if isinstance(before, list) else ()), *cores):
@@ -181,7 +181,7 @@ def _states(output: bytes) -> list[Fields]:
 
 
 def _state(block: Mapping[str, str]) -> Fields:
-    """A row of the table, in the keys of the JSON; the share is told of cores that are in use only."""
+    """A row of the table, in the keys of the JSON; only cores in use have a share."""
     fields: dict[str, object] = {"device": block.get("device", "")}
     if liveness := block.get("liveness", ""):
         fields["liveness"] = liveness

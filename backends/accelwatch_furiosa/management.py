@@ -1,6 +1,6 @@
 """Cards as their drivers show them: who they are, whether they live, sensors, errors of the bridge.
 
-Units are those of hwmon, as the vendor's own programs take them: millidegrees, microwatts, millivolts,
+Units are those of hwmon, as the vendor's own programs read them: millidegrees, microwatts, millivolts,
 milliamperes. The driver names the sensors.
 """
 
@@ -84,7 +84,7 @@ def cards(root: Path) -> list[Card]:
 
 
 def folder_at(root: Path, pci_bus_id: str | None) -> Path | None:
-    """The folder of the card at a place on the bus; None where the driver shows none."""
+    """The folder of the card at an address on the bus; None where the driver shows none."""
     if pci_bus_id is None:
         return None
     every = (folder for kind in _FOLDERS for folder in folders(root, kind).values())
@@ -131,7 +131,7 @@ def _card(number: int, folder: Path) -> Card:
 
 
 def _followed(entry: Path) -> Path | None:
-    """The folder; a copy of the tree may have the text of the link in its place."""
+    """The folder; a copy of the tree may have the text of the link instead."""
     if entry.is_dir():
         return entry
     target = sysfs.read_text(entry)

@@ -104,7 +104,7 @@ def _collect_memory(out: Collected, usage: object) -> None:
 def _collect_cores(out: Collected, entries: object, *, is_all: bool) -> None:
     """Busy share of each core; that of the card is their mean, known when each core's is.
 
-    Of a core that nobody has no share is told, and it has no work.
+    A core that nobody holds reports no share, and it has no work.
     """
     if not isinstance(entries, list) or not entries:
         reason = Absence.UNSUPPORTED if entries is None or entries == [] else Absence.ERROR

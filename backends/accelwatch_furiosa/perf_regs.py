@@ -22,7 +22,7 @@ _SLACK = 1e-3
 
 
 class Counters(NamedTuple):
-    """Cycles since the card was begun."""
+    """Cycles since the card was started."""
 
     # With a task; of 32 bits.
     busy: int
@@ -75,7 +75,7 @@ def parse(text: str | Absence) -> Counters | Absence:
 def share_of(before: Counters | Absence | None, now: Counters | Absence) -> float | str | None:
     """Of a hundred; None of what is not in use, or stands still, or was not known before.
 
-    A counter that went back, as after a reset, or may have come round, tells nothing.
+    A counter that went back, as after a reset, or may have wrapped, says nothing.
     """
     if isinstance(now, Absence):
         return None if now in (Absence.PERMISSION, Absence.UNSUPPORTED) else _FAILED

@@ -1,4 +1,4 @@
-"""The vendor's command: how furiosa-smi and furiosactl are asked for all cards."""
+"""The vendor's command: how furiosa-smi and furiosactl are run for all cards."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -34,7 +34,7 @@ _FORMS = (
 
 
 class Program:
-    """Remembers in which form the command tells what."""
+    """Remembers which form of the command prints what."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -53,7 +53,7 @@ class Library:
 
 
 def load(load_module: Callable[[str], Any] = importlib.import_module) -> Library | None:
-    """The first library that can be loaded and begun; None without one. Raises BackendUnavailable."""
+    """The first library that loads and initialises; None without one. Raises BackendUnavailable."""
     failure = ""
     for name in MODULES:
         try:
@@ -76,7 +76,7 @@ def load(load_module: Callable[[str], Any] = importlib.import_module) -> Library
 
 
 class Fields:
-    """What a device of either library tells, by the names of both."""
+    """The fields of a device of either library, by the names of both."""
 
     def __init__(self, device: Any) -> None:
         self._sources = [device]
@@ -133,7 +133,7 @@ class Fields:
         return sum(numbers[: len(blocks)]), sum(numbers[len(blocks) :])
 
     def cycles(self) -> Cycles:
-        """The counters of each core, as far as they are told."""
+        """The counters of each core, as far as they are known."""
         report = self.first_value("performance_counter", "device_performance_counter")
         listed = _value(report, "pe_performance_counters")
         counters = dict(_cores(report if listed is None else listed))
@@ -184,7 +184,7 @@ def _card(number: int, fields: Fields, before: Cycles, now: Cycles) -> Card:
 
 
 def _loads(before: Cycles, now: Cycles) -> Iterator[tuple[int, float | str]]:
-    """Of a hundred, by core; a counter that went back, as after a reset, tells nothing."""
+    """Of a hundred, by core; a counter that went back, as after a reset, says nothing."""
     for core, (busy, every) in now.items():
         busy_before, every_before = before.get(core, (busy, every))
         passed, worked = every - every_before, busy - busy_before
@@ -202,7 +202,7 @@ def _version(version: object) -> str:
 
 
 def _cores(counters: object) -> Iterator[tuple[int, object]]:
-    """Counters by core: of a mapping by its key, of a list by their own number or their place."""
+    """Counters by core: of a mapping by its key, of a list by their own number or their index."""
     if isinstance(counters, Mapping):
         yield from ((core, entry) for core, entry in counters.items() if isinstance(core, int))
         return

@@ -69,7 +69,7 @@ def _read(device: Device, card: Card, document: ToolOutput) -> Reading:
         return with_listed(reading, document.jobs)
     mine = [job for job in document.jobs if job.number == card.number]
     if not mine and card.occupied:
-        # Who is not root is told of its own processes only.
+        # A user other than root sees its own processes only.
         return with_listed(reading, Absence.PERMISSION)
     return with_listed(reading, mapping.processes_of(device.id, mine))
 

@@ -1,7 +1,7 @@
 """What the driver furiosa_rngd shows of a card: why it is slow, its power limit, its version.
 
 Attributes and bits as the vendor's library of 2026.1 knows them; a later one has one bit more, so what
-is above `HW_POWER_CAP` is told as `other`.
+is above `HW_POWER_CAP` is reported as `other`.
 """
 
 import re

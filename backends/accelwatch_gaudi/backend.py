@@ -1,7 +1,7 @@
 """Intel Gaudi: found on the PCI bus, read through libhlml or hl-smi, and from the driver's sysfs.
 
-The driver tells status and resets at once; what hl-smi knows is as old as its last run. The loss of
-either hides nothing of what the driver tells.
+The driver reports status and resets at once; what hl-smi knows is as old as its last run. The loss of
+either hides nothing of what the driver reports.
 """
 
 from collections.abc import Sequence
@@ -262,7 +262,7 @@ class GaudiBackend:
         return with_processes(self._context.root, reading, listed)
 
     def _of_driver(self, device: Device, node: driver.Node, error: ReadError) -> Reading:
-        """What the driver tells while nothing else answers for a device, and why that is all."""
+        """What the driver reports while nothing else answers for a device, and why that is all."""
         out = Collected(device.id)
         self._collect_link(out, device)
         sources = {"*": self._source, **driver.collect_all(out, node)}

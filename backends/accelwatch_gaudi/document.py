@@ -12,10 +12,10 @@ _NO_VALUE = frozenset({"", "n/a", "[n/a]", "none", "unknown", "not supported"})
 class Card(msgspec.Struct, frozen=True, kw_only=True):
     """One accelerator as listed."""
 
-    # The vendor's index (AIP); the place in the list where the output has no index.
+    # The vendor's index (AIP); the position in the list where the output has no index.
     number: int
     pci_bus_id: str | None = None
-    # Text by name of hl-smi's query, with its unit where one was told.
+    # Text by name of hl-smi's query, with its unit where it has one.
     fields: Mapping[str, str] = {}
 
     def text(self, name: str) -> str | None:
@@ -46,7 +46,7 @@ class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def card_of(fields: Mapping[str, str], at: int) -> Card:
-    """A card from its fields; `at` is its place in the list."""
+    """A card from its fields; `at` is its position in the list."""
     index = fields.get("index", "")
     number = int(index) if index.isascii() and index.isdecimal() and len(index) < 6 else at
     card = Card(number=number, fields=fields)
@@ -65,7 +65,7 @@ def unique(cards: Iterable[Card]) -> tuple[Card, ...]:
 def together(query: ToolOutput, table: ToolOutput) -> ToolOutput:
     """The answer to a query, with what only the table has: fields, cards and processes.
 
-    Of a query that tells neither place nor index it is not known whose line is which: the table stands.
+    A query with neither address nor index does not say whose line is which: the table stands.
     """
     if table.cards and not any(card.pci_bus_id or card.text("index") for card in query.cards):
         return table
@@ -78,7 +78,7 @@ def together(query: ToolOutput, table: ToolOutput) -> ToolOutput:
 
 
 def _joined(card: Card, others: Iterable[Card]) -> Card:
-    """A card with what the same one has in another list, where it tells nothing itself."""
+    """A card with what the same one has in another list, where it has nothing itself."""
     for other in others:
         same = (
             other.pci_bus_id == card.pci_bus_id

@@ -91,7 +91,7 @@ def firmware_in(text: str) -> str | None:
 
 
 def nodes(root: Path) -> dict[str, Node]:
-    """Accelerators of the driver by their place on the bus."""
+    """Accelerators of the driver by their PCI id."""
     bound: dict[str, Node] = {}
     for name, pattern, prefix in _CLASSES:
         for folder in sysfs.list_dir(root / "sys/class" / name):

@@ -1,7 +1,7 @@
 """Calls into libhlml, Habana's library after the pattern of NVML. Return codes become our exceptions.
 
 Structures grew from version to version (hlml.h): answers go into buffers that are longer than any, and
-only what has stood at the same place ever since is read from them.
+only what has stood at the same offset ever since is read from them.
 """
 
 import ctypes
@@ -119,7 +119,7 @@ class Hlml:
         return normal_pci_bus_id(text.decode("ascii", "replace").strip())
 
     def number(self, name: str, *arguments: Any, wide: bool = False, at: int = 0) -> int:
-        """What a call answers: the unsigned number (64 bits when `wide`) at a place of its structure."""
+        """What a call answers: the unsigned number (64 bits when `wide`) at index `at`."""
         kind = ctypes.c_uint64 if wide else ctypes.c_uint32
         room = (kind * (_ROOM_BYTES // ctypes.sizeof(kind)))()
         self.call(name, *arguments, room)
@@ -138,7 +138,7 @@ class Hlml:
         return room.value.decode("utf-8", "replace").strip()
 
     def replaced_rows(self, handle: Handle, cause: int) -> int:
-        """Rows of memory replaced for a cause, counted only: no addresses are asked for."""
+        """Rows of memory replaced for a cause, counted only: no addresses are queried."""
         count = ctypes.c_uint()
         self.call(
             "hlml_device_get_replaced_rows",

@@ -11,7 +11,7 @@ class Call(NamedTuple):
     arguments: tuple[int, ...] = ()
     unit: str = ""
     wide: bool = False
-    # Place in the structure.
+    # Index in the structure.
     at: int = 0
     # Hardly ever changes, or costs much.
     slow: bool = False

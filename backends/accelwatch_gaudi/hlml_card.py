@@ -1,4 +1,4 @@
-"""One device as libhlml tells it: the fields of hl-smi's query and more, and its ports."""
+"""One device as libhlml reports it: the fields of hl-smi's query and more, and its ports."""
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +44,7 @@ class HlmlCard:
             return ""
 
     def card(self, *, slow: bool) -> Card:
-        """Its fields; what hardly changes is asked for when `slow`, or when it is not known yet.
+        """Its fields; what hardly changes is queried when `slow`, or when it is not known yet.
 
         Raises DeviceLost and DeviceTimeout.
         """

@@ -1,4 +1,4 @@
-"""libhlml as a source: loaded where it lies, its devices by their place on the bus."""
+"""libhlml as a source: loaded where it lies, its devices by their PCI id."""
 
 import os
 from pathlib import Path
@@ -24,7 +24,7 @@ class HlmlSource:
         self.version = self._version()
 
     def listed(self) -> list[Card]:
-        """Place and number of each device, looked for anew."""
+        """PCI id and number of each device, searched anew."""
         try:
             handles = self._hlml.handles()
         except ReadError:
@@ -35,11 +35,11 @@ class HlmlSource:
         return [Card(number=number, pci_bus_id=bus) for bus, (number, _) in handles.items()]
 
     def lists(self, device: Device) -> bool:
-        """Whether the library has one at the device's place."""
+        """Whether the library has one at the device's PCI id."""
         return (device.pci_bus_id or "") in self._cards
 
     def card_at(self, device: Device) -> HlmlCard:
-        """The device's own. Raises DeviceLost when the library has none at its place."""
+        """The device's own. Raises DeviceLost when the library has none at its PCI id."""
         card = self._cards.get(device.pci_bus_id or "")
         if card is None:
             raise DeviceLost(

@@ -11,7 +11,7 @@ _DEFAULT = "var/log/habana_logs"
 
 
 class Logs:
-    """A folder of our own, made when it is needed and taken away at the end."""
+    """A folder of our own, made when it is needed and removed at the end."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -26,7 +26,7 @@ class Logs:
         return {VARIABLE: str(self._own)}
 
     def close(self) -> None:
-        """Take the folder away."""
+        """Remove the folder."""
         if self._own is not None:
             shutil.rmtree(self._own, ignore_errors=True)
             self._own = None

@@ -38,7 +38,7 @@ _ARCHITECTURES = (
 
 
 class MappedField(NamedTuple):
-    """A name of hl-smi's query, the series that it is, and the units it is told in."""
+    """A name of hl-smi's query, the series that it is, and its units."""
 
     name: str
     series: Series
@@ -75,7 +75,7 @@ ROWS = (
         COUNT,
     ),
 )
-# What only libhlml tells.
+# What only libhlml reports.
 HLML_ROWS = (
     MappedField("temperature.board", ("temperature_celsius", "board"), CELSIUS),
     MappedField("temperature.hbm", ("temperature_celsius", "memory"), CELSIUS),

@@ -1,6 +1,6 @@
-"""What `hl-smi -Q ... -f csv,nounits` prints, taken apart by its header. Pure.
+"""What `hl-smi -Q ... -f csv,nounits` prints, parsed by its header. Pure.
 
-The header keeps its units although none are asked for, and some versions put one behind each number too.
+The header keeps its units although none are requested, and some versions put one behind each number too.
 """
 
 import re
@@ -108,7 +108,7 @@ def _headings(line: str) -> list[tuple[str, str]]:
 
 
 def _is_row(cells: Sequence[str], columns: Sequence[tuple[str, str]], headed: bool) -> bool:
-    """Whether a line is of a card; without a header its index and place must look like such."""
+    """Whether a line is of a card; without a header its index and PCI id must look like such."""
     if headed:
         return True
     fields = {name: cell for (name, _), cell in zip(columns, cells, strict=False)}

@@ -14,7 +14,7 @@ from accelwatch_gaudi.document import Card, Entry, ToolOutput, card_of, unique
 
 _DRIVER = re.compile(r"^\W*Driver Version:\s*(\S+)", re.MULTILINE)
 _BUS = re.compile(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.IGNORECASE)
-# What stands for a number that cannot be told, as `N/A` or `ERR!`; it costs that number only.
+# What stands for an unknown number, as `N/A` or `ERR!`; it costs that number only.
 _NO_NUMBER = r"N/A|[A-Z!?-]+"
 _WATTS, _MEMORY = rf"({_NO_NUMBER}|\d+(?:\.\d+)?\s*W)", rf"({_NO_NUMBER}|\d+\s*[KMGT]iB)"
 _STATE = re.compile(

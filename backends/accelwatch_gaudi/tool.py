@@ -14,7 +14,7 @@ from accelwatch_gaudi.table import parse_table
 
 
 class HlSmi:
-    """One command; it is asked by one thread at a time."""
+    """One command; one thread at a time runs it."""
 
     def __init__(self, program: Path, logs: Logs) -> None:
         self._program = program

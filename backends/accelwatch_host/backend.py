@@ -23,7 +23,7 @@ _PLACEHOLDERS = frozenset({"", "to be filled by o.e.m.", "default string", "syst
 
 
 class HostBackend:
-    """Reads the host's own quantities when the group `host` is asked for."""
+    """Reads the host's own quantities when the group `host` is requested."""
 
     name = "host"
     vendor = "host"

@@ -1,6 +1,6 @@
 """HMAC-SHA-256 without OpenSSL, which hashlib and hmac load: 1.5 MiB for one digest.
 
-The interpreter's own SHA-256 is what hashlib has where OpenSSL is not; random takes it likewise.
+The interpreter's own SHA-256 is what hashlib has where OpenSSL is not; random uses it likewise.
 """
 
 from collections.abc import Callable

@@ -14,7 +14,7 @@ MOST_CHARACTERS = 120
 NOT_SET = "not given"
 _CHOSEN = re.compile(r"\[([^\]]*)\]")
 # Options of the command line (kernel doc admin-guide/kernel-parameters.rst). `pci` has those for ACS:
-# `disable_acs_redir`, `config_acs`. No other option is told: it may hold a secret.
+# `disable_acs_redir`, `config_acs`. No other option is reported: it may hold a secret.
 _OPTIONS = (
     "amd_iommu",
     "default_hugepagesz",
@@ -96,7 +96,7 @@ def settings(root: Path) -> Iterator[tuple[str, str | Absence]]:
 
 
 def options(line: str) -> dict[str, str]:
-    """The options of a command line that are told, by name; one that is given twice has both values.
+    """The options of a command line that are reported, by name; one that is given twice has both values.
 
     What follows `--` is for init. A name may be written with `-` for `_`, and a value in quotes.
     """

@@ -1,4 +1,4 @@
-"""Versions of communication libraries, told by the names of their files; none is loaded or opened."""
+"""Versions of communication libraries, read from the names of their files; none is loaded or opened."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ _VERSION = re.compile(r"\.so\.(\d{1,6}(?:\.\d{1,6}){2,3})")
 def versions(root: Path) -> Iterator[tuple[str, str | Absence]]:
     """Every library with the version of the file that a program would be given.
 
-    Files on a network file system are not looked at: the look could hang.
+    Files on a network file system are skipped: a stat could hang.
     """
     text = read_process_table(root, "mounts")
     cache = read_bytes(root / _CACHE)
@@ -59,11 +59,11 @@ def _cached(library: Library, cache: bytes) -> list[str]:
 
 
 def _version(root: Path, paths: Sequence[str], mounts: Sequence[Mount]) -> str | Absence:
-    """That of the first place with a file; its links lead to a file that has the version in its name."""
+    """That of the first path with a file; its links lead to a file that has the version in its name."""
     for candidate in paths:
         path = safe_path(root, PurePosixPath(candidate), mounts)
         if path is None:
-            # The loader would open this one if it is there: a version from a later place may be wrong.
+            # The loader would open this one if it is there: a version from a later path may be wrong.
             return Absence.NOT_COLLECTED
         if path.exists():
             match = _VERSION.search(path.name)

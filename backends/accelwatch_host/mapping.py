@@ -182,7 +182,7 @@ def collect_rdma(root: Path, out: Collected) -> None:
 
 
 def collect_clock(root: Path, out: Collected) -> None:
-    """Synchronisation of the system clock; only the running kernel can be asked."""
+    """Synchronisation of the system clock; only the running kernel can be queried."""
     state = timekeeping.clock_state() if root == Path("/") else Absence.UNSUPPORTED
     if isinstance(state, Absence):
         out.miss("host_clock_offset_seconds", state)

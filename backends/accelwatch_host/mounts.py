@@ -1,4 +1,4 @@
-"""Which mounted file systems may be asked for their size without a risk of hanging."""
+"""Which mounted file systems can be measured without a risk of hanging."""
 
 import re
 from collections.abc import Iterable
@@ -45,7 +45,7 @@ def _plain(field: str) -> str:
 def measurable(mounts: Iterable[Mount], limit: int) -> list[Mount]:
     """Local file systems, each once, that can be reached without passing a mount that could hang.
 
-    Looking up a path under an NFS, FUSE or automounter mount asks that mount, even when the last part
+    Looking up a path under an NFS, FUSE or automounter mount queries that mount, even when the last part
     of the path is local.
     """
     mounts = list(mounts)

@@ -92,7 +92,7 @@ def is_virtual(name: str) -> bool:
 
 
 def _carrier(folder: Path) -> bool | Absence:
-    """The kernel refuses to tell the carrier of an interface that is administratively down (EINVAL)."""
+    """The kernel refuses (EINVAL) the carrier of an interface that is administratively down."""
     carrier = read_int(folder / "carrier")
     if not isinstance(carrier, Absence):
         return carrier == 1

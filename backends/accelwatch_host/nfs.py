@@ -1,4 +1,4 @@
-"""NFS mounts from /proc/PID/mountstats: pure, and reading that file never asks a server.
+"""NFS mounts from /proc/PID/mountstats: pure, and reading that file never queries a server.
 
 Field positions: the print_stats functions of net/sunrpc (xprtsock.c, xprtrdma/transport.c) and
 rpc_clnt_show_stats in net/sunrpc/stats.c.
@@ -14,7 +14,7 @@ from accelwatch_host.nfs_transport import Transport, together, transport
 _MOUNT = re.compile(r"device .+ mounted on (.+) with fstype (\S+)(?: statvers=\S+)?")
 # Requests, transmissions, time-outs, bytes sent, bytes received, queue, round trip, execution (ms).
 _OPERATION_FIELDS = 8
-# Operations that are told apart, by the kernel's names, the same in NFS 3 and 4; a fixed list, so the
+# Operations that are counted apart, by the kernel's names, the same in NFS 3 and 4; a fixed list, so the
 # number of series is bounded.
 OPERATIONS = ("GETATTR", "READ", "WRITE")
 

@@ -17,7 +17,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """Positions among the numbers after the transport's name, and the limit on its slots.
 
     The print_stats functions of net/sunrpc: xs_tcp_print_stats, xs_udp_print_stats,
-    xs_local_print_stats (xprtsock.c), xprt_rdma_print_stats (xprtrdma/transport.c), which tells
+    xs_local_print_stats (xprtsock.c), xprt_rdma_print_stats (xprtrdma/transport.c), which has
     neither slots nor pending requests.
     """
 
@@ -43,7 +43,7 @@ LAYOUTS: Mapping[str, Layout] = {
 
 
 class Transport(msgspec.Struct, frozen=True, kw_only=True):
-    """Sums since connecting; None where the kernel does not tell or a line was damaged."""
+    """Sums since connecting; None where the kernel does not report them or a line was damaged."""
 
     sends: int | None = None
     receives: int | None = None
@@ -63,7 +63,7 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
 def transport(fields: Sequence[str]) -> Transport | None:
     """One `xprt:` line; None for a transport that is not known and for one without its backlog.
 
-    A kernel before statvers 1.1 tells no slots.
+    A kernel before statvers 1.1 reports no slots.
     """
     layout = LAYOUTS.get(fields[0]) if fields else None
     if layout is None:
@@ -91,7 +91,7 @@ def transport(fields: Sequence[str]) -> Transport | None:
 
 
 def together(transports: Iterable[Transport]) -> Transport:
-    """All connections of a mount; what one of them does not tell is unknown of all."""
+    """All connections of a mount; what one of them does not report is unknown of all."""
     transports = list(transports)
     if not transports:
         return Transport()

@@ -13,7 +13,7 @@ from accelwatch.base.absence import Absence
 from accelwatch.system.kernel.sysfs import reason_of
 
 _MAX_BYTES = 8 << 20
-# Read at once: room for 8 MiB would have to be taken from the system and given back each time.
+# Read at once: a buffer of 8 MiB would be allocated and freed each time.
 _PIECE_BYTES = 1 << 15
 
 # PID_MAX_LIMIT of include/linux/threads.h.
@@ -44,7 +44,7 @@ class Pressure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KernelStat(msgspec.Struct, frozen=True, kw_only=True):
-    """What we take from /proc/stat ourselves; None where the line is missing."""
+    """What we read from /proc/stat ourselves; None where the line is missing."""
 
     cpus: int | None = None
     # `procs_blocked`: tasks that wait for I/O uninterruptibly.
@@ -58,7 +58,7 @@ class KernelStat(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Paging(msgspec.Struct, frozen=True, kw_only=True):
-    """What we take from /proc/vmstat; a kernel that does not count it has no such line."""
+    """What we read from /proc/vmstat; a kernel that does not count it has no such line."""
 
     # Bytes since boot.
     read: int | Absence = Absence.UNSUPPORTED

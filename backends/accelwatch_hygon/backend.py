@@ -92,7 +92,7 @@ class HygonBackend(ToolBackend[ToolOutput, Card]):
         )
 
     def _name_of(self, pid: int) -> str | None:
-        """The driver tells pids of the host."""
+        """The driver reports pids of the host."""
         root = self._context.root
         facts = proc.facts(root, pid) if proc.shows_host_pids(root) else None
         return None if facts is None else facts.command

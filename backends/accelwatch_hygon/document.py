@@ -43,7 +43,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     row: Fields = {}
     # The word of the health check.
     health: str | None = None
-    # Whether its place is that of the bus at its number, because nothing tells it.
+    # Whether its PCI id is the bus's at its number, because nothing reports it.
     addressed_by_order: bool = False
 
     def text(self, *keys: str) -> str | None:
@@ -53,7 +53,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """All that was told."""
+    """All that was printed."""
 
     cards: tuple[Card, ...]
     driver_version: str | None = None
@@ -108,9 +108,9 @@ def health_of(output: bytes) -> tuple[Checked, ...]:
 
 
 def with_health(cards: Iterable[Card], checked: Iterable[Checked]) -> tuple[Card, ...]:
-    """The cards, each with the word for its place on the bus; by index only where no place is told.
+    """The cards, each with the word for its PCI id; by index only where none is printed.
 
-    A run may number the cards anew after one of them is gone; their places stay.
+    A run may number the cards anew after one of them is gone; their PCI ids stay.
     """
     checks = tuple(checked)
     by_bus = {check.pci_bus_id: check.health for check in checks}

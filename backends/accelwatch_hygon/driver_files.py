@@ -15,7 +15,7 @@ _MEMORY = (
 
 
 def is_of_another_vendor(root: Path, pci_bus_id: str, vendor_id: int) -> bool:
-    """Whether the bus has a function of somebody else at this place."""
+    """Whether the bus has another vendor's function at this address."""
     vendor = sysfs.read_int(sysfs.pci_device_dir(root, pci_bus_id) / "vendor")
     return isinstance(vendor, int) and vendor != vendor_id
 
@@ -27,7 +27,7 @@ def unique_id(root: Path, pci_bus_id: str) -> str | None:
 
 
 def collect_memory(out: Collected, root: Path, pci_bus_id: str) -> list[str]:
-    """Memory where nothing else told it; the keys that are from here."""
+    """Memory where nothing else reported it; the keys that are from here."""
     folder = sysfs.pci_device_dir(root, pci_bus_id)
     put: list[str] = []
     for key, file in _MEMORY:

@@ -46,7 +46,7 @@ _MILLIVOLTS: Units = MappingProxyType({**VOLTS, "": 1e-3})
 # A terminal that is not UTF-8 spoils the sign of degrees.
 _CELSIUS: Units = MappingProxyType({**CELSIUS, "\ufffdc": 1.0})
 
-# Absent with a reason where nothing tells them.
+# Absent with a reason where nothing reports them.
 ROWS = (
     MappedField(("hcu use (%)", "gpu use (%)"), "hcu%", ("utilization_ratio",), PERCENT),
     MappedField(
@@ -125,7 +125,7 @@ def identified(device: Device, card: Card, driver_version: str | None) -> Device
 
 
 def uuid_of(unique_id: str | None) -> str | None:
-    """`GPU-` and the number, as the runtime has it; boards that have words in its place keep them."""
+    """`GPU-` and the number, as the runtime has it; boards that have words instead keep them."""
     match = _UNIQUE_ID.fullmatch(unique_id or "")
     if match is None:
         return unique_id
@@ -161,7 +161,7 @@ def _value_of(card: Card, row: MappedField) -> float | Absence:
 
 
 def _collect_memory(out: Collected, fields: Fields) -> None:
-    """The unit stands in the key; older releases tell bytes, newer ones MiB."""
+    """The unit stands in the key; older releases print bytes, newer ones MiB."""
     for key, pattern in _MEMORY:
         matches = ((pattern.fullmatch(name), value) for name, value in fields.items())
         texts = (f"{value} {match[1]}" for match, value in matches if match is not None)
@@ -182,7 +182,7 @@ def _collect_clocks(out: Collected, card: Card) -> None:
 def processes_of(
     device_id: str, number: int, jobs: Iterable[Job], names: Callable[[int], str | None]
 ) -> list[Process]:
-    """The processes on the card, by pid. Of one on several cards only the sum of memory is told.
+    """The processes on the card, by pid. Of one on several cards only the sum of memory is known.
 
     `names` says what a pid is called, where it is known to be the same process here.
     """

@@ -33,7 +33,7 @@ HEALTH, PROCESSES = ("--healthcheck",), ("--showpids",)
 
 
 class Rounds:
-    """Asks a command, and remembers which options it knows. One thread at a time."""
+    """Runs a command, and remembers which options it knows. One thread at a time."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Rounds:
     def query(self) -> ToolOutput:
         """What all runs say. Raises ReadError when there are neither fields nor a table.
 
-        After a run that hangs no further one is begun: what was told by then is the answer.
+        After a run that hangs no other is started: what was printed by then is the answer.
         """
         error: ReadError | None = None
         fields: Report = {}
@@ -84,7 +84,7 @@ class Rounds:
         return ToolOutput(cards=cards, driver_version=driver_version_of(fields), jobs=jobs)
 
     def _fields(self) -> Report:
-        """From the first query that the command knows, which is asked from then on."""
+        """From the first query that the command knows, which is used from then on."""
         error: ReadError | None = None
         for at, query in enumerate(self._queries):
             try:
@@ -110,7 +110,7 @@ class Rounds:
             return None
 
     def _with_addresses(self, cards: tuple[Card, ...]) -> tuple[Card, ...]:
-        """Without those of another vendor; where no place is told, in the order of the bus."""
+        """Without those of another vendor; where no PCI id is printed, in the order of the bus."""
         mine = tuple(
             card
             for card in cards

@@ -82,7 +82,7 @@ class IntelBackend:
         return self._session().discover()
 
     def identify(self, device: Device) -> Sequence[Device]:
-        """The card with what only it can tell, then its tiles. Raises DeviceLost."""
+        """The card with what only it can report, then its tiles. Raises DeviceLost."""
         return self._session().identify(device)
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:

@@ -34,19 +34,19 @@ _DEVICE_MEMORY = ("vram", "local", "stolen-local")
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """What the clients of one device told."""
+    """What the clients of one device reported."""
 
     processes: tuple[Process, ...]
     # Busy ratio by engine over all clients; empty before the second reading.
     engines: dict[str, float]
     # Whether there were two readings, so that an engine that is not listed was idle.
     measured: bool
-    # Sum over clients, buffers that clients share left out; None where a client tells no memory.
+    # Sum over clients, buffers that clients share left out; None where a client reports no memory.
     memory_bytes: int | None
     visited: int
-    # Processes looked at, and those of them that may not be read.
+    # Processes visited, and those of them that may not be read.
     unreadable: int
-    # Why an open file of the device did not tell of its client.
+    # Why an open file of the device did not describe its client.
     absence: Absence | None
     # Whether there may be processes that were not even seen: another pid namespace, or no /proc.
     hidden: bool
@@ -95,7 +95,7 @@ class Clients:
         )
 
     def _memory(self, clients: Sequence[DrmClient]) -> int | None:
-        """i915 tells of memory since Linux 6.8; before, a sum would be an invented 0."""
+        """i915 reports memory since Linux 6.8; before, a sum would be an invented 0."""
         if not all(client.memory for client in clients):
             return None
         return sum(unshared_bytes(client, self._regions(client)) or 0 for client in clients)
@@ -133,7 +133,7 @@ class Clients:
 
 
 def with_facts(root: Path, process: Process, *, argv: bool) -> Process:
-    """The process with what /proc tells of it; `foreign` when its pid is not in our /proc."""
+    """The process with what /proc says of it; `foreign` when its pid is not in our /proc."""
     facts = proc.facts(root, process.pid)
     if facts is None:
         return msgspec.structs.replace(process, pid_namespace="foreign")

@@ -1,4 +1,4 @@
-"""Where the Level Zero loader lies, and whether it is asked for; loads nothing."""
+"""Where the Level Zero loader lies, and whether the options want it; loads nothing."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -42,7 +42,7 @@ class CardReader:
         self._static: StaticReadings | None = None
 
     def prime(self, device: Device, now: float, sysman: SysmanCard | None) -> None:
-        """Look at the counters whose movement the next reading tells. Raises DeviceLost."""
+        """Read the counters once, so that the next reading has a difference. Raises DeviceLost."""
         out = Collected(device.id)
         if self.card.kind is DeviceKind.NPU:
             npu.read(self.card, self._rates, now, out)
@@ -114,7 +114,7 @@ class CardReader:
         now: float,
         groups: frozenset[str],
     ) -> str | None:
-        """Load, heat and power from files; returns the label of the energy counter that was taken."""
+        """Load, heat and power from files; returns the label of the energy counter that was used."""
         gt.read_clocks(gts, out)
         gt.read_throttle(gts, out)
         if sensors is None:
@@ -191,7 +191,7 @@ class CardReader:
 def _report_numbers(
     card_values: Collected, tile_values: dict[int, Collected], request: Request
 ) -> None:
-    """Tell what is known before the clients are asked, of which load and memory may come."""
+    """Report what is known before the clients are read; load and memory may come from them."""
     if not request.processes:
         return
     readings = []
@@ -275,7 +275,7 @@ def _tile_reading(out: Collected) -> Reading:
 def is_lost(card: Card, *, asleep: bool) -> bool:
     """Whether the function is gone, or its configuration space reads as all ones (off the bus).
 
-    The configuration space of a sleeping function is not looked at: the kernel would wake it.
+    The configuration space of a sleeping function is not read: the kernel would wake it.
     """
     if not card.folder.exists():
         return True

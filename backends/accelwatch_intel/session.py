@@ -63,7 +63,7 @@ class Session:
         ]
 
     def identify(self, device: Device) -> Sequence[Device]:
-        """The card with what only it can tell, then its tiles.
+        """The card with what only it can report, then its tiles.
 
         A card that sleeps keeps the identity that PCI gives. Raises DeviceLost.
         """
@@ -81,7 +81,7 @@ class Session:
         return [described, *(identity.tile_device(described, tile) for tile in tiles)]
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
-        """Readings of the card and its tiles; a single reading looks at the counters twice.
+        """Readings of the card and its tiles; a single reading reads the counters twice.
 
         Raises DeviceSuspended before anything that could wake it, DeviceLost, DevicePermission.
         """

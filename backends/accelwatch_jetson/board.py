@@ -20,7 +20,7 @@ _MAX_TEXT = 120
 
 
 def device(root: Path) -> Device:
-    """The one integrated GPU; its id is the module's serial number, without one its place."""
+    """The one integrated GPU; its id is the module's serial number, without one its address."""
     serial = _text(root / "proc/device-tree/serial-number")
     system = tegra.soc(root)
     return Device(

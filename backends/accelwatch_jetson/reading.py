@@ -29,7 +29,7 @@ def reading(root: Path, folder: Path, device: Device, tegrastats_line: Line | Ab
     """What the kernel shows of the GPU in `folder`, and what only `tegrastats_line` by tegrastats;
     never fails.
 
-    Where both tell something, the kernel is right.
+    Where both report something, the kernel is right.
     """
     out = Collected(device.id)
     out.put_or_miss("utilization_ratio", _ratio(folder / "load", _FULL_LOAD))

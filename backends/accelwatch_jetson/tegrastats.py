@@ -1,4 +1,4 @@
-"""A line of `tegrastats`, taken apart. Pure; a field that is bad or not known hides no other.
+"""A line of `tegrastats`, parsed. Pure; a field that is bad or not known hides no other.
 
 Releases and modules differ: `GR3D 45%@921`, `GR3D_FREQ 62%`, `GR3D_FREQ 0%@[114]`, `NVENC off`,
 `GR3D_FREQ @[1000,1000]`, `NVENC 115`, `gpu@45.5C`, `gpu@45.5C/46C`, `VDD_IN 1183/1183`,

@@ -1,4 +1,4 @@
-"""Follows `tegrastats` for as long as the backend is open, or takes one line of it."""
+"""Follows `tegrastats` for as long as the backend is open, or reads one line of it."""
 
 from pathlib import Path
 

@@ -26,7 +26,7 @@ _SAVE_EVERY_S = 30.0
 class KernelLogBackend:
     """Reads /dev/kmsg from where the last run of this boot stopped.
 
-    Options: `accept_user_kmsg` (trust records that user space wrote; for tests), `backlog` (take the
+    Options: `accept_user_kmsg` (trust records that user space wrote; for tests), `backlog` (report the
     messages from before the first start in this boot as events too).
     """
 

@@ -60,7 +60,7 @@ class Identities:
 
 
 class Correlator:
-    """Adds to a found message what earlier trusted messages told."""
+    """Adds to a found message what earlier trusted messages said."""
 
     def __init__(self) -> None:
         self._last_xid: Memory[tuple[str, float]] = Memory()

@@ -1,4 +1,4 @@
-"""Access to /dev/kmsg: one record a read, without blocking for longer than asked."""
+"""Access to /dev/kmsg: one record a read, without blocking for longer than the caller allows."""
 
 import errno
 import os
@@ -68,7 +68,7 @@ class KmsgDevice:
             self._poll.poll(max(timeout_s, 0.0) * 1000)
 
     def read(self) -> bytes:
-        """One record; EPIPE, by which the kernel tells of an overrun, becomes LogLost."""
+        """One record; EPIPE, by which the kernel reports an overrun, becomes LogLost."""
         try:
             piece = os.read(self._fd, _READ_BYTES)
         except BlockingIOError:

@@ -1,4 +1,4 @@
-"""A record of the firmware (APEI): its first line tells the severity, a later one the PCI device.
+"""A record of the firmware (APEI): its first line has the severity, a later one the PCI device.
 
 Lines of one record share a number: `{359}[Hardware Error]:   device_id: 0000:20:03.1` (ghes.c, cper.c).
 """

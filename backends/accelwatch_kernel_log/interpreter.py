@@ -25,7 +25,7 @@ from accelwatch_kernel_log.record import Record
 # Parts that say where in a device a fault is: two links that fail at once are two faults.
 _LOCATION_KEYS = ("gpu_instance", "compute_instance", "link", "ring", "engine", "socket", "die")
 _VICTIM = "pid"
-# Codes whose process is whoever asked next, often a monitor: it tells nothing of the fault.
+# Codes whose process is the next caller, often a monitor: it says nothing of the fault.
 _BYSTANDER_CODES = frozenset({"xid_119"})
 # In the order in which they are tried.
 PATTERNS: tuple[Pattern, ...] = (
@@ -97,11 +97,11 @@ class Interpreter:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a record of the firmware has not told its device yet."""
+        """Whether a record of the firmware has not named its device yet."""
         return self._firmware.is_open
 
     def learn(self, record: Record) -> None:
-        """Take from a record of before what it says of GPUs that later ones only name."""
+        """Learn from an earlier record about GPUs that later records only name."""
         if record.facility == 0 or self._accept_user:
             self._correlator.observe(record.text, record.seconds)
             is_learned = any(fragment in record.text for fragment in _LEARNED)

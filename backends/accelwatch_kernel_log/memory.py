@@ -26,5 +26,5 @@ class Memory(Generic[V]):
             self._entries.popitem(last=False)
 
     def pop(self, key: str) -> V | None:
-        """Take an entry out, or None."""
+        """Remove and return an entry, or None."""
         return self._entries.pop(key, None)

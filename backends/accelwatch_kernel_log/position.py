@@ -22,7 +22,7 @@ _WORTHLESS = (
 
 
 class Position(msgspec.Struct, frozen=True, kw_only=True):
-    """The last record that was handed on; sequence numbers begin anew at each boot."""
+    """The last record that was handed on; sequence numbers restart at each boot."""
 
     boot_id: str
     sequence: int

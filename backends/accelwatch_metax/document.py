@@ -27,7 +27,7 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """All that was told."""
+    """All that was printed."""
 
     gpus: tuple[Gpu, ...]
     versions: dict[str, str] = {}

@@ -10,12 +10,12 @@ from accelwatch_metax.sections import Listed, listed_of, sections_of
 from accelwatch_metax.table import Table, parse_table
 
 SECTIONS: tuple[tuple[str, ...], ...] = (("--show-temperature", "--show-usage"), ("--count-ecc",))
-# For a release that takes one option at a time.
+# For a release that accepts one option at a time.
 FEWER: tuple[tuple[str, ...], ...] = (("--show-temperature",), ("--count-ecc",))
 
 
 class Rounds:
-    """Asks a command, and remembers which options it takes. One thread at a time."""
+    """Runs a command, and remembers which options it accepts. One thread at a time."""
 
     def __init__(self, run: Callable[..., bytes]) -> None:
         """`run` is given arguments and a check of completeness, and may raise ReadError."""
@@ -25,7 +25,7 @@ class Rounds:
     def query(self) -> ToolOutput:
         """What all runs say. Raises ReadError when there is neither the table nor a list.
 
-        After a run that hangs no further one is begun: what was told by then is the answer.
+        After a run that hangs no other is started: what was printed by then is the answer.
         """
         error: ReadError | None = None
         table = Table(gpus={}, versions={}, jobs=None)

@@ -25,7 +25,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
     # Text by heading in lower case, by the vendor's index.
     gpus: dict[int, Fields]
-    # Of `driver`, `runtime` and `bios`, those that are told.
+    # Of `driver`, `runtime` and `bios`, those that are printed.
     versions: dict[str, str]
     # None where the part of the processes is not there, or cannot be read.
     jobs: tuple[processes.Job, ...] | None

@@ -37,7 +37,7 @@ from accelwatch.schema.reading import Collected
 
 _PROGRAM = "mthreads-gmi"
 _FAN = re.compile(r"fan ?(\d{1,2})")
-# What `Ecc Mode` says in place of Enabled where memory protects itself: `On-die, EDC` of the S5000.
+# What `Ecc Mode` says instead of Enabled where memory protects itself: `On-die, EDC` of the S5000.
 _PROTECTIONS = frozenset({"on-die", "edc", "inline", "sideband"})
 # Products to the architecture that the vendor's compiler knows them by.
 _ARCHITECTURES = (
@@ -75,7 +75,7 @@ def _collect_more(out: Collected, _device: Device, gpu: Gpu) -> tuple[str, ...]:
 
 
 def _refuse_overfull(out: Collected) -> tuple[str, ...]:
-    """More memory in use than there is cannot be true; the driver tells so with the IOMMU off."""
+    """More memory in use than there is cannot be true; the driver reports that with the IOMMU off."""
     used, size = (out.values.get((key,)) for key in ("memory_used_bytes", "memory_size_bytes"))
     if used is None or size is None or used <= size:
         return ()

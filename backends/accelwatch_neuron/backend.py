@@ -1,4 +1,4 @@
-"""AWS Neuron: counters from the driver's sysfs; place, memory size and processes from neuron-ls."""
+"""AWS Neuron: counters from the driver's sysfs; address, memory size and processes from neuron-ls."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -103,7 +103,7 @@ class NeuronBackend:
         return [tree.device(root, index, at) for index, at in tree.folders(root).items()]
 
     def identify(self, device: Device) -> Sequence[Device]:
-        """The device with its place on the bus, where neuron-ls tells it. Raises DeviceLost."""
+        """The device with its PCI id, where neuron-ls reports it. Raises DeviceLost."""
         self._folder(device)
         entry, _ = self._entry(device.index, _FIRST_WAIT_S)
         bus = None if entry is None else entry.pci_bus_id
@@ -167,7 +167,7 @@ class NeuronBackend:
         return entry, Absence.ERROR if entry is None else Absence.UNSUPPORTED
 
     def _links(self, device: Device, folder: Path, entry: Entry | None) -> tuple[Link, ...]:
-        """To which devices; whether a link is up nobody tells."""
+        """To which devices; nothing reports whether a link is up."""
         listed = None if entry is None else entry.neighbours
         peers = tree.neighbours(folder) if listed is None else listed
         others = dict.fromkeys(peer for peer in peers or () if peer != device.index)
@@ -193,7 +193,7 @@ class NeuronBackend:
         return (Absence.ERROR, 0.0) if current_load is None else (current_load, age_s)
 
     def _bare(self) -> list[Device]:
-        """The devices by their places on the bus: without the driver nothing else is known."""
+        """The devices by their PCI ids: without the driver nothing else is known."""
         prefix = self.name
         return bare_devices(self._context.root, self._on_bus(), vendor=self.vendor, prefix=prefix)
 

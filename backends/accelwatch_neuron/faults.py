@@ -1,8 +1,8 @@
 """Faults: components that the firmware holds unhealthy, and what the driver counts for each core.
 
-The driver counts since it was loaded; a count that is not 0 is told in its word. Without any there is
+The driver counts since it was loaded; a count above 0 is reported in its word. Without any there is
 no "ok": nobody vouches for it. Time-outs, wrong numbers and bad input are the programs' own and are not
-told.
+reported.
 """
 
 import re

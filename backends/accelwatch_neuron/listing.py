@@ -17,7 +17,7 @@ _BUS = re.compile(r"(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
 _MOST_BYTES = 1 << 46
 _MOST_INDEX = 9999
 _MOST_PID = 1 << 22
-# It lists itself, as it opens the devices that it asks.
+# It lists itself, as it opens the devices that it lists.
 _OWN = "neuron-ls"
 
 

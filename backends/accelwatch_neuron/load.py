@@ -21,9 +21,9 @@ class Load(NamedTuple):
     cores_per_device: int | None
     # Busy share by the number of a core, counted through all devices.
     cores: dict[int, float | Absence]
-    # Whether every runtime told its cores: one that is not told is then used by none.
+    # Whether every runtime reported its cores: none uses a core that is not reported then.
     is_complete: bool
-    # Corrected errors by device and place.
+    # Corrected errors by device and location.
     corrected: dict[int, dict[str, int | Absence]]
     # What each runtime uses, by its pid.
     of_processes: dict[int, "Use"]
@@ -125,7 +125,7 @@ def _block(value: Any) -> dict[str, Any]:
 
 
 def _by_core(value: Any) -> dict[int, Any]:
-    """What is told by the number of a core."""
+    """The rows of a mapping by the number of a core."""
     rows = value.items() if isinstance(value, dict) else ()
     return {
         int(name): row
@@ -135,7 +135,7 @@ def _by_core(value: Any) -> dict[int, Any]:
 
 
 def _memory(report: dict[str, Any]) -> dict[int, int | Absence]:
-    """Bytes by core; every use of it must be told."""
+    """Bytes by core; every use of it must be reported."""
     used_bytes = _block(report.get("memory_used")).get("neuron_runtime_used_bytes")
     breakdown = used_bytes.get("usage_breakdown") if isinstance(used_bytes, dict) else None
     cores = breakdown.get("neuroncore_memory_usage") if isinstance(breakdown, dict) else None

@@ -1,4 +1,4 @@
-"""The command neuron-ls: in which form it is asked."""
+"""The command neuron-ls: with which arguments it runs."""
 
 from pathlib import Path
 

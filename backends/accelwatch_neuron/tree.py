@@ -53,7 +53,7 @@ def driver_version(root: Path) -> str | None:
 
 
 def collect_ecc(out: Collected, folder: Path) -> None:
-    """Uncorrected errors by place and together; those that a reload of the driver repairs.
+    """Uncorrected errors by location and together; those that a reload of the driver repairs.
 
     The driver counts an error of the HBM as repairable or as uncorrected, never as both.
     """
@@ -83,7 +83,7 @@ def collect_corrected(out: Collected, folder: Path) -> None:
 def collect_memory(out: Collected, folder: Path) -> None:
     """Device memory in use, bytes: of all cores, by what it is used for, added up.
 
-    The driver adds and takes away in `total`; `present` is the last change.
+    The driver adds and subtracts in `total`; `present` is the last change.
     """
     uses = [
         count(use)

@@ -31,7 +31,7 @@ def device_id(uuid: str | None, pci_bus_id: str | None, index: int) -> str:
 def provisional(
     root: Path, index: int, gpu: PresentGpu | None, driver_version: str | None
 ) -> Device:
-    """The device with what kernel and driver tell without opening it."""
+    """The device with what kernel and driver report without opening it."""
     bus = gpu.pci_bus_id if gpu else None
     uuid = gpu.uuid if gpu else None
     return Device(
@@ -61,7 +61,7 @@ def complete(
 ) -> Device:
     """The device with everything NVML says of it; a text it refuses keeps its reason.
 
-    What a failing call no longer tells is taken from the identity `before`, so that the id stays.
+    What a failing call no longer returns comes from the identity `before`, so that the id stays.
 
     Raises ReadError when it does not even say its uuid or PCI id because it is lost.
     """

@@ -146,7 +146,7 @@ def throttle(mask: int, supported: int) -> dict[str, int]:
 
 
 def idle(mask: int, supported: int) -> Outcome:
-    """Whether the clocks are low for want of work, where the device can tell."""
+    """Whether the clocks are low for want of work, where the device reports it."""
     return int(mask & _IDLE != 0) if (supported | mask) & _IDLE else Absence.UNSUPPORTED
 
 
@@ -156,7 +156,7 @@ def recovery_action(raw: int) -> str:
 
 
 def record_first(collected: Collected, series: Series, outcome: Outcome) -> None:
-    """Record a value unless a better source gave one; among absences the more telling one stays."""
+    """Record a value unless a better source gave one; among absences the more specific one stays."""
     if series in collected.values:
         return
     if not isinstance(outcome, Absence):

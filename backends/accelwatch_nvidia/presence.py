@@ -1,4 +1,4 @@
-"""What /sys and /proc tell of NVIDIA GPUs without any library and without waking one."""
+"""What /sys and /proc say of NVIDIA GPUs without any library and without waking one."""
 
 import os
 import re
@@ -95,7 +95,7 @@ def present_gpus(root: Path) -> list[PresentGpu]:
     """GPUs of the nvidia driver: as it lists them, else those that sysfs says are bound to it.
 
     /proc lists the host's GPUs in every container. Those without a device node here come last, so that
-    the others have the places that NVML gives them.
+    the others have the indices that NVML gives them.
     """
     listed = driver_gpus(root)
     listed = listed or [gpu for gpu in pci_gpus(root) if gpu.kernel_driver == "nvidia"]

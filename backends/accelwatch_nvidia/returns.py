@@ -55,7 +55,7 @@ NAMES = {
     999: "UNKNOWN",
 }
 
-# Answers that do not change while the driver stays loaded: not asked again.
+# Answers that do not change while the driver stays loaded: not queried again.
 PERMANENT = frozenset({3, 13, 25, 26})
 
 # Answers that speak of the driver, not of the device.

@@ -35,7 +35,7 @@ class Chip(msgspec.Struct, frozen=True):
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """All chips that were told, each once."""
+    """All chips that were listed, each once."""
 
     chips: tuple[Chip, ...] = ()
 
@@ -69,7 +69,7 @@ def _with_unit(value: str, unit: str) -> str:
 
 
 def _once(chips: list[Chip]) -> tuple[Chip, ...]:
-    """Of chips that claim one place on the bus the first."""
+    """Of chips that claim one PCI id the first."""
     by_address: dict[str | int, Chip] = {}
     for chip in chips:
         by_address.setdefault(chip.pci_bus_id or chip.number, chip)

@@ -1,4 +1,4 @@
-"""From what qaic-util tells of a chip to a device and its reading. Pure."""
+"""From qaic-util's fields of a chip to a device and its reading. Pure."""
 
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType
@@ -61,7 +61,7 @@ def identified(device: Device, chip: Chip, model: str | None, driver_version: st
 
 
 def collected(device_id: str, chip: Chip, chips: Iterable[Chip] = ()) -> Collected:
-    """What the command tells; how busy a chip is it does not know. `chips` are all that it listed."""
+    """What the command prints; how busy a chip is it does not know. `chips` are all that it listed."""
     out = Collected(device_id)
     for row in ROWS:
         out.record(row.series, quantity(chip.fields.get(row.key), row.units))
@@ -72,7 +72,7 @@ def collected(device_id: str, chip: Chip, chips: Iterable[Chip] = ()) -> Collect
 
 
 def notes(chip: Chip, chips: Iterable[Chip] = ()) -> tuple[str, ...]:
-    """Where the power of the chip is told, if not at itself."""
+    """Where the power of the chip is reported, if not at itself."""
     board = _of_board(chip, chips)
     reporter = _power_reporter(chip, board)
     if _has_own_power(board) or reporter.number == chip.number:
@@ -90,7 +90,7 @@ def _of_board(chip: Chip, chips: Iterable[Chip]) -> Sequence[Chip]:
 
 
 def _has_own_power(board: Iterable[Chip]) -> bool:
-    """Whether this release tells the power of each chip."""
+    """Whether this release reports the power of each chip."""
     return any(not isinstance(_watts(chip, _CHIP_POWER), Absence) for chip in board)
 
 
@@ -105,7 +105,7 @@ def _number(chip: Chip) -> int:
 
 
 def _record_power(out: Collected, chip: Chip, board: Sequence[Chip]) -> None:
-    """Of the chip where it is told, else of the card; and the limit of the same."""
+    """Of the chip where it is reported, else of the card; and the limit of the same."""
     own = _has_own_power(board)
     power, caps = (_CHIP_POWER, _CHIP_CAPS) if own else (_BOARD_POWER, _BOARD_CAPS)
     cap = next((key for key in caps if key in chip.fields), caps[0])

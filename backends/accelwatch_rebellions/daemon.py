@@ -1,7 +1,7 @@
 """The vendor's daemon on loopback, for machines that have it and no command: one call for all NPUs.
 
 Service rblnservices.RBLNServices of drivers from 1.3.40 on (rbln_services.proto of
-rbln-npu-feature-discovery). It tells no place on the bus, which is the driver's class folder's, and no
+rbln-npu-feature-discovery). It reports no PCI id, which the driver's class folder has, and no
 processes. proto3 leaves out what is 0: of a temperature, watts and the size of memory that is no value.
 """
 
@@ -22,7 +22,7 @@ PORT = 50051
 METHOD = "/rblnservices.RBLNServices/getTotalInfo"
 _NAME, _UUID, _FIRMWARE, _DRIVER, _FAILED = 1, 2, 7, 8, 10
 _SIZE, _USED, _CELSIUS, _WATTS, _LOAD = 3, 4, 5, 6, 9
-# Newer daemons tell thousandths of a degree and microwatts in the same fields.
+# Newer daemons send thousandths of a degree and microwatts in the same fields.
 _HOTTEST, _MOST_WATTS = 1000.0, 10_000.0
 _GIB = 1 << 30
 _NODE = re.compile(r"rbln(\d{1,6})")
@@ -47,7 +47,7 @@ def read_document(root: Path, port: int, *, timeout_s: float, clock: Clock) -> T
 
 
 def _npu(root: Path, device: dict[str, object]) -> Npu | None:
-    """In the words of rbln-smi's document; the place is that of the driver's folder."""
+    """In the words of rbln-smi's document; the PCI id is that of the driver's folder."""
     node = _NODE.fullmatch(str(device.get("device", "")))
     if node is None:
         return None

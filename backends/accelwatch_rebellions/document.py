@@ -1,4 +1,4 @@
-"""What `rbln-smi -j` prints, taken apart. Pure; a field of another type than expected is not there.
+"""What `rbln-smi -j` prints, parsed. Pure; a field of another type than expected is not there.
 
 Keys as the vendor's documentation and the tools that read it have them; `npu` is text before driver
 2.0 and a number since, a process is `process` or `cmd`, its memory `memalloc` or `memory`. Where NPUs
@@ -46,7 +46,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     in_group: int
     pid: int
     command: str | None
-    # As told, in bytes.
+    # As printed, in bytes.
     memory: object
 
 
@@ -55,7 +55,7 @@ class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
 
     driver_version: str | None
     npus: tuple[Npu, ...]
-    # None where they were not told.
+    # None where they were not printed.
     contexts: tuple[Entry, ...] | None
 
 
@@ -116,7 +116,7 @@ def npu_of(fields: object) -> Npu | None:
 
 
 def distinct(npus: Iterable[Npu]) -> tuple[Npu, ...]:
-    """Each once, in the order told, and with a number of its own."""
+    """Each once, in the order printed, and with a number of its own."""
     listed = list({(npu.number, npu.pci_bus_id): npu for npu in npus}.values())
     used: set[int] = set()
     numbered: list[Npu] = []

@@ -18,7 +18,7 @@ from accelwatch_rebellions.document import Entry, Fields, Npu, number_of, text_o
 
 SOURCE = "rbln-smi"
 VENDOR = "rebellions"
-# Memory is told in bytes; no card has so few. One tool that reads it takes small numbers for MiB.
+# Memory is printed in bytes; no card has so few. One tool that reads it treats small numbers as MiB.
 _MEBIBYTES_BELOW = 10**7
 _MEMORY: Units = MappingProxyType({**BYTES, "": 1.0})
 
@@ -186,7 +186,7 @@ def _record_link(out: Collected, pci: Fields) -> None:
 
 
 def processes_of(device_id: str, entries: Iterable[Entry]) -> list[Process]:
-    """The processes that hold contexts, by pid, their contexts taken together."""
+    """The processes that hold contexts, by pid, their contexts merged."""
     return by_pid(
         listed(device_id, entry.pid, entry.command, quantity(entry.memory, _MEMORY))
         for entry in entries

@@ -13,7 +13,7 @@ from accelwatch_rebellions.document import Entry, Npu
 
 _NODE = re.compile(r"/dev/rbln(\d{1,6})")
 _MAX_FILES = 4096
-# Memory of a context is told with one decimal: 1.0 may be 0.95.
+# Memory of a context is printed with one decimal: 1.0 may be 0.95.
 _ROUNDED = 0.95
 
 _MEMORY: Units = MappingProxyType({**BYTES, "": 1.0})
@@ -73,7 +73,7 @@ def contexts_of(
 
 
 def _has_room(npu: Npu, entry: Entry) -> bool:
-    """Whether as much as the context holds is in use on the NPU, as far as both are told."""
+    """Whether as much as the context holds is in use on the NPU, as far as both are known."""
     memory = npu.fields.get("memory")
     used = quantity(memory.get("used") if isinstance(memory, dict) else None, _MEMORY)
     allocated = quantity(entry.memory, _MEMORY)

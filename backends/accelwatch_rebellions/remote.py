@@ -24,7 +24,7 @@ def _identified(device: Device, npu: Npu, document: ToolOutput) -> Device:
 
 
 def _read(device: Device, npu: Npu, document: ToolOutput) -> Reading:
-    """Without processes: on which NPU one is, only its open files tell."""
+    """Without processes: only its open files say on which NPU one is."""
     return without_processes(mapping.read(device.id, npu, document.npus), Absence.UNSUPPORTED)
 
 

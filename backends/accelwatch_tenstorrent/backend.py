@@ -49,7 +49,7 @@ class TenstorrentBackend:
         Option("tt_smi", is_path=True),
         Option("pace_s"),
     )
-    # tt-umd, PCIDevice::enumerate_devices: numbers are places in the order of the bus since 0.9.3, and
+    # tt-umd, PCIDevice::enumerate_devices: numbers follow the order of the bus since 0.9.3, and
     # those of the driver's nodes before.
     visibility = Visibility(variable="TT_VISIBLE_DEVICES", entry="{pci_bus_id}")
     remote = "accelwatch_tenstorrent.remote:REMOTE"
@@ -120,7 +120,7 @@ class TenstorrentBackend:
         return [_numbered(device, numbers.get(device.pci_bus_id or "")) for device in devices]
 
     def identify(self, device: Device) -> Sequence[Device]:
-        """The chip by its own number, or its place; it has no partitions. Raises ReadError."""
+        """The chip by its own number, or its PCI id; it has no partitions. Raises ReadError."""
         node = self._node_of(device)
         if node is not None and self._sources.by_driver(node):
             card = driver.card_type(self._context.root, node)
@@ -174,7 +174,7 @@ class TenstorrentBackend:
         return [*locations, *(Location(None, after + chip.at) for chip in remote)]
 
     def _node_of(self, device: Device) -> driver.Node | None:
-        """The driver's node at a device's place. Raises DeviceLost when nothing is at it."""
+        """The driver's node at a device's PCI id. Raises DeviceLost when nothing is at it."""
         bus = device.pci_bus_id
         if bus is None:
             return None
@@ -190,7 +190,7 @@ class TenstorrentBackend:
         return node
 
     def _chip_of(self, device: Device) -> tuple[PolledDocument[Snapshot], Chip]:
-        """The newest snapshot and the chip at the device's place. Raises ReadError when it has none."""
+        """The newest snapshot and the chip at the device's PCI id. Raises ReadError when it has none."""
         answer, bus = self._opened.answer_for(device), device.pci_bus_id
         chips = [chip for chip in answer.document.chips if chip.pci_bus_id == bus]
         if bus is None:

@@ -77,12 +77,12 @@ class Node(NamedTuple):
 
 
 def nodes(root: Path) -> dict[str, Node]:
-    """Chips of the driver by their place on the bus."""
+    """Chips of the driver by their PCI id."""
     return {bus: _node(root, folder, bus) for bus, folder in _folders(root)}
 
 
 def node_at(root: Path, pci_bus_id: str) -> Node | None:
-    """The chip at a place on the bus; None where the driver has bound none."""
+    """The chip at a PCI id; None where the driver has bound none."""
     folder = next((folder for bus, folder in _folders(root) if bus == pci_bus_id), None)
     return None if folder is None else _node(root, folder, pci_bus_id)
 

@@ -11,7 +11,7 @@ import sys
 
 
 def main() -> int:
-    """Open one chip, no other and without waiting for its parts, and tell its registers."""
+    """Open one chip, no other and without waiting for its parts, and print its registers."""
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # What the library prints must not stand before the answer.
     answer: dict[str, object] = {}

@@ -21,7 +21,7 @@ ARCHITECTURES = MappingProxyType({0x401E: "wormhole", 0xB140: "blackhole", 0xFAC
 # By how the name of a card begins: n150, p150a, e75.
 _BOARDS = (("n", "wormhole"), ("p", "blackhole"), ("e", "grayskull"))
 # Boards whose names do not say it, as tt-smi, tt-kmd and luwen call them; tt-smi adds ` L` or ` R` to
-# those of Wormhole, which a Galaxy of one chip a place has as well.
+# those of Wormhole, which a Galaxy of one chip a board has as well.
 _NAMED_BOARDS = MappingProxyType(
     {
         **dict.fromkeys(("tt-galaxy-wh", "galaxy-wormhole", "galaxy", "wh_4u"), "wormhole"),
@@ -74,7 +74,7 @@ _OPTIONAL = frozenset({"power_component_watts", "power_component_limit_watts"})
 
 
 class Signs(NamedTuple):
-    """By what the health of a chip is told; None where a sign is not given or not known yet."""
+    """The signs of a chip's health; None where a sign is not given or not known yet."""
 
     alive: bool | None
     dram_trained: bool | None = None

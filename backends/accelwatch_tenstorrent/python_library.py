@@ -1,7 +1,7 @@
 """Chips through pyluwen, the vendor's library for Python, for machines that have it and no tt-smi.
 
 Each chip is read by a process of its own (`library_process.py`): one that hangs costs itself. The
-library gives 0 for what the firmware does not tell, so that 0 is no number here; the units are those
+library gives 0 for what the firmware does not report, so that 0 is no number here; the units are those
 that tt-smi makes of the same registers.
 """
 
@@ -38,7 +38,7 @@ _BOARDS = MappingProxyType(
         0x47: "tt-galaxy-bh",
     }
 )
-# By the library's names; None of what the firmware does not tell.
+# By the library's names; None of what the firmware does not report.
 Registers = Mapping[str, int | None]
 
 

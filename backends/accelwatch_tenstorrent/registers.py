@@ -1,6 +1,6 @@
 """What registers of the firmware say, where words of tt-smi are not to be believed. Pure.
 
-tt-smi prints numbers for registers that the firmware does not tell: 0, and 10 kV. It also calls memory
+tt-smi prints numbers for registers that the firmware does not report: 0, and 10 kV. It also calls memory
 untrained that it knows nothing of, or whose firmware is newer than itself.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from accelwatch_tenstorrent.snapshot import Chip
 
-# Of which register tt-smi makes a number; of the limits it makes 0 where the firmware tells none.
+# Of which register tt-smi makes a number; of the limits it makes 0 where the firmware reports none.
 SOURCES: Mapping[str, str] = MappingProxyType(
     {
         "voltage": "VCORE",
@@ -29,13 +29,13 @@ _WORMHOLE_CHANNELS = 6
 
 
 def is_reported(chip: Chip, key: str) -> bool:
-    """Whether the firmware tells what tt-smi makes this number of."""
+    """Whether the firmware reports what tt-smi makes this number of."""
     name = SOURCES.get(key, "")
     return not name or name not in chip.registers or chip.register(name) is not None
 
 
 def silent(chip: Chip) -> bool:
-    """Whether the firmware tells nothing at all: tt-smi has asked, and each register is null."""
+    """Whether the firmware reports nothing at all: tt-smi has read, and each register is null."""
     return bool(chip.registers) and all(value is None for value in chip.registers.values())
 
 

@@ -40,7 +40,7 @@ def _identified(device: Device, entry: _Numbered, snapshot: Snapshot) -> Device:
 
 
 def _read(device: Device, entry: _Numbered, _: Snapshot) -> Reading:
-    """Whether its heart beats, a single snapshot cannot tell."""
+    """A single snapshot cannot show whether its heart beats."""
     chip = entry.chip
     out = mapping.of_tool(device.id, chip)
     beat = registers.heartbeat(chip)

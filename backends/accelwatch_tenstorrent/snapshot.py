@@ -1,7 +1,7 @@
-"""What `tt-smi -s` prints, taken apart. Pure; a field of another type than expected is not there.
+"""What `tt-smi -s` prints, parsed. Pure; a field of another type than expected is not there.
 
 Log lines of the library below it may stand before the JSON, and say which chips have a stuck Ethernet
-core. A remote chip (the second of an n300) has no place on the bus: it is listed without one.
+core. A remote chip (the second of an n300) has no PCI id: it is listed without one.
 """
 
 import re
@@ -28,7 +28,7 @@ _DRIVER = re.compile(r"^TT-?KMD\s*")
 class Chip(msgspec.Struct, frozen=True, kw_only=True):
     """One chip as listed."""
 
-    # Place in the list among its kind: those on the bus, or those that are not.
+    # Index in the list among its kind: those on the bus, or those that are not.
     at: int
     # None of a remote chip.
     pci_bus_id: str | None
@@ -36,7 +36,7 @@ class Chip(msgspec.Struct, frozen=True, kw_only=True):
     telemetry: Fields = {}
     firmwares: Fields = {}
     limits: Fields = {}
-    # `smbus_telem`: what the firmware tells, in hexadecimal.
+    # `smbus_telem`: what the firmware reports, in hexadecimal.
     registers: Fields = {}
     ethernet_stuck: bool = False
     # As the PCI device id says; None of a remote chip.
@@ -60,7 +60,7 @@ class Chip(msgspec.Struct, frozen=True, kw_only=True):
         return None if high is None or low is None or not high | low else f"{high:08x}{low:08x}"
 
     def register(self, name: str) -> int | None:
-        """A number that the firmware tells; None when it does not."""
+        """A number that the firmware reports; None when it does not."""
         return hexadecimal(self.registers.get(name))
 
 
@@ -69,7 +69,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     driver_version: str | None = None
     chips: tuple[Chip, ...] = ()
-    # By PCI id: chips that were asked by themselves, and why there is no answer.
+    # By PCI id: chips that were queried by themselves, and why there is no answer.
     failures: Mapping[str, ReadError] = {}
 
 
@@ -106,7 +106,7 @@ def parse(output: bytes) -> Snapshot:
 
 
 def _chips(listed: list[object], stuck: set[str]) -> tuple[Chip, ...]:
-    """A place on the bus that stands there twice counts once."""
+    """A PCI id that is listed twice counts once."""
     local: dict[str, Chip] = {}
     remote: list[Chip] = []
     for fields in listed:

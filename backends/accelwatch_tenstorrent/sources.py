@@ -19,7 +19,7 @@ _GET_TOOL = "update the driver tt-kmd to 2.0 or later, or install tt-smi"
 _SOURCES = ("auto", "sysfs", PROGRAM, python_library.NAME)
 # Sources beside the driver, and the word for one that is not there.
 _TOOLS = {PROGRAM: "command_not_found", python_library.NAME: "library_missing"}
-# For one run: it asks every chip in turn, and a tray has 32.
+# For one run: it reads every chip in turn, and a tray has 32.
 _TIMEOUT_S = 20.0
 
 
@@ -113,7 +113,7 @@ class Sources:
         return msgspec.structs.replace(snapshot, chips=chips)
 
     def _unshown(self) -> list[python_library.ChipAddress]:
-        """Chips that the driver has bound and does not tell enough of."""
+        """Chips that the driver has bound and does not report enough of."""
         return [
             python_library.ChipAddress(
                 node.number, node.pci_bus_id, self.architecture(node.pci_bus_id)

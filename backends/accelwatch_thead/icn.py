@@ -44,12 +44,12 @@ class Links(msgspec.Struct, frozen=True, kw_only=True):
     traffic: Mapping[str, Counts] | Absence = Absence.NOT_COLLECTED
 
 
-# Before anything was asked.
+# Before any query.
 NO_LINKS = Links()
 
 
 class Icn:
-    """Remembers what each list said; used by one thread. A list that is refused is not asked again."""
+    """Remembers what each list said; used by one thread. A list that is refused is not queried again."""
 
     def __init__(self, run: Callable[..., bytes]) -> None:
         """`run` is given arguments of ppu-smi and may raise ReadError."""
@@ -58,7 +58,7 @@ class Icn:
         self._due = list(_QUERIES)
 
     def refresh(self) -> Links:
-        """With the list whose turn it is asked anew. After a run that hangs its list is not known."""
+        """With the list whose turn it is queried anew. After a run that hangs its list is not known."""
         if self._due:
             kind = self._due.pop(0)
             counts = self._query(kind)

@@ -28,9 +28,9 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     gpu_instance: int
     compute_instance: int
     used: str
-    # Of the memory, as told; with the other compute instances of its GPU instance it is one memory.
+    # Of the memory, as printed; with the other compute instances of its GPU instance it is one memory.
     size: str
-    # ECC errors since the driver was loaded, as told.
+    # ECC errors since the driver was loaded, as printed.
     uncorrected: str
 
     @property

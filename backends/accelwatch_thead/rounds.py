@@ -13,7 +13,7 @@ from accelwatch_thead.vendor import VENDOR
 
 
 class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """All that one round told."""
+    """All that one round read."""
 
     listing: Listing
     instances: tuple[Instance, ...] = ()
@@ -27,7 +27,7 @@ class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rounds:
-    """Asks a command. One thread at a time."""
+    """Runs a command. One thread at a time."""
 
     def __init__(self, run: Callable[..., bytes]) -> None:
         """`run` is given arguments and may raise ReadError."""
@@ -36,7 +36,7 @@ class Rounds:
         self._icn = Icn(run)
         self._instances: tuple[Instance, ...] = ()
         self._uuids: Mapping[InstanceKey, str] = {}
-        # The instances for which uuids were asked.
+        # The instances for which uuids were queried.
         self._listed: frozenset[InstanceKey] = frozenset()
 
     def query(self) -> ToolOutput:
@@ -55,7 +55,7 @@ class Rounds:
         return VENDOR.table.parse(output)
 
     def _cached_uuids(self) -> Mapping[InstanceKey, str]:
-        """Asked again only when other instances are there; a command that does not tell has none."""
+        """Queried again only when other instances are there; empty where the command has none."""
         positions = frozenset(instance.key for instance in self._instances)
         if positions != self._listed:
             self._listed = positions

@@ -81,7 +81,7 @@ def _errors(ppu: Gpu, counter: str, error_kind: str) -> int | Absence:
 
 
 def _record_action(out: Collected, ppu: Gpu) -> None:
-    """What the driver asks for, in the words of each release."""
+    """The recovery that the driver requests, in the words of each release."""
     status = ppu.value_of(("ppu recovery action",))
     action = meaningful_text(status)
     is_requested = any(parse_integer(ppu.value_of(path)) is not None for path in _XIDS)
@@ -102,7 +102,7 @@ def _record_action(out: Collected, ppu: Gpu) -> None:
 
 VENDOR = SmiVendor(
     name="thead",
-    # The id is of Alibaba, whose disks and network cards have it too: the class tells.
+    # The id is of Alibaba, whose disks and network cards have it too: the class decides.
     command=Command(
         names=(_PROGRAM,),
         option="ppu_smi",

@@ -36,7 +36,7 @@ _RUNTIME_S = 1.0
 class TpuBackend:
     """Options: `tpu_info` (path of the command), `pace_s` (seconds between two runs), `port` of libtpu.
 
-    tpu-info asks libtpu the same as we do, and knows processes and cores besides: where it is there, it
+    tpu-info queries libtpu as we do, and knows processes and cores besides: where it is there, it
     comes first.
     """
 
@@ -92,7 +92,7 @@ class TpuBackend:
         return [self._device(chip) for chip in (*mine, *others)]
 
     def identify(self, device: Device) -> Sequence[Device]:
-        """The chip by its place on the bus: it has no serial that a guest sees. Raises ReadError."""
+        """The chip by its PCI id: it has no serial that a guest sees. Raises ReadError."""
         chip, _ = self._chip_of(device)
         return [mapping.identified(device, chip, self._first())]
 
@@ -108,7 +108,7 @@ class TpuBackend:
             pace_s=answer.pace_s,
         )
         if not request.processes or not answer.document.listed:
-            # Only the command tells who has opened a chip.
+            # Only the command lists who has opened a chip.
             reason = Absence.UNSUPPORTED if request.processes else Absence.NOT_COLLECTED
             absent = {**numbers.absent, ("processes",): reason}
             return [msgspec.structs.replace(numbers, absent=absent)]

@@ -40,7 +40,7 @@ def identified(device: Device, chip: Chip, report: Report | None) -> Device:
 
 
 def _silent(device_id: str) -> Reading:
-    """A chip of which nobody can tell anything now."""
+    """A chip of which nothing is known now."""
     out = Collected(device_id)
     for key in _KEYS:
         out.miss(key, Absence.UNSUPPORTED)
@@ -51,7 +51,7 @@ def read(device_id: str, chip: Chip, count: int, report: Report) -> Reading:
     """Memory and load of one of `count` chips.
 
     A table has a row a chip, or as many for each chip; the memory of a chip is the sum over its rows,
-    its duty cycle is told by the first of them that has one.
+    its duty cycle is that of the first of them that has one.
     """
     if not report.is_alive:
         return _silent(device_id)
@@ -60,7 +60,7 @@ def read(device_id: str, chip: Chip, count: int, report: Report) -> Reading:
     out.put_or_miss("memory_used_bytes", _sum([used for used, _ in rows]))
     out.put_or_miss("memory_size_bytes", _sum([total for _, total in rows]))
     if out.values.get(("memory_size_bytes",)) == 0:
-        # A chip without memory: the runtime has not told its size yet.
+        # A chip without memory: the runtime has not reported its size yet.
         del out.values[("memory_size_bytes",)]
         out.miss("memory_size_bytes", Absence.UNSUPPORTED)
     used, size = (out.values.get((key,)) for key in ("memory_used_bytes", "memory_size_bytes"))

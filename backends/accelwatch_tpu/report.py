@@ -43,7 +43,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_alive(self) -> bool:
-        """Whether libtpu of a workload has answered: something is told."""
+        """Whether libtpu of a workload has answered: some value is there."""
         values = (
             *(used for used, _ in self.memory.values()),
             *self.duty.values(),

@@ -1,4 +1,4 @@
-"""What libtpu tells of its devices over gRPC, from within a workload.
+"""What libtpu reports of its devices over gRPC, from within a workload.
 
 Service tpu.monitoring.runtime.RuntimeMetricService, messages of tpu_metric_service.proto:
 google/cloud-accelerator-diagnostics, tpu_info/proto.
@@ -28,7 +28,7 @@ _MAX_DEVICES = 4096
 
 
 def fetch_report(port: int, *, timeout_s: float, clock: Clock) -> Report | None:
-    """What it tells now; None where nothing is listening, as without a workload.
+    """What it reports now; None where nothing is listening, as without a workload.
 
     A metric that this libtpu does not know is absent. Raises ReadError.
     """
@@ -50,7 +50,7 @@ def fetch_report(port: int, *, timeout_s: float, clock: Clock) -> Report | None:
 
 
 def bandwidth(port: int, *, timeout_s: float, clock: Clock) -> Mapping[int, MetricValue]:
-    """What tpu-info does not print unless asked for it alone; empty where it is not to be had."""
+    """What tpu-info prints only on its own query; empty where it is not to be had."""
     try:
         percents = _metric(BANDWIDTH, port, timeout_s=timeout_s, clock=clock)
     except ReadError:
@@ -79,7 +79,7 @@ def _ratios(percents: Mapping[int, MetricValue]) -> Mapping[int, MetricValue]:
 
 
 def with_runtime(report: Report | None, runtime: Report) -> Report:
-    """The numbers of the runtime, with who and what the command's report tells besides."""
+    """The numbers of the runtime, with who and what the command's report has besides."""
     if report is None:
         return runtime
     return msgspec.structs.replace(

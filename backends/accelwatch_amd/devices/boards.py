@@ -1,7 +1,7 @@
 """Boards by PCI device id, and by revision where one id is several products.
 
 Device ids and market names: AMD's product pages, Linux drivers/gpu/drm/amd/amdgpu/amdgpu_drv.c, and
-libdrm's list of ids, which tells products of one chip apart by their revision.
+libdrm's list of ids, which separates products of one chip by their revision.
 """
 
 import msgspec

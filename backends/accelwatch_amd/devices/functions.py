@@ -1,4 +1,4 @@
-"""AMD GPUs on the PCI bus: what tells whether there is anything to do for this backend."""
+"""AMD GPUs on the PCI bus: whether there is anything to do for this backend."""
 
 import msgspec
 

@@ -50,7 +50,7 @@ def shares_memory(device_id: int) -> bool:
 
 
 def board_name(device_id: int, revision: int | None) -> str | None:
-    """Market name of a board; that of its whole family where the revision does not tell which it is."""
+    """Market name of a board; that of its whole family where the revision does not identify it."""
     board = BOARDS.get(device_id)
     if board is None:
         return None

@@ -1,4 +1,4 @@
-"""What the gpu_metrics table tells in our units; it fills what files and hwmon have left open.
+"""The gpu_metrics table in our units; it fills what files and hwmon have left open.
 
 Units are those of the kernel header's comments and of the drivers that fill the tables: degrees, watts
 and percent in format 1; hundredths of a degree and milliwatts in formats 2 and 3, with hundredths of
@@ -63,7 +63,7 @@ _PCIE_ERRORS = (
 
 
 def read_telemetry(table: Table, architecture: str | None, out: Collected) -> None:
-    """Record what a table tells and nothing has told yet."""
+    """Record what a table has and no other source has filled yet."""
     if table.revision[0] == 1:
         _board(table, out)
         _energy(table, architecture, out)

@@ -38,7 +38,7 @@ _RESIDENCIES: tuple[tuple[str, str], ...] = (
     (_HARD, "vr_thm_residency_acc"),
     (_MEMORY, "hbm_thm_residency_acc"),
 )
-# Counters of table 3.0; their unit is not documented, so that they only tell whether one moves.
+# Counters of table 3.0; their unit is not documented, so that they only show whether one moves.
 _APU_RESIDENCIES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (_BRAKE, ("throttle_residency_prochot",)),
     (
@@ -108,7 +108,7 @@ class ResidencyMeter:
         self._last: tuple[float, int | None, dict[str, int]] | None = None
 
     def update(self, counter: int | None, by_reason: dict[str, int], now: float) -> None:
-        """Take one table's counters; `now` is monotonic seconds."""
+        """Add one table's counters; `now` is monotonic seconds."""
         last, self._last = self._last, (now, counter, by_reason)
         self._active = {}
         if last is None or not 0 < now - last[0] <= _MAX_GAP_S:

@@ -1,4 +1,4 @@
-"""The `pp_dpm_*` files: the levels a clock domain can take, and the one it is at.
+"""The `pp_dpm_*` files: the levels of a clock domain, and the current one.
 
 A line is `N: 500Mhz`, with a star at the current level; RDNA4 adds `S: 19Mhz *` in deep sleep. Between
 the lowest and the highest level fine-grained domains show the current clock as if it were a level.
@@ -30,7 +30,7 @@ DOMAINS: tuple[tuple[str, str], ...] = (
 
 
 class Levels(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file tells, in MHz; None where it does not tell."""
+    """A file's levels, in MHz; None where it has none."""
 
     current: int | None = None
     lowest: int | None = None
@@ -40,7 +40,7 @@ class Levels(msgspec.Struct, frozen=True, kw_only=True):
 def parse_levels(text: str) -> Levels:
     """Levels of one `pp_dpm_*` file; damaged lines are skipped.
 
-    Two stars on different clocks tell nothing about the current one. A level of 0 MHz is no bound.
+    Two stars on different clocks say nothing about the current one. A level of 0 MHz is no bound.
     """
     levels: dict[int, int] = {}
     starred: set[int] = set()

@@ -93,7 +93,7 @@ def _power(hwmon: Tree, out: Collected) -> None:
 def _fan_ratio(hwmon: Tree, out: Collected) -> None:
     """The duty cycle, as AMD's tools show it; a fan that stands still has speed 0 at any duty.
 
-    Some boards show a duty of 0 for a fan that turns, which tells nothing.
+    Some boards show a duty of 0 for a fan that turns, which means nothing.
     """
     pwm, full = hwmon.integer("pwm1"), hwmon.integer("pwm1_max")
     if isinstance(pwm, Absence) or isinstance(full, Absence):
@@ -139,7 +139,7 @@ def has_northbridge_rail(hwmon: Tree | None) -> bool:
 
 
 def read_hwmon(hwmon: Tree, out: Collected, *, limits: bool) -> None:
-    """Record what the folder tells; the caps and thresholds only when `limits` is set."""
+    """Record what the folder has; the caps and thresholds only when `limits` is set."""
     _power(hwmon, out)
     for row in _temperatures(hwmon):
         if limits or row.key == "temperature_celsius":

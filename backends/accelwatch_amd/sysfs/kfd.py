@@ -142,7 +142,7 @@ def read_processes(root: Tree, gpu_ids: Sequence[int]) -> dict[int, KfdUse]:
 def occupancy(nodes: Sequence[Node], uses: Iterable[KfdUse]) -> float | None:
     """Resident waves of all compute processes as a share of what the nodes can hold, at this moment.
 
-    None where no process tells its waves; KFD knows nothing of graphics waves.
+    None where no process reports its waves; KFD knows nothing of graphics waves.
     """
     occupied = [use.occupied_units for use in uses if use.occupied_units is not None]
     units = sum(node.simd_count // node.simd_per_cu for node in nodes if node.simd_per_cu)

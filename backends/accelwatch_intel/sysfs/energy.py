@@ -1,4 +1,4 @@
-"""Energy of a card from its hwmon counters, and the power that two looks at a counter mean.
+"""Energy of a card from its hwmon counters, and the power between two reads of a counter.
 
 Neither driver has a power reading: power is the energy since the last reading over the time. Which
 counters there are differs by card and kernel: i915 has one without a label, xe `card` or `pkg` or both.
@@ -17,7 +17,7 @@ def read_energy(
 ) -> str | None:
     """Energy counter of the whole card and its power; with `detail` those of the package too.
 
-    Returns the label of the counter that was taken for the card, None where there is none. The first
+    Returns the label of the counter that was used for the card, None where there is none. The first
     reading has no power, and a counter that stands still is an error, for a card always draws some.
     """
     labels = sensors.of("energy")

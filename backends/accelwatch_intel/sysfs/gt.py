@@ -131,7 +131,7 @@ def _listed(path: Path | None) -> list[str]:
 def busy_bound(gt: Gt, rates: Rates, now: float) -> float | Absence:
     """Share of time since the last reading in which the GT was not idle: an upper bound of work.
 
-    `not_collected` the first time, since it takes two readings of the residency counter. A counter
+    `not_collected` the first time, since it needs two readings of the residency counter. A counter
     that stands still while the clock says that the GT sleeps is an error.
     """
     if gt.idle is None:

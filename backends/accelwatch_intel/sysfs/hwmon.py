@@ -1,6 +1,6 @@
 """Heat, power limits, fans and voltage from a card's hwmon directory, found by its name.
 
-Sensors are told apart by their label: their numbers differ from card to card. Attributes:
+Sensors are identified by their label: their numbers differ from card to card. Attributes:
 Documentation/ABI/testing/sysfs-driver-intel-xe-hwmon and sysfs-driver-intel-i915-hwmon.
 """
 
@@ -32,7 +32,7 @@ MOST_WATTS = 10_000
 # Labels of what measures a whole card, the widest first.
 _REACH = ("card", "", "pkg")
 
-# Our limit to the power*_ attributes that tell it, the better first.
+# Our limit to the power*_ attributes that have it, the better first.
 _POWER_LIMITS = (("enforced", ("max", "cap")), ("default", ("rated_max",)), ("critical", ("crit",)))
 
 # temp*_ attribute to our kind. `max` lies far below what a card bears (60 on a recorded B580).
@@ -44,7 +44,7 @@ class Sensors(msgspec.Struct, frozen=True):
 
     folder: Path
     labels: Mapping[str, Mapping[int, str]]
-    # Channel number to the largest speed in rpm, where the driver tells it.
+    # Channel number to the largest speed in rpm, where the driver reports it.
     fan_tops: Mapping[int, int]
 
     def of(self, kind: str) -> Mapping[int, str]:

@@ -35,7 +35,7 @@ def find_gts(card: Card) -> tuple[Gt, ...]:
 
 
 def memory_bytes(card: Card) -> int | Absence:
-    """Device memory of a card in bytes, where the driver tells it (Intel's packaged i915 does)."""
+    """Device memory of a card in bytes, where the driver reports it (Intel's packaged i915 does)."""
     if card.node_folder is None:
         return Absence.UNSUPPORTED
     return sysfs.read_int(card.node_folder / "lmem_total_bytes")

@@ -17,7 +17,7 @@ from accelwatch_intel.card import Card
 
 
 def link_folder(card: Card) -> Path | Absence:
-    """The PCI function whose link attributes are true for the card, or why none can be told.
+    """The PCI function whose link attributes are true for the card, or why none is known.
 
     An Arc card has a PCIe switch of its own. The GPU behind it always says 2.5 GT/s x1; the link to
     the machine is that of the switch's upstream port, two levels up.

@@ -44,7 +44,7 @@ class StaticReadings:
 
 
 def _read_memory_size(card: Card, card_values: Collected, tiles: Mapping[int, Collected]) -> None:
-    """Device memory, where the driver tells it: of the card, and of each tile."""
+    """Device memory, where the driver reports it: of the card, and of each tile."""
     if card.driver != "xe":
         size = i915.memory_bytes(card)
         if isinstance(size, int) and 0 < size <= _MOST_BYTES:

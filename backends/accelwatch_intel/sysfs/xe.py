@@ -59,5 +59,5 @@ def _domain(folder: Path) -> str:
 
 
 def memory_bytes(tile: Path) -> int | Absence:
-    """Device memory of a tile in bytes where the kernel tells it, reserved parts included."""
+    """Device memory of a tile in bytes where the kernel reports it, reserved parts included."""
     return sysfs.read_int(tile / "physical_vram_size_bytes")

@@ -1,7 +1,7 @@
 """Calls into the Level Zero loader. Results become structures, error codes our exceptions.
 
 The library object is given from outside, so that tests bring their own. It is loaded here and
-nowhere else, and only when asked.
+nowhere else, and only on request.
 """
 
 import ctypes
@@ -122,7 +122,7 @@ class Sysman:
         return by_bus_id
 
     def handles(self, name: str, parent: c_void_p) -> list[c_void_p]:
-        """Handles below another one, by a call that is asked twice: for the count, then for all."""
+        """Handles below another one, by a call that is made twice: for the count, then for all."""
         values = self._array(lambda *end: self.call(name, parent, *end), c_void_p)
         return [c_void_p(value) for value in values]
 

@@ -70,7 +70,7 @@ def read_ecc(card: SysmanCard, sink: Sink) -> None:
 
 
 def read_state(card: SysmanCard, sink: Sink) -> None:
-    """Whether the driver asks for a reset, and the recovery it asks for."""
+    """Whether the driver requests a reset, and the recovery it requests."""
     state = card.sysman.get("zesDeviceGetState", card.handle, structures.DeviceState)
     sink.fill(None, int(state.reset & (_WEDGED | _REPAIR) != 0), "reset_required")
     sink.fill(None, int(state.reset & _REPAIR != 0), "memory_repair_pending")
@@ -78,7 +78,7 @@ def read_state(card: SysmanCard, sink: Sink) -> None:
 
 
 def read_pci(card: SysmanCard, sink: Sink) -> None:
-    """Bytes and replays of the PCIe link, and its speed where sysfs does not tell it."""
+    """Bytes and replays of the PCIe link, and its speed where sysfs does not have it."""
     properties = card.sysman.get("zesDevicePciGetProperties", card.handle, structures.PciProperties)
     stats = card.sysman.get("zesDevicePciGetStats", card.handle, structures.PciStats)
     if properties.haveBandwidthCounters:

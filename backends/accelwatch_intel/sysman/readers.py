@@ -47,7 +47,7 @@ def read(card: SysmanCard, sink: Sink) -> None:
 
 
 def processes(card: SysmanCard, device_id: str) -> list[Process]:
-    """Processes with memory on the device; empty where the driver does not tell. Raises DeviceLost.
+    """Processes with memory on the device; empty where the driver reports none. Raises DeviceLost.
 
     One without memory only keeps the device open, as we do ourselves.
     """

@@ -1,4 +1,4 @@
-"""Messages of amdgpu, and of Hygon's fork of it: hygpu, hydcu or hycu by release, told as hygpu.
+"""Messages of amdgpu, and of Hygon's fork of it: hygpu, hydcu or hycu by release, reported as hygpu.
 
 Wordings: drivers/gpu/drm/amd/amdgpu.
 """

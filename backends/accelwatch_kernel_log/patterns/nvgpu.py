@@ -7,7 +7,7 @@ from accelwatch_kernel_log.patterns.pattern import Pattern, Verdict, row
 _PREFIX = r"nvgpu: [0-9a-f]{6,16}\.(?:gpu|gm20b|gp10b|gv11b|ga10b)\s+\w+:\d+\s+\[ERR\]\s+"
 # A Tegra has one.
 _GPU = "tegra0"
-# Time-out, methods, exception, semaphore, notify, MMU, PBDMA, reset that its owner asks for, push
+# Time-out, methods, exception, semaphore, notify, MMU, PBDMA, reset that its owner requests, push
 # buffer (nvgpu-ioctl.h).
 _OF_A_CHANNEL = frozenset({8, 12, 13, 24, 25, 31, 32, 43, 80})
 

@@ -7,7 +7,7 @@ from accelwatch.schema.event import Category
 from accelwatch_kernel_log.patterns.pattern import BDF, Pattern, Verdict, row
 
 PROBE_FAILED = "driver_probe_failed"
-# Of accelerators: that a network adapter does not come up is told by others.
+# Of accelerators: others report a network adapter that does not come up.
 _DRIVERS = (
     r"amdgpu|amdxdna|bi_driver|cambricon[\w-]*|devdrv[\w-]*|furiosa[\w-]*|habanalabs|hycu|hydcu|hygpu"
     r"|i915|intel_vpu|iluvatar[\w-]*|metax|mtgpu|neuron|nouveau|nvidia|nvgpu|ppu|qaic|radeon"

@@ -61,7 +61,7 @@ def has_gpu_open(root: Path, pid: int) -> bool:
 
 
 class HostProcesses:
-    """What /proc tells of the pids that GPUs name; shared by all GPUs, which often name the same."""
+    """What /proc says of the pids that GPUs name; shared by all GPUs, which often name the same."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -74,7 +74,7 @@ class HostProcesses:
         self._cached: dict[int, HostProcess] = {}
 
     def know(self, pid: int, now: float, *, argv: bool, refresh: bool) -> HostProcess:
-        """Facts of a pid, read anew on `refresh` unless another GPU has just asked.
+        """Facts of a pid, read anew on `refresh` unless another GPU has just done so.
 
         The share of processors needs two reads: the second is not waited for longer than for numbers.
         """

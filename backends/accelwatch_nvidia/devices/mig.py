@@ -32,7 +32,7 @@ def partition_name(gpu_instance: int, compute_instance: int) -> str:
 def partition(
     parent: Device, number: int, ids: tuple[int, int], uuid: str | None, profile: str | None
 ) -> Device:
-    """Identity of a MIG device; `number` is its place within the parent."""
+    """Identity of a MIG device; `number` is its index within the parent."""
     name = partition_name(*ids)
     return msgspec.structs.replace(
         parent,

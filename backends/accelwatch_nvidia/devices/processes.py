@@ -162,7 +162,7 @@ def _absences(cached: HostProcess, *, argv: bool) -> dict[str, Absence]:
     return absent
 
 
-def _process(  # noqa: PLR0917 - one place joins the three sources of a process
+def _process(  # noqa: PLR0917 - one function joins the three sources of a process
     device_id: str,
     pid: int,
     kind: str,

@@ -70,9 +70,9 @@ class DeviceReader:
         return [full, *self._partitions.devices]
 
     def _open(self, device: Device) -> DeviceCalls:
-        """Handle of the device, asked anew after a loss or a driver reload. Raises ReadError.
+        """Handle of the device, fetched anew after a loss or a driver reload. Raises ReadError.
 
-        It is asked by PCI id where that is known: NVML renumbers the others when a GPU goes.
+        It is fetched by PCI id where that is known: NVML renumbers the others when a GPU goes.
         """
         bus = device.pci_bus_id
         if self._context.leaves_asleep(bus):
@@ -95,7 +95,7 @@ class DeviceReader:
         return calls
 
     def _renew(self, calls: DeviceCalls, device: Device) -> None:
-        """Take a new handle into use, for the device and for its partitions."""
+        """Switch to a new handle, for the device and for its partitions."""
         restarted = calls.generation != self._generation
         self._calls, self._generation, self._slow = calls, calls.generation, None
         self._gpm.restart(library_restarted=restarted)
@@ -113,7 +113,7 @@ class DeviceReader:
 
     @staticmethod
     def _refuse_another(calls: DeviceCalls, device: Device) -> None:
-        """The place may have been given to another GPU."""
+        """Raise DeviceLost where another GPU has the PCI id now."""
         uuid = calls.query("nvmlDeviceGetUUID") if device.uuid else None
         if uuid is not None and not isinstance(uuid, Absence) and uuid != device.uuid:
             message = f"{device.name}: gone, another GPU is in its place"

@@ -21,7 +21,7 @@ _MAX_BURST = 64
 
 
 def handle_key(handle: Handle) -> int:
-    """A number for an opaque handle, so that an event's device can be told."""
+    """A number for an opaque handle, so that an event's device can be found."""
     if isinstance(handle, int):
         return handle
     return ctypes.cast(handle, ctypes.c_void_p).value or 0

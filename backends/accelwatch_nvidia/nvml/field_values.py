@@ -1,4 +1,4 @@
-"""Values of NVML's fields as one call asks for them and answers, packed and unpacked here.
+"""Values of NVML's fields, packed for one call and unpacked from its answer.
 
 The binding's own function makes several objects of each field, and a GPU has some hundreds of them.
 """

@@ -1,6 +1,6 @@
-"""Lists whose length the driver tells: it is judged before memory is taken for it.
+"""Lists whose length the driver reports: it is checked before memory is allocated for it.
 
-The binding's own functions take as much memory as the driver says, and make an object of each row.
+The binding's own functions allocate as much memory as the driver says, and make an object of each row.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ _NOT_AVAILABLE = (1 << 64) - 1
 
 
 class Running(NamedTuple):
-    """A process with a context; memory in bytes, None where the driver does not tell."""
+    """A process with a context; memory in bytes, None where the driver does not report it."""
 
     pid: int
     used_bytes: int | None
@@ -45,7 +45,7 @@ class Listed(NamedTuple):
     """Processes with a context, at most MAX_PROCESSES: those with the most memory."""
 
     processes: list[Running]
-    # How many the driver told of.
+    # How many the driver reported.
     total: int
 
 

@@ -194,7 +194,7 @@ class DeviceCalls:
         return answer
 
     def fields(self, requested: Sequence[FieldPair]) -> dict[FieldPair, Number | Absence]:
-        """Values of (field id, scope id) pairs, by one call; unsupported ones are not asked again."""
+        """Values of (field id, scope id) pairs, by one call; unsupported ones are not queried again."""
         answers: dict[FieldPair, Number | Absence] = dict.fromkeys(requested, Absence.UNSUPPORTED)
         pending = tuple(pair for pair in requested if pair not in self._unsupported)
         if pending:
@@ -204,7 +204,7 @@ class DeviceCalls:
     def _query_fields(
         self, pairs: tuple[FieldPair, ...], answers: dict[FieldPair, Number | Absence]
     ) -> None:
-        """Ask the driver; one that refuses the whole list for one unknown field is asked in halves."""
+        """Query the driver; where it refuses the whole list for one unknown field, query in halves."""
         call = self.symbol(field_values.NAME)
         if call is None:
             return

@@ -1,1 +1,1 @@
-"""What NVML tells of a GPU, as tables of calls and fields with the quantities that they are."""
+"""What NVML reports of a GPU, as tables of calls and fields with the quantities that they are."""

@@ -70,7 +70,7 @@ def read_memory(calls: DeviceCalls, collected: Collected) -> None:
 def read_recovery(
     answers: dict[tuple[int, int], int | float | Absence], collected: Collected
 ) -> None:
-    """What the driver asks for, from field 230; older drivers have fields 226 and 227."""
+    """The recovery that the driver requests, from field 230; older drivers have fields 226 and 227."""
     action = answers[fields.RECOVERY_ACTION, 0]
     if not isinstance(action, Absence):
         name = mapping.recovery_action(int(action))
@@ -155,7 +155,7 @@ _PLATFORM = ("chassisSerialNumber", "slotNumber", "trayIndex", "hostId")
 
 
 def _raw(structure: Any, field: str) -> bytes:
-    """Bytes of a field: pynvml takes numbers of one byte for UTF-8 text, and fails from 128 on."""
+    """Bytes of a field: pynvml reads numbers of one byte as UTF-8 text, and fails from 128 on."""
     descriptor = getattr(type(structure), field)
     return bytes(structure)[descriptor.offset : descriptor.offset + descriptor.size]
 
@@ -187,7 +187,7 @@ def fan_count(calls: DeviceCalls) -> int | Absence:
 
 
 def read_fans(calls: DeviceCalls, collected: Collected, count: int | Absence) -> None:
-    """Speed of each fan; pynvml asks the revolutions of the first fan only."""
+    """Speed of each fan; pynvml reads the revolutions of the first fan only."""
     if isinstance(count, Absence):
         collected.miss("fan_speed_ratio", count)
         return

@@ -2,7 +2,7 @@
 
 from accelwatch_nvidia.quantities.calls import CALLS
 
-# Functions that are asked by name outside this table.
+# Functions that are called by name outside this table.
 OTHER_FUNCTIONS = (
     "nvmlDeviceGetAttributes_v2",
     "nvmlDeviceGetArchitecture",

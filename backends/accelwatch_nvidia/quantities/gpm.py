@@ -98,7 +98,7 @@ class GpmSampler:
         return None if self._supported else Absence.UNSUPPORTED
 
     def _sample(self, calls: DeviceCalls) -> Absence | None:
-        """Take the next sample; None when there is a pair, else why there is none."""
+        """Read the next sample; None when there is a pair, else why there is none."""
         now = time.monotonic()
         if self._sampled and now - self._sampled_at < MIN_INTERVAL_S:
             return None if self._sampled > 1 else Absence.NOT_COLLECTED

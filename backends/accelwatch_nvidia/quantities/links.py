@@ -65,7 +65,7 @@ def record_errors(
 
 
 def _nvlink_states(calls: DeviceCalls) -> dict[int, bool] | Absence:
-    """Whether each link is active, by link number; an absence when none could be asked."""
+    """Whether each link is active, by link number; an absence when none could be queried."""
     states: dict[int, bool] = {}
     for number in range(MAX_LINKS):
         answer = calls.query("nvmlDeviceGetNvLinkState", number)

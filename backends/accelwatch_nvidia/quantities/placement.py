@@ -29,7 +29,7 @@ def record_fabric(
 def record_platform(
     collected: Collected, chassis_serial: str, slot: str, tray: str, host: str
 ) -> None:
-    """Place in a rack; without a chassis there is none, and the numbers are 0 or made up."""
+    """Position in a rack; without a chassis there is none, and the numbers are 0 or made up."""
     position = (chassis_serial, slot, tray, host)
     _record(collected, "platform_info", *(position if all(position) else ("",)))
 

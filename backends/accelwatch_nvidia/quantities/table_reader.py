@@ -1,4 +1,4 @@
-"""The tables at work: asks what the rows name, and keeps apart what hardly changes."""
+"""The tables at work: queries what the rows name, and keeps apart what hardly changes."""
 
 import functools
 

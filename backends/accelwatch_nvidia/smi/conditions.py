@@ -1,4 +1,4 @@
-"""What nvidia-smi's XML says of repairs, license, fabric and place of a GPU. Pure."""
+"""What nvidia-smi's XML says of repairs, license, fabric and location of a GPU. Pure."""
 
 import xml.etree.ElementTree as ET  # only Element; parsing is in smi.document
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ _NO_FAILURE = ("success", "n/a", "")
 
 
 def read_conditions(gpu: ET.Element, collected: Collected) -> None:
-    """The infoROM, pending repairs, and what the driver asks for."""
+    """The infoROM, pending repairs, and the recovery that the driver requests."""
     inforom = text_at(gpu, INFOROM)
     corrupted = Absence.UNSUPPORTED if inforom is None else smi_text.flag(inforom)
     record_first(collected, ("inforom_corrupted",), corrupted)

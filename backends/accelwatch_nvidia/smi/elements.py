@@ -1,4 +1,4 @@
-"""Texts and values at places of nvidia-smi's XML, and whether it says that a GPU is lost. Pure."""
+"""Texts and values at paths of nvidia-smi's XML, and whether it says that a GPU is lost. Pure."""
 
 import re
 import xml.etree.ElementTree as ET  # only Element; parsing is in smi.document
@@ -40,7 +40,7 @@ def meaningful_text(gpu: ET.Element, path: str) -> str | None:
 
 
 def first_value(element: ET.Element, row: TextRow) -> Outcome | None:
-    """Value of a row, else its most telling absence; None where the document has no such tag."""
+    """Value of a row, else its most specific absence; None where the document has no such tag."""
     outcome: Outcome | None = None
     for path in row.paths:
         text = text_at(element, path)

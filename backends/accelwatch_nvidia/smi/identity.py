@@ -46,7 +46,7 @@ def complete_device(device: Device, gpu: ET.Element, driver_version: str | None)
 
 
 def listed_instances(text: str) -> dict[str, dict[int, tuple[str, str]]]:
-    """(profile, uuid) of each MIG instance by place, by GPU uuid, from `nvidia-smi -L`."""
+    """(profile, uuid) of each MIG instance by index, by GPU uuid, from `nvidia-smi -L`."""
     by_gpu: dict[str, dict[int, tuple[str, str]]] = {}
     gpu = ""
     for line in text.splitlines():
@@ -60,7 +60,7 @@ def listed_instances(text: str) -> dict[str, dict[int, tuple[str, str]]]:
 def partitions(
     parent: Device, gpu: ET.Element, listed: dict[int, tuple[str, str]]
 ) -> list[tuple[Device, ET.Element]]:
-    """MIG instances; `listed` gives (profile, uuid) by place, of `nvidia-smi -L`."""
+    """MIG instances; `listed` gives (profile, uuid) by index, of `nvidia-smi -L`."""
     pairs = []
     for element in gpu.iterfind("mig_devices/mig_device"):
         texts = [

@@ -32,7 +32,7 @@ _KINDS = {
     "effective errors": "effective",
     "symbol errors": "symbol",
 }
-# Stands for every GPU in the place of one's PCI id.
+# Stands for every GPU instead of one's PCI id.
 _ALL = ""
 
 
@@ -41,7 +41,7 @@ class GpuLinks(msgspec.Struct):
 
     states: dict[int, bool] = {}
     errors: dict[str, dict[int, int]] = {}
-    # Told in one sentence in place of the links: how many there are is not.
+    # nvidia-smi said so in one sentence instead of a list: how many there are is unknown.
     all_down: bool = False
 
 
@@ -109,9 +109,9 @@ class LinkReader:
     def read(
         self, uuid: str | None, bus: str | None, *, slow: bool, fresh_s: float
     ) -> GpuLinks | Absence:
-        """Links of a GPU, or why there are none; `bus` names the only GPU that may be asked.
+        """Links of a GPU, or why there are none; `bus` names the only GPU that may be queried.
 
-        Asked again when `slow` and older than `fresh_s`, so that the GPUs of one tick share a run.
+        Queried again when `slow` and older than `fresh_s`, so that the GPUs of one tick share a run.
         """
         with self._lock:
             key, now = bus or _ALL, self._clock.monotonic()

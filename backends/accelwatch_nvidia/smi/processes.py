@@ -26,7 +26,7 @@ _UNSEEN = (
 
 
 def processes(device: Device, gpu: ET.Element) -> tuple[Process, ...] | Absence:
-    """Processes of the GPU or the MIG instance that `device` is, by pid; or why none are told."""
+    """Processes of the GPU or the MIG instance that `device` is, by pid; or why none are known."""
     if (why := _absence_of_list(gpu.find("processes"))) is not None:
         return why
     rows: dict[int, Process] = {}
@@ -50,7 +50,7 @@ def processes(device: Device, gpu: ET.Element) -> tuple[Process, ...] | Absence:
 
 
 def _absence_of_list(listed: ET.Element | None) -> Absence | None:
-    """Why there is a word, or nothing at all, in the place of a list."""
+    """Why there is a word, or nothing at all, instead of a list."""
     if listed is None:
         return Absence.UNSUPPORTED
     text = (listed.text or "").strip()

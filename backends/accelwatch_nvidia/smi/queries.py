@@ -21,7 +21,7 @@ from accelwatch_nvidia.smi import elements
 from accelwatch_nvidia.smi import text as smi_text
 from accelwatch_nvidia.smi.document import SmiDocument, parse
 
-# A run takes 0.05-0.5 s, several seconds when the driver must first be initialised.
+# A run lasts 0.05-0.5 s, several seconds when the driver must first be initialised.
 TIMEOUT_S = 10.0
 # Readings of one tick share one run; a slow run serves twice its own duration.
 _FRESH_S = 0.4
@@ -67,7 +67,7 @@ class SmiQueries:
     def query_all(self) -> SmiDocument:
         """The document of all GPUs, of this tick. Raises BackendUnavailable when nvidia-smi cannot work.
 
-        Once one GPU spoils it or one sleeps, the GPUs are asked one by one.
+        Once one GPU spoils it or one sleeps, the GPUs are queried one by one.
         """
         with self._lock:
             now = self._context.clock.monotonic()
@@ -116,7 +116,7 @@ class SmiQueries:
         return any(self._context.leaves_asleep(gpu.pci_bus_id) for gpu in gpus)
 
     def single_address(self, device: Device) -> str | None:
-        """The device's PCI id where the GPUs are asked one by one; None where one run serves all."""
+        """The device's PCI id where the GPUs are queried one by one; None where one run serves all."""
         return device.pci_bus_id if self._runs_per_gpu or self.any_asleep() else None
 
     @property

@@ -1,4 +1,4 @@
-"""GPUs of another machine by what `nvidia-smi -q -x` printed there; this machine is not looked at."""
+"""GPUs of another machine by what `nvidia-smi -q -x` printed there; this machine is not read."""
 
 import re
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ class SmiReader:
         ]
 
     def _read_each(self, outputs: Outputs) -> list[RemoteRow]:
-        """What each GPU says when it is asked alone, since one of them spoils the answer for all."""
+        """What each GPU says when it is queried alone, since one of them spoils the answer for all."""
         rows: list[RemoteRow] = []
         alone = {key: answer for key, answer in outputs.items() if key.startswith(f"{_EACH}/")}
         for index, (key, answer) in enumerate(alone.items()):
@@ -104,7 +104,7 @@ def _provisional(index: int, bus: str | None) -> Device:
 
 
 def _alone(device: Device, answer: CommandOutput) -> ReadError:
-    """Why a GPU that was asked alone has not answered."""
+    """Why a GPU that was queried alone has not answered."""
     if answer.late:
         return DeviceTimeout(f"{device.name}: nvidia-smi did not end in time", code="timeout")
     failed = smi_text.gpu_failure(_text(answer))

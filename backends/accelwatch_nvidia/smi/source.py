@@ -1,4 +1,4 @@
-"""All GPUs, their MIG instances and links through nvidia-smi, in the place of the library."""
+"""All GPUs, their MIG instances and links through nvidia-smi, instead of the library."""
 
 import threading
 from collections.abc import Sequence

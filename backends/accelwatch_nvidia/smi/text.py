@@ -116,7 +116,7 @@ class GpuFailure(msgspec.Struct, frozen=True):
 
     @property
     def has_address(self) -> bool:
-        """Whether it says where the GPU is; some releases tell its index only."""
+        """Whether it says where the GPU is; some releases print its index only."""
         return ":" in self.pci_bus_id
 
 
