@@ -201,7 +201,7 @@ def _mig_mode(view: DeviceView, _: Machine) -> str | None:
 
 
 def _pending(key: str) -> Callable[[DeviceView, Machine], str | None]:
-    """Whether a repair waits, of parts that repair in this way; one quantity tells it of both ways."""
+    """Whether a repair waits, of parts that repair in this way; one quantity covers both ways."""
 
     def text(view: DeviceView, _: Machine) -> str | None:
         values = view.reading.values

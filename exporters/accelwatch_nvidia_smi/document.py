@@ -50,7 +50,7 @@ def _first_driver(snapshot: Snapshot) -> str | None:
 
 
 def _add_text(parent: ET.Element, path: tuple[str, ...], text: str) -> None:
-    """Add the text at a path; elements that the last path shares are not begun again."""
+    """Add the text at a path; elements that the last path shares are not opened again."""
     at = parent
     for tag in path[:-1]:
         last = at[-1] if len(at) else None
@@ -126,7 +126,7 @@ def _instance_ids(device: Device) -> tuple[str, str]:
 
 
 def _processes(views: list[DeviceView]) -> ET.Element:
-    """Those of the device and its instances; why they are not known where nobody tells any."""
+    """Those of the device and its instances; why they are not known where nobody reports any."""
     listed = ET.Element("processes")
     if all(view.reading.processes is None for view in views):
         listed.text = token_of(views[0].reading.absent.get(("processes",)), _NOTHING).strip("[]")

@@ -12,7 +12,7 @@ from accelwatch_nvidia_smi.query_field import QueryField
 # Built on first use: other commands do not need the tables. Constant after that.
 @cache
 def query_fields() -> dict[str, QueryField]:
-    """Every name and alias that `--query-gpu` may be asked for."""
+    """Every name and alias that `--query-gpu` accepts."""
     from accelwatch_nvidia_smi.rows import FIELDS
 
     return {name: field for field in FIELDS for name in field.names}

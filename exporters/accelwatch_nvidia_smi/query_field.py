@@ -26,7 +26,7 @@ class QueryField(msgspec.Struct, frozen=True):
     series: Series = ()
     write: Write = str
     special: str = ""
-    # Catalogue keys that `special` looks at and that may be opt-in.
+    # Catalogue keys that `special` reads and that may be opt-in.
     needs: tuple[str, ...] = ()
     # What stands for no value: a few fields have no brackets.
     missing: str = NOT_AVAILABLE

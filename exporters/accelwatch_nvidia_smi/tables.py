@@ -13,7 +13,7 @@ from accelwatch_nvidia_smi.fields import query_fields
 from accelwatch_nvidia_smi.machine import Machine, partitions_of
 from accelwatch_nvidia_smi.query_field import MIB, NOT_AVAILABLE, QueryField
 
-# What a spreadsheet takes as a number, and no formula: temperatures may be negative.
+# What a spreadsheet reads as a number, and no formula: temperatures may be negative.
 _NUMBER = re.compile(r"-?[0-9.]+( \w+)?")
 
 
@@ -53,7 +53,7 @@ def _header(fields: Sequence[QueryField]) -> str:
 # Built on first use: only --query-compute-apps needs it. Constant after that.
 @cache
 def app_fields() -> dict[str, QueryField]:
-    """Every name and alias that `--query-compute-apps` may be asked for."""
+    """Every name and alias that `--query-compute-apps` accepts."""
     rows = (
         QueryField(("timestamp",), special="timestamp"),
         *(
@@ -74,7 +74,7 @@ def compute_apps(
     header: bool,
     units: bool,
 ) -> str:
-    """A line a process that computes; one on a partition is told with the whole device, as by NVIDIA."""
+    """A line a process that computes; one on a partition has the whole device, as by NVIDIA."""
     lines = [_header(fields)] if header else []
     for device in machine.in_order(snapshot):
         for view in (device, *partitions_of(snapshot, device)):

@@ -12,7 +12,7 @@ _CHOICES = frozenset(Selection.__struct_fields__)
 
 
 class PrometheusExporter:
-    """Options: those of `selection`, and `own` and `own_histograms` as `Renderer.render` takes them."""
+    """Options: those of `selection`, and `own` and `own_histograms` as of `Renderer.render`."""
 
     name = "prometheus"
     content_type = TEXT
