@@ -1,4 +1,4 @@
-"""Alertmanager: an incident is an alert, told again while it is open, and ended when it is over.
+"""Alertmanager: an incident is an alert, sent again while it is open, and ended when it is over.
 
 POST /api/v2/alerts (its openapi.yaml). An alert is known by its labels, so those of an incident must
 never change: what changes is in the annotations.
@@ -17,7 +17,7 @@ from accelwatch.base.errors import ConfigError
 from accelwatch.plugins.options import check_url, checked
 
 REPEAT_S = 60.0
-# An alert that is not told again ends by itself: Alertmanager's own resolve_timeout.
+# An alert that is not sent again ends by itself: Alertmanager's own resolve_timeout.
 KEPT_S = 300.0
 _MOST_ANNOTATION = 8000
 # Labels that an incident keeps from its beginning to its end; severity may rise.
@@ -36,7 +36,7 @@ class AlertmanagerOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
 
 
 class AlertmanagerSink:
-    """Posts each notice to all members of a cluster; one that takes it is enough."""
+    """Posts each notice to all members of a cluster; one that accepts it is enough."""
 
     edits = True
     pace_s = 0.0
@@ -92,7 +92,7 @@ def labels_of(notice: Notice, more: dict[str, str]) -> dict[str, str]:
 
 
 def alert(notice: Notice, labels: dict[str, str], now: float) -> dict[str, object]:
-    """One alert of the API; one that is open ends by itself when nobody tells of it any more."""
+    """One alert of the API; an open one ends by itself when it is no longer sent."""
     ends_at = now + KEPT_S if notice.closed is None else min(notice.closed, now)
     annotations = {
         "summary": headline(notice),

@@ -16,7 +16,7 @@ from accelwatch.base.errors import ConfigError
 from accelwatch.plugins.options import checked
 
 _MOST_TITLE = 250
-# Apprise splits or cuts further for services that take less.
+# Apprise splits or cuts further for services that accept less.
 _MOST_BODY = 4000
 _KINDS = {Severity.INFO: "info", Severity.WARNING: "warning", Severity.CRITICAL: "failure"}
 
@@ -29,7 +29,7 @@ class AppriseOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class AppriseSink:
-    """Tells all of its services; where one fails, the notice is sent again to all."""
+    """Notifies all of its services; where one fails, the notice is sent again to all."""
 
     edits = False
     pace_s = 1.0

@@ -1,7 +1,7 @@
 """Kubernetes: the condition `AcceleratorHealthy` and Events of node objects, for other tools to read.
 
 Who acts on them is a second actor beside the remediation engine, so nothing is written that is not
-named in the options. It takes no node out and gives none back.
+named in the options. It quarantines and releases no node.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from accelwatch_kubernetes_status.nodes import NodeFinder
 from accelwatch_kubernetes_status.outcomes import outcome_of_error
 from accelwatch_kubernetes_status.status_writing import StatusWriter
 
-# What is open is told again so often: the heartbeat of the condition, as node-problem-detector has it
+# What is open is sent again so often: the heartbeat of the condition, as node-problem-detector has it
 # (5 min), and what mends it where a node object was deleted and created anew.
 REPEAT_S = 300.0
 # Nodes written at the same time, for an incident of many.
@@ -48,7 +48,7 @@ class KubernetesStatusOptions(
     min_severity: Severity = Severity.CRITICAL
     # Families of incidents, with all below them, that say nothing of accelerators.
     ignore_families: tuple[str, ...] = _OTHER_FAMILIES
-    # The cluster's name of a node by ours, where these differ and no label of the node tells.
+    # The cluster's name of a node by ours, where these differ and no label of the node says it.
     nodes: dict[str, str] = {}
 
 

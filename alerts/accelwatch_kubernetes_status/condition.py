@@ -13,7 +13,7 @@ from accelwatch_kubernetes_status.incidents import OpenIncident
 # Ours alone: no other type of condition is ever written.
 CONDITION_TYPE = "AcceleratorHealthy"
 NO_INCIDENT = "NoOpenIncident"
-# The API takes 32,768 characters; `kubectl describe node` shows them in one line.
+# The API accepts 32,768 characters; `kubectl describe node` shows them in one line.
 _MOST_MESSAGE = 512
 # Characters of a reason, as of metav1.Condition.
 _MOST_REASON = 128
@@ -52,7 +52,7 @@ def condition_of(
     """What the condition has to say now; `now` in Unix seconds.
 
     The transition is the moment at which the status changed: who waits for a node to stay as it is must
-    not begin anew because a second incident has come or the worst one has another title.
+    not start over because a second incident has come or the worst one has another title.
     """
     status, reason, message = _verdict(incidents)
     timestamp = timestamp_text(now)

@@ -3,7 +3,7 @@
 from accelwatch.alerting.sink import Outcome, Status
 from accelwatch.api_client.kubernetes.errors import ApiError, KubernetesError
 
-# The object that we send is not one the server takes; all else may be mended over there.
+# The server does not accept the object that we send; all else may be mended over there.
 _REFUSED = frozenset({400, 405, 413, 415, 422})
 _NOT_ALLOWED = frozenset({401, 403})
 

@@ -28,7 +28,7 @@ from accelwatch_kubernetes_status.nodes import Node, path_of
 _CONFLICT = 409
 # A kubelet writes its status each 10 s at most, so a second one in a row is rare.
 _TRIES = 4
-# An incident that is told again sooner writes nothing: of several on a node one keeps the heartbeat.
+# An incident that is sent again sooner writes nothing: of several on a node one keeps the heartbeat.
 _HEARTBEAT_S = 240.0
 _HEALTHY = ConditionStatus.TRUE.value
 
@@ -142,7 +142,7 @@ def existing_condition(node: Node) -> NodeCondition | None:
 
 
 def with_condition(node: Node, ours: NodeCondition) -> list[Mapping[str, object]]:
-    """All conditions of a node, those of others exactly as they were read, in their places."""
+    """All conditions of a node, those of others exactly as they were read, in their order."""
     written: Mapping[str, object] = msgspec.to_builtins(ours)
     conditions = list(node.status.conditions)
     for at, condition in enumerate(conditions):

@@ -44,7 +44,7 @@ def question(notice: Notice) -> dict[str, object]:
 
 
 def _sections(text: str) -> list[str]:
-    """Lines gathered to texts that a section takes."""
+    """Lines gathered to texts that fit a section."""
     sections: list[str] = []
     for line in map(_escaped, text.split("\n")):
         if sections and len(sections[-1].encode()) + 1 + len(line.encode()) <= MOST_TEXT:

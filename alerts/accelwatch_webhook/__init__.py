@@ -28,7 +28,7 @@ class WebhookOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True):
-    """What is sent: the type, time and data that Standard Webhooks asks for, and their schema."""
+    """What is sent: the type, time and data that Standard Webhooks requires, and their schema."""
 
     schema: str
     type: str
