@@ -73,7 +73,7 @@ class BackendAiAction:
 
     @property
     def intents(self) -> frozenset[IntentKind]:
-        """What it can be asked for."""
+        """The intents that it carries out."""
         return frozenset(PROPOSALS)
 
     @property
@@ -128,7 +128,7 @@ class BackendAiAction:
         return propose(intent, observed_context_of(observed, self._options))
 
     async def perform(self, step: Step, operation: Committed) -> Report:
-        """Do one step. Raises nothing: what goes wrong is told."""
+        """Do one step. Raises nothing: the report says what went wrong."""
         return await self._performer.perform(step, operation)
 
     def recover(self, started_step: StartedStep, observed: Observed) -> Recovery:

@@ -10,7 +10,7 @@ PROJECT = "{project}"
 
 
 def of_project(options: CheckpointOptions, project: str) -> CheckpointOptions:
-    """With the project in place: `{job}` is the name of a session, which users share."""
+    """With the project filled in: `{job}` is the name of a session, which users share."""
     pattern = options.pattern.replace(PROJECT, project)
     return msgspec.structs.replace(options, pattern=pattern)
 

@@ -33,7 +33,7 @@ class BackendAiOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     server: ServerOptions
     # By the name of a resource group.
     groups: dict[_Group, GroupOptions] = {}
-    # What becomes of the sessions of an agent that is taken out; the first rule that one fits counts.
+    # What becomes of the sessions of a quarantined agent; the first rule that one fits counts.
     # Without one, batch sessions are moved and all others are left to their users.
     sessions: list[SessionRule] = []
     # How sessions are created anew, as far as the manager does not show it; the first that fits counts.

@@ -1,4 +1,4 @@
-"""Options for sessions of an agent that is taken out: which are moved, which stay as they are."""
+"""Options for sessions of a quarantined agent: which are moved, which stay as they are."""
 
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -24,7 +24,7 @@ class SessionType(StrEnum):
 
 
 class Leave(StrEnum):
-    """What becomes of a session of an agent that is taken out."""
+    """What becomes of a session of a quarantined agent."""
 
     # It is ended, and created anew elsewhere.
     MOVE = "move"

@@ -73,7 +73,7 @@ class KubernetesAction:
 
     @property
     def intents(self) -> frozenset[IntentKind]:
-        """What it can be asked for."""
+        """The intents that it carries out."""
         return frozenset(PROPOSALS)
 
     @property
@@ -98,7 +98,7 @@ class KubernetesAction:
         return self._permissions.impossible
 
     def complaints(self) -> Sequence[str]:
-        """Files of the options that cannot be read; asks no server."""
+        """Files of the options that cannot be read; calls no server."""
         server = self._options.server
         files = {
             "token_file": server.token_file,
@@ -125,7 +125,7 @@ class KubernetesAction:
         return propose(intent, observed_context_of(observed, self._options))
 
     async def perform(self, step: Step, operation: Committed) -> Report:
-        """Do one step. Raises nothing: what goes wrong is told."""
+        """Do one step. Raises nothing: the report says what went wrong."""
         return await self._performer.perform(step, operation)
 
     def recover(self, started_step: StartedStep, observed: Observed) -> Recovery:
@@ -135,11 +135,11 @@ class KubernetesAction:
 
     @property
     def quarantines_devices(self) -> bool:
-        """Whether it takes out single devices by its options."""
+        """Whether its options quarantine single devices."""
         return self._options.devices is not None
 
     async def preview(self, node: str, device: str) -> Sequence[str]:
-        """What the API server says to a drain, asked by dry runs. Raises ActionUnavailableError."""
+        """What the API server answers to dry runs of a drain. Raises ActionUnavailableError."""
         return await drain_preview(self._access, node, device)
 
     def release_command(self, node: str) -> str:

@@ -6,7 +6,7 @@ _MOST = 1024
 
 
 class AnswerTimes:
-    """By node object; a restart of ours begins anew, which only makes a fence take longer."""
+    """By node object; our restart clears the table, which only makes a fence slower."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

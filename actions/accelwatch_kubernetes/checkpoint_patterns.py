@@ -10,7 +10,7 @@ NAMESPACE = "{namespace}"
 
 
 def of_namespace(options: CheckpointOptions, namespace: str) -> CheckpointOptions:
-    """With the namespace in place: jobs of two namespaces may have the same name."""
+    """With the namespace filled in: jobs of two namespaces may have the same name."""
     pattern = options.pattern.replace(NAMESPACE, namespace)
     return msgspec.structs.replace(options, pattern=pattern)
 

@@ -52,7 +52,7 @@ class Observer:
     async def _with_devices(
         self, node: NodeObservation, rules: Sequence[TaintRule], claims: Sequence[ResourceClaim]
     ) -> NodeObservation:
-        """For a look at all nodes: by the pods that are followed, without a request per node."""
+        """For a poll of all nodes: by the pods that are followed, without a request per node."""
         if not rules:
             return node
         pods = partial(self._cache.pods_on, node.name)

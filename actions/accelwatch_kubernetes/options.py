@@ -35,7 +35,7 @@ class DeviceEffect(StrEnum):
 
 
 class DeviceOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a single device is taken out, by a DeviceTaintRule."""
+    """How a single device is quarantined, by a DeviceTaintRule."""
 
     effect: DeviceEffect = DeviceEffect.NO_SCHEDULE
 
@@ -45,21 +45,21 @@ class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
     # Where the API server is; empty within a cluster.
     server: ServerOptions = ServerOptions()
-    # By what our marks are told from those of another hub on the same cluster.
+    # Distinguishes our marks from those of another hub on the same cluster.
     hub: Annotated[str, Meta(min_length=1, max_length=63)] = "accelwatch"
     # Key of the taint of a node that we hold; its value is the rule.
     taint: _Text = "accelwatch.io/quarantine"
-    # Whether that taint evicts at once what runs on the node. It asks no PodDisruptionBudget.
+    # Whether that taint evicts at once what runs on the node. It checks no PodDisruptionBudget.
     no_execute: bool = False
     # Whether a node that we hold is also made unschedulable, as `kubectl cordon` does.
     cordon: bool = False
     # Key of the taint of an idle spare.
     spare_taint: _Text = "accelwatch.io/spare"
-    # More keys of taints with which others take nodes out; `example.com/` stands for all below it.
+    # More keys of taints with which others hold nodes; `example.com/` stands for all below it.
     foreign_taints: list[_Text] = []
     # Label of a node that names its pool.
     pool_label: _Text = ""
-    # Whether and how single devices are taken out, on nodes with a DRA driver; left out: not at all.
+    # Whether and how single devices are quarantined, on nodes with a DRA driver; left out: not at all.
     devices: DeviceOptions | None = None
     # Namespaces whose pods never leave a node; `*` stands for anything.
     protected_namespaces: list[_Text] = msgspec.field(default_factory=platform_namespaces)

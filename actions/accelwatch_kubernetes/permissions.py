@@ -1,6 +1,6 @@
 """What the cluster does not let us do, as it says itself: a SelfSubjectAccessReview for each request.
 
-Roles are changed by people while the hub runs, so it is asked again: sooner where something is missing.
+Roles are changed by people while the hub runs, so we review again: sooner where one is missing.
 """
 
 from collections.abc import Mapping

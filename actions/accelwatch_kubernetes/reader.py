@@ -59,7 +59,7 @@ class NodeReader:
         self._shown(node)
 
     def written(self, node: Node | None) -> None:
-        """A write has left it so: a look at all nodes must not show what was there before."""
+        """A write has left it so: a poll of all nodes must not show what was there before."""
         if node is not None:
             self._shown(node)
 

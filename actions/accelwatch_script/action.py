@@ -1,4 +1,4 @@
-"""The action: hooks as configured, what they told, and what is seen."""
+"""The action: hooks as configured, their reports, and what is observed."""
 
 import asyncio
 from collections import OrderedDict
@@ -39,7 +39,7 @@ _INCONCLUSIVE = frozenset({ReportStatus.RETRY, ReportStatus.UNKNOWN})
 
 
 class _Pending(msgspec.Struct):
-    """What a call has told, as long as nobody has seen its effect."""
+    """A call's report, as long as nobody has seen its effect."""
 
     call: Call
     report: Report
@@ -128,7 +128,7 @@ class ScriptAction:
         )
 
     async def observe(self, intent: Intent) -> Observed:
-        """What is seen now, and what the call before has told. Raises ActionUnavailableError."""
+        """What is observed now, and the report of the call before. Raises ActionUnavailableError."""
         key = key_of(msgspec.json.encode(intent))
         self._poll_if_due(key)
         observed = await self._with_checkpoint(intent, await self._run_observer(intent))
@@ -167,7 +167,7 @@ class ScriptAction:
         )
 
     def _poll_if_due(self, key: str) -> None:
-        """Have what was accepted asked for, when it is time; nobody waits for the answer."""
+        """Poll an accepted operation when it is due; nobody waits for the answer."""
         pending = self._reports.get(key)
         if pending is None or pending.report.status is not ReportStatus.ACCEPTED:
             return

@@ -32,9 +32,9 @@ class HookDocument(msgspec.Struct, frozen=True, kw_only=True):
 
     status: Status = "ok"
     message: str = ""
-    # By what a hook that has accepted something is asked for it.
+    # The id by which an accepted operation is polled.
     external_id: str = ""
-    # Seconds after which it may be asked.
+    # Seconds after which it may be polled.
     poll_after: float | None = None
     # What a test has measured; more is better.
     value: float | None = None
@@ -137,7 +137,7 @@ def of_document(document: bytes, *, idempotent: bool, hide: Hide = _as_it_is) ->
 def of_request(
     answer: ReceiverResponse, location: str, *, idempotent: bool, hide: Hide = _as_it_is
 ) -> HookReply:
-    """What the answer to a request means; `location` is where one that was accepted is asked for."""
+    """What the answer to a request means; `location` is where an accepted one is polled."""
     location = _reference(location, hide)
     body = answer.body.strip()
     document = body if body.startswith(b"{") and body.endswith(b"}") else b""
@@ -196,7 +196,7 @@ def _parse_reply(document: bytes, hide: Hide) -> HookDocument | None:
 
 
 def _reference(text: str, hide: Hide) -> str:
-    """None where it has a secret: another one would be asked for, and nobody know it."""
+    """Empty for a text with a hidden secret: polling by it would mean another operation."""
     return "" if HIDDEN in hide(text) else text
 
 

@@ -10,7 +10,7 @@ from accelwatch.base.untrusted_text import printable
 
 VERSION = 1
 MOST_BYTES = 256 << 10
-# Characters; a kernel takes 128 KiB for one and a few MiB for all.
+# Characters; a kernel accepts 128 KiB for one and a few MiB for all.
 _MOST_VARIABLE = 8 << 10
 
 
@@ -65,7 +65,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool = False
     # Unix seconds.
     deadline: float
-    # The `external_id` that is asked for.
+    # The `external_id` that is polled.
     poll: str = ""
     incident: IncidentInfo | None = None
     entity: EntityInfo | None = None
@@ -145,7 +145,7 @@ def _jobs(key: JobKey | None, job: JobObservation | None, checkpoint: str) -> tu
 
 
 def document(call: Call) -> bytes:
-    """The JSON object. Raises ValueError when it is larger than a hook has to take."""
+    """The JSON object. Raises ValueError when it is larger than a hook has to accept."""
     data = msgspec.json.encode(call)
     if len(data) > MOST_BYTES:
         raise ValueError(f"{len(data)} bytes are more than a hook is given ({MOST_BYTES})")

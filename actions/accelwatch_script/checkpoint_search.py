@@ -16,7 +16,7 @@ _OVERHEAD_S = 3.0
 
 
 class CheckpointSearch:
-    """One search at a time for each job that is asked for."""
+    """One search at a time for each job."""
 
     def __init__(self, options: CheckpointOptions, user: tuple[int, int] | None) -> None:
         self._options = options

@@ -255,7 +255,7 @@ def recovery(
         return Recovery.REDO
     status = ""
     if started_step.report is not None:
-        # What was asked for since counts more than what was told at first.
+        # What was polled since counts more than what was reported at first.
         status = observed.own.get(observation.REPORT_STATUS) or started_step.report.status.value
     if status and ReportStatus(status).is_without_effect:
         return Recovery.REDO

@@ -11,7 +11,7 @@ from accelwatch.system.files.file_rights import changed_by_others, shown
 def complaint(argv: Sequence[str], owners: frozenset[int]) -> str:
     """Why a command is not run, with the mend; empty when only `owners` (uids) can change it.
 
-    Looked at are the program and every regular file named by its absolute path among the arguments,
+    Checked are the program and every regular file named by its absolute path among the arguments,
     such as an interpreter's script; the folders that lead there; and the same behind links.
     """
     for number, argument in enumerate(argv):

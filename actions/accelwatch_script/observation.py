@@ -1,4 +1,4 @@
-"""What an observe hook sees, as an action tells it."""
+"""What an observe hook sees, as an action reports it."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from accelwatch_script.answer import HookReply, shown
 ACHIEVED = "achieved"
 TEXT = "text"
 CHECKPOINT = "checkpoint"
-# The whole one before it, from which the job begins when it is told to.
+# The whole one before it, from which the job begins on request.
 BEFORE = "checkpoint_before"
 # What the call before has told, a ToldStatus; not there without one, or when we began anew since.
 REPORT_STATUS = "told"
@@ -38,7 +38,7 @@ _Shape = TypeVar("_Shape", bound=msgspec.Struct)
 
 
 class _Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A job as a hook tells it; its key may say less than ours."""
+    """A job as a hook reports it; its key may say less than ours."""
 
     id: str
     state: JobState
@@ -55,7 +55,7 @@ class _Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Key(msgspec.Struct, frozen=True, kw_only=True):
-    """A job's key as a hook tells it."""
+    """A job's key as a hook reports it."""
 
     id: str
     cluster: str = ""
@@ -66,7 +66,7 @@ class _Key(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Node(msgspec.Struct, frozen=True, kw_only=True):
-    """A node as a hook tells it; its jobs are ids, or keys where ids are given again."""
+    """A node as a hook reports it; its jobs are ids, or keys where ids are given again."""
 
     name: str
     standing: HoldState
@@ -132,12 +132,12 @@ def all_nodes(reply: HookReply) -> Sequence[NodeObservation]:
 
 
 def poll_after_s(report: Report) -> float:
-    """Seconds after which something accepted is asked for."""
+    """Seconds after which an accepted operation is polled."""
     return _POLL_S if report.again_after_s is None else max(report.again_after_s, 1.0)
 
 
 def with_report(observation: Observed, report: Report, age_s: float) -> Observed:
-    """The same, and what the call before has told so many seconds ago."""
+    """The same, and the report of the call before, so many seconds old."""
     own: Mapping[str, str] = {
         **_own_of(report.measured),
         **observation.own,
@@ -217,7 +217,7 @@ def _key(key: str | _Key) -> JobKey:
 
 
 def _job(job: _Job, requested: JobKey | None) -> JobObservation | None:
-    """The job that was asked for; one of its number that was submitted later is another."""
+    """The requested job; one of its number that was submitted later is another."""
     if requested is None:
         return None
     if job.id != str(requested):

@@ -22,7 +22,7 @@ from accelwatch_script.settings import OBSERVE_TIMEOUT_S, HookOptions
 
 _log = logging.getLogger(__name__)
 
-# What starting, killing and reaping take at most, beside the program's own time.
+# How long starting, killing and reaping last at most, beside the program's own time.
 _OVERHEAD_S = 5.0
 KILL_AFTER_S = 10.0
 _KILL_OBSERVER_AFTER_S = 2.0

@@ -1,4 +1,4 @@
-"""A hook that is a URL: a signed POST, and GETs of the place where something accepted is asked for."""
+"""A hook that is a URL: a signed POST, and GETs of the URL where an accepted operation is polled."""
 
 from collections.abc import Callable, Mapping
 from urllib.parse import urljoin, urlsplit
@@ -45,7 +45,7 @@ class RequestHook:
         return self.timeout_s + 1.0
 
     def complaint(self) -> str:
-        """Nothing can be said of a URL before it is asked."""
+        """Nothing can be said of a URL before a request."""
         return ""
 
     async def run(self, what: call.Call, withdrawn: Callable[[], str] = stands) -> HookReply:
@@ -66,7 +66,7 @@ class RequestHook:
         body = call.document(what)
         now = self._clock.wall()
         acts = what.operation_id and not what.poll
-        # What only looks or asks is a message of its own each time.
+        # A call that only observes or polls is a new message each time.
         id_ = what.operation_id if acts else f"{what.operation_id or what.hook}.{now:.6f}"
         named = headers(self._secret, id_, now, body)
         if acts:

@@ -45,7 +45,7 @@ class HookOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     env: dict[str, str] = {}
     # 60s for programs, 10s for requests, and for programs that look 15s.
     timeout: str | float = ""
-    # How long after the hook's word its effect may take to be seen.
+    # How long after the hook's answer its effect is waited for.
     observe_for: str | float = "60s"
     # Whether calling it twice is the same as calling it once.
     idempotent: bool = False
@@ -57,7 +57,7 @@ class HookOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def timeout_s(self) -> float:
-        """Seconds that one call may take."""
+        """Seconds that one call may last."""
         return deadline(str(self.timeout)) if self.timeout else 60.0 if self.argv else 10.0
 
     @property

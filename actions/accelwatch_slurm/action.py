@@ -63,7 +63,7 @@ class SlurmAction:
 
     @property
     def intents(self) -> frozenset[IntentKind]:
-        """What it can be asked for; probes and swaps only where the options say so."""
+        """The intents that it carries out; probes and swaps only where the options say so."""
         probes = {IntentKind.PROBE} if self._options.probe_silent else set()
         swaps = {IntentKind.SWAP_IN_JOB} if self._options.cycle_info else set()
         return INTENTS | probes | swaps
@@ -84,7 +84,7 @@ class SlurmAction:
 
     @property
     def controller_boot(self) -> str:
-        """When the controller was started that the latest poll has asked."""
+        """When the controller of the latest poll was started."""
         controller = self._observer.controller
         return "" if controller is None else controller.boot
 
@@ -97,7 +97,7 @@ class SlurmAction:
         return {IntentKind.REBOOT: NO_PROGRAM}
 
     async def reservations(self) -> Sequence[ReservationObservation]:
-        """Those that keep the places of jobs. Raises ActionUnavailableError."""
+        """Those that keep the nodes of jobs. Raises ActionUnavailableError."""
         return await self._observer.reservations()
 
     async def observe(self, intent: Intent) -> Observed:
@@ -159,7 +159,7 @@ class SlurmAction:
         return propose_spare(intent, context, name=name, users=users, draw=draw)
 
     async def perform(self, step: Step, operation: Committed) -> Report:
-        """Do one step. Raises nothing: what goes wrong is told."""
+        """Do one step. Raises nothing: the report says what went wrong."""
         return await self._performer.perform(step, operation)
 
     def recover(self, started_step: StartedStep, observed: Observed) -> Recovery:
@@ -186,5 +186,5 @@ class SlurmAction:
         return f"scontrol update nodename={shlex.quote(node)} state=undrain"
 
     async def close(self) -> None:
-        """Take no more commands."""
+        """Accept no more commands."""
         self._commands.close()

@@ -10,7 +10,7 @@ from accelwatch.api_client.backendai.client import BackendAiClient, decoded
 from accelwatch.api_client.backendai.paging import PAGE, Page, all_rows, quoted
 from accelwatch_backendai.api.slots import Slots, slots_in
 
-# What is asked of agents themselves (hardware_metadata) is left out: a lost one would be waited for.
+# Fields that the manager fetches from agents (hardware_metadata) are left out: a lost one would block.
 _QUERY = """query($limit: Int!, $offset: Int!, $filter: String) {
  agent_list(limit: $limit, offset: $offset, filter: $filter, order: "id") {
   total_count items { id status schedulable scaling_group addr version first_contact lost_at
@@ -32,7 +32,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     address: str = ""
     # Release of the agent.
     version: str = ""
-    # When its row was made, as the manager writes it: by it another row of that id is told apart.
+    # When its row was made, as the manager writes it: it distinguishes rows of the same id.
     first_contact: str = ""
     # When its heartbeats stopped; None where they have not.
     lost: float | None = None

@@ -1,6 +1,6 @@
 """Sessions that start only when another one has succeeded, by that one's id.
 
-No request changes what they depend on: they do not wait for a session that was created in the place of
+No request changes what they depend on: they do not wait for a session that was created to replace
 that one.
 """
 
@@ -53,7 +53,7 @@ class _Data(msgspec.Struct, frozen=True):
 async def dependents_of(
     client: BackendAiClient, release: Release, session_id: str
 ) -> tuple[Dependent, ...]:
-    """Those of a session, whether they have ended or not; none before 24.09, which cannot be asked.
+    """Those of a session, whether they have ended or not; none before 24.09, which has no such query.
 
     Raises BackendAiError.
     """

@@ -19,7 +19,7 @@ _MOST_NAMED = 20 * PAGE
 _FIELDS = """session_id name type status status_info result tag access_key full_name user_id
 group_name scaling_group cluster_size cluster_mode created_at terminated_at status_history
 containers { id agent status status_info cluster_role cluster_idx occupied_slots }"""
-# What is needed of all at once: the manager takes a third less time for a page of these (26.9.6).
+# What is needed of all at once: the manager answers a page of these in a third less time (26.9.6).
 _BRIEF = """session_id name type status status_info tag access_key full_name user_id group_name
 containers { agent status }"""
 _QUERY = (
@@ -47,7 +47,7 @@ class Kernel(msgspec.Struct, frozen=True, kw_only=True):
     # Only the main kernel of a batch session runs its command.
     role: str = "main"
     index: int = 1
-    # What it has of its agent; what it asks for, before it is scheduled.
+    # What it has of its agent; before it is scheduled, what it requests.
     slots: Slots = {}
 
 
@@ -106,7 +106,7 @@ async def live_sessions(client: BackendAiClient, agent: str) -> list[OwnedSessio
     except BackendAiRefusedError as error:
         if error.problem.kind != GRAPHQL_ERROR:
             raise
-        # Releases before 23.09 cannot be asked for the sessions of an agent.
+        # Releases before 23.09 have no query for the sessions of an agent.
         live = await _all(client, _SCHEDULED)
     return [row for row in live if any(kernel.agent == agent for kernel in row.session.kernels)]
 
@@ -122,7 +122,7 @@ async def scheduled_sessions(client: BackendAiClient) -> list[OwnedSession]:
 async def sessions_named(client: BackendAiClient, owner: str, name: str) -> list[Session]:
     """All of a name that a user has, or has had, the newest first; `owner` is an access key.
 
-    No release can be asked for a tag over GraphQL; whoever looks for one looks through these.
+    No release can filter by tag over GraphQL; the caller searches these.
     """
     rows = await _all(client, f"name == {quoted(name)}", owner, _NEWEST_FIRST, _MOST_NAMED)
     return [row.session for row in rows]

@@ -81,7 +81,7 @@ async def session_row(
 
 
 def kernel_resources(row: SessionRow) -> dict[str, str]:
-    """What each kernel asks for, by slot; empty where the row does not say it.
+    """What each kernel requests, by slot; empty where the row does not say it.
 
     The row has the sum of kernels that are all alike. Releases without it keep at a kernel what it has
     been given, also when it has ended.

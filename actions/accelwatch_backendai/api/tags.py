@@ -1,4 +1,4 @@
-"""Tags of sessions that were created in the place of others: each names the first one of its job. Pure.
+"""Tags of sessions that were created to replace others: each names the first one of its job. Pure.
 
 A tag has at most 64 characters (a longer one is answered with 500) and stays when its session ends.
 """
@@ -31,7 +31,7 @@ def first_of(session: Session) -> str:
 
 
 def _is_id(text: str) -> bool:
-    """Whether the manager can be asked for it: users write into tags whatever they like."""
+    """Whether it can be an id in a query: users write into tags whatever they like."""
     try:
         return str(uuid.UUID(text)) == text
     except ValueError:

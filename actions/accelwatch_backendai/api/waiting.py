@@ -8,7 +8,7 @@ from accelwatch.api_client.backendai.releases import Ability, Release
 from accelwatch.base.untrusted_text import printable
 from accelwatch_backendai.api.sessions import Session
 
-# Of a text that names each kernel that found no place.
+# Of a text that names each kernel that found no agent.
 _MOST_TEXT = 300
 # A success among the tries says nothing of why it waits.
 _WELL = "SUCCESS"

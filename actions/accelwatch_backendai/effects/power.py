@@ -1,4 +1,4 @@
-"""The step of a fence: the site's command takes a node's power."""
+"""The step of a fence: the site's command cuts a node's power."""
 
 from collections.abc import Mapping
 
@@ -33,6 +33,6 @@ def _is_off(step: Step, context: ObservedContext) -> bool | None:
 
 
 def power_effects(timeout_s: float) -> Mapping[str, Effect]:
-    """By the kind of a step, where the site's command may take so many seconds."""
+    """By the kind of a step, where the site's command may run so many seconds."""
     effect = Effect(kind=power_off_kind(timeout_s), perform=_power_off, is_observed=_is_off)
     return {steps.POWER_OFF: effect}

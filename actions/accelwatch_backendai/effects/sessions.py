@@ -1,4 +1,4 @@
-"""Steps that end a session, and create one in its place.
+"""Steps that end a session, and create its successor.
 
 A session has one successor at most. Its tag, made of the ids of the first session and of the one before,
 is looked for before each try; its name, which stays its user's, lets no second one run beside it until

@@ -12,7 +12,7 @@ from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Ste
 from accelwatch_backendai.observed_context import ObservedContext
 from accelwatch_backendai.sessions import steps
 
-# Between looks at what comes about by itself: agents report every 3 s, and are LOST after 40 s without.
+# Between polls of what comes about by itself: agents report every 3 s, and are LOST after 40 s without.
 _POLL_S = 2.0
 
 

@@ -27,7 +27,7 @@ from accelwatch_backendai.sessions.leaving import why_it_stays
 from accelwatch_backendai.sessions.lineage import is_successor
 from accelwatch_backendai.sessions.states import has_died, state_of
 
-# Between looks at a session for which the scheduler has found no agents: it tries again once a minute
+# Between polls of a session for which the scheduler has found no agents: it tries again once a minute
 # (26.9). Until it has words about a try, the session may be placed at any moment.
 _PENDING_S = 2.0
 
@@ -95,7 +95,7 @@ def _terminated(intent: Intent, view: JobView, head: Session) -> Proposal:
 
 
 def create(intent: Intent, view: JobView, predecessor: Session) -> Proposal:
-    """A session in the place of one that has ended, once nothing of that can run any more."""
+    """The successor of a session that has ended, once nothing of that can run any more."""
     if agent := view.may_run_on(intent, predecessor):
         text = f"the old copy of {named(predecessor)} may still run on {agent}: fence it first"
         return Refusal(RefusalKind.UNSAFE, text)
@@ -127,7 +127,7 @@ def _is_handed_back(intent: Intent, context: ObservedContext) -> bool:
 
 
 def _was_created_for(intent: Intent, session: Session) -> bool:
-    """Whether it stands in the place of one that was ended for this intent."""
+    """Whether it succeeds a session that was ended for this intent."""
     return any(is_successor(session, terminated) for terminated in _terminated_ids(intent.original))
 
 

@@ -1,4 +1,4 @@
-"""Which step leads to an agent that takes no new sessions, or takes them again. Pure."""
+"""Which step leads to an agent that accepts no new sessions, or accepts them again. Pure."""
 
 from accelwatch.action.intent import Intent
 from accelwatch.action.observed import HoldState

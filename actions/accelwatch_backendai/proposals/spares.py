@@ -13,7 +13,7 @@ from accelwatch_backendai.steps import DRAW, RETURN
 # which it was moved. A spare that is in neither was moved on by a person.
 REPLACED = "group"
 DRAWN_TO = "drawn to"
-# Between looks at a spare whose sessions run on, maybe for days.
+# Between polls of a spare whose sessions run on, maybe for days.
 _BUSY_POLL_S = 30.0
 # Of two machines of one type these differ by some MiB, and the agent reserves some of them for itself.
 _OF_THE_HOST = frozenset({"cpu", "mem"})
@@ -100,7 +100,7 @@ def _why_unfit(spare: Agent, bad: Agent) -> Refusal | None:
 
 
 def lacking(spare: Agent, bad: Agent) -> str:
-    """What a spare has less of than is needed in the place of a bad agent; empty where it will do.
+    """What a spare has too little of to replace a bad agent; empty where it will do.
 
     All devices of the bad agent, and as much of the host as is in use there now.
     """

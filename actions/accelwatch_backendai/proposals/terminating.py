@@ -20,11 +20,11 @@ from accelwatch_backendai.sessions.job_view import (
     unfinished,
 )
 
-# Between looks at what comes about within seconds: a batch session ends in 3 to 5 s, and runs 8 to 10 s
-# after it was created (26.9). A look is four requests in 0.1 s, so a move sends six or seven a second:
+# Between polls of what comes about within seconds: a batch session ends in 3 to 5 s, and runs 8 to 10 s
+# after it was created (26.9). A poll is four requests in 0.1 s, so a move sends six or seven a second:
 # of 30 that the client sends, which has 200 in reserve for many moves at once.
 POLL_S = 0.5
-# While it is not forced to end yet, which takes a minute by default.
+# While it is not forced to end yet, which is after a minute by default.
 _LOST_POLL_S = 2.0
 
 

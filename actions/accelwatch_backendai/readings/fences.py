@@ -9,7 +9,7 @@ from accelwatch_backendai.rows import Access
 
 
 async def read_fence(access: Access, intent: Intent, own: Mapping[str, str]) -> Reading:
-    """Whether a node whose agent does not answer has no power; of one that answers it is not asked."""
+    """Whether a node whose agent does not answer has no power; of one that answers it is not checked."""
     agent = agent_of(own.get(AGENT, ""))
     answers = agent is not None and agent.alive
     off = not answers and await access.power.is_off(intent.node)

@@ -100,7 +100,7 @@ async def _agents(access: Access, lineage: Lineage, own: Agent | None) -> list[A
 
 
 def _agents_of(lineage: Lineage) -> list[str]:
-    """Where its newest two sessions are or were: the one that ends, and the one in its place."""
+    """Where its newest two sessions are or were: the one that ends, and its successor."""
     return sorted({agent for session in lineage.sessions[-2:] for agent in agents_of(session)})
 
 

@@ -101,7 +101,7 @@ _SESSIONS = msgspec.json.Decoder(tuple[Session, ...])
 _AGENTS = msgspec.json.Decoder(tuple[Agent, ...])
 
 
-# An observation is read several times: by who proposes, who decides, and who tells.
+# An observation is parsed several times: to propose, to decide and to report.
 @lru_cache(maxsize=256)
 def sessions_in(text: str) -> tuple[Session, ...]:
     """The sessions of an observation; none where they were not read."""

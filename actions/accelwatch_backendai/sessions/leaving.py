@@ -1,4 +1,4 @@
-"""Which sessions leave an agent that is taken out; of each that does not, why not. Pure."""
+"""Which sessions leave a quarantined agent; of each that does not, why not. Pure."""
 
 from collections.abc import Mapping, Sequence
 

@@ -38,7 +38,7 @@ class Lineage(msgspec.Struct, frozen=True):
 
     @property
     def restarts(self) -> int:
-        """How often it was begun anew by us."""
+        """How often we restarted it."""
         return max(len(self.sessions) - 1, 0)
 
 
@@ -54,5 +54,5 @@ def lineage_of(first: str, sessions: Iterable[Session]) -> Lineage:
 
 
 def is_successor(session: Session, predecessor: str) -> bool:
-    """Whether a session was created by us in the place of another, by that one's id."""
+    """Whether we created a session to replace another, by that one's id."""
     return session.tag == tag_of(first_of(session), predecessor)

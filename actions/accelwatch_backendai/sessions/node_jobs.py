@@ -16,7 +16,7 @@ class NodeJobs(msgspec.Struct, frozen=True, kw_only=True):
     """What runs on one agent."""
 
     jobs: tuple[JobKey, ...] = ()
-    # Those that the rules move are begun again when they die, too: no user says it for a session.
+    # Those that the rules move are restarted when they die, too: no user says it for a session.
     restartable: frozenset[JobKey] = frozenset()
     # Who submitted each of them, by the job as people write it.
     owners: Mapping[str, str] = {}

@@ -1,4 +1,4 @@
-"""What would leave an agent that is taken out, and what would stay, in words. Pure."""
+"""What would leave a quarantined agent, and what would stay, in words. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

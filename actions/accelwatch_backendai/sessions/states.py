@@ -25,7 +25,7 @@ _STATES: Mapping[JobState, tuple[str, ...]] = MappingProxyType(
     }
 )
 _BY_STATUS = {status: state for state, statuses in _STATES.items() for status in statuses}
-# Of a kernel of which nothing runs: it has ended, or was never begun.
+# Of a kernel of which nothing runs: it has ended, or was never started.
 _NEVER_STARTED = frozenset({"PENDING", "SCHEDULED", "CANCELLED"})
 # Put into `status_info` where a session was ended without its agents having confirmed it.
 _FORCED = "force-terminated"

@@ -8,9 +8,9 @@ CREATE_SESSION = "create_session"
 POWER_OFF = "power_off"
 
 KINDS = {
-    # By id, which is never given again: twice is once. A manager asks the session's agents before it
+    # By id, which is never given again: twice is once. A manager calls the session's agents before it
     # answers, and its own call to an agent ends after 60 s at most (26.1, seen on a lost one). Before
-    # one is ended by force, the power switch is asked once more.
+    # one is ended by force, the power switch is queried once more.
     END_SESSION: StepKind(
         idempotent=True,
         reversible=False,

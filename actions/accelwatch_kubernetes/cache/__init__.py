@@ -1,1 +1,1 @@
-"""Copies of the cluster's nodes and pods, for looking at all of them; what decides is read anew."""
+"""Copies of the cluster's nodes and pods, for polls of all of them; what decides is read anew."""

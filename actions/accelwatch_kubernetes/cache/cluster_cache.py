@@ -1,7 +1,7 @@
 """The nodes of a cluster and the pods on them, listed once and then watched.
 
-For the look at all nodes, every few seconds. Whoever is about to change something reads that from the
-server, and puts what it read in here (`put_node`): a later look must not show what was there before.
+For the poll of all nodes, every few seconds. Whoever is about to change something reads that from the
+server, and puts what it read in here (`put_node`): a later poll must not show what was there before.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _BOUND = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 _NODE_PAGE, _POD_PAGE = 200, 500
 # Two watches of one hub: what comes back is followed again soon.
 _MAX_BACKOFF_S = 5.0
-# For the first lists; a poll that takes longer is none (`remediation.execution.polling`).
+# For the first lists; a slower poll is none (`remediation.execution.polling`).
 _SYNC_S = 50.0
 _NONE: Mapping[str, Pod] = MappingProxyType({})
 
@@ -132,7 +132,7 @@ class ClusterCache:
         if task is not None and not task.done():
             return
         if task is not None and not task.cancelled():
-            # A bug of ours: one look tells of it, the next tries again.
+            # A bug of ours: one poll logs it, the next tries again.
             logger.error("a copy has stopped kind=%s", name, exc_info=task.exception())
         self._tasks[name] = asyncio.create_task(mirror.run(), name=f"kubernetes-{name}")
 

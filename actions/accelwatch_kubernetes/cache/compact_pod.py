@@ -22,7 +22,7 @@ _MOST_OWNERS = 8192
 
 
 def compact_pod(pod: Pod) -> Pod:
-    """What is kept of it: the same pod to whoever asks for its node, phase, controller and job."""
+    """What is kept of it: enough for its node, phase, controller and job."""
     metadata = pod.metadata
     owner = pod.controller
     return Pod(

@@ -64,10 +64,10 @@ def claims_of(text: str) -> tuple[ResourceClaim, ...]:
 def holders_of(
     device: str, claims: Iterable[ResourceClaim], slices: Iterable[ResourceSlice]
 ) -> dict[str, frozenset[str]]:
-    """By the name of each allocated claim of a namespace what it was given, told apart by one device.
+    """By the name of each allocated claim of a namespace what it was given, distinguished by one device.
 
     That device (uuid, serial or PCI address) stands for itself and its partitions; of others the names
-    are those of their drivers. Nothing where no driver publishes the device: nobody can tell then.
+    are those of their drivers. Empty where no driver publishes the device: nobody knows then.
     """
     matches = published(DeviceKey(device, serial=device, slot=device), slices)
     if not matches:

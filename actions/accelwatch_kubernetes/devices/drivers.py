@@ -17,7 +17,7 @@ _PARTITION = "mig-"
 
 
 class DriverAttributes(msgspec.Struct, frozen=True, kw_only=True):
-    """Names of attributes, in the order in which they are asked."""
+    """Names of attributes, in the order in which they are tried."""
 
     uuid: tuple[str, ...] = ()
     # Uuid of the device that a partition is of.
@@ -71,7 +71,7 @@ def published(device: DeviceKey, slices: Iterable[ResourceSlice]) -> tuple[Publi
 
 
 def own_taints(slices: Iterable[ResourceSlice]) -> Iterator[tuple[PublishedDevice, str]]:
-    """Taints of drivers on their devices: only the driver that has set one takes it off."""
+    """Taints of drivers on their devices: only the driver that has set one removes it."""
     for entry in slices:
         for candidate in entry.spec.devices or ():
             key = PublishedDevice(entry.spec.driver, entry.spec.pool.name, candidate.name)
@@ -87,7 +87,7 @@ def _is_device(device: DeviceKey, texts: Mapping[str, str], driver: str) -> bool
     serials = {texts[name] for name in names.serial if texts.get(name)}
     if device.serial and device.serial in serials:
         return True
-    # A partition has the address of the whole device, which must not be taken out with it.
+    # A partition has the address of the whole device, which must not be quarantined with it.
     if device.id.lower().startswith(_PARTITION):
         return False
     addresses = {_address(texts[name]) for name in names.pci if texts.get(name)} - {""}

@@ -1,4 +1,4 @@
-"""The DeviceTaintRule by which we take a device out, and what it says of us. Pure.
+"""The DeviceTaintRule by which we quarantine a device, and what it says of us. Pure.
 
 A rule whose selector is empty taints every device of the cluster, and with NoExecute evicts every pod
 that uses one. So a selector has driver, pool and device, or there is no rule.

@@ -1,7 +1,7 @@
 """Which devices a pod holds, as far as the API server shows that. Pure.
 
-A device plug-in tells it only where the kubelet writes it into the pod's status (ResourceHealthStatus);
-a resource claim tells it once it is allocated.
+A device plug-in shows it only where the kubelet writes it into the pod's status (ResourceHealthStatus);
+a resource claim shows it once it is allocated.
 """
 
 import re
@@ -35,7 +35,7 @@ def uses_device(pod: Pod, device: str, claims: Mapping[str, frozenset[str]]) -> 
 
 
 def _devices(pod: Pod, claims: Mapping[str, frozenset[str]]) -> Iterator[set[str] | None]:
-    """The ids of each thing that it asks for; None where they are not shown."""
+    """The ids of each resource that it requests; None where they are not shown."""
     shown = {
         (status.name, allocated.name): {_plain(entry.resource_id) for entry in allocated.resources}
         for status in pod.status.container_statuses
@@ -55,7 +55,7 @@ def _devices(pod: Pod, claims: Mapping[str, frozenset[str]]) -> Iterator[set[str
 
 
 def _is_extended(resource: str) -> bool:
-    """Whether a device plug-in, or DRA in its place, provides it."""
+    """Whether a device plug-in, or DRA instead, provides it."""
     domain, slash, _ = resource.partition("/")
     return bool(slash) and not domain.endswith("kubernetes.io")
 

@@ -8,14 +8,14 @@ from accelwatch_kubernetes.drain.verdicts import EvictionVerdict, Verdict
 
 # Pods that are named one by one.
 _MOST_NAMED = 10
-# Of what a node always has, nobody has to be told.
+# Pods that every node has need no mention.
 _USUAL = frozenset({Stay.OVER, Stay.MIRROR, Stay.DAEMON, Stay.PLATFORM})
 
 
 def preview_texts(entries: Sequence[Leaving], verdicts: Mapping[str, Verdict]) -> Iterator[str]:
     """`12 pods would be evicted`, and then each refusal with the pods that it is about.
 
-    A pod that the server refuses now is not counted; one that it was not asked about is.
+    A pod that the server refuses now is not counted; one without a dry run is.
     """
     leaving = [entry.pod for entry in entries if entry.stay is None]
     refusals: dict[str, list[str]] = {}

@@ -16,7 +16,7 @@ IN_SERVICE = "in_service"
 # For how long an API server may go on with a request whose client is gone (its --request-timeout).
 _SERVER_TIMEOUT_S = 60.0
 _TIMEOUT_S = 20.0
-# Of what is done only while a node has no power, which is asked once more before.
+# Of steps that need a node without power, which is checked once more before.
 _WITHOUT_POWER_S = _TIMEOUT_S + STATE_TIMEOUT_S
 # An eviction is never sent twice: what got no answer is waited for until it cannot come any more.
 _OF_POD = StepKind(

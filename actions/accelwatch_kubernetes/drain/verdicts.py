@@ -1,4 +1,4 @@
-"""What the API server says to the eviction of a pod, asked by a dry run that spends no budget. Pure."""
+"""What the API server answers to a dry run of a pod's eviction, which spends no budget. Pure."""
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -53,7 +53,7 @@ def before_request(pod: Pod, budgets: Sequence[Budget]) -> Verdict | None:
 
 
 def _is_counted(pod: Pod) -> bool:
-    """Whether budgets are asked about a pod: not for one that is pending, over or terminating."""
+    """Whether budgets count a pod: not one that is pending, over or terminating."""
     return pod.status.phase != "Pending" and not pod.is_over and not pod.is_terminating
 
 
@@ -112,7 +112,7 @@ def encoded(verdicts: Iterable[Verdict]) -> str:
     return msgspec.json.encode(list(verdicts)).decode()
 
 
-# An observation is read several times: by who proposes, who decides, and who tells.
+# An observation is parsed several times: to propose, to decide and to report.
 @lru_cache(maxsize=256)
 def verdicts_of(text: str) -> dict[str, Verdict]:
     """Those of an observation, by the uids of the pods."""

@@ -61,7 +61,7 @@ async def _evict(access: Access, step: Step, operation: Committed) -> Report:
             )
     except KubernetesError as error:
         if error.status == 429 and DISRUPTION_BUDGET in error.causes:
-            # Somebody else has used the budget up since the dry run: asked again by the next one.
+            # Somebody else has used the budget up since the dry run: the next dry run checks it again.
             text = f"{pod.path}: its PodDisruptionBudget allows no eviction any more"
             return Report(status=ReportStatus.RETRY, text=text)
         if TWO_BUDGETS in error.message:

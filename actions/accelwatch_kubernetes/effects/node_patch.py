@@ -27,7 +27,7 @@ from accelwatch_kubernetes.steps import DRAW, DRAWN_FOR, RETURN, TAINT, UNTAINT
 # What is to be sent for a node as it stands; None where it is as it should be. Raises ChangedError.
 Decide = Callable[[Node], Patch | None]
 
-# A patch takes milliseconds; twice as many as there are connections keep all of them busy. The one
+# A patch lasts milliseconds; twice as many as there are connections keep all of them busy. The one
 # limiter of a cluster keeps the rate.
 _AT_ONCE = 64
 # A read shows what was written before it. What got no answer may come later, but only if nobody has
@@ -114,7 +114,7 @@ async def _as_admitted(access: Access, after: Node, hold: Hold, operation: Commi
         changed = _changed_by_webhook(access, after, hold)
         text = f"an admission webhook of the cluster has changed our patch: {changed}"
         return Report(status=ReportStatus.DONE, text=text if changed else "")
-    # Half of it would be taken for a node that a person has freed, or that somebody else holds.
+    # Half of it would look like a node that a person has freed, or that somebody else holds.
     await _undo(access, after, hold, operation)
     what = "annotation" if there else "taint"
     text = f"an admission webhook of the cluster has changed the {what} in our patch"

@@ -94,7 +94,7 @@ def _is_in_service(_: Step, context: ObservedContext) -> bool | None:
 
 
 def fence_effects(options: KubernetesOptions) -> Mapping[str, Effect]:
-    """By the kind of a step; powering off takes as long as the site's command may."""
+    """By the kind of a step; powering off may run as long as the site's command."""
     return {
         steps.POWER_OFF: Effect(
             kind=power_off_kind(options.power_timeout_s), perform=_power_off, is_observed=_is_off

@@ -1,4 +1,4 @@
-"""Who else takes nodes out of service, known by the keys of their taints. Pure; a table to add to."""
+"""Who else holds nodes out of service, known by the keys of their taints. Pure; a table to add to."""
 
 from collections.abc import Sequence
 from types import MappingProxyType
@@ -7,7 +7,7 @@ from accelwatch_kubernetes.objects.node import Node, Taint
 
 # Effects that keep new work away; PreferNoSchedule is a wish.
 EFFECTS = frozenset({"NoSchedule", "NoExecute"})
-# What the node controller sets beside `spec.unschedulable`, and takes off with it.
+# What the node controller sets beside `spec.unschedulable`, and removes with it.
 CORDON_TAINT = "node.kubernetes.io/unschedulable"
 
 # By key, or by what a key begins with. Not here: what the cluster itself sets on a node that does not

@@ -89,7 +89,7 @@ def observed_node(
         reason, by, at = hold.reason, hold.by, hold.since
     elif state is HoldState.DOWN:
         reason = "the node object is being deleted"
-    # Also of a node that takes work again: who has freed it has left our annotation there.
+    # Also of a node that accepts work again: who has freed it has left our annotation there.
     shown = hold is not None and hold.by == options.hub and state is not HoldState.FOREIGN
     return NodeObservation(
         name=node.name,

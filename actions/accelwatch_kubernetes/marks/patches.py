@@ -1,4 +1,4 @@
-"""The merge patches that set our marks and take them off. Pure.
+"""The merge patches that set our marks and remove them. Pure.
 
 Each has the whole list of taints, for a patch replaces it, and the resourceVersion of the node that it
 was made from: where anybody has written since, the server answers 409 and nothing has happened. Taints
@@ -65,7 +65,7 @@ def release_patch(node: Node, hold: Hold) -> Patch:
     spec: Patch = {}
     if hold.cordoned_by_us and node.spec.unschedulable:
         spec["unschedulable"] = None
-        # The node controller takes this taint off after an uncordon; sent along, none is left behind
+        # The node controller removes this taint after an uncordon; sent along, none is left behind
         # where that controller is away.
         taints = [taint for taint in taints if taint.get("key") != CORDON_TAINT]
     spec["taints"] = taints or None
@@ -73,7 +73,7 @@ def release_patch(node: Node, hold: Hold) -> Patch:
 
 
 def draw_patch(node: Node, drawn: Drawn, options: KubernetesOptions) -> Patch:
-    """A spare takes work: its taint is off, and the annotation says for whom."""
+    """A spare accepts work: its taint is off, and the annotation says for whom."""
     return _patch(
         node, {DRAWN: drawn.text()}, {"taints": _without(node, options.spare_taint) or None}
     )

@@ -91,7 +91,7 @@ class BudgetList(msgspec.Struct, frozen=True, kw_only=True):
 _DECODER = msgspec.json.Decoder(BudgetList)
 
 
-# An observation is read several times: by who proposes, who decides, and who tells.
+# An observation is parsed several times: to propose, to decide and to report.
 @lru_cache(maxsize=1024)
 def budgets_of(text: str) -> tuple[Budget, ...]:
     """The budgets of a list as JSON. Raises ValueError for what is no list of budgets."""

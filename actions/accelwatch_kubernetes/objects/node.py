@@ -99,7 +99,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 _DECODER = msgspec.json.Decoder(Node)
 
 
-# An observation is read several times: by who proposes, who decides, and who tells.
+# An observation is parsed several times: to propose, to decide and to report.
 @lru_cache(maxsize=1024)
 def node_of(text: str) -> Node | None:
     """A node as JSON; None for an empty text. Raises ValueError for what is no node."""

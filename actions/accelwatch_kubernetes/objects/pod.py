@@ -18,7 +18,7 @@ class ResourceClaimName(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Resources(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a container asks for: quantities by resource, and claims."""
+    """What a container requests: quantities by resource, and claims."""
 
     requests: dict[str, str] = {}
     limits: dict[str, str] = {}
@@ -51,7 +51,7 @@ class PodSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel
 
 
 class ResourceHealth(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A device that was given to a container, as the kubelet tells it."""
+    """A device that was given to a container, as the kubelet reports it."""
 
     resource_id: str = msgspec.field(default="", name="resourceID")
     # `Healthy`, `Unhealthy` or `Unknown`.
@@ -158,7 +158,7 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def started(self) -> float | None:
-        """Unix seconds at which its kubelet took it; None before."""
+        """Unix seconds at which its kubelet accepted it; None before."""
         return unix_seconds(self.status.start_time or "")
 
     @property
@@ -181,7 +181,7 @@ class PodList(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 _DECODER = msgspec.json.Decoder(PodList)
 
 
-# An observation is read several times: by who proposes, who decides, and who tells.
+# An observation is parsed several times: to propose, to decide and to report.
 @lru_cache(maxsize=1024)
 def pods_of(text: str) -> tuple[Pod, ...]:
     """The pods of a list as JSON, in its order. Raises ValueError for what is no list of pods."""

@@ -81,7 +81,7 @@ class _SliceList(msgspec.Struct, frozen=True, kw_only=True):
 _DECODER = msgspec.json.Decoder(_SliceList)
 
 
-# An observation is read several times: by who proposes, who decides, and who tells.
+# An observation is parsed several times: to propose, to decide and to report.
 @lru_cache(maxsize=256)
 def slices_of(text: str) -> tuple[ResourceSlice, ...]:
     """The slices of a list as JSON, without those of older generations. Raises ValueError."""

@@ -119,7 +119,7 @@ def version_of(api_version: str) -> str:
 _DECODER = msgspec.json.Decoder(Workload)
 
 
-# An observation is read several times: by who proposes, who decides, and who tells.
+# An observation is parsed several times: to propose, to decide and to report.
 @lru_cache(maxsize=256)
 def workload_of(text: str) -> Workload | None:
     """An object as JSON; None for an empty text. Raises ValueError for what is no object."""

@@ -1,4 +1,4 @@
-"""Which step takes a single device out of a node, or gives all of them back. Pure."""
+"""Which step quarantines a single device of a node, or releases all of them. Pure."""
 
 import json
 

@@ -20,7 +20,7 @@ from accelwatch_kubernetes.observed_context import ObservedContext
 # A kubelet that answers again ends what was deleted meanwhile: it learns of it within seconds, and the
 # pods have 30 s by default (terminationGracePeriodSeconds); twice that, for those that were given more.
 ANSWERS_S = 60.0
-# Between looks at what comes about by itself: the pod garbage collector runs every 20 s.
+# Between polls of what comes about by itself: the pod garbage collector runs every 20 s.
 _POLL_S = 2.0
 
 

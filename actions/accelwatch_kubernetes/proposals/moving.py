@@ -1,7 +1,7 @@
 """Which step leads to a job that runs on without the bad nodes: its pods there are evicted. Pure.
 
-The server was asked before, by a dry run that spends no budget, so an eviction is proposed only when it
-will be granted: a budget that allows none is waited for, and of one that never will a person is told.
+A dry run, which spends no budget, goes before, so an eviction is proposed only when the server
+will grant it: a budget that allows none is waited for, and one that never will goes to a person.
 A job that an eviction would end for good is suspended and started again, where its kind can be.
 """
 
@@ -30,7 +30,7 @@ from accelwatch_kubernetes.workloads.consequences import consequences
 from accelwatch_kubernetes.workloads.kinds.outcome import Cause, Departure
 from accelwatch_kubernetes.workloads.observed_job import desired_pods
 
-# Between looks at what comes about within moments.
+# Between polls of what comes about within moments.
 _POLL_S = 1.0
 # Between questions to a budget: it is counted anew whenever a pod of it becomes ready.
 BUDGET_S = 10.0

@@ -1,4 +1,4 @@
-"""Which step leads to a node that takes no work, or takes it again. Pure."""
+"""Which step leads to a node that accepts no work, or accepts it again. Pure."""
 
 import json
 
@@ -70,7 +70,7 @@ def _overridden(hold: Hold, undone: str) -> Refusal:
 
 
 def propose_release(intent: Intent, context: ObservedContext) -> Proposal:
-    """Take our own marks off, and nobody else's."""
+    """Remove our own marks, and nobody else's."""
     node = context.node
     if node is None:
         return Achieved(f"the cluster has no node {intent.node} any more, nor our mark on it")

@@ -12,7 +12,7 @@ from accelwatch_kubernetes.steps import DRAW, DRAWN_FOR, RETURN
 
 
 def propose_draw(intent: Intent, context: ObservedContext) -> Proposal:
-    """Let the spare take work, for one incident."""
+    """Let the spare accept work, for one incident."""
     name = intent.spare or intent.node
     spare = spare_of(intent, context)
     if spare is None:

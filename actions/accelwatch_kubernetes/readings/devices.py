@@ -94,7 +94,7 @@ async def device_jobs(
     *,
     as_far_as_answered: bool,
 ) -> tuple[JobKey, ...] | None:
-    """Jobs that use the devices of some rules of a node; None where nobody can tell which they are.
+    """Jobs that use the devices of some rules of a node; None where they are unknown.
 
     `read_pods` gives the pods of the node, `as_far_as_answered` as in `resolve_owners`.
     Raises ActionUnavailableError.
@@ -152,7 +152,7 @@ async def rules_by_node(access: Access) -> dict[str, tuple[TaintRule, ...]]:
     try:
         rules = rules_of(text)
     except msgspec.DecodeError as error:
-        # None would be taken for devices that a person has freed.
+        # None would mean devices that a person has freed.
         raise ActionUnavailableError(f"no list of DeviceTaintRules: {error}") from error
     nodes = {rule.hold.node for rule in rules if rule.hold is not None}
     return {node: rules_on(rules, node, access.options.hub) for node in nodes}

@@ -1,4 +1,4 @@
-"""What the API server says to evictions, asked by dry runs, which spend nothing of a budget."""
+"""What the API server answers to dry runs of evictions, which spend nothing of a budget."""
 
 from collections.abc import Sequence
 from urllib.parse import quote
@@ -20,7 +20,7 @@ from accelwatch_kubernetes.rows import Access
 async def verdicts(access: Access, pods: Sequence[Pod], *, all_of_them: bool) -> list[Verdict]:
     """What the server says to the eviction of each pod, until one is allowed where not all are wanted.
 
-    Where it does not answer at all, no other is asked: each would wait its whole time.
+    Where it does not answer at all, no other request is sent: each would wait its whole time.
     Raises ActionUnavailableError.
     """
     budgets: dict[str, Sequence[Budget]] = {}

@@ -9,7 +9,7 @@ from accelwatch_kubernetes.readings.owners import resolve_owners
 from accelwatch_kubernetes.rows import Access
 from accelwatch_kubernetes.workloads.owner_index import NodeJobs
 
-# Nodes of one turn of the loop: with twenty pods each that takes 5 ms.
+# Nodes of one turn of the loop: with twenty pods each that is 5 ms.
 _SLICE = 50
 
 

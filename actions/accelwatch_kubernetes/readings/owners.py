@@ -53,7 +53,7 @@ class _OwnerReads:
         self._access = access
         self._as_far_as_answered = as_far_as_answered
         self._gate = asyncio.Semaphore(_AT_ONCE)
-        # Kinds for which the server has failed: each further request may take its whole time, too.
+        # Kinds for which the server has failed: each further request may wait its whole time, too.
         self._failing: set[tuple[str, str]] = set()
 
     async def read(self, namespace: str, reference: OwnerReference) -> None:

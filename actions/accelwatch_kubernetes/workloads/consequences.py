@@ -1,4 +1,4 @@
-"""What becomes of a job when some of its pods leave: told in the plan before it is done. Pure."""
+"""What becomes of a job when some of its pods leave: shown in the plan before it is done. Pure."""
 
 from collections.abc import Sequence
 from itertools import takewhile

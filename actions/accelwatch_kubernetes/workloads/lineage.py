@@ -102,7 +102,7 @@ def name_of(key: JobKey) -> JobName | None:
 _DECODER = msgspec.json.Decoder(Lineage)
 
 
-# An observation is read several times: by who proposes, who decides, and who tells.
+# An observation is parsed several times: to propose, to decide and to report.
 @lru_cache(maxsize=256)
 def lineage_of(text: str) -> Lineage:
     """What `lineage_text` wrote; an empty text is a job that is gone. Raises ValueError."""

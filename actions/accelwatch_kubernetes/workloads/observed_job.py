@@ -13,7 +13,7 @@ from accelwatch_kubernetes.workloads.kinds.outcome import Cause, Departure
 from accelwatch_kubernetes.workloads.kinds.table import kind_of_workload
 from accelwatch_kubernetes.workloads.lineage import Lineage, key_of
 
-# Types of conditions of Kueue's Workload that say why it does not run, the most telling first.
+# Types of conditions of Kueue's Workload that say why it does not run, the most specific first.
 _QUEUE_WAITS = ("Evicted", "Preempted", "Requeued")
 _MOST_TEXT = 500
 

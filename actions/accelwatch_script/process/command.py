@@ -23,7 +23,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     # Its standard input.
     document: bytes
     timeout_s: float
-    # How long it may take to go after SIGTERM.
+    # How long it may take to exit after SIGTERM.
     kill_after_s: float = 10.0
     # Uid and gid to run with.
     user: tuple[int, int] | None = None

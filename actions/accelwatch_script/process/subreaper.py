@@ -1,6 +1,6 @@
 """Runs a program and ends all that it has started: subreaper.py FD ENVIRON UMASK UID GID PROGRAM...
 
-The keeper is the subreaper of the program (prctl(2), Linux only): whatever forks twice, takes a session
+The keeper is the subreaper of the program (prctl(2), Linux only): whatever forks twice, starts a session
 of its own or clears its environment stays a descendant, and is killed when the program has ended. It
 hands SIGTERM on to the program's group, SIGUSR1 ends everything now. It ends as the program did.
 
@@ -31,7 +31,7 @@ FORWARDED = signal.SIGTERM
 KILL_ALL = signal.SIGUSR1
 _HANDLED = (signal.SIGCHLD, FORWARDED, KILL_ALL)
 _NOT_STARTED = 127
-# How long what is killed may take to go; one that is stuck in the kernel goes when that lets it.
+# How long what is killed may take to exit; one that is stuck in the kernel goes when that lets it.
 _MOST_S = 2.0
 _PAUSE_S = 0.001
 

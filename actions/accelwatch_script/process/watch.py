@@ -22,7 +22,7 @@ _POLL_S = 0.05
 # How often it is looked after a keeper that its program may have stopped.
 _CHECK_S = 1.0
 
-# How long a killed program may take to go; one that is stuck in the kernel takes for ever.
+# How long a killed program may take to exit; one that is stuck in the kernel never does.
 _REAP_S = 2.0
 
 

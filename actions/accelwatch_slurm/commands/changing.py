@@ -11,7 +11,7 @@ DONE = Report(status=ReportStatus.DONE)
 
 
 async def release_job(commands: Commands, job: SlurmJob, token: str) -> Report:
-    """Have a job that we hold begun again; the word by which we know it is taken away last."""
+    """Release a job that we hold; our token in its comment is removed last."""
     answer = report_of("scontrol", await commands.change("scontrol", "release", job.handle))
     if answer.status is not ReportStatus.DONE or token not in job.admin_comment:
         return answer
@@ -20,5 +20,5 @@ async def release_job(commands: Commands, job: SlurmJob, token: str) -> Report:
 
 
 async def updated(commands: Commands, *arguments: str) -> Report:
-    """What `scontrol update` has told."""
+    """The report of `scontrol update`."""
     return report_of("scontrol", await commands.change("scontrol", "update", *arguments))

@@ -36,7 +36,7 @@ class NotStartedError(Exception):
 
 
 class Permission:
-    """Of one step, until it is withdrawn; asked by the thread that is about to send a command."""
+    """Of one step, until it is withdrawn; checked by the thread that is about to send a command."""
 
     def __init__(self, withdrawn: Callable[[], str]) -> None:
         self._withdrawn = withdrawn
@@ -91,7 +91,7 @@ class Commands:
         """What became of commands to scontrol that one process of it does one after the other.
 
         It goes on after one that fails, and does not say which that was. As soon as `break_off` says so
-        the process is killed; `begun` tells which lines it had read by then. Raises NotBegunError.
+        the process is killed; `started_lines` says what it had read by then. Raises NotBegunError.
         """
         stdin_data = "\n".join([*lines, "quit\n"])
         return await self.program(
@@ -114,7 +114,7 @@ class Commands:
 
         def send() -> CommandResult:
             if permission is not None:
-                permission.use()  # a thread may have become free for it long after it was asked for
+                permission.use()  # a thread may have become free for it long after the request
             if break_off is not None and break_off():
                 raise NotStartedError
             return run(
@@ -129,7 +129,7 @@ class Commands:
         return await asyncio.get_running_loop().run_in_executor(self._pool, send)
 
     def path_of(self, name: str) -> str:
-        """Where a command of Slurm is, here; on its nodes it is in the same place."""
+        """Where a command of Slurm is, here; on its nodes it has the same path."""
         if self._options.commands:
             return str(PurePosixPath(self._options.commands) / name)
         return which(name, path=_FOLDERS) or name
@@ -146,12 +146,12 @@ class Commands:
         raise ActionUnavailableError(why(name, result))
 
     def close(self) -> None:
-        """Take no more; what runs ends by its own deadline."""
+        """Accept no more; what runs ends by its own deadline."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 def started_lines(lines: Sequence[str], result: CommandResult) -> int:
-    """How many of the lines an scontrol may have begun that was killed: all where that is not known.
+    """How many of the lines a killed scontrol may have started: all where that is not known.
 
     With readline it prints a prompt, and what it reads behind it, before it does anything about that.
     Without it the prompts come alone, and when that is says nothing.
@@ -164,9 +164,9 @@ def started_lines(lines: Sequence[str], result: CommandResult) -> int:
 
 
 def report_of(name: str, result: CommandResult) -> Report:
-    """What a command that changes something has told.
+    """The report of a command that changes something.
 
-    A controller that hangs does what it was asked when it wakes: a time-out is not known, not failed.
+    A controller that hangs does what it was sent when it wakes: a time-out is not known, not failed.
     """
     if result.ok:
         return Report(status=ReportStatus.DONE)

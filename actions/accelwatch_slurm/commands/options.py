@@ -38,7 +38,7 @@ class SlurmOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     # Field of a node that keeps what we know it by again, beside the reason. Without it no node is
     # rebooted or tested.
     mark: Literal["extra", "comment", "none"] = "extra"
-    # Whether a job that is moved keeps its place by a reservation; needs the rights of an operator.
+    # Whether a job that is moved keeps its nodes by a reservation; needs the rights of an operator.
     hold_place: bool = True
     # Whether Slurm is made to ask the slurmd of a node whose agent falls silent under a job, by a
     # signal that processes ignore.
@@ -57,9 +57,9 @@ class SlurmOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     # Folder of the cycle files of nvidia-resiliency-ext, as this machine sees it; `{job}` stands for
     # the job's id. By them is seen that a job's own launcher has gone on without a node.
     cycle_info: str = ""
-    # Exit code by which a job's own launcher asks that it is not begun again; 0: none does.
+    # Exit code by which a job's own launcher asks not to be restarted; 0: none does.
     no_restart_exit_code: Annotated[int, Meta(ge=0, le=255)] = 0
-    # Command that takes a node's power; `{node}` stands for its name.
+    # Command that cuts a node's power; `{node}` stands for its name.
     power_off: _Argv = []
     # Command that ends with 0 when a node has no power, and with 1 when it has.
     power_state: _Argv = []

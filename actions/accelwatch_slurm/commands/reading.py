@@ -27,10 +27,10 @@ from accelwatch_slurm.texts.reservation_text import OWN, SlurmReservation, reser
 
 _NODE = re.compile(r"[A-Za-z0-9][\w.\-]*", re.ASCII)
 _JOB = re.compile(r"\d+(?:_\d+|\+\d+)?", re.ASCII)
-# Of a node that are asked for.
+# Of a node that are read.
 _MOST_JOBS = 512
 _MOST_SHOWN = 24
-# Nodes that are looked at by a command each; more at once share one that shows all.
+# Nodes that are read by a command each; more at once share one that shows all.
 _MAX_SINGLE_READS = 2
 _SETTING = re.compile(r"^(\w+)\s*=\s*(\S+)", re.MULTILINE)
 _ON_NODES = "--states=RUNNING,COMPLETING,SUSPENDED,CONFIGURING,STOPPED"
@@ -82,7 +82,7 @@ class Reader:
         self._jobs = SharedRead(self._all_jobs, self._rush)
 
     async def cluster(self) -> Cluster:
-        """Asked once; settings that matter here need a restart of the controller to change."""
+        """Read once; settings that matter here need a restart of the controller to change."""
         if self._cluster is None:
             text = await self._commands.read("scontrol", "show", "config")
             settings = dict(_SETTING.findall(text))
@@ -106,7 +106,7 @@ class Reader:
         return Controller(boot=settings["BOOT_TIME"], reboots=program not in ("", "(null)"))
 
     async def node_line(self, name: str) -> str:
-        """Line of a node, for a look at it; empty when there is none of that name."""
+        """Line of a node, to observe it; empty when there is none of that name."""
         if not is_node_name(name):
             return ""
         self._rush.note()
@@ -205,7 +205,7 @@ class Reader:
         return (await self._jobs.get()).by_node
 
     async def job_table(self) -> JobTable:
-        """The same, and which of them are to be begun again when they die of themselves."""
+        """The same, and which of them are to be restarted when they die of themselves."""
         return await self._jobs.get()
 
     async def _all_jobs(self) -> JobTable:

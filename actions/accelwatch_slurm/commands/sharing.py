@@ -1,6 +1,6 @@
-"""Reads that several callers share: whoever asks while one goes on waits for the next, all together.
+"""Reads that several callers share: callers during a read wait for the next, all together.
 
-What a caller gets was read after it had asked. A hundred nodes that go bad at once are so looked at by
+What a caller gets was read after its call. A hundred nodes that go bad at once are so read by
 a few commands instead of hundreds.
 """
 
@@ -14,13 +14,13 @@ from accelwatch.action.contract import ActionUnavailableError
 Result = TypeVar("Result")
 
 
-# Looks within a second that are a rush; a move of one job takes ten.
+# Reads within a second that are a rush; a move of one job needs ten.
 _MANY = 32
 _GATHERED_S = 0.1
 
 
 class Rush:
-    """Whether so many look at once that it is worth to let their looks gather."""
+    """Whether so many read at once that it pays to gather their reads."""
 
     def __init__(self) -> None:
         self._times: deque[float] = deque(maxlen=_MANY)

@@ -1,4 +1,4 @@
-"""Drains that come together: all nodes are looked at once, and one command follows at once for all.
+"""Drains that come together: one read shows all nodes, and one command follows at once for all.
 
 Whoever comes while one is under way is part of the next. Each drain is decided upon by what that look
 shows of its node, as it would be alone.
@@ -21,10 +21,10 @@ from accelwatch_slurm.texts.steps import MOST_TOGETHER
 
 _REASON = re.compile(r"reason=[\w .,:;/()+%=@\-]+", re.ASCII)
 _EXTRA = re.compile(r'extra=(?:[\w.,:{}\[\]+\-]|"[\w.,: /()+\-]*")*', re.ASCII)
-# Words that scontrol takes from a line as they are; whatever has other signs goes alone.
+# Words that scontrol reads from a line as they are; whatever has other signs goes alone.
 _PLAIN = re.compile(r"(?:nodename|state)=[\w.\-]+", re.ASCII)
 
-# What drains a node, or what is to be told instead. Raises ChangedError.
+# What drains a node, or what is to be reported instead. Raises ChangedError.
 DrainArguments = Callable[[SlurmNode | None, Step, Committed], list[str] | Report]
 
 
@@ -108,7 +108,7 @@ class Drains:
             await self._send(lines, drained)
 
     def _line(self, request: _DrainRequest, nodes: Mapping[str, SlurmNode]) -> str | None:
-        """The line that drains a node as it was read now; None where something else was told."""
+        """The line that drains a node as it was read now; None where something else was reported."""
         try:
             arguments = self._arguments_for(
                 nodes.get(request.step.arguments["node"]), request.step, request.operation
@@ -145,14 +145,14 @@ def _withdrawn(request: _DrainRequest) -> str:
 
 
 def _is_withdrawn(request: _DrainRequest) -> bool:
-    """Whether a drain that has not been begun must not be any more: then that is told."""
+    """Whether a drain that has not started was withdrawn: then it is reported so."""
     if why := _withdrawn(request):
         _resolve(request, Report(status=ReportStatus.NOT_STARTED, text=why))
     return bool(why)
 
 
 def _of_each(answer: Report) -> Report | None:
-    """What the answer to all says of one: where one of them is refused, each is looked at alone."""
+    """What the answer to all says of one: where one of them is refused, each is read alone."""
     if answer.status is ReportStatus.DONE:
         return DONE
     return answer if answer.status is ReportStatus.UNKNOWN else None

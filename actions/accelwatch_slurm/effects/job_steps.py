@@ -89,7 +89,7 @@ class JobSteps:
         return answer
 
     async def _probe(self, step: Step, _: Committed) -> Report:
-        """Neither the batch script nor slurmd's own steps get it, but every node of the job is asked."""
+        """Neither the batch script nor slurmd's own steps get it, but every node does."""
         job = await self._job(step, JobState.RUNNING)
         if step.arguments["node"] not in job.nodes:
             raise ChangedError(f"job {job.id} has left {step.arguments['node']}")

@@ -27,7 +27,7 @@ from accelwatch_slurm.texts.annotations import (
 from accelwatch_slurm.texts.hold_state import hold_state_of
 from accelwatch_slurm.texts.node_text import SlurmNode
 
-# scontrol sends no empty reason: a blank is the least that takes the place of another.
+# scontrol sends no empty reason: a blank is the least that replaces another.
 _NO_REASON = "reason= "
 
 
@@ -105,7 +105,7 @@ class NodeSteps:
         again = step.arguments.get("keep") == "yes"
         if node.drained and incident_in(node.reason):
             return Report(status=ReportStatus.DONE, text="it is drained already")
-        # Reservations were looked at a moment ago, and drains of a storm stand in line here.
+        # Reservations were read a moment ago, and drains of a storm stand in line here.
         if node.drained or node.down:
             raise ChangedError(f"{node.name} is now held by another person or tool: {node.reason}")
         annotation = self.annotation(node, operation, fresh=not again)
@@ -138,7 +138,7 @@ class NodeSteps:
             raise ChangedError(f"the reason of {node.name} has changed: {node.reason}")
 
     async def _clear(self, step: Step, _: Committed) -> Report:
-        """Take DRAIN or DOWN away, and our key with it unless it is still needed."""
+        """Remove DRAIN or DOWN, and our key with it unless it is still needed."""
         node = await self.node(step)
         if not node.drained and not node.down:
             return await self._unmark(step, _) if "keep" not in step.arguments else DONE
@@ -157,9 +157,9 @@ class NodeSteps:
         return answer
 
     async def _blank_reason(self, name: str) -> None:
-        """Take our reason from a node that was opened, where Slurm keeps it, as 24.11 does.
+        """Remove our reason from a node that was opened, where Slurm keeps it, as 24.11 does.
 
-        The node is open whatever comes of this; a reason that stays is taken away by the next step.
+        The node is open whatever comes of this; the next step removes a reason that stays.
         """
         with contextlib.suppress(ActionUnavailableError, NotStartedError):
             node = await self._reader.node(name)
@@ -167,7 +167,7 @@ class NodeSteps:
                 await updated(self._commands, f"nodename={name}", _NO_REASON)
 
     async def _leave_down(self, step: Step, _: Committed) -> Report:
-        """Give Slurm its reason back, and take our key away: the node is down as it was before us."""
+        """Restore Slurm's reason, and remove our key: the node is down as it was before us."""
         node = await self.node(step)
         if not incident_in(node.reason):
             return DONE

@@ -1,4 +1,4 @@
-"""Steps that change a reservation: a job's place, a node's test, the spares."""
+"""Steps that change a reservation: a job's nodes, a node's test, the spares."""
 
 from accelwatch.action.kit.performing import ChangedError
 from accelwatch.action.step import Committed, Report, ReportStatus, Step
@@ -7,7 +7,7 @@ from accelwatch_slurm.commands.commands import Commands, report_of
 from accelwatch_slurm.commands.reading import Reader, is_node_name
 from accelwatch_slurm.texts import steps
 
-# A place may lie over spares' and other reservations, and over nodes on which the job still runs. A job
+# A job's reservation may overlap spares' and others, and over nodes on which the job still runs. A job
 # that waits in one that ends goes on waiting like any other.
 _RESERVATION_FLAGS = "flags=maint,ignore_jobs,no_hold_jobs_after_end"
 _FOR_EVER = "duration=infinite"

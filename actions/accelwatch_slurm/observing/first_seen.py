@@ -9,7 +9,7 @@ _Key = TypeVar("_Key")
 
 
 class FirstSeen(Generic[_Key]):
-    """By key, the monotonic seconds of the first look; a table that has grown too large begins anew."""
+    """By key, the monotonic seconds of the first poll; a table that has grown too large is cleared."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -27,14 +27,14 @@ def job_in_context(key: JobKey, context: ObservedContext, options: SlurmOptions)
 
 
 def _declined(job: SlurmJob, code: int) -> str:
-    """Why a job that has died is not to be begun again, as its launcher says by its exit code."""
+    """Why a job that has died is not to be restarted, as its launcher says by its exit code."""
     if not code or job.exit_code != f"{code}:0":
         return ""
     return f"its own launcher asks that it is not restarted (exit code {code})"
 
 
 def observed_job(key: JobKey, job: SlurmJob | None) -> JobObservation:
-    """The job in the words of the contract, under the key it was asked for by."""
+    """The job in the words of the contract, under the requested key."""
     if job is None or not job.is_of(key):
         return JobObservation(key=key, state=JobState.MISSING)
     return JobObservation(

@@ -46,7 +46,7 @@ from accelwatch_slurm.texts.reservation_text import OF_JOB, SlurmReservation
 _WITH_JOBS = (IntentKind.QUARANTINE, IntentKind.FENCE, IntentKind.REBOOT)
 _EMPTIED = (IntentKind.FENCE, IntentKind.REBOOT)
 _PROVEN = (IntentKind.FENCE, IntentKind.MOVE_JOB)
-# After which a job that ends is taken for one that a hung node or a long epilog keeps.
+# After which a job that ends counts as kept by a hung node or a long epilog.
 _LINGERS_S = 2.0
 
 
@@ -74,7 +74,7 @@ class Observer:
         self._signalled[whom, request] = signal
 
     async def observe_all(self) -> list[NodeObservation]:
-        """All nodes, read after the start of the controller that `controller` then tells."""
+        """All nodes; `controller` then has the start time of the controller that answered."""
         (nodes, now), jobs, reservations = await asyncio.gather(
             self._nodes_and_controller(), self._reader.job_table(), self._reader.reservations()
         )
@@ -97,15 +97,15 @@ class Observer:
         ]
 
     async def _nodes_and_controller(self) -> tuple[list[SlurmNode], Controller]:
-        """All nodes, and since when the controller runs, asked in this order."""
+        """All nodes, and since when the controller runs, read in this order."""
         nodes = await self._reader.nodes()
         return nodes, await self._reader.controller()
 
     async def reservations(self) -> list[ReservationObservation]:
-        """The reservations that keep the places of jobs, with the job of each as Slurm knows it."""
+        """The reservations that keep the nodes of jobs, with the job of each as Slurm knows it."""
         shown = (await self._reader.reservations()).values()
         ours = [reservation for reservation in shown if reservation.name.startswith(OF_JOB)]
-        # As many are asked for together as there are threads: a poll waits for all of them.
+        # As many are read together as there are threads: a poll waits for all of them.
         return list(await asyncio.gather(*map(self._job_of_reservation, ours)))
 
     async def _job_of_reservation(self, shown: SlurmReservation) -> ReservationObservation:
@@ -200,7 +200,7 @@ class Observer:
     def _lingering(self, name: str, job: SlurmJob | None) -> str:
         """For how long a job has been seen to end, in words; empty while that is not long.
 
-        Slurm tells of no moment at which it began to: SubmitTime is set anew when it has ended.
+        Slurm does not report when that began: SubmitTime is set anew when it has ended.
         """
         if job is None or job.state is not JobState.COMPLETING:
             self._completing.forget(name)

@@ -15,12 +15,12 @@ from accelwatch_slurm.proposals.fencing import Answered, is_out, is_set_down, pr
 from accelwatch_slurm.texts.node_text import node_of
 from accelwatch_slurm.texts.observed_context import ObservedContext, observed_context_of
 
-# Of the controller's time-outs, which it takes a little longer to act on.
+# Of the controller's time-outs, on which it acts a little later.
 _SLACK = 1.2
 
 
 class NodeProofs:
-    """Asks the site's own command for a node's power; remembers since when a slurmd answers."""
+    """Queries the site's own command for a node's power; remembers since when a slurmd answers."""
 
     def __init__(
         self, options: SlurmOptions, commands: Commands, reader: Reader, clock: Clock
@@ -37,7 +37,7 @@ class NodeProofs:
     async def nodes_without_power(self, lines: str, *, lost: bool) -> list[str]:
         """The nodes of some lines that have no power.
 
-        Only those that we set down are asked after, and with `lost` silent ones that we hold.
+        Only those that we set down are queried, and with `lost` silent ones that we hold.
         """
         if not self._options.power_state:
             return []

@@ -1,4 +1,4 @@
-"""Which step leads to a node that takes no work, or takes it again. Pure."""
+"""Which step leads to a node that accepts no work, or accepts it again. Pure."""
 
 from accelwatch.action.intent import Intent
 from accelwatch.action.observed import HoldState
@@ -18,12 +18,12 @@ from accelwatch_slurm.texts.node_text import SlurmNode
 from accelwatch_slurm.texts.observed_context import ObservedContext
 
 _SAME_TIME_S = 2.0
-# Slurm's own word for what it gives up; only with it, it takes the node back by itself.
+# Slurm's own word for what it gives up; only with it, Slurm returns the node to service by itself.
 NOT_RESPONDING = "Not responding"
 
 
 def propose_quarantine(intent: Intent, context: ObservedContext) -> Proposal:
-    """Drain it, unless somebody else holds it or took our hold away."""
+    """Drain it, unless somebody else holds it or removed our hold."""
     node = context.node
     if node is None:
         return missing(intent)
@@ -94,7 +94,7 @@ def missing(intent: Intent) -> Refusal:
 
 
 def propose_release(intent: Intent, context: ObservedContext) -> Proposal:
-    """Take our own hold away, and nobody else's; what Slurm itself keeps down stays down."""
+    """Remove our own hold, and nobody else's; what Slurm itself keeps down stays down."""
     node = context.node
     if node is None:
         return missing(intent)
@@ -136,7 +136,7 @@ def _give_back(intent: Intent, context: ObservedContext, node: SlurmNode) -> Pro
     if node.answering is not False:
         return _clear(steps.RESUME, intent, context, node, f"resume {node.name}")
     if node.drained:
-        # With it Slurm asks slurmd at once; one that is down it asks only every 20 of its rounds.
+        # After this Slurm pings slurmd at once; a down one it pings only every 20 of its rounds.
         text = f"have Slurm ask slurmd of {node.name} again, which stays down until that answers"
         return _clear(steps.UNDRAIN, intent, context, node, text, keep="yes")
     return Wait(5.0, silent_text(node))
@@ -165,7 +165,7 @@ def _overridden(intent: Intent, context: ObservedContext, node: SlurmNode) -> Re
     if annotation is not None and annotation.token > intent.mark.token:
         return Refusal(RefusalKind.FOREIGN, f"{node.name} is held by a newer engine")
     if node.reason != without_suffix(node.reason):
-        return None  # Slurm has set user and time anew, with the reboot that we asked for
+        return None  # Slurm has set user and time anew, with the reboot that we requested
     set_by, set_at = intent.original.get("set_by"), intent.original.get("set_at")
     if set_by and set_by != node.set_by:
         return Refusal(RefusalKind.FOREIGN, f"the reason of {node.name} was set by {node.set_by}")

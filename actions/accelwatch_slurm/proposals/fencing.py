@@ -31,13 +31,13 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     """What makes the answer of a slurmd a proof that it has ended its jobs.
 
     The controller gives the order once, when the node is set down, and marks a slurmd that does not
-    take it. One that was marked and answers again need not have heard it; one that was seen to answer
+    accept it. One that was marked and answers again may have missed it; one that was seen to answer
     all the time since has.
     """
 
     # Seconds for which it has been seen to answer, without a break, since the node was set down.
     for_s: float
-    # Seconds after which the controller marks a slurmd that did not take the order.
+    # Seconds after which the controller marks a slurmd that did not accept the order.
     silence_s: float = 15.0
     # Seconds after which a job that is deaf to the order is killed.
     kill_s: float = 35.0
@@ -99,7 +99,7 @@ def is_set_down(node: SlurmNode) -> bool:
 
 
 def is_out(node: SlurmNode) -> bool:
-    """Whether nothing runs there if it has no power: its jobs were taken from it, or it is lost."""
+    """Whether nothing runs there if it has no power: its jobs were removed, or it is lost."""
     return is_set_down(node) or is_lost(node)
 
 
@@ -160,7 +160,7 @@ def proof_of(context: ObservedContext, name: str, answered: Answered) -> str:
         annotation.slurmd if annotation is not None and annotation.slurmd is not None else since
     )
     if node.slurmd_start is not None and node.slurmd_start > started + _NEW_START_S:
-        # It has told the controller what it found running, and was told to end it.
+        # It has reported to the controller what it found running, and got the order to end it.
         return "its slurmd was restarted" if answered.for_s >= answered.kill_s else ""
     watched = answered.for_s + _LATE_START_S >= context.time - since
     if watched and answered.for_s >= answered.silence_s + answered.kill_s:

@@ -8,7 +8,7 @@ from accelwatch_slurm.texts import steps
 from accelwatch_slurm.texts.job_text import SlurmJob
 from accelwatch_slurm.texts.observed_context import ObservedContext, hold_token, reservation_of
 
-# For which a place is kept before it is renewed: what nobody gives back ends by itself. A move that has
+# For which nodes are kept before it is renewed: what nobody deletes ends by itself. A move that has
 # not led to a running job is given up after half an hour.
 RESERVATION_MINUTES = 720
 
@@ -57,7 +57,7 @@ def renew_reservation(intent: Intent, context: ObservedContext, job: str) -> Ste
 
 
 def release_reservation(intent: Intent, job: str) -> Step:
-    """Delete the reservation that kept the place of a job."""
+    """Delete the reservation that kept a job's nodes."""
     return Step(
         kind=steps.DELETE_RESERVATION,
         arguments={"name": reservation_of(intent)},

@@ -9,7 +9,7 @@ from accelwatch_slurm.proposals.steering import steering
 from accelwatch_slurm.texts.job_text import SlurmJob
 from accelwatch_slurm.texts.observed_context import LINGERING, ObservedContext
 
-# Between looks at what comes about within moments.
+# Between polls of what comes about within moments.
 POLL_S = 0.1
 
 

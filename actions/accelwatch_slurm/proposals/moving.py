@@ -1,7 +1,7 @@
 """Which step leads to a job that runs on without the bad nodes. Pure.
 
-The job's place is kept by a reservation over its good nodes and the spare before it is requeued: else
-the next in the queue takes them.
+A reservation keeps the job's good nodes and the spare before it is requeued: else
+the next job in the queue gets them.
 """
 
 from accelwatch.action.intent import Intent
@@ -18,7 +18,7 @@ from accelwatch_slurm.texts.observed_context import ObservedContext, reservation
 
 
 def propose_move(intent: Intent, context: ObservedContext, *, reserve_nodes: bool) -> Proposal:
-    """Requeue it away from the bad nodes, into the place that is kept for it."""
+    """Requeue it away from the bad nodes, into its reservation."""
     job = context.job
     if intent.job is None or job is None or not job.is_of(intent.job):
         return Refusal(RefusalKind.IMPOSSIBLE, f"Slurm knows no job {intent.job} any more")

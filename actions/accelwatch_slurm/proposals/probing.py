@@ -1,7 +1,7 @@
 """Which step has Slurm find out whether the slurmd of a node is silent, without harm to its jobs. Pure.
 
 The controller sends a signal for a job's steps to every node of the job, whether or not a step runs
-there, and marks those that do not take the message in time. It has no message for one node alone that
+there, and marks those that do not accept the message in time. It has no message for one node alone that
 leaves the node as it is.
 """
 

@@ -45,7 +45,7 @@ def propose_reboot(intent: Intent, context: ObservedContext, *, has_field: bool)
 
 
 def _rebooted(intent: Intent, context: ObservedContext, node: SlurmNode) -> Proposal | None:
-    """What has come of the reboot that was asked for; None when it was not yet, or is not seen."""
+    """What has come of the requested reboot; None when it was not requested yet, or is not seen."""
     annotation = context.annotation
     if annotation is None or annotation.asked != intent.asked or annotation.boot is None:
         return None
@@ -59,7 +59,7 @@ def _rebooted(intent: Intent, context: ObservedContext, node: SlurmNode) -> Prop
 
 
 def no_field(what: str, node: str) -> Refusal:
-    """What cannot be told from an earlier one without a field of the node."""
+    """What cannot be distinguished from an earlier one without a field of the node."""
     return Refusal(
         RefusalKind.IMPOSSIBLE, f"{what} of {node}: the option mark is none, set extra or comment"
     )

@@ -50,7 +50,7 @@ def _sent(started_step: StartedStep) -> Recovery:
 
 
 def _is_effect_observed(step: Step, context: ObservedContext) -> bool | None:
-    """Whether the effect is there; None when it was not looked at."""
+    """Whether the effect is there; None when it was not read."""
     if step.kind in _OF_NODE:
         return None if context.node is None else _OF_NODE[step.kind](step, context, context.node)
     if step.kind in _OF_JOB:

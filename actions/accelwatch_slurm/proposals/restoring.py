@@ -1,6 +1,6 @@
-"""Which step gives a moved job its owner's wishes back, and the cluster its place. Pure.
+"""Which step restores a moved job's settings, and returns its reservation. Pure.
 
-The place is given back as soon as the job runs or is gone: a job that runs leaves its reservation, which
+The reservation goes as soon as the job runs or is gone: a job that runs leaves its reservation, which
 then can be deleted. The lists of a job can be changed only while it waits.
 """
 
@@ -17,7 +17,7 @@ from accelwatch_slurm.texts.observed_context import ObservedContext, hold_token,
 
 
 def propose_restore(intent: Intent, context: ObservedContext) -> Proposal:
-    """Give the place back when the job is done with it, and the user's lists while it waits."""
+    """Delete the reservation when the job is done with it; restore the user's lists while it waits."""
     job = combined(context.components) if is_complete(context.components) else context.job
     there = reservation_of(intent) in context.reservations
     if (
@@ -94,7 +94,7 @@ def _unsteered(intent: Intent, job: SlurmJob) -> Step | None:
 
 
 def _lists(intent: Intent, job: SlurmJob) -> dict[str, str]:
-    """What is taken back: what another move, or the user, has changed since stays."""
+    """What is restored: what another move, or the user, has changed since stays."""
     bad = {*intent.avoided, *added(intent)}
     changes = {}
     excluded = names_of(job.exclude)

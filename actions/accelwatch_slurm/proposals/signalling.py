@@ -1,4 +1,4 @@
-"""Which step asks a job for a checkpoint, or ends it. Pure."""
+"""Which step signals a job to save a checkpoint, or ends it. Pure."""
 
 from accelwatch.action.intent import Intent
 from accelwatch.action.observed import JobState

@@ -13,9 +13,9 @@ from accelwatch_slurm.texts import steps
 from accelwatch_slurm.texts.job_text import SlurmJob
 from accelwatch_slurm.texts.observed_context import ObservedContext, hold_token, reservation_of
 
-# A job that may start and has a place has begun by then, also with the default `batch_sched_delay`.
+# A job that may start and has nodes has started by then, also with the default `batch_sched_delay`.
 _SOON_S = 6.0
-# Between looks at one that waits for longer, which may be for hours.
+# Between polls of one that waits for longer, which may be for hours.
 _LATER_S = 2.0
 _FAILED_LAUNCH = "launch_failed_requeued_held"
 _NO_NODES = "BadConstraints"
@@ -51,7 +51,7 @@ def _again(intent: Intent, context: ObservedContext, job: SlurmJob, count: int) 
     if there is not None and left and not is_roomy(intent, count, there.nodes):
         return release_reservation(intent, job.id)  # nobody may use its nodes, the job neither
     if job.state is JobState.HELD and job.reason == _NO_NODES:
-        # Slurm takes the priority of what no nodes fit, and gives it back when some do: nobody holds it.
+        # Slurm removes the priority while no nodes fit, and restores it when some do: nobody holds it.
         return Wait(_NO_NODES_S, f"job {job.id} waits: no nodes fit it now")
     if job.state is JobState.HELD:
         return job_step(steps.LET_GO, job, f"let job {job.id} go", word=hold_token(intent))

@@ -1,4 +1,4 @@
-"""Where a job may run, and inside which place: one update of all that has to be another way. Pure."""
+"""Where a job may run, and in which reservation: one update of all that has to differ. Pure."""
 
 from collections.abc import Iterable
 
@@ -21,7 +21,7 @@ ADDED = "added "
 
 
 def steering(intent: Intent, context: ObservedContext, job: SlurmJob, count: int) -> Step | None:
-    """One update of all that has to be another way; what the user asked for stays otherwise."""
+    """One update of all that has to differ; what the user requested stays otherwise."""
     bad = intent.avoided
     excluded, required = names_of(job.exclude), names_of(job.require)
     desired = _excluded(intent, job)
@@ -46,7 +46,7 @@ def steering(intent: Intent, context: ObservedContext, job: SlurmJob, count: int
     if not changes:
         return None
     if job.state is JobState.HELD and context.time >= job.submitted + NEXT_SECOND_S:
-        # While it is held it is not begun by that: one update less between the fence and its start.
+        # While it is held this does not start it: one update less between the fence and its start.
         changes["StartTime"] = "now"
     return Step(
         kind=steps.STEER,

@@ -1,6 +1,6 @@
 """Whether a job's own launcher has gone on without a node, by the cycle that it has written down. Pure.
 
-Nothing is done to the job: the node's own health check tells the launcher, before its next rendezvous.
+Nothing is done to the job: the node's health check informs the launcher before a rendezvous.
 """
 
 from accelwatch.action.cycle_files import Cycle, CycleError, cycle_of

@@ -78,7 +78,7 @@ def _propose_idle_test(
 
 
 def _without_peer(intent: Intent, context: ObservedContext) -> Refusal | None:
-    """Why the test is not begun: a job came to a node that it needs idle."""
+    """Why the test is not started: a job came to a node that it needs idle."""
     if not context.busy:
         return None
     names = " and ".join(context.busy)
@@ -217,7 +217,7 @@ def _verdict(intent: Intent, node: SlurmNode, result: _Result) -> Achieved | Ref
 def propose_spare(
     intent: Intent, context: ObservedContext, *, name: str, users: str, draw: bool
 ) -> Proposal:
-    """Take a node out of the spares' reservation, or put it back; the whole list is set each time."""
+    """Remove a node from the spares' reservation, or put it back; the whole list is set each time."""
     spare = intent.spare or intent.node
     if not name:
         return Refusal(RefusalKind.IMPOSSIBLE, "the option spares names no reservation")

@@ -1,7 +1,7 @@
 """How our hold on a node is written and known again: its reason, and a JSON key in a field. Pure.
 
 The reason is for people. Most Slurms drop it when somebody resumes the node, 24.11 keeps it: it counts
-only while the node takes no work. The key stays, so a node that takes work and still has the key was
+only while the node accepts no work. The key stays, so a node that accepts work and still has it was
 resumed by somebody else.
 """
 
@@ -73,7 +73,7 @@ def without_suffix(reason: str) -> str:
 
 
 def has_old_reason(node: SlurmNode) -> bool:
-    """Whether a node that takes work still bears a reason of ours."""
+    """Whether a node that accepts work still bears a reason of ours."""
     return not node.drained and not node.down and bool(incident_in(node.reason))
 
 

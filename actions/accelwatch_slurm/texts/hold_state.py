@@ -35,7 +35,7 @@ def is_maintained(node: str, reservations: Reservations) -> bool:
 
 
 def hold_state_of(node: SlurmNode, reservations: Reservations, field: str) -> HoldState:
-    """A hold is ours when its reason says so; one that is tested takes only our own work."""
+    """A hold is ours when its reason says so; one that is tested accepts only our own work."""
     if node.drained or node.down:
         if is_down_after_release(node, field):
             return HoldState.DOWN

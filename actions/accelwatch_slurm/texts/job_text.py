@@ -34,7 +34,7 @@ RETRY = "accelwatch:retry"
 
 
 class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked of a job. Times are Unix seconds of the controller's clock."""
+    """What is read of a job. Times are Unix seconds of the controller's clock."""
 
     # By which commands know it: `5`, `5_7` of an array, `5+1` of a heterogeneous job.
     id: str
@@ -80,7 +80,7 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_requeued(self) -> bool:
-        """Whether it ends on its nodes only to be begun again, by Slurm itself, as soon as it has."""
+        """Whether it ends on its nodes only to be restarted, by Slurm itself, as soon as it has."""
         return self.slurm_state == "COMPLETING" and self.restarts > 0 and self.is_fresh
 
     @property
@@ -90,7 +90,7 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def handle(self) -> str:
-        """By which an update knows it: Slurm takes an empty list for `5` but not for `5+1`."""
+        """By which an update knows it: Slurm accepts an empty list for `5` but not for `5+1`."""
         return self.raw if self.component else self.id
 
     @property
@@ -107,7 +107,7 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it is the job of a key, and not a later one with the same id.
 
         A requeue sets the time of submission anew, so a later one is believed of a job that has been
-        begun again.
+        restarted.
         """
         if not key.submitted or self.submitted == key.submitted:
             return True

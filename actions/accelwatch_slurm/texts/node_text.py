@@ -11,7 +11,7 @@ _NOTHING = ("(null)", "N/A", "n/a", "None", "Unknown", "")
 
 
 class SlurmNode(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked of a node. Times are Unix seconds of the controller's or the node's clock."""
+    """What is read of a node. Times are Unix seconds of the controller's or the node's clock."""
 
     name: str
     # Base state, then flags, in capitals.
@@ -32,7 +32,7 @@ class SlurmNode(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def drained(self) -> bool:
-        """Whether it takes no new work because somebody said so."""
+        """Whether it accepts no new work because somebody said so."""
         return self.is_("DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING")
 
     @property
@@ -54,7 +54,7 @@ class SlurmNode(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rebooting(self) -> bool:
-        """Whether Slurm has been asked to reboot it and has not seen it again."""
+        """Whether Slurm has a request to reboot it and has not seen it again."""
         return self.is_("REBOOT", "REBOOT_ISSUED", "REBOOT_REQUESTED")
 
 

@@ -27,7 +27,7 @@ SIGNALLED, PROOF, OFF, TRIAL, BUSY = "signalled", "proof", "off", "trial", "busy
 # of the job's newest cycle file.
 CHECKPOINT, LINGERING, REBOOTS, CYCLE = "checkpoint", "lingering", "reboots", "cycle"
 
-# An observation is read several times: by who proposes, who judges, and who tells.
+# An observation is parsed several times: to propose, to decide and to report.
 _node_of = lru_cache(maxsize=1024)(node_of)
 
 
@@ -100,12 +100,12 @@ def observed_context_of(observed: Observed, field: str) -> ObservedContext:
 
 
 def reservation_of(intent: Intent) -> str:
-    """Name of the reservation that keeps a job's place: one a job, however many of its nodes go bad."""
+    """Name of the reservation that keeps a job's nodes: one a job, however many of its nodes go bad."""
     return f"{OF_JOB}{re.sub('[^0-9]', '-', str(intent.job))}"
 
 
 def trial_name(intent: Intent) -> str:
-    """Name of the job that tests the node: another one each time that a test is asked for."""
+    """Name of the job that tests the node: another one for each requested test."""
     return f"{OWN}test-{intent.node}-{intent.asked:.3f}"
 
 

@@ -8,12 +8,12 @@ from accelwatch_slurm.texts.node_text import time_of
 
 # Beginning of the names of ours.
 OWN = "accelwatch-"
-# Beginning of the names of those that keep the place of a job.
+# Beginning of the names of those that keep the nodes of a job.
 OF_JOB = f"{OWN}job-"
 
 
 class SlurmReservation(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked of a reservation."""
+    """What is read of a reservation."""
 
     name: str
     nodes: tuple[str, ...] = ()

@@ -71,7 +71,7 @@ STEPS = {
 
 
 def steps_of(*, power_timeout_s: float) -> Mapping[str, StepKind]:
-    """What the steps are like; powering off takes as long as the site's command may."""
+    """What the steps are like; powering off may run as long as the site's command."""
     return {**STEPS, POWER_OFF: power_off_kind(power_timeout_s)}
 
 

@@ -30,7 +30,7 @@ class _OnExitCodes(msgspec.Struct, frozen=True):
 
     @property
     def may_match(self) -> bool:
-        """Whether a container may end so that is told to end."""
+        """Whether a container that is stopped may end so."""
         if self.operator == "In":
             return bool(_SIGNAL_CODES & set(self.values))
         return not set(self.values) >= _SIGNAL_CODES

@@ -26,14 +26,14 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
     no_execute: str
     # What counts as a failure, and when it is failed for good.
     failure: str
-    # Whether and how it is asked to stop and to start again.
+    # Whether and how we stop it and start it again.
     restart: str
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
     """One kind. Paths are as in `Workload.value`."""
 
-    # In the id of a job, `namespace/NAME/name`; Kubernetes' own name, or kubectl's where that is taken.
+    # In the id of a job, `namespace/NAME/name`; Kubernetes' own name, or kubectl's where that is in use.
     name: str
     group: str
     kind: str

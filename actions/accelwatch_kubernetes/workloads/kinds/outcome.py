@@ -14,9 +14,9 @@ class Cause(StrEnum):
 
     # The Eviction API; budgets are respected, and the pod gets the condition DisruptionTarget.
     EVICTION = "eviction"
-    # A NoExecute taint; no budget is asked, and the pod gets the condition DisruptionTarget.
+    # A NoExecute taint; no budget is checked, and the pod gets the condition DisruptionTarget.
     NO_EXECUTE = "NoExecute taint"
-    # A plain DELETE; no budget is asked, and the pod gets no condition.
+    # A plain DELETE; no budget is checked, and the pod gets no condition.
     DELETION = "deletion"
 
 

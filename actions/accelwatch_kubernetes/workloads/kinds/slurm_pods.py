@@ -1,6 +1,6 @@
 """Pods that are nodes of a Slurm cluster: slurmd inside Kubernetes. Pure.
 
-Evicting such a pod tells Slurm nothing (aicr#2615): its jobs die with it, and Slurm may not requeue
+Slurm does not learn of its eviction (aicr#2615): its jobs die with it, and Slurm may not requeue
 them. Its jobs are Slurm's to move, by the action `slurm` over the same nodes.
 
 Sources: slurm-operator 1.3 (labels of NodeSet pods; only a cordon is passed on to Slurm, as a drain);
