@@ -15,7 +15,7 @@ _MOST = 1 << 20
 
 
 class Alert(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody would have been told."""
+    """A notification as a receiver gets it."""
 
     # Unix seconds of its arrival.
     time: float
@@ -48,10 +48,10 @@ def alerts_of(file: Path) -> list[Alert]:
 
 
 def receiver(port: int, file: Path) -> HTTPServer:
-    """A server that keeps alerts in a file; not begun."""
+    """A server that keeps alerts in a file; not started."""
 
     class Handler(BaseHTTPRequestHandler):
-        """Takes any POST."""
+        """Accepts any POST."""
 
         def do_POST(self) -> None:
             """An alert, or 400."""

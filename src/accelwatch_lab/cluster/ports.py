@@ -17,7 +17,7 @@ _random = random.SystemRandom()
 
 
 def free_ports(count: int) -> list[int]:
-    """So many different ones; somebody else may take one before it is used.
+    """Different free ports; another process may bind one before it is used.
 
     None that the kernel gives by itself: until a server listens there, the next connection of any
     process could get it.

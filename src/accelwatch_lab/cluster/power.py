@@ -1,6 +1,6 @@
-"""The lab's power switch: it ends everything of one node at once, as taking its power would.
+"""The lab's power switch: it ends everything of one node at once, as cutting its power would.
 
-The keeper of a job's step goes first: one that outlives the job would tell Slurm that it has failed.
+The keeper of a job's step goes first: one that outlives the job would report its failure to Slurm.
 """
 
 import argparse

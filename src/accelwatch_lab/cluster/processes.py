@@ -30,7 +30,7 @@ _EXEC_PAUSE_S = 0.001
 
 
 class ProcessRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A process that was begun, as its file says."""
+    """A process that was started, as its file says."""
 
     name: str
     pid: int
@@ -79,7 +79,7 @@ class Processes:
             self._file(name).write_bytes(msgspec.json.encode(record))
 
     def records(self) -> list[ProcessRecord]:
-        """What the files tell of, the youngest first. A file that cannot be read is left out."""
+        """The processes of the files, the youngest first. A file that cannot be read is left out."""
         records: list[ProcessRecord] = []
         for file in self._files.glob("*.json"):
             with contextlib.suppress(OSError, msgspec.DecodeError):
@@ -103,7 +103,7 @@ class Processes:
         return False
 
     def stop(self, grace_s: float = 5.0) -> int:
-        """End everything, asked first and killed after `grace_s`; how many processes there were.
+        """End everything, by SIGTERM first and killed after `grace_s`; how many processes there were.
 
         Files of processes that are gone are removed. A foreign process with the same pid is not touched.
         """
@@ -176,7 +176,7 @@ def _open_pidfd(record: ProcessRecord) -> Iterator[int | None]:
         with contextlib.suppress(OSError):
             descriptor = os.pidfd_open(record.pid)
     try:
-        # Looked at after the descriptor is there: from then on the pid cannot be given again unseen.
+        # Checked after the descriptor is there: from then on the pid cannot be given again unseen.
         if (
             descriptor is None
             or start_ticks(_ROOT, record.pid) != record.ticks
@@ -193,7 +193,7 @@ def _open_pidfd(record: ProcessRecord) -> Iterator[int | None]:
 def _wait_for_environ(child: "subprocess.Popen[bytes]") -> None:
     """Return when the process shows an environment, or has ended.
 
-    `Popen` returns when exec has closed its pipe; the kernel writes the new environment's place into
+    `Popen` returns when exec has closed its pipe; the kernel writes the new environment's address into
     the process after that (fs/exec.c: begin_new_exec, then fs/binfmt_elf.c: create_elf_tables), and
     /proc/PID/environ is empty until then.
     """

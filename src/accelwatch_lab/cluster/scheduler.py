@@ -30,12 +30,12 @@ class NodeNow(NamedTuple):
 
     @property
     def out(self) -> bool:
-        """Whether it takes no work."""
+        """Whether it accepts no work."""
         return not _OUT.isdisjoint(self.states)
 
     @property
     def ours(self) -> bool:
-        """Whether the hub took it out."""
+        """Whether the hub quarantined it."""
         return self.out and self.reason.startswith(_OURS)
 
 
@@ -60,7 +60,7 @@ class LabScheduler(Protocol):
     controller: str
     # What people call that, as the subject of a sentence.
     controller_title: str
-    # How long what asks its controller waits at most.
+    # How long callers of its controller wait at most.
     commands_wait_s: float
     names: Sequence[str]
     # Whether it shows of each node the boot id that the node's agent reports.
@@ -74,7 +74,7 @@ class LabScheduler(Protocol):
         """The command that shows its nodes."""
 
     def start(self, spares: Sequence[str]) -> None:
-        """Start all of it and wait until its nodes could take a job."""
+        """Start all of it and wait until its nodes could run a job."""
 
     def cancel_jobs(self) -> None:
         """Before it is ended; raises nothing."""
@@ -83,7 +83,7 @@ class LabScheduler(Protocol):
         """The list `remedy.actions` of a hub that acts on it, as YAML."""
 
     def sinks(self) -> str:
-        """More of the list `alerts.sinks`, as YAML: what tells the scheduler; empty for none."""
+        """More of the list `alerts.sinks`, as YAML: what notifies the scheduler; empty for none."""
 
     def submit(self, count: int) -> str:
         """Id of a counting job over so many nodes."""

@@ -20,7 +20,7 @@ Fault = Mapping[str, object]
 
 
 def machines(count: int) -> tuple[Node, ...]:
-    """The machines that the agents of a lab with so many nodes tell of."""
+    """The machines that the agents of a lab with so many nodes report."""
     return build(FleetSize(nodes=count, vendor=_VENDOR))
 
 

@@ -1,8 +1,8 @@
-"""One look at a lab: what the scheduler, the hub, the job's log and the receiver of alerts say now.
+"""One poll of a lab: what the scheduler, the hub, the job's log and the receiver of alerts say now.
 
-It is not one moment, and much happens within one on a busy machine. What follows is asked for before
+It is not one moment, and much happens within one on a busy machine. What follows is read before
 what it follows from: a job's steps, the job, its nodes, what the hub decided. So what let a job run on
-is seen with it, and where a look shows the wrong order, that order was wrong.
+is seen with it, and where a poll shows the wrong order, that order was wrong.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""How often a job's counting has begun, where the scheduler does not number the starts of a job."""
+"""How often a job's counting has started, where the scheduler does not number the starts of a job."""
 
 import os
 from pathlib import Path

@@ -13,7 +13,7 @@ class WaitTimeoutError(AccelwatchError):
 
 
 def until(is_so: Callable[[], object], what: str, seconds: float = 60.0) -> None:
-    """Look until it is so. Raises NotSeenError when that takes too long."""
+    """Poll until it is so. Raises NotSeenError after `seconds`."""
     end = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() > end:

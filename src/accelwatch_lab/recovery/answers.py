@@ -50,7 +50,7 @@ def _recorded(spares: RecordedSpares | None, nodes: int) -> str:
 
 
 def comparison(report: Report) -> Iterator[str]:
-    """How our policy stands to the baselines, and what it took out wrongly."""
+    """How our policy compares with the baselines, and what it excluded wrongly."""
     for name in BASELINES:
         mean, p90 = less(report.outcomes, name)
         yield f"accelwatch against {TITLES[name]}: mean {-mean:+.0%}, p90 {-p90:+.0%}"

@@ -1,4 +1,4 @@
-"""One fault and the course of its recovery: a clock, starts of the job, nodes taken out."""
+"""One fault and the course of its recovery: a clock, starts of the job, excluded nodes."""
 
 import math
 from random import Random
@@ -51,16 +51,16 @@ class Course:
         # Seconds after the onset.
         self.now = 0.0
         self.starts: list[Start] = []
-        # Nodes that the policy took out, not a person.
+        # Nodes that the policy excluded, not a person.
         self.right_exclusions = self.wrong_exclusions = 0
-        # Whether its cause was removed: the culprit taken out, the code rolled back.
+        # Whether its cause was removed: the culprit excluded, the code rolled back.
         self.cured = False
         # Whether a person had to come.
         self.by_person = False
 
     @property
     def exclusions(self) -> int:
-        """Nodes that the policy took out."""
+        """Nodes that the policy excluded."""
         return self.right_exclusions + self.wrong_exclusions
 
     @property
@@ -77,7 +77,7 @@ class Course:
         self.wait(self.chance.uniform(*TIME_OUT_S))
 
     def exclude(self, right_share: float) -> None:
-        """Take the suspect out; without a culprit it is never right."""
+        """Exclude the suspect; without a culprit that is never right."""
         right = self.has_culprit and self.chance.random() < right_share
         self.cured = self.cured or right
         if not self.by_person:

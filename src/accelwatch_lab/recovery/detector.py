@@ -69,7 +69,7 @@ class Detector(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # The goals that the detector has to reach on its validation traces (issue 31, part 3). Nothing of
-# this has been measured; hang: only its median is a goal, and is taken for all.
+# this has been measured; hang: only its median is a goal, and is used for all.
 ASSUMED = Detector(
     recall={
         Recall.XID: Share(0.99, Origin.ASSUMED),

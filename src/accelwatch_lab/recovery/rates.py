@@ -14,7 +14,7 @@ _PUBLISHED_NODE_DAYS = 63 * 55.0
 _PUBLISHED_SOURCE = "arXiv:2605.09370v1: 63 nodes, 55 days"
 # Kinds that the source has no count of.
 _ASSUMED = {"software": "assumed: as many as of hardware"}
-# What an incident's advice says of its kind. A fleet's incidents tell resets from reboots and not
+# What an incident's advice says of its kind. A fleet's incidents separate resets from reboots, not
 # which Xid it was: each advice stands for the most frequent published kind with that cure.
 _BY_ADVICE = {
     "restart": "software",

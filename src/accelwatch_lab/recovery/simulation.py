@@ -30,10 +30,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     without_person: float
     # Starts by the policy for each fault that they cured; a person's where it has no other.
     attempts_per_success: float | None
-    # Nodes that the policy took out, not a person: broken ones, and healthy ones.
+    # Nodes that the policy excluded, not a person: broken ones, and healthy ones.
     right_exclusions: int
     wrong_exclusions: int
-    # Nodes taken out for a cause that many share.
+    # Nodes excluded for a cause that many share.
     group_exclusions: int
 
 

@@ -197,7 +197,7 @@ def _raise(fault: Fault) -> NoReturn:
 
 
 def _withhold(row: Collected, series: Series, reason: Absence) -> None:
-    """Take the value of a series, or all of a quantity, away and say why."""
+    """Remove the value of a series, or all of a quantity, and say why."""
     for withheld in [candidate for candidate in row.values if candidate[: len(series)] == series]:
         del row.values[withheld]
     row.absent[series] = reason

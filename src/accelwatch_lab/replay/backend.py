@@ -157,7 +157,7 @@ class ReplayBackend:
 
 
 def _requested(reading: Reading, request: Request) -> Reading:
-    """A reading cut to what was asked for: processes, command lines."""
+    """A reading cut to what was requested: processes, command lines."""
     processes = reading.processes if request.processes else None
     if processes is not None and not request.argv:
         processes = tuple(msgspec.structs.replace(process, argv=None) for process in processes)

@@ -207,7 +207,7 @@ def _fault(
     if spec.kind in NODE_KINDS:
         text = f"{spec.kind.value} happens to a polled node; accelwatch sim plays it"
         document.complain((*location, "kind"), text)
-    # With a mistake in the devices their names are not known: one mistake is told once.
+    # With a mistake in the devices their names are not known: one mistake is reported once.
     if spec.device not in ("*", *names) and not document.is_wrong(("devices",)):
         existing = ", ".join(sorted(names)[:8])
         document.complain((*location, "device"), f"no device {spec.device!r}; there are {existing}")

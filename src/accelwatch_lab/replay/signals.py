@@ -74,7 +74,7 @@ class At(msgspec.Struct, frozen=True):
     elapsed_s: float
     # Which device of its group.
     index: int
-    # Tells this device's and quantity's noise from that of others.
+    # Makes this device's and quantity's noise differ from that of others.
     salt: str
 
 

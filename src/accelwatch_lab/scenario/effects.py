@@ -20,7 +20,7 @@ from accelwatch.schema.snapshot import EventCount
 from accelwatch.system.kernel.xid import XIDS
 from accelwatch_lab.scenario.faults import Fault, FaultKind, FaultState
 
-# So many of a fault's latest events are told.
+# How many of a fault's latest events are reported.
 MOST_EVENTS = 8
 
 # How a device fails to be read; the error carries the absence that every quantity of it gets.
@@ -41,7 +41,7 @@ class DeviceCondition(msgspec.Struct, frozen=True, kw_only=True):
     absence: Absence | None = None
     since_s: float = 0.0
     factors: dict[Series, float] = {}
-    # Values in the place of the usual ones.
+    # Values instead of the usual ones.
     values: dict[Series, Number] = {}
     added: dict[Series, Number] = {}
     # Quantities and series without a value, and why.
@@ -52,7 +52,7 @@ class DeviceCondition(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def state(self) -> DeviceState:
-        """The state that a node tells of it."""
+        """The state that a node reports for it."""
         return DeviceState.OK if self.absence is None else STATE_WITHOUT_VALUES[self.absence]
 
 

@@ -42,13 +42,13 @@ class FaultKind(StrEnum):
     LINK_ERRORS = "link_errors"
     # Rows of memory are replaced by spare ones.
     REMAP = "remap"
-    # The call takes longer.
+    # The call is slower.
     SLOW = "slow"
     # SIGSEGV of the process that reads.
     CRASH = "crash"
-    # Connections are cut as soon as they ask something.
+    # Connections are cut as soon as they send a request.
     NODE_DOWN = "node_down"
-    # Connections are taken and nothing is ever answered; streams fall silent.
+    # Connections are accepted and nothing is ever answered; streams fall silent.
     NODE_HUNG = "node_hung"
     # Answers drip, a byte at a time.
     SLOW_LORIS = "slow_loris"
@@ -63,7 +63,7 @@ class FaultKind(StrEnum):
 
 # Befall a call of a backend and nothing else: only a replay has such calls.
 CALL_KINDS = frozenset({FaultKind.SLOW, FaultKind.CRASH})
-# Befall a node that is asked over the network: only the simulator has such nodes.
+# Befall a node that is polled over the network: only the simulator has such nodes.
 NODE_KINDS = frozenset(
     {
         FaultKind.NODE_DOWN,

@@ -1,6 +1,6 @@
-"""What simulated streams tell beside their ticks: owners, processes, findings, events, when they change.
+"""What simulated streams send beside their ticks: owners, processes, findings, events, when they change.
 
-A node without faults is told of again only when its job begins, ends or fills another tenth of its
+A node without faults is sent again only when its job begins, ends or fills another tenth of its
 memory: comparing that costs a microsecond a tick.
 """
 
@@ -27,12 +27,12 @@ _REEVALUATE_EVERY_S = 60.0
 
 
 class SentContext:
-    """What one stream has been told of its node."""
+    """What one stream has been sent of its node."""
 
     __slots__ = ("at", "events", "faults", "findings", "usage")
 
     def __init__(self) -> None:
-        # Seconds of the scenario at which `usage` was told.
+        # Seconds of the scenario at which `usage` was sent.
         self.at = 0.0
         self.usage: tuple[object, ...] | None = None
         self.faults: tuple[object, ...] = ()
@@ -50,7 +50,7 @@ class ContextWriter:
     def pending_messages(
         self, node: Node, instant: Instant, condition: NodeCondition, sent: SentContext
     ) -> list[Context]:
-        """What a stream has not been told yet."""
+        """What a stream has not been sent yet."""
         messages: list[Context] = []
         load = self._fleet.load(node, instant)
         usage = (self._fleet.running(node, instant), int(load.memory * _MEMORY_STEPS))

@@ -62,7 +62,7 @@ class Fleet:
         self._jobs = _by_node(scenario)
 
     def job(self, node: Node) -> Job | None:
-        """The first job whose node it is, whether it has begun or not."""
+        """The first job whose node it is, whether it has started or not."""
         return next(iter(self._jobs.get(node.name, ())), None)
 
     def instant_at(self, time_s: float) -> Instant:
@@ -74,15 +74,15 @@ class Fleet:
         return self._conditions.of(node.name, node.units, instant.time_s)
 
     def wall(self, instant: Instant, condition: NodeCondition) -> float:
-        """Unix time as the node's clock tells it."""
+        """Unix time by the node's clock."""
         return self.start + instant.time_s + condition.skew_s
 
     def origin(self, condition: NodeCondition) -> float:
-        """Unix time of the scenario's beginning as the node's clock tells it."""
+        """Unix time of the scenario's beginning by the node's clock."""
         return self.start + condition.skew_s
 
     def load(self, node: Node, instant: Instant) -> Load:
-        """What is asked of the devices of a node."""
+        """The load of the devices of a node."""
         jobs = self._jobs.get(node.name)
         return IDLE if jobs is None else together([instant.loads[job.name] for job in jobs])
 
@@ -231,7 +231,7 @@ class Fleet:
         )
 
     def snapshot(self, node: Node, instant: Instant) -> Snapshot:
-        """A node as its agent would tell of it."""
+        """A node as its agent would report it."""
         condition = self.condition(node, instant)
         wall = self.wall(instant, condition)
         return Snapshot(

@@ -71,9 +71,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Load(msgspec.Struct, frozen=True):
-    """What a job asks of its devices now: shares of 1, and their integrals in seconds."""
+    """The load of a job on its devices now: shares of 1, and their integrals in seconds."""
 
-    # Busy ratio as a driver would tell.
+    # Busy ratio as a driver would report it.
     busy: float = 0.0
     # Share of the arithmetic that is used.
     work: float = 0.0

@@ -1,4 +1,4 @@
-"""The simulated machines: names, places, devices and their traits, all from the seed."""
+"""The simulated machines: names, positions, devices and their traits, all from the seed."""
 
 import hashlib
 from enum import StrEnum
@@ -12,7 +12,7 @@ from accelwatch_lab.simulator.signals import Traits
 
 VENDORS = ("mixed", *MODELS)
 _MIX = ("nvidia", "nvidia", "amd", "nvidia", "intel", "nvidia", "amd", "nvidia")
-# Nodes of a mixed fleet that have NPUs in place of GPUs, where that is asked for.
+# Nodes of a mixed fleet that have NPUs instead of GPUs, where the size includes them.
 _NPUS = {11: "rebellions", 13: "furiosa"}
 MAX_NODES = 20_000
 MAX_DEVICES = 64

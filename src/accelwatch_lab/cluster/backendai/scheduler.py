@@ -33,7 +33,7 @@ from accelwatch_lab.cluster.slurm.step_counter import job_folder
 from accelwatch_lab.cluster.starts import starts_of
 from accelwatch_lab.cluster.waiting import until
 
-# Five heartbeats; the usual 40 s would be most of what a node takes that hangs.
+# Five heartbeats; the usual 40 s would be most of the scenario of a hung node.
 _HEARTBEAT_TIMEOUT_S = 15.0
 # A lab's sessions end within a second or never.
 _FORCE_AFTER_S = 5.0
@@ -162,7 +162,7 @@ class BackendAiScheduler:
         }
 
     def job_now(self, job: str) -> JobNow | None:
-        """A session with those that were created in its place; None when there is none."""
+        """A session with its successors; None when there is none."""
         rows = requests.sessions(self._admin, job) if job else []
         return job_shown(rows, starts_of(self._folder, job)) if rows else None
 

@@ -1,4 +1,4 @@
-"""Agents and sessions of Backend.AI in the words in which a lab tells of them.
+"""Agents and sessions of Backend.AI in a lab's own words.
 
 As a program it prints what the manager of a lab has of its agents.
 """
@@ -19,7 +19,7 @@ _TERMINATED = "TERMINATED"
 
 
 def node_shown(agent: Object, *, busy: bool, off: bool = False) -> NodeNow:
-    """An agent and why it takes no work; `off`: it has no power."""
+    """An agent and why it accepts no work; `off`: it has no power."""
     is_out = not agent["schedulable"]
     states = ["ALLOCATED" if busy else "IDLE"]
     states += ["DRAIN"] if is_out else []

@@ -1,6 +1,6 @@
 """The lab's job on Backend.AI: the startup command of a batch session, which runs in its main kernel.
 
-It asks the manager where the session's kernels are, for what it is started with says nothing of nodes.
+It queries the manager for the session's kernels, for what it is started with says nothing of nodes.
 """
 
 import argparse

@@ -89,7 +89,7 @@ class KubernetesScheduler:
     def _start_servers(self) -> None:
         grace = f"--node-monitor-grace-period={_GRACE_S}"
         if isinstance(self._servers, Servers):
-            # They look at nodes more often than for the usual 50 seconds of grace.
+            # They check nodes more often than for the usual 50 seconds of grace.
             self._servers.start(f"{grace}s", "--node-monitor-period=1s")
         else:
             self._servers.start(grace)
@@ -105,7 +105,7 @@ class KubernetesScheduler:
         return all("NOT_RESPONDING" not in node.states for node in self.nodes_now().values())
 
     def cancel_jobs(self) -> None:
-        """They end with their nodes' kubelets; the controllers take long to end by themselves."""
+        """They end with their nodes' kubelets; the controllers are slow to end by themselves."""
         self.processes.signal(CONTROLLER_MANAGER, signal.SIGKILL)
 
     def actions(self) -> str:
@@ -167,7 +167,7 @@ class KubernetesScheduler:
         pods = [pod for pod in self._pods() if _job(pod) == job]
         uids = self._uids.setdefault(job, set())
         uids.update(pod["metadata"]["uid"] for pod in pods)
-        # A pod that stands in for another, and, in a lab that another process looks at, what the worker
+        # A pod that stands in for another, and, in a lab that another process reads, what the worker
         # has written.
         restarts = max(
             len(uids) - current["spec"]["parallelism"], starts_of(self._folder, job) - 1, 0
@@ -178,7 +178,7 @@ class KubernetesScheduler:
         return self._admin.items(PODS)
 
     def drain(self, node: str, reason: str) -> None:
-        """As an administrator does who takes it over: cordons it, and removes the hub's taint."""
+        """As an administrator who claims it does: cordons it, and removes the hub's taint."""
         path = f"/api/v1/nodes/{node}"
         current = self._admin.get(path)
         taints = [

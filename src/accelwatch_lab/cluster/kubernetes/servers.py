@@ -24,7 +24,7 @@ _CLIENTS, _PEERS = "unix://etcd-clients:1", "unix://etcd-peers:1"
 # Nobody has it (RFC 5737). Without one the server looks for an address of this machine, and ends where
 # it has none but loopback's, which is refused.
 _NO_ADDRESS = "192.0.2.1"
-# On two busy cores it takes five seconds.
+# On two busy cores it starts in five seconds.
 _READY_S = 90.0
 
 
@@ -77,7 +77,7 @@ class Servers:
             "--authorization-mode=RBAC",
             # As distributions start it: device plug-ins, drivers and agents need such pods.
             "--allow-privileged=true",
-            # Pods need no account and no token of one: nothing in them asks the API server.
+            # Pods need no account and no token of one: nothing in them calls the API server.
             "--disable-admission-plugins=ServiceAccount",
         )
         until(self._is_ready, "the API server is ready", _READY_S)

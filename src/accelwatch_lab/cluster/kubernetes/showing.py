@@ -1,4 +1,4 @@
-"""Nodes and Jobs of Kubernetes in the words in which a lab tells of them. Pure."""
+"""Nodes and Jobs of Kubernetes in a lab's own words. Pure."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ class _Hold(msgspec.Struct):
 
 
 def node_shown(node: Object, *, busy: bool, off: bool = False) -> NodeNow:
-    """A node and why it takes no work; `off`: it has no power."""
+    """A node and why it accepts no work; `off`: it has no power."""
     spec, metadata = node["spec"], node["metadata"]
     keys = {taint["key"] for taint in spec.get("taints") or ()}
     cordoned, ours = bool(spec.get("unschedulable")), QUARANTINE in keys

@@ -1,6 +1,6 @@
 """The lab's job on Kubernetes: a worker in each pod, and the first one counts while all of them run.
 
-As with torchrun, the others stay when one goes: the counting begins anew, from the newest checkpoint,
+As with torchrun, the others stay when one goes: the counting restarts, from the newest checkpoint,
 when the missing worker runs again in another pod.
 """
 

@@ -43,7 +43,7 @@ class Phase(NamedTuple):
     """Some interventions, and what has to be seen after them, in whatever order."""
 
     interventions: tuple[Intervention, ...]
-    # What one look shows at once is told in this order.
+    # What one poll shows at once is reported in this order.
     expected: tuple[Expectation, ...]
     within_s: float = 60.0
 
@@ -53,7 +53,7 @@ class Scenario(NamedTuple):
 
     title: str
     phases: tuple[Phase, ...]
-    # Whether it leaves something behind for which a lab has to be begun anew.
+    # Whether it leaves something behind that needs a new lab.
     fresh: bool = False
 
 

@@ -11,7 +11,7 @@ from accelwatch_lab.cluster.simulated import Simulated
 
 # Twice as long as a node has to look well before it is given back.
 PAUSE_S = 4.0
-# How much longer a controller hangs than what asks it waits.
+# How much longer a controller hangs than its callers wait.
 HANG_MORE_S = 2.0
 _ADMIN = "swapping the power supply, back at nine"
 _GPU = 3
@@ -82,7 +82,7 @@ class Interventions:
         for node in [hung for hung in self._hanging if hung in nodes]:
             self._hanging.remove(node)
             if not self._lab.processes.signal(self._scheduler.daemon(node), signal.SIGCONT):
-                # Its power was taken.
+                # Its power was cut.
                 self._scheduler.start_node(node)
         self._simulated.repair(nodes)
         self.faulty = [name for name in self.faulty if name not in nodes]

@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch_lab.cluster.slurm.step_counter import Line
 
-# A pause between two steps from which on a job has stood still; it takes a tenth of that for one.
+# A pause between two steps from which on a job has stood still; a step lasts a tenth of that.
 _STOOD_STILL_S = 1.0
 
 
@@ -78,6 +78,6 @@ def resumed_at(lines: Sequence[Line], fault_at: float) -> float | None:
 
 
 def copies(lines: Sequence[Line]) -> bool:
-    """Whether a copy has written after the one that was begun after it."""
+    """Whether a copy has written after the one that was started after it."""
     counts = [line.restart for line in lines]
     return counts != sorted(counts)

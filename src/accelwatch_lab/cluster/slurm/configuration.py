@@ -40,7 +40,7 @@ RebootProgram={reboot_program}
 {nodes}
 PartitionName=main Nodes={names} Default=YES MaxTime=INFINITE State=UP
 """
-# Else newer daemons want a cgroup of their own, which takes root.
+# Else newer daemons want a cgroup of their own, which needs root.
 CGROUP_CONF = "CgroupPlugin=disabled\n"
 # Earlier ones know no such plugin.
 NEEDS_CGROUP_CONF = (23, 2)

@@ -21,7 +21,7 @@ from accelwatch_lab.cluster.waiting import until
 # Variable of a slurmd, and of what it begins.
 NODE = "ACCELWATCH_LAB_NODE"
 _COMMAND_S = 30.0
-# Nodes register one after another, which takes long beside other work.
+# Nodes register one after another, which is slow beside other work.
 _IDLE_S = 60.0
 _STARTS = 20
 
@@ -140,7 +140,7 @@ class Slurm:
     def restart_controller(self, *, lose_state: bool = False) -> None:
         """End the controller and start it anew, with its state or without. Raises AccelwatchError.
 
-        One that is killed loses what it was told in the last seconds; told to end, it saves all.
+        A killed one loses what it received in the last seconds; one that is stopped saves all.
         """
         self.processes.signal("slurmctld", signal.SIGKILL if lose_state else signal.SIGTERM)
         until(lambda: not self.processes.runs("slurmctld"), "slurmctld has ended")
@@ -175,9 +175,9 @@ class Slurm:
         until(self._resumed, "all nodes are idle", _IDLE_S)
 
     def _resumed(self) -> bool:
-        """Whether every node could take a job; those that could not are resumed.
+        """Whether every node could run a job; those that could not are resumed.
 
-        Again and again: a daemon that was begun lately may report a boot after it was resumed, for which
+        Again and again: a daemon started lately may report a boot after it was resumed, for which
         the controller sets its node down.
         """
         for line in self.scontrol("-o", "show", "nodes").splitlines():
@@ -186,7 +186,7 @@ class Slurm:
         return self.is_idle()
 
     def is_idle(self) -> bool:
-        """Whether every node could take a job."""
+        """Whether every node could run a job."""
         return self.scontrol("-o", "show", "nodes").count(" State=IDLE ") == len(self.names)
 
     def answers(self) -> bool:

@@ -8,7 +8,7 @@ from accelwatch_lab.cluster.processes import Processes
 from accelwatch_lab.cluster.slurm.installed import program
 
 _FILES = {"socket": "sock", "key-file": "key", "log-file": "log", "pid-file": "pid"}
-# Of a Unix socket, in bytes (linux/un.h); munged takes one more for its lock.
+# Of a Unix socket, in bytes (linux/un.h); munged needs one more for its lock.
 _LONGEST_PATH = 107
 _LOCK = ".lock"
 

@@ -29,7 +29,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     # `begun`, `step` or `checkpoint`.
     what: str
     step: int
-    # How often it has been begun again.
+    # How often it has been restarted.
     restart: int
     pid: int
     nodes: tuple[str, ...]

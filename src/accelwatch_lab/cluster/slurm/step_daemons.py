@@ -1,4 +1,4 @@
-"""slurmstepd, the keeper of a job's step: its environment is overwritten, its log tells whose it is."""
+"""slurmstepd, the keeper of a job's step: its environment is overwritten, its log says whose it is."""
 
 import contextlib
 import os

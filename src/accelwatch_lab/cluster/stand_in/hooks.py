@@ -10,7 +10,7 @@ _BY = "accelwatch"
 
 
 class HookRunner:
-    """Carries out what an engine asks for, each operation once, and only for the newest engine."""
+    """Carries out what an engine requests, each operation once, and only for the newest engine."""
 
     def __init__(self, state: SchedulerState) -> None:
         self._state = state

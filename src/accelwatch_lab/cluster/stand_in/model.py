@@ -24,13 +24,13 @@ class Node(msgspec.Struct, kw_only=True):
     # Jobs come to it only while it is drawn.
     spare: bool = False
     drawn: bool = False
-    # Why it takes no work; empty when it does.
+    # Why it accepts no work; empty when it does.
     reason: str = ""
     set_by: str = ""
     # Unix seconds.
     set_at: float | None = None
     annotation: OwnerAnnotation | None = None
-    # Its power was taken: nothing is begun there.
+    # Its power was cut: nothing is started there.
     down: bool = False
     answering: bool = False
 

@@ -60,7 +60,7 @@ class NodeDaemon:
 
 
 def _kill(child: "subprocess.Popen[bytes]") -> None:
-    """It and what it has begun are gone when this returns."""
+    """It and what it has started are gone when this returns."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()

@@ -1,4 +1,4 @@
-"""What the stand-in's scheduler tells an observe hook of a node and a job."""
+"""What the stand-in's scheduler answers an observe hook about a node and a job."""
 
 from collections.abc import Callable
 

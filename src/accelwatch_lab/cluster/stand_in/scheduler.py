@@ -55,7 +55,7 @@ class StandIn:
 
     @property
     def address(self) -> str:
-        """Where it is served, `host:port`. Raises NoAnswerError before it has begun."""
+        """Where it is served, `host:port`. Raises NoAnswerError before it has started."""
         try:
             text: str = msgspec.json.decode((self._folder / _ADDRESS).read_bytes(), type=str)
         except (*DECODE_ERRORS, OSError):

@@ -31,7 +31,7 @@ class Submit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Drain(msgspec.Struct, frozen=True, kw_only=True):
-    """What an administrator does: without a reason the node takes work again."""
+    """What an administrator does: without a reason the node accepts work again."""
 
     node: str
     reason: str = ""
@@ -58,7 +58,7 @@ class Scheduler:
         self._off = partial(is_off, folder)
 
     def round(self) -> None:
-        """One look at the daemons' reports, and what follows. Raises OSError."""
+        """Read the daemons' reports once, and do what follows. Raises OSError."""
         now = time.monotonic()
         with self._lock:
             names = list(self._state.nodes)
@@ -121,17 +121,17 @@ class Scheduler:
         with self._lock:
             refusal = self._hooks.refusal(call)
         if refusal is None and name == "fence" and not call.dry_run:
-            # Takes a moment: nobody waits for it but who asked.
+            # Lasts a moment: nobody waits for it but the caller.
             power_off(self._folder, call.entity.node)
         with self._lock:
             return self._hooks.act(call, time.time())
 
 
 def server(scheduler: Scheduler, port: int) -> ThreadingHTTPServer:
-    """It, as a server on loopback; not begun."""
+    """It, as a server on loopback; not started."""
 
     class Handler(BaseHTTPRequestHandler):
-        """Takes and gives JSON."""
+        """Reads and writes JSON."""
 
         def do_GET(self) -> None:
             """A page, or 404."""

@@ -1,6 +1,6 @@
 """What the stand-in's scheduler decides: which job runs where, by what daemons report. Pure.
 
-Whole nodes, one job a node. A job that is told to move starts again from its checkpoint, elsewhere, and
+Whole nodes, one job a node. A job that is moved starts again from its checkpoint, elsewhere, and
 not before its old copy has ended.
 """
 
@@ -24,7 +24,7 @@ class SchedulerState:
         self.user = user
 
     def submit(self, count: int, now: float) -> str:
-        """Take up a job over so many nodes; its id."""
+        """Accept a job over so many nodes; its id."""
         job = Job(id=str(len(self.jobs) + 1), count=count, submitted=float(int(now)))
         self.jobs[job.id] = job
         return job.id
@@ -38,12 +38,12 @@ class SchedulerState:
         existing.state = State.STOPPING if existing.nodes else State.STOPPED
 
     def drain(self, node: str, reason: str, by: str, now: float) -> None:
-        """A person takes a node out, whoever had it."""
+        """A person drains a node, whoever held it."""
         record = self.nodes[node]
         record.reason, record.set_by, record.set_at, record.annotation = reason, by, now, None
 
     def resume(self, node: str) -> None:
-        """It takes work again."""
+        """It accepts work again."""
         record = self.nodes[node]
         record.reason, record.set_by, record.set_at, record.annotation = "", "", None, None
         record.down = False

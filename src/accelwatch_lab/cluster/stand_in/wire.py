@@ -25,7 +25,7 @@ class Copy(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """Tells it from all others."""
+        """Identifies it among all."""
         return f"{self.job}.{self.restart}"
 
 

@@ -1,6 +1,6 @@
 """The policy of accelwatch: detect, classify, act on the cause, and never retry what has just failed.
 
-A cause that many nodes share is waited for and takes no node out. After six attempts, an hour, three
+A cause that many nodes share is waited for and excludes no node. After six attempts, an hour, three
 exclusions or a retry that would not differ from the last, a person is called.
 """
 

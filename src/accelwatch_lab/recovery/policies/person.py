@@ -9,7 +9,7 @@ RIGHT = 0.70
 
 
 def triage(course: Course) -> None:
-    """Look for the culprit, test, take it out, start; again until the job runs."""
+    """Look for the culprit, test, exclude it, start; again until the job runs."""
     course.by_person = True
     while True:
         # Only the mean is published; of all distributions with it the exponential assumes least.

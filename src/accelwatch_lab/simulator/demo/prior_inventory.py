@@ -13,7 +13,7 @@ from accelwatch_lab.simulator.nodes import Node
 
 
 def write_inventory(fleet: Fleet, folder: Path) -> None:
-    """Write all nodes with their devices, each as it was last heard. Raises InventoryError."""
+    """Write all nodes with their devices, each as last reported. Raises InventoryError."""
     changes = Changes()
     for node in fleet.nodes:
         last_seen = fleet.start + _silent_since_s(fleet, node)
@@ -27,7 +27,7 @@ def write_inventory(fleet: Fleet, folder: Path) -> None:
 
 
 def _silent_since_s(fleet: Fleet, node: Node) -> float:
-    """Seconds of the scenario, which has just begun: below 0 for a node that is silent already."""
+    """Seconds of the scenario, which has just started: below 0 for a node that is silent already."""
     if fleet.condition(node, fleet.instant_at(0.0)).refusal is None:
         return 0.0
     since = [

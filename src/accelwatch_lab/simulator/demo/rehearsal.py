@@ -1,6 +1,6 @@
 """What `accelwatch demo` plays: a busy fleet in which faults appear over a minute, and come again.
 
-Nodes are chosen by their place in the list. In a small fleet one node has several faults of its devices,
+Nodes are chosen by their index in the list. In a small fleet one node has several faults of its devices,
 and faults of whole nodes are left out, so that something stays to be seen.
 """
 
@@ -60,7 +60,7 @@ def hung_nodes(names: Sequence[str]) -> frozenset[str]:
 
 
 class _FaultBuilder:
-    """Faults on nodes by their place in the list."""
+    """Faults on nodes by their index in the list."""
 
     def __init__(self, nodes: Sequence[Node], elapsed_s: float) -> None:
         self._nodes = nodes

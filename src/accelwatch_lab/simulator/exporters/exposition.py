@@ -17,7 +17,7 @@ from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch_lab.simulator.fleet import Fleet, Instant
 from accelwatch_lab.simulator.nodes import Node
 
-# An exposition of a snapshot; true asks for OpenMetrics.
+# An exposition of a snapshot; true is for OpenMetrics.
 Render = Callable[[Snapshot, bool], str]
 
 # Printable, because labels are rendered with what is not escaped; no name or number reads so.
@@ -30,7 +30,7 @@ def _placeholder(index: int) -> str:
 
 
 class _Hole(float):
-    """A number that prints as the mark of its place."""
+    """A number that prints as the mark of its position."""
 
     index = 0
 

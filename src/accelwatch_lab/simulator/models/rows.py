@@ -46,7 +46,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     part_number: str
     fabric: str
     board_watts: float
-    # 0 where nothing tells it.
+    # 0 where nothing reports it.
     memory_bytes: int
     rows: tuple[SimulatedSeries, ...]
 

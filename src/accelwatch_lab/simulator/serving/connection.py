@@ -128,7 +128,7 @@ class Connection(asyncio.Protocol):
         self.write(chunked(data))
 
     def backlog(self) -> int:
-        """Bytes that the client has not taken."""
+        """Bytes that the client has not read."""
         return 0 if self.transport is None else self.transport.get_write_buffer_size()
 
     def abort(self) -> None:

@@ -1,4 +1,4 @@
-"""What a simulated node answers to a path, as bytes; everything is made when it is asked for."""
+"""What a simulated node answers to a path, as bytes; everything is made on request."""
 
 import gzip
 import random
@@ -116,7 +116,7 @@ _OWN_ONLY = frozenset({"/v1/snapshot", "/capabilities", "/-/healthy", "/-/ready"
 
 
 def encoded(page: Page, request: Request) -> tuple[dict[str, str], bytes]:
-    """Headers and body as the client takes them."""
+    """Headers and body as the client accepts them."""
     headers = {"Content-Type": page.media}
     if not page.vary:
         return headers, page.body

@@ -39,7 +39,7 @@ class _Stream:
     def __init__(self, connection: Connection, media: str) -> None:
         self.connection = connection
         self.media = media
-        # Whether it asked for packed values.
+        # Whether it requested packed values.
         self.as_bytes = media == PACKED
         self.sequence = 0
         self.opened = False

@@ -1,6 +1,6 @@
 """Where the simulated nodes are, and the file that says so: `file_sd` JSON, as the hub reads it.
 
-With a port for each node Prometheus takes the same file; paths on one port are URLs, for the hub only.
+With a port for each node Prometheus reads the same file; paths on one port are URLs, for the hub only.
 """
 
 import socket
@@ -22,7 +22,7 @@ Sockets = dict[str, list[socket.socket]]
 def open_sockets(listen: str, fleet: Fleet, *, many: bool) -> Sockets:
     """Listening sockets by node name (one port a node, upwards), or one for all under the empty name.
 
-    Port 0 takes free ports. Raises AccelwatchError.
+    Port 0 picks free ports. Raises AccelwatchError.
     """
     try:
         host, port = split_address(listen)

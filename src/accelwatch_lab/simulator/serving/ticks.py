@@ -1,8 +1,8 @@
 """Streams at the price of a few microseconds a device: MessagePack made from parts that do not change.
 
 A device's message is a fixed head, its moving values packed in one call, and a tail of constants that
-all devices of a model share. Whole numbers travel in their eight-byte form, which every reader takes. A
-reader that asks for it gets its values as bytes, as from an agent (`schema/stream/packed.py`).
+all devices of a model share. Whole numbers travel in their eight-byte form, which all readers accept. A
+reader that requests it gets its values as bytes, as from an agent (`schema/stream/packed.py`).
 """
 
 import struct
@@ -127,7 +127,7 @@ class TickWriter:
     def context(
         self, node: Node, instant: Instant, condition: NodeCondition, sent: SentContext
     ) -> bytes:
-        """What a stream has not been told yet beside its ticks."""
+        """What a stream has not been sent yet beside its ticks."""
         messages = self._context.pending_messages(node, instant, condition, sent)
         return b"".join(framed(_pack(message)) for message in messages)
 

@@ -1,7 +1,7 @@
 """`python -m accelwatch_lab.cluster.backendai.api_server PORT FOLDER`: the stand-in as a process.
 
-FOLDER gets `requests.jsonl`, the log, and the files of the accounts' keys. There are as many agents as
-are asked for, i-gpu1 and so on.
+FOLDER gets `requests.jsonl`, the log, and the files of the accounts' keys. Options say how many
+agents there are, i-gpu1 and so on.
 """
 
 import argparse

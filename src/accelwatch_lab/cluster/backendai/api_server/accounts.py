@@ -103,7 +103,7 @@ class Accounts:
 def _signature(
     keypair: Keypair, method: str, path: str, date: str, headers: Mapping[str, str]
 ) -> str:
-    """Bodies are not signed: their place has the digest of nothing."""
+    """Bodies are not signed: the digest of nothing stands for them."""
     host = headers.get("Host", "")
     lines = (
         method,

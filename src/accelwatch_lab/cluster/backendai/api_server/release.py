@@ -38,7 +38,7 @@ class Release(NamedTuple):
 
     @property
     def owns_agents_group(self) -> bool:
-        """Whether the manager alone says an agent's group; else the agent is asked to change it."""
+        """Whether the manager alone sets an agent's group; else the agent has to change it."""
         return self >= (26, 8)
 
     @property
@@ -50,7 +50,7 @@ class Release(NamedTuple):
     def forces_termination(self) -> bool:
         """Whether `forced` ends a session at once, and one that is TERMINATING already.
 
-        26.1 asks the agents all the same, and leaves alone what is TERMINATING.
+        26.1 calls the agents all the same, and leaves alone what is TERMINATING.
         """
         return self >= (26, 4)
 
@@ -69,12 +69,12 @@ class Release(NamedTuple):
 
     @property
     def retry_s(self) -> float:
-        """Until a session that was not placed is looked at again: seen 2 s on 26.1, 60 s on 26.9."""
+        """Until the scheduler retries a session that was not placed: seen 2 s on 26.1, 60 s on 26.9."""
         return 60.0 if self >= (26, 4) else 2.0
 
     @property
     def default_batch_timeout_s(self) -> float | None:
-        """Of a session that names none: 26.1 takes it for 0, and ends the session at once."""
+        """Of a session that names none: 26.1 reads it as 0, and ends the session at once."""
         return 0.0 if (26, 1) <= self < (26, 4) else None
 
 

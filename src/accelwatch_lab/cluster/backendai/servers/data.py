@@ -1,6 +1,6 @@
 """The data of a release that was set up and has no agents yet: made once, copied for each start.
 
-Setting up takes a dozen commands of the manager's, each of which loads all of it: 25 s of a processor.
+Setting up needs a dozen commands of the manager's, each of which loads all of it: 25 s of a processor.
 """
 
 import hashlib

@@ -25,7 +25,7 @@ MANAGER = "manager"
 _COMPONENT = "ACCELWATCH_LAB_COMPONENT"
 # A site's usual value: an agent that was silent that long is LOST.
 HEARTBEAT_TIMEOUT_S = 40.0
-# On two busy cores the manager takes half a minute.
+# On two busy cores the manager starts in half a minute.
 _READY_S = 240.0
 
 

@@ -52,7 +52,7 @@ def obstacle_to_building(room_bytes: int = ROOM_BYTES) -> str:
 def built(version: str, on_progress: Callable[[str], None] = lambda _: None) -> Tree:
     """A release, built now unless it is there. Raises UnmetError, AccelwatchError.
 
-    What is half built is never used: Debian's tree is made beside its place, and what pip has not
+    What is half built is never used: Debian's tree is made in a folder beside it, and what pip has not
     finished is no release.
     """
     release = tree(version)

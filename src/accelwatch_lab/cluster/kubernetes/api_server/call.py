@@ -21,7 +21,7 @@ MOST_BYTES = 3 * _MEBIBYTE
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked of which object or objects."""
+    """A request's verb and its object or objects."""
 
     verb: str
     resource: Resource
@@ -35,7 +35,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     content_type: str
     accept: str
     body: bytes
-    # Who asks.
+    # Who sends it.
     user: str = ""
 
     @property

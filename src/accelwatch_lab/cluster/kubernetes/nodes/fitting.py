@@ -10,7 +10,7 @@ _KEEPS_AWAY = ("NoSchedule", "NoExecute")
 
 
 def node_for(pod: Object, nodes: Sequence[Object], used: Mapping[str, int]) -> str:
-    """Name of the first node that takes a pod; empty when none does. `used`: GPUs by node."""
+    """Name of the first node that fits a pod; empty when none does. `used`: GPUs by node."""
     for node in sorted(nodes, key=lambda node: str(node["metadata"]["name"])):
         if not obstacle(pod, node, used.get(node["metadata"]["name"], 0)):
             return str(node["metadata"]["name"])
@@ -18,7 +18,7 @@ def node_for(pod: Object, nodes: Sequence[Object], used: Mapping[str, int]) -> s
 
 
 def obstacle(pod: Object, node: Object, used: int) -> str:
-    """Why a node does not take a pod; empty when it does."""
+    """Why a node does not fit a pod; empty when it does."""
     spec = node.get("spec") or {}
     if spec.get("unschedulable"):
         return "node(s) were unschedulable"

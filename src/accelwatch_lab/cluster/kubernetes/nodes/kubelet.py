@@ -32,12 +32,12 @@ class Kubelet:
         self._processes: dict[str, PodProcess] = {}
 
     def round(self) -> None:
-        """Look at what is bound here, and do what follows. Raises ApiRefusalError, NoAnswerError."""
+        """List the pods bound here; start or end them. Raises ApiRefusalError, NoAnswerError."""
         self._heartbeat.beat()
         pods = self._api.items("/api/v1/pods", fieldSelector=f"spec.nodeName={self._node}")
         present = {pod["metadata"]["uid"] for pod in pods}
         for uid in [uid for uid in self._processes if uid not in present]:
-            # Deleted by force: nobody asks any more how it ended.
+            # Deleted by force: nobody reads any more how it ended.
             self._processes.pop(uid).kill()
         for pod in pods:
             try:

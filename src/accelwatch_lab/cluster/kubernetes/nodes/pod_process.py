@@ -30,7 +30,7 @@ class PodProcess:
                 env={**os.environ, **variables_of(pod), **variables},
                 start_new_session=True,
             )
-        # Seconds of the monotonic clock, once it was asked to end.
+        # Seconds of the monotonic clock, once it got SIGTERM.
         self._kill_at: float | None = None
 
     @property
@@ -53,7 +53,7 @@ class PodProcess:
         self._child.wait()
 
     def _signal(self, number: signal.Signals) -> None:
-        """To all that it has begun."""
+        """To all that it has started."""
         if self._child.poll() is None:
             os.killpg(self._child.pid, number)
 

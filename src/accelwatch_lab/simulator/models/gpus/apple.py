@@ -11,7 +11,7 @@ from accelwatch_lab.simulator.models.rows import GIB, Model, clocks, fixed, heat
 # Built for the vendors in use only, and shared by all their nodes.
 @cache
 def m3_max() -> Model:
-    """A GPU of which macOS tells load, clock, power and thermal pressure, but no error counters."""
+    """A GPU of which macOS reports load, clock, power and thermal pressure, but no error counters."""
     memory, watts = 128 * GIB, 60.0
     rows = (
         *terse(watts, memory),

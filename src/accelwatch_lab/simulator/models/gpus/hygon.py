@@ -11,7 +11,7 @@ from accelwatch_lab.simulator.models.rows import GIB, Model, clocks, fixed, heat
 # Built for the vendors in use only, and shared by all their nodes.
 @cache
 def k100_ai() -> Model:
-    """A card of which the vendor's tool tells load, memory, power and heat, but no error counters."""
+    """A card of which the vendor's tool prints load, memory, power and heat, but no error counters."""
     memory, watts = 64 * GIB, 400.0
     rows = (
         *terse(watts, memory),

@@ -1,6 +1,6 @@
 """Iluvatar: a data-centre GPU.
 
-Figures are those that the vendor's tool tells of a card, rounded; nothing here was read from a device.
+Figures are those that the vendor's tool prints for a card, rounded; nothing here was read from a device.
 """
 
 from functools import cache
@@ -11,7 +11,7 @@ from accelwatch_lab.simulator.models.rows import GIB, Model, clocks, each, fixed
 # Built for the vendors in use only, and shared by all their nodes.
 @cache
 def bi_v150() -> Model:
-    """A GPU of which the vendor's tool tells no traffic between GPUs and no health."""
+    """A GPU of which the vendor's tool prints no traffic between GPUs and no health."""
     memory, watts = 32 * GIB, 350.0
     rows = (
         *terse(watts, memory, health=False),

@@ -11,7 +11,7 @@ from accelwatch_lab.simulator.models.rows import GIB, Model, clocks, each, fixed
 # Built for the vendors in use only, and shared by all their nodes.
 @cache
 def agx_orin() -> Model:
-    """A module of which load, clocks, heat, rails and engines are told, but no health, no errors."""
+    """A module that reports load, clocks, heat, rails and engines, but no health, no errors."""
     memory, watts = 62 * GIB, 40.0
     rows = (
         *terse(watts, memory, health=False),

@@ -1,6 +1,6 @@
 """Moore Threads: a data-centre GPU.
 
-Figures are those that the vendor's tool tells of a card, rounded; nothing here was read from a device.
+Figures are those that the vendor's tool prints for a card, rounded; nothing here was read from a device.
 """
 
 from functools import cache
@@ -11,7 +11,7 @@ from accelwatch_lab.simulator.models.rows import GIB, Model, clocks, each, fixed
 # Built for the vendors in use only, and shared by all their nodes.
 @cache
 def s5000() -> Model:
-    """A GPU of which the vendor's tool tells no traffic, no counters of ECC and no health."""
+    """A GPU of which the vendor's tool prints no traffic, no counters of ECC and no health."""
     memory, watts = 80 * GIB, 950.0
     rows = (
         *terse(watts, memory, health=False),

@@ -1,6 +1,6 @@
 """T-Head: a data-centre PPU.
 
-Figures are those that the vendor's tool tells of a card, rounded; nothing here was read from a device.
+Figures are those that the vendor's tool prints for a card, rounded; nothing here was read from a device.
 """
 
 from functools import cache
@@ -11,7 +11,7 @@ from accelwatch_lab.simulator.models.rows import GIB, Model, clocks, each, fixed
 # Built for the vendors in use only, and shared by all their nodes.
 @cache
 def zw810e() -> Model:
-    """A PPU of which the vendor's tool tells what nvidia-smi would, but no traffic between PPUs."""
+    """A PPU of which the vendor's tool prints what nvidia-smi would, but no traffic between PPUs."""
     memory, watts = 96 * GIB, 400.0
     reasons = ("power", "thermal_hardware", "thermal_software", "power_brake", "sync_boost")
     rows = (

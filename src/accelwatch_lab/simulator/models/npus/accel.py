@@ -1,4 +1,4 @@
-"""AMD XDNA: an NPU beside the processor's cores, of which the kernel tells little.
+"""AMD XDNA: an NPU beside the processor's cores, of which the kernel reports little.
 
 Nothing here was read from a device.
 """
@@ -11,7 +11,7 @@ from accelwatch_lab.simulator.models.rows import GIB, Model, fixed, live
 # Built for the vendors in use only, and shared by all their nodes.
 @cache
 def xdna2() -> Model:
-    """An NPU whose clients tell load and memory; nobody tells its watts."""
+    """An NPU whose clients report load and memory; nothing reports its watts."""
     memory, watts = 2 * GIB, 10.0
     rows = (
         live("busy", 0.0, 1.0, "utilization_ratio"),

@@ -1,6 +1,6 @@
 """Huawei Ascend: a training card.
 
-Figures are those that the vendor's tool tells of a card, rounded; nothing here was read from a device.
+Figures are those that the vendor's tool prints for a card, rounded; nothing here was read from a device.
 """
 
 from functools import cache
@@ -12,7 +12,7 @@ from accelwatch_lab.simulator.models.rows import GIB, Model, each, fixed, heat, 
 # Built for the vendors in use only, and shared by all their nodes.
 @cache
 def ascend_910b() -> Model:
-    """An NPU of which the vendor's tool tells counters of ECC, and no traffic."""
+    """An NPU of which the vendor's tool prints counters of ECC, and no traffic."""
     memory, watts = 64 * GIB, 392.0
     severities = ("corrected", "uncorrected")
     rows = (

@@ -1,6 +1,6 @@
 """Cambricon: a training card.
 
-Figures are those that the vendor's tool tells of a card, rounded; nothing here was read from a device.
+Figures are those that the vendor's tool prints for a card, rounded; nothing here was read from a device.
 """
 
 from functools import cache
@@ -12,7 +12,7 @@ from accelwatch_lab.simulator.models.rows import GIB, Model, fixed, heat, terse
 # Built for the vendors in use only, and shared by all their nodes.
 @cache
 def mlu370_x8() -> Model:
-    """A card of which the vendor's tool tells no clocks and no kinds of ECC errors."""
+    """A card of which the vendor's tool prints no clocks and no kinds of ECC errors."""
     memory, watts = 24 * GIB, 250.0
     rows = (
         *terse(watts, memory),

@@ -12,7 +12,7 @@ from accelwatch_lab.simulator.models.rows import GIB, Model, fixed, heat, terse
 # Built for the vendors in use only, and shared by all their nodes.
 @cache
 def gaudi2() -> Model:
-    """A card with ECC, a driver that tells its status, and one clock."""
+    """A card with ECC, a driver that reports its status, and one clock."""
     memory, watts = 96 * GIB, 600.0
     rows = (
         *terse(watts, memory),

@@ -1,4 +1,4 @@
-"""AWS Neuron: a Trainium of which the driver tells memory and ECC errors only.
+"""AWS Neuron: a Trainium of which the driver reports memory and ECC errors only.
 
 Figures are those of the vendor's pages, rounded; nothing here was read from a device.
 """

@@ -12,7 +12,7 @@ from accelwatch_lab.simulator.models.rows import GIB, Model, clocks, fixed, heat
 # Built for the vendors in use only, and shared by all their nodes.
 @cache
 def ai_100() -> Model:
-    """A card of which the vendor's tool tells memory, power and heat, but not how busy it is."""
+    """A card of which the vendor's tool prints memory, power and heat, but not how busy it is."""
     memory, watts = 32 * GIB, 75.0
     rows = (
         live("power", 0.0, watts, "power_watts"),

@@ -12,7 +12,7 @@ from accelwatch_lab.simulator.models.rows import Model, fixed, heat, live
 # Built for the vendors in use only, and shared by all their nodes.
 @cache
 def p150a() -> Model:
-    """A card of which the driver tells neither load nor memory."""
+    """A card of which the driver reports neither load nor memory."""
     watts = 300.0
     rows = (
         live("power", 0.0, watts, "power_watts"),

@@ -12,7 +12,7 @@ from accelwatch_lab.simulator.models.rows import GIB, Model, terse
 # Built for the vendors in use only, and shared by all their nodes.
 @cache
 def v6e() -> Model:
-    """A v6e chip as libtpu tells of it while a workload runs: no power, no temperature, no health."""
+    """A v6e chip as libtpu reports it while a workload runs: no power, no temperature, no health."""
     memory = 32 * GIB
     unreported = (
         "power_watts",

@@ -1,1 +1,1 @@
-"""The old API, /admin/gql: what is asked of it here, in its schema's words."""
+"""The old API, /admin/gql: the queries that are used here, in its schema's words."""

@@ -39,7 +39,7 @@ def _node(manager: Manager, session: Session) -> Row:
 
 
 def _connection(manager: Manager, sessions: list[Session]) -> Callable[[Any], Row]:
-    """What is resolved where it is asked for. Raises RequestError then, as 26.1.0 for any row."""
+    """A field resolved on demand. Raises RequestError then, as 26.1.0 for any row."""
 
     def resolve(_: Any) -> Row:
         if sessions and manager.release.swaps_dependents:

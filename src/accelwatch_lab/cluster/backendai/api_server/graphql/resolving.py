@@ -107,7 +107,7 @@ class Root:
         return [{"name": name, **more} for name in self._manager.groups]
 
     def modify_agent(self, _: Any, id: str, props: Mapping[str, Any]) -> Row:
-        """Whether it takes work, and its group. A role that may not is told so with 200."""
+        """Set whether it accepts work, and its group. A role without the right gets 200 too."""
         if not self._caller.is_superadmin:
             return {"ok": False, "msg": "no permission to execute modify_agent"}
         if self._not_ok:

@@ -14,7 +14,7 @@ from accelwatch_lab.cluster.backendai.api_server.state.sessions import (
 
 
 class Lifecycle:
-    """Carries all sessions on to now, whenever somebody asks for something."""
+    """Carries all sessions on to now, at each request."""
 
     def __init__(
         self, clock: Clock, release: Release, pace: Pace, agents: Agents, sessions: Sessions
@@ -95,7 +95,7 @@ class Lifecycle:
             session.become("CANCELLED", at, "user-requested")
             return "cancelled"
         if forced_now:
-            # The rows alone: nobody has asked the agents.
+            # The rows alone: nobody has called the agents.
             session.become("TERMINATED", at, "force-terminated")
             return "terminated"
         if session.is_batch:

@@ -1,4 +1,4 @@
-"""Which agents a session gets, by what each release looks at."""
+"""Which agents a session gets, by what each release checks."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ def placement(
         return None
     designated = [agents.rows[name] for name in session.agent_list if name in agents.rows]
     if session.agent_list and release.agent_list == "bound":
-        # Whether it takes work, and of which group it is, is not looked at.
+        # Whether it accepts work, and its group, are not checked.
         enough = len(designated) == len(session.kernels)
         return [agent.id for agent in designated] if enough else None
     candidates = agents.of_group(session.group)

@@ -37,7 +37,7 @@ class Kernel(msgspec.Struct, kw_only=True):
 
 
 class Session(msgspec.Struct, kw_only=True):
-    """A session: how it was asked for, and how far it is."""
+    """A session: its request, and how far it is."""
 
     id: str
     creation_id: str
@@ -138,7 +138,7 @@ class Sessions:
         ]
 
     def occupied(self, agent_id: str) -> dict[str, int]:
-        """The slots of an agent that are taken."""
+        """The slots of an agent that are in use."""
         occupied: dict[str, int] = {}
         for session in self.on(agent_id):
             for slot, count in session.slots.items():

@@ -1,4 +1,4 @@
-"""Starts the real agent of Backend.AI with processes of this machine in place of containers.
+"""Starts the real agent of Backend.AI with processes of this machine instead of containers.
 
 Runs in the tree. The dummy backend's own `execute` returns at once, so that a batch session spins the
 agent's loop until the agent is lost; its list of containers is empty, so that kernels are swept after a
@@ -23,7 +23,7 @@ from ai.backend.common.types import ContainerId, ContainerStatus
 # Where this machine is mounted in the tree, and its PATH.
 MACHINE = "/media"
 MACHINE_PATH_VARIABLE = "ACCELWATCH_LAB_MACHINE_PATH"
-# What a batch session asks again after, and how long a process has to end by itself.
+# How often a batch session is polled, and how long a process has to end by itself.
 ROUND_S = 1.0
 GRACE_S = 5.0
 PAUSE_S = 0.1

@@ -31,7 +31,7 @@ def is_active(pod: Object) -> bool:
 
 
 def is_terminating(pod: Object) -> bool:
-    """Whether its deletion has begun, and it has not finished."""
+    """Whether its deletion has started, and it has not finished."""
     return pod["status"].get("phase") not in _FINISHED and "deletionTimestamp" in pod["metadata"]
 
 

@@ -17,7 +17,7 @@ from accelwatch_lab.cluster.kubernetes.api_server.controllers.lifecycle import N
 from accelwatch_lab.cluster.kubernetes.api_server.controllers.pod_collection import PodCollector
 from accelwatch_lab.cluster.kubernetes.api_server.controllers.taint_eviction import TaintEviction
 
-# Deadlines are looked at so often; they are of seconds and minutes.
+# How often deadlines are checked; they are of seconds and minutes.
 _ROUND_S = 0.1
 # Rest between rounds, in durations of the last: requests keep most of the server's time when there
 # are thousands of nodes, and with a few a round follows its change at once.

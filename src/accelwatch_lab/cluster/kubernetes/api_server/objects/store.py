@@ -23,7 +23,7 @@ _FIRST_VERSION = 1
 
 
 class Entry:
-    """One version of an object; its text is made when it is first asked for."""
+    """One version of an object; its text is made when it is first read."""
 
     __slots__ = ("_text", "object", "version")
 
@@ -104,7 +104,7 @@ class Store:
         return entry
 
     def remove(self, resource: Resource, namespace: str, name: str) -> Entry | None:
-        """Take an object away; its last version."""
+        """Remove an object; its last version."""
         table = self._table(resource)
         previous = table.entries.pop((namespace, name), None)
         if previous is None:

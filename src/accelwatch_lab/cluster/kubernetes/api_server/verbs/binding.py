@@ -1,4 +1,4 @@
-"""The binding of a pod to a node, which a scheduler asks for."""
+"""The binding of a pod to a node, as a scheduler requests it."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ class _Target(msgspec.Struct):
 
 
 def bind(store: Store, clock: Clock, call: Call, entry: Entry) -> Object:
-    """Put a pod on a node, as its scheduler asks. Raises RequestError."""
+    """Bind a pod to a node, as its scheduler requests. Raises RequestError."""
     pod = entry.object
     target = msgspec.convert(call.object().get("target"), _Target).name
     if pod["spec"].get("nodeName"):

@@ -88,7 +88,7 @@ def _grace(resource: Resource, stored: Object, requested: int | None) -> int:
 
 
 def is_over(stored: Object) -> bool:
-    """Whether nothing keeps an object any longer whose deletion has begun."""
+    """Whether nothing keeps an object any longer whose deletion has started."""
     metadata = stored["metadata"]
     return (
         "deletionTimestamp" in metadata

@@ -18,7 +18,7 @@ _TWO_BUDGETS = (
     "This pod has more than one PodDisruptionBudget,"
     " which the eviction subresource does not support."
 )
-# A budget whose status is older than its spec: the server wants it asked again.
+# A budget whose status is older than its spec: the server wants a retry.
 _PROCESSED_AFTER_S = 10
 BY_EVICTION = {"reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}
 

@@ -1,4 +1,4 @@
-"""SelfSubjectAccessReview: whoever asks is told whether he may."""
+"""SelfSubjectAccessReview: whether the caller may do what it names."""
 
 from typing import Any
 
