@@ -63,12 +63,13 @@ def test_the_old_readings_are_shown_until_the_new_ones_are_there(
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("changed", [{"interval_s": 0.2}, {"timeout_s": 0.2}])
+@pytest.mark.parametrize("changed", [{"interval_s": 0.2}, {"timeout_s": 6.0}])
 def test_another_pace_leaves_since_when_devices_are_in_their_state(
     monkeypatch: pytest.MonkeyPatch, changed: dict[str, float]
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
-    settings = CollectSettings(backends=(HANGING,), interval_s=0.1, timeout_s=0.1)
+    # The device that answers must not be late before and after the change, on any machine.
+    settings = CollectSettings(backends=(HANGING,), interval_s=0.1, timeout_s=5.0)
 
     async def scenario() -> None:
         collection = Collection(settings, SystemClock())

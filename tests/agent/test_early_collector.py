@@ -1,11 +1,11 @@
 """The agent's collector is a fork that was made early: what it inherits and what follows it."""
 
+import contextlib
 import os
 import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -49,7 +49,27 @@ def collectors(agent: AgentProcess) -> list[int]:
 
 def _is_collector(pid: int) -> bool:
     """Neither has ended nor is a vendor's command."""
-    return b"accelwatch" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    try:
+        return b"accelwatch" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def opened_by(pid: int) -> list[str]:
+    """What a process has open, without what it closes meanwhile."""
+    found = []
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found.append(str(link.readlink()))
+    return found
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process is gone, or only not waited for by whoever began it."""
+    try:
+        return status_of(pid, "State")[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def status_of(pid: int, key: str) -> str:
@@ -99,10 +119,9 @@ def test_it_is_a_fork_with_nothing_of_the_server(start: Start) -> None:
     assert status_of(collector, "Umask") == "0077"
     assert Path(f"/proc/{collector}/oom_score_adj").read_text() == "1000\n"
     assert int(status_of(collector, "SigIgn"), 16) & 1 << (signal.SIGINT - 1)
-    links = list(Path(f"/proc/{collector}/fd").iterdir())
-    targets = [link.readlink() for link in links if link.is_symlink()]
-    assert not any(str(target).startswith("socket:") for target in targets)
-    assert not any(str(target).startswith(str(agent.folder / "state")) for target in targets)
+    targets = opened_by(collector)
+    assert not any(target.startswith("socket:") for target in targets)
+    assert not any(target.startswith(str(agent.folder / "state")) for target in targets)
     assert agent.log_text().count("listening address=") == 1
 
 
@@ -133,12 +152,7 @@ def test_it_ends_with_an_agent_that_is_killed(start: Start) -> None:
     (collector,) = collectors(agent)
     agent.process.kill()
     agent.process.wait(60)
-    pause = threading.Event()
-    for _ in range(600):
-        if not Path(f"/proc/{collector}").exists() or status_of(collector, "State")[0] == "Z":
-            return
-        pause.wait(0.05)
-    pytest.fail("the collector lives on")
+    wait_until(lambda: has_ended(collector))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from accelwatch.web.protection import passwords
 from accelwatch.web.protection.passwords import Busy, PasswordChecker
+from support.processes.waiting import GUARD_S
 
 PASSWORD = "correct horse"
 HASH = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
@@ -104,7 +105,7 @@ def test_checks_run_on_two_threads_that_hold_no_exit(checked: list[str]) -> None
 
     with_checker(scenario)
     for thread in started:
-        thread.join(10)
+        thread.join(GUARD_S)
     assert not any(thread.is_alive() for thread in started)
 
 
@@ -118,7 +119,7 @@ def test_what_waits_when_it_closes_is_not_checked_any_more(
     def checkpw(password: bytes, hashed: bytes) -> bool:
         checked.append(password)
         begun.set()
-        go_on.wait(10)
+        go_on.wait(GUARD_S)
         return False
 
     monkeypatch.setattr(bcrypt, "checkpw", checkpw)
@@ -129,11 +130,11 @@ def test_what_waits_when_it_closes_is_not_checked_any_more(
             asyncio.ensure_future(checker.check({"a": HASH}, "a", str(number)))
             for number in range(passwords._WAITING)
         ]
-        await loop.run_in_executor(None, begun.wait, 10)
+        await loop.run_in_executor(None, begun.wait, GUARD_S)
         (worker,) = workers() - others
         checker.close()
         go_on.set()
-        await loop.run_in_executor(None, worker.join, 10)
+        await loop.run_in_executor(None, worker.join, GUARD_S)
         assert not worker.is_alive()
         for task in waiting:
             task.cancel()

@@ -55,7 +55,7 @@ def test_a_lost_device_keeps_the_node_out(
     agent: AgentProcess, driver: NvmlScenario, tmp_path: Path
 ) -> None:
     agent.wait_for(agent.ready)
-    assert succeeds(tmp_path / "health.sock")
+    agent.wait_for(lambda: succeeds(tmp_path / "health.sock"))
     driver.lose(3).write()
     agent.wait_for(lambda: not succeeds(tmp_path / "health.sock"))
     assert agent.end(signal.SIGTERM) == 0
@@ -68,8 +68,8 @@ def test_the_socket_follows_the_configuration(agent: AgentProcess, tmp_path: Pat
     agent.file.write_text(agent.file.read_text().replace(first.name, second.name))
     agent.process.send_signal(signal.SIGHUP)
     agent.wait_for(second.exists)
-    assert succeeds(second)
-    assert not first.exists()
+    agent.wait_for(lambda: succeeds(second))
+    agent.wait_for(lambda: not first.exists())
 
 
 @pytest.mark.skipif(not CLIENT.exists(), reason="nvidia-resiliency-ext is not there: make nvrx")
