@@ -17,6 +17,7 @@ from accelwatch.cli.terminal import on_terminal
 from support.machines.nvml_stand_ins import NvmlScenario
 from support.processes.installed_command import PATIENT
 from support.processes.waiting import wait_until
+from support.servers.ports import free_port
 
 CLOSED = ["<&-", "2>&-", "<&- 2>&-"]
 BEGUN = """
@@ -108,9 +109,7 @@ def test_a_stream_goes_on_until_nobody_reads(closed: str, environ: dict[str, str
 
 @pytest.mark.parametrize("closed", CLOSED)
 def test_the_dashboard_is_served(closed: str) -> None:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port = one.getsockname()[1]
+    port = free_port()
     words = closing(closed, "-m", "accelwatch", "serve", "--replay", "demo", "--port", str(port))
     with subprocess.Popen(words) as process:
         try:

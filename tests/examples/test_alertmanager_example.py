@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from support.servers.alertmanager import alertmanager
+from support.servers.alertmanager import Alertmanager, alertmanager
 from support.servers.ports import free_port
 from support.servers.prometheus_servers import installed
 
@@ -33,6 +33,12 @@ FROZEN = _alert("FleetRemedyFrozen", job="hub", instance="h1")
 LATE = _alert("FleetEvaluationLate", job="hub", instance="h1")
 
 
+async def held_back(server: Alertmanager, alert: Labels) -> bool:
+    found = await server.alerts(alertname=alert["alertname"])
+    (shown,) = [one for one in found if one["labels"] == alert]
+    return bool(shown["status"]["inhibitedBy"])
+
+
 @pytest.mark.parametrize(
     ("source", "target", "inhibited"),
     [
@@ -55,11 +61,14 @@ def test_what_is_held_back(
         async with alertmanager(tmp_path, free_port(), inhibit_rules=rules) as server:
             await server.post_alert(source)
             await server.post_alert(target)
-            while len(found := await server.alerts(alertname=target["alertname"])) == 0:
+            # What holds back hears of alerts one after another, and later than who posts them.
+            await server.post_alert({**MANY, "job": "last"})
+            await server.post_alert({**ONE, "job": "last"})
+            while not await held_back(server, {**ONE, "job": "last"}):
                 await asyncio.sleep(0.05)
-            (shown,) = found
-            assert bool(shown["status"]["inhibitedBy"]) is inhibited
-            (first,) = await server.alerts(alertname=source["alertname"])
+            assert await held_back(server, target) is inhibited
+            found = await server.alerts(alertname=source["alertname"])
+            (first,) = [one for one in found if one["labels"] == source]
             assert first["status"]["state"] == "active"
 
     asyncio.run(main())

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import urllib.request
@@ -17,6 +16,7 @@ import pytest
 from accelwatch import __version__
 from support.processes.image import ImageRoot, instructions_of, readable_python, stages_of
 from support.processes.waiting import wait_until
+from support.servers.ports import free_port
 
 
 class Image:
@@ -104,9 +104,7 @@ def test_the_actions_and_receivers_can_be_loaded(image: Image) -> None:
 
 
 def test_its_agent_answers(image: Image) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     words = [*image.command, *image.arguments, f"--web.listen-address=127.0.0.1:{port}"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, **image.process) as agent:
         try:

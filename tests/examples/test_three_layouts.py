@@ -225,8 +225,8 @@ async def _every_alert_fires(one: Fleet, layout: str) -> None:
             for alert in (series["metric"] for series in found)
         }
 
-    found = await store.until(query, lambda answer: firing(answer) >= expected, WITHIN_S)
-    assert firing(found) == expected, layout
+    # One that was late once may fire for a moment.
+    await store.until(query, lambda answer: firing(answer) == expected, WITHIN_S)
 
 
 async def _every_alert_on_the_hub_fires(one: Fleet) -> None:
@@ -300,12 +300,16 @@ def test_every_alert_is_tried(examples: Path) -> None:
 
 async def _panels_show_the_same(one: Fleet, boards: Boards) -> None:
     for name, expr in panels(boards):
-        shown = {}
-        for layout in LAYOUTS:
-            found = await one.stores[layout].until(expr, bool, WITHIN_S)
-            shown[layout] = labels_of(found)
-        assert shown["remote_write"] == shown["agents"], (name, expr)
-        assert shown["federation"] == shown["agents"], (name, expr)
+        shown: dict[str, set[Labels]] = {}
+        try:
+            async with asyncio.timeout(WITHIN_S):
+                # A rate needs two samples: one layout may have it later than the others.
+                while not shown or any(series != shown["agents"] for series in shown.values()):
+                    for layout in LAYOUTS:
+                        found = await one.stores[layout].until(expr, bool, WITHIN_S)
+                        shown[layout] = labels_of(found)
+        except TimeoutError:
+            raise AssertionError(f"{name}: {expr} is of {shown}") from None
 
 
 async def _variables_name_the_nodes(one: Fleet, boards: Boards) -> None:

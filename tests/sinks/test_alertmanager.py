@@ -17,6 +17,7 @@ from accelwatch.alerting.sink import NoticeKind, Sink, Status
 from accelwatch_alertmanager import alert
 from support.incidents.notices import ASKED, LONG, NOTICE, notice
 from support.incidents.sinks import delivered, sink
+from support.servers.ports import free_port
 from support.servers.receivers import code, receiver
 
 _PROGRAM = shutil.which("prometheus-alertmanager") or shutil.which("alertmanager")
@@ -30,9 +31,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder: Path = tmp_path_factory.mktemp("alertmanager")
     config = folder / "alertmanager.yml"
     config.write_text("route:\n  receiver: none\nreceivers:\n  - name: none\n")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     arguments = [
         _PROGRAM,
         f"--config.file={config}",

@@ -19,6 +19,7 @@ from accelwatch.alerting.sink import NoticeKind, Outcome, Status
 from support.incidents.notices import LONG, NOTICE, notice
 from support.incidents.sinks import delivered, sink
 from support.servers.certificate_authority import Authority
+from support.servers.ports import free_port
 
 MAIL: dict[str, Any] = {
     "host": "127.0.0.1",
@@ -54,9 +55,7 @@ def mailbox() -> Mailbox:
 
 
 def _started(mailbox: Mailbox, **how: Any) -> Iterator[int]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
+    port = free_port()
     controller = Controller(mailbox, hostname="127.0.0.1", port=port, ready_timeout=60.0, **how)
     controller.start()
     try:
