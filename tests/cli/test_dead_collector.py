@@ -44,7 +44,7 @@ def test_a_watch_fails_and_says_why(dying: dict[str, str]) -> None:
 
 def test_a_recorder_fails_and_says_why(dying: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "r.ndjson"
-    words = ("record", "-o", str(path), "-n", "1", "--interval", "250ms", *WORDS)
+    words = ("record", "-o", str(path), "-n", "1", "--interval", "250ms", *DEADLINE, *WORDS)
     ended = command(*words, environ=dying)
     assert ended.returncode == 1
     assert ended.stderr.splitlines()[-2:] == [

@@ -50,7 +50,7 @@ def test_a_snapshot(machine: Machine) -> None:
 
 def test_a_recording(machine: Machine, tmp_path: Path) -> None:
     file = tmp_path / "one.ndjson"
-    run = accelwatch("record", "-o", str(file), "-n", "1", *machine)
+    run = accelwatch("record", "-o", str(file), "-n", "1", *PATIENT, *machine)
     assert run.returncode == 0, run.stderr
     assert_is_it(json.loads(file.read_text().splitlines()[0]))
     recording = Recording.open(file)

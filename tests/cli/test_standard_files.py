@@ -69,7 +69,7 @@ def test_a_watch_reads_the_devices(closed: str, environ: dict[str, str]) -> None
 @pytest.mark.parametrize("closed", [*CLOSED, "<&- >&- 2>&-"])
 def test_a_recorder_reads_the_devices(closed: str, environ: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "r.ndjson"
-    words = ("record", "-o", str(path), "-n", "1", "--interval", "250ms", "-b", "nvidia")
+    words = ("record", "-o", str(path), "-n", "1", "--interval", "250ms", "-b", "nvidia", *PATIENT)
     assert run(closed, *words, environ=environ).returncode == 0
     with Recording.open(path) as recording:
         assert len(recording.at(0).devices) == 8
@@ -87,7 +87,8 @@ def test_a_file_that_is_written_gets_nothing_else(environ: dict[str, str], tmp_p
 def test_a_fleet_is_told_of(closed: str) -> None:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))  # nothing is listening there
-        ended = run(closed, "fleet", "--targets", f"127.0.0.1:{one.getsockname()[1]}", "--once")
+        where = f"127.0.0.1:{one.getsockname()[1]}"
+        ended = run(closed, "fleet", "--targets", where, "--once", *PATIENT)
     assert ended.returncode == 1
     assert "1 node (1 never)" in ended.stdout
     assert ended.stderr == ""

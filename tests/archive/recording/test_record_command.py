@@ -231,6 +231,11 @@ def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.parametrize(("words", "wanted_s"), [({}, 2.0), ({"timeout": "7s"}, 7.0)])
+def test_a_read_has_as_long_as_is_asked_for(words: dict[str, str], wanted_s: float) -> None:
+    assert collect_settings(RecordOptions(**words)).timeout_s == wanted_s  # type: ignore[arg-type]
+
+
 def test_the_collector_is_told_what_was_asked(tmp_path: Path) -> None:
     options = RecordOptions(
         output=tmp_path / "r",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 import msgspec
 
-from accelwatch.base.durations import reading_interval, seconds, size_bytes
+from accelwatch.base.durations import deadline, reading_interval, seconds, size_bytes
 from accelwatch.base.errors import UsageError
 from accelwatch.base.exit_codes import INTERRUPTED, NO_DEVICE, OK
 from accelwatch.cli.collect_flags import MachineOptions
@@ -44,6 +44,9 @@ class RecordOptions(msgspec.Struct, frozen=True, kw_only=True):
     interval: Annotated[
         str, option(metavar="DURATION", help="Time between two documents; at least 250ms.")
     ] = "1s"
+    timeout: Annotated[
+        str, shared_option("timeout", "Deadline of one read, and of the first document.")
+    ] = "2s"
     duration: Annotated[
         str | None, option(metavar="DURATION", help="Stop after this time; default: at ^C.")
     ] = None
@@ -104,7 +107,7 @@ def collect_settings(options: RecordOptions) -> CollectSettings:
     return options.machine.over(
         CollectSettings(
             interval_s=options.interval_s,
-            timeout_s=2.0,
+            timeout_s=deadline(options.timeout),
             processes=options.processes,
             argv=options.argv,
         )
