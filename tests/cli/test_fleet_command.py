@@ -22,6 +22,7 @@ from accelwatch.schema.snapshot import Snapshot
 from accelwatch.web.protection.web_config import load_protection
 from support.fleet.hub_peers import agent, hub, peer
 from support.machines import composed as machines
+from support.processes.installed_command import PATIENT
 from support.processes.warm_command import accelwatch
 from support.servers.fake_prometheus import FakeStore, fake_store
 
@@ -42,7 +43,7 @@ def run_with_agent(
     async def main() -> "subprocess.CompletedProcess[str]":
         async with agent(snapshot) as one:
             return await asyncio.to_thread(
-                lambda: accelwatch("fleet", "-t", one.address, *words, environ=environ)
+                lambda: accelwatch("fleet", "-t", one.address, *PATIENT, *words, environ=environ)
             )
 
     return asyncio.run(main())
@@ -234,14 +235,14 @@ def test_a_file_without_targets_is_a_mistake_before_anything_begins(
 
 
 def test_nothing_heard_is_exit_1_and_the_document_is_there(environ: dict[str, str]) -> None:
-    run = accelwatch("fleet", "-t", "127.0.0.1:1", "--json", environ=environ)
+    run = accelwatch("fleet", "-t", "127.0.0.1:1", "--json", *PATIENT, environ=environ)
     assert run.returncode == 1
     assert json.loads(run.stdout)["fleet"]["nodes"]["never"] == 1
 
 
 @pytest.mark.parametrize("flag", ["--targets-http", "--prometheus"])
 def test_when_no_node_can_be_found_it_is_said_why(flag: str, environ: dict[str, str]) -> None:
-    run = accelwatch("fleet", flag, "http://127.0.0.1:1", "--json", environ=environ)
+    run = accelwatch("fleet", flag, "http://127.0.0.1:1", "--json", *PATIENT, environ=environ)
     assert run.returncode == 1
     assert run.stderr.count("http://127.0.0.1:1: cannot connect: Connection refused") == 1
     assert json.loads(run.stdout)["fleet"]["nodes_total"] == 0
@@ -292,7 +293,9 @@ def run_with_store(
         async with fake_store() as store:
             prepare(store)
             return await asyncio.to_thread(
-                lambda: accelwatch("fleet", "--prometheus", store.url, *words, environ=environ)
+                lambda: accelwatch(
+                    "fleet", "--prometheus", store.url, *PATIENT, *words, environ=environ
+                )
             )
 
     return asyncio.run(main())
@@ -412,7 +415,7 @@ def test_what_was_seen_once_is_expected_afterwards_unless_not_wanted(
 ) -> None:
     async def main() -> None:
         async with agent() as one:
-            words = ("fleet", "-t", one.address, "--json")
+            words = ("fleet", "-t", one.address, "--json", *PATIENT)
 
             async def devices(*more: str) -> tuple[int, int]:
                 run = await asyncio.to_thread(lambda: accelwatch(*words, *more, environ=environ))
