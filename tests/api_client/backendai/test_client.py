@@ -21,6 +21,7 @@ from accelwatch.base.errors import WithdrawnError
 from support.backendai.signed_api import ACCESS_KEY, SECRET_KEY, problem, signed
 from support.processes.idle_loop import IdleClock
 from support.servers.certificate_authority import Authority
+from support.servers.ports import free_port
 from support.servers.scripted_api import (
     Answering,
     ScriptedApi,
@@ -259,8 +260,7 @@ def test_a_write_whose_connection_ends_may_have_been_done(name: str, secret_key_
 
 def test_a_manager_that_is_not_there_got_nothing(secret_key_file: Path) -> None:
     async def main() -> None:
-        async with scripted(answered(200)) as api:
-            base = api.base
+        base = f"http://127.0.0.1:{free_port()}"
         client = BackendAiClient(_server(base, secret_key_file))
         error = await unanswered(client.post("/session", {}))
         assert not error.sent

@@ -20,6 +20,7 @@ from accelwatch.api_client.kubernetes.server import Server
 from accelwatch.api_client.session import Session
 from accelwatch.base.errors import WithdrawnError
 from support.processes.idle_loop import IdleClock
+from support.servers.ports import free_port
 from support.servers.scripted_api import (
     Answering,
     ScriptedApi,
@@ -212,8 +213,7 @@ def test_a_write_whose_connection_ends_may_have_been_done(write: str) -> None:
 
 def test_a_server_that_is_not_there_got_nothing() -> None:
     async def main() -> None:
-        async with scripted(answered(200)) as api:
-            base = api.base
+        base = f"http://127.0.0.1:{free_port()}"
         client = KubernetesClient(Server(base=base))
         error = await failure(client.patch(NODE, {}))
         assert isinstance(error, ApiUnavailableError)

@@ -78,6 +78,19 @@ class Zone:
         return wire
 
 
+def _on_one_port(
+    tcp: type[socketserver.BaseRequestHandler], udp: type[socketserver.BaseRequestHandler]
+) -> tuple[socketserver.TCPServer, socketserver.UDPServer]:
+    """Servers of both; what is free by TCP may be somebody's by UDP."""
+    while True:
+        by_tcp = socketserver.TCPServer(("127.0.0.1", 0), tcp)
+        try:
+            address = cast("tuple[str, int]", by_tcp.server_address)
+            return by_tcp, socketserver.UDPServer(address, udp)
+        except OSError:
+            by_tcp.server_close()
+
+
 @contextlib.contextmanager
 def name_server(zone: Zone) -> Iterator[str]:
     class Udp(socketserver.BaseRequestHandler):
@@ -94,8 +107,7 @@ def name_server(zone: Zone) -> Iterator[str]:
             if wire is not None:
                 self.wfile.write(len(wire).to_bytes(2, "big") + wire)
 
-    tcp = socketserver.TCPServer(("127.0.0.1", 0), Tcp)
-    udp = socketserver.UDPServer(cast("tuple[str, int]", tcp.server_address), Udp)
+    tcp, udp = _on_one_port(Tcp, Udp)
     threads = [threading.Thread(target=one.serve_forever, args=(0.01,)) for one in (tcp, udp)]
     for thread in threads:
         thread.start()

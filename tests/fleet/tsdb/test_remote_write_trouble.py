@@ -24,6 +24,7 @@ from accelwatch.schema.snapshot import Owner
 from support.fleet.hub_peers import agent
 from support.machines import composed as machines
 from support.servers.fake_prometheus import FakeStore, decoded, fake_store, soon
+from support.servers.ports import free_port
 
 STALE_BITS = 0x7FF0000000000002
 HEADERS = {
@@ -172,9 +173,7 @@ def test_the_oldest_are_dropped_and_counted() -> None:
 def test_nobody_listens() -> None:
     async def main() -> None:
         counts = Counts()
-        async with fake_store() as store:
-            url = store.url
-        peer = Peer(RemoteWrite(url=f"{url}/write", timeout_s=1.0))
+        peer = Peer(RemoteWrite(url=f"http://127.0.0.1:{free_port()}/write", timeout_s=1.0))
         line = shard(peer, counts, 1000, 0.05)
         line.enqueue(request(1))
         running = asyncio.create_task(line.run())
