@@ -1,6 +1,8 @@
 """What every test may count on, however the suite was started."""
 
+import logging
 import signal
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -25,3 +27,16 @@ def pytest_configure() -> None:
     """Hear ^C again: a shell starts its background jobs without, and every child would inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def _logging_ends_with_the_test() -> Iterator[None]:
+    """A daemon, and a hub that reads its configuration again, set up logging for their process."""
+    root, of_asyncio = logging.getLogger(), logging.getLogger("asyncio")
+    before = root.level, of_asyncio.level, logging.raiseExceptions
+    handlers = list(root.handlers)
+    yield
+    root.setLevel(before[0])
+    of_asyncio.setLevel(before[1])
+    logging.raiseExceptions = before[2]
+    root.handlers[:] = handlers
