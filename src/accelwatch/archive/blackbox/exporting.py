@@ -1,4 +1,4 @@
-"""One file to send away: a frozen one as it is, or written anew without what is personal."""
+"""One file to send away: a frozen one as it is, or a copy without what is personal."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ _PIECE = 1 << 20
 def export(source: Path, target: Path, *, redact: bool, warn: Callable[[str], None]) -> int:
     """Write the recording to a file that is not there yet, mode 0600; how many bytes it has.
 
-    Of damage, what is written anew has all that can be read; `warn` is called with what was lost.
+    Of damage, a copy has all that can be read; `warn` is called with what was lost.
 
     Raises UsageError where there is a file, WireError for a recording without a document,
     AccelwatchError for what cannot be read or written.

@@ -1,6 +1,6 @@
 """The ring: recordings of three minutes each, of which the oldest go. For one thread.
 
-What a killed writer left is read to its last whole document and written anew, so that all files of
+A segment of a killed writer is read to its last whole document and rewritten, so that all files of
 the ring end as a recording should and can be joined as they are.
 """
 
@@ -28,13 +28,13 @@ class Ring:
         self._number = max((segment.number for segment in existing), default=0)
         # What a writer that was killed has left, as it was.
         self.left = tuple(segment for segment in existing if segment.left)
-        # Of that, what could not be written anew, and why: it stays for the next start.
+        # Of that, what could not be rewritten, and why: it stays for the next start.
         self.unrepaired: dict[Path, str] = {}
         # When the folder was looked through; None: not since the last segment ended.
         self._pruned: float | None = None
 
     def repair(self) -> float | None:
-        """Write anew what a killed writer left; the time of its last document, None without any."""
+        """Rewrite what a killed writer left; the time of its last document, None without any."""
         last = None
         for segment in self.left:
             try:

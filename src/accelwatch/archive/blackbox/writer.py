@@ -63,7 +63,7 @@ class Writer:
             self._log_trouble(_error_text(error))
 
     def _waits(self, now: float) -> bool:
-        """Whether it is too early to try again; a clock that was set back does not lengthen it."""
+        """Whether it is too early for a retry; a clock that was set back does not lengthen it."""
         return now < self._not_before <= now + _TRY_AGAIN_S
 
     def _open(self, snapshot: Snapshot) -> bool:

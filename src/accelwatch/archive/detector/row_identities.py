@@ -1,6 +1,6 @@
 """Who stood in which row before a restart, and where that is now.
 
-Rows are numbered anew by each process, so that a node is found by its name and a device by its id on its
+Each process renumbers rows, so that a node is found by its name and a device by its id on its
 node. One that was replaced, or whose node was rebooted, is another.
 """
 

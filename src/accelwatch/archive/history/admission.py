@@ -1,7 +1,7 @@
 """How many different series an archive accepts: of a node in a day, and of all nodes together.
 
 Every series is a column of the day's file, as wide as all rows of the day. A node that names its series
-anew each time would make the archive grow by the product of both.
+in a new way each time would make the archive grow by the product of both.
 """
 
 from collections.abc import Iterable

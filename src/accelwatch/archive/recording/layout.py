@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from accelwatch.base.errors import WireError
 
-# Bytes of one document that are read; 1,000 devices with two processes each take 4.7 MB.
+# Bytes of one document that are read; 1,000 devices with two processes each need 4.7 MB.
 MAX_LINE = 16 << 20
 # Documents after which the recorder ends a block: what a jump costs at most.
 BLOCK_DOCUMENTS = 64

@@ -1,4 +1,4 @@
-"""Writes anew what a damaged recording still holds: the documents that are as they were written.
+"""Rewrites what a damaged recording still holds: the documents that are as they were written.
 
 Where the index of a damaged block can be read, its checksums say which documents those are. Elsewhere
 each line that is a complete document counts as one.

@@ -173,7 +173,7 @@ class Scan:
             return None
 
     def notes(self) -> tuple[str, ...]:
-        """What there is to say of damage, in words."""
+        """The notes on damage, in words."""
         remarks = {
             self.damage(): self.damaged_at is not None,
             "the end is missing": self.truncated,
