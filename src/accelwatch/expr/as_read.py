@@ -1,4 +1,4 @@
-"""Words of the screen in filters: `temp > 85`, `util < 10` ask what the dashboard shows, in its units.
+"""Words of the screen in filters: `temp > 85`, `util < 10` read the dashboard's values, in its units.
 
 Rules have the names of the catalogue only: what is kept in files says its units.
 """

@@ -20,12 +20,12 @@ from accelwatch.schema.metrics import Series
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The devices of a group, and which of them is asking."""
+    """The devices of a group, and for which of them it is evaluated."""
 
     members: Sequence["Environment"]
     # -1 for one that is no member of it, as a node is none of its devices.
     own: int
-    # What parts of rules gave for all members: those who share it at one moment ask only once.
+    # Results of parts of rules for all members, computed once for those who share it at one time.
     answers: "dict[Inner, list[Raw]]" = field(default_factory=dict, compare=False)
     # The numbers among these answers.
     cached_numbers: "dict[Inner, list[float | int | None]]" = field(

@@ -75,7 +75,7 @@ class EvaluationContext:
         return self._make_device(self, device)
 
     def close(self) -> None:
-        """Nobody will ask any more: with its devices it is a circle, which would wait to be collected
+        """Free it: with its devices it is a circle, which would wait for the garbage collector
         and keep all that was read at its moment."""
         self.members = ()
         self._groups.clear()

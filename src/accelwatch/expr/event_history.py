@@ -1,4 +1,4 @@
-"""The events that rules ask about: when each pattern was last matched, and how often lately."""
+"""The events that rules read: when each pattern was last matched, and how often lately."""
 
 import math
 from collections import OrderedDict, defaultdict

@@ -15,7 +15,7 @@ class RuleHistory:
     """What a set of rules needs of the past of some devices; bounded by its windows."""
 
     def __init__(self, needs: Needs, interval_s: float) -> None:
-        """`interval_s` is how often samples are taken."""
+        """`interval_s` is how often samples are added."""
         self.interval_s = interval_s
         self.events = EventHistory(needs.events)
         self._windows: dict[Series, list[WindowNeed]] = {}

@@ -1,4 +1,4 @@
-"""The recent history of one series of one device, in steps of ten seconds, as windows ask for it.
+"""The recent history of one series of one device, in steps of ten seconds, as windows read it.
 
 What is gathered, and what it means, is as in a hub's columns (`fleet.table`): a window is the open
 step and some closed ones. Memory is bounded by the longest window.

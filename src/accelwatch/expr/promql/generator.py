@@ -140,7 +140,7 @@ def _all(operands: Sequence[Node], context: QueryContext) -> list[Truth]:
 
 
 def _either(operands: Sequence[Node], context: QueryContext) -> list[Truth]:
-    """What cannot be said of several is not known, so that it never makes anything fire."""
+    """An operand that PromQL cannot express is unknown, so that it never makes anything fire."""
     truths: list[Truth] = []
     refused: list[tuple[Node, PromqlError]] = []
     for operand in operands:

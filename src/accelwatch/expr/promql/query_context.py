@@ -116,7 +116,7 @@ class Group:
     """Devices that belong together."""
 
     by: str
-    # That of those who ask.
+    # The context of the part that reads the group.
     context: QueryContext
 
     @property
@@ -165,7 +165,7 @@ class Group:
         return (), None
 
     def number(self, query: Query) -> Query:
-        """A number of the group, for each of those who ask."""
+        """A number of the group, for each entity of the context."""
         if self.context.scope == self.by:
             return query
         extra, info = self._member_info()
@@ -176,7 +176,7 @@ class Group:
         return self.context.stripped(selected, extra)
 
     def set(self, query: Query | None) -> Query | None:
-        """A condition of the group, for each of those who ask."""
+        """A condition of the group, for each entity of the context."""
         if query is None or self.context.scope == self.by:
             return query
         extra, info = self._member_info()

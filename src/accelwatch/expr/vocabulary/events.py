@@ -1,4 +1,4 @@
-"""What a rule may ask about error events: the kinds of events, and the functions, a row each."""
+"""What a rule may read of error events: the kinds of events, and the functions, a row each."""
 
 from collections.abc import Mapping
 from enum import StrEnum

@@ -1,6 +1,6 @@
-"""Regular expressions that cannot take long: a scan of the pattern bounds the ways to match it.
+"""Regular expressions that cannot run long: a scan of the pattern bounds the ways to match it.
 
-Python's engine backtracks, so `(a+)+` on thirty letters takes minutes. Refused are repeated groups
+Python's engine backtracks, so `(a+)+` on thirty letters runs for minutes. Refused are repeated groups
 with a choice inside, back-references and look-around; the number of choices left is bounded.
 """
 

@@ -1,4 +1,4 @@
-"""What a rule may ask about the group that a device belongs to: the functions, a row each."""
+"""What a rule may read of the group that a device belongs to: the functions, a row each."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -21,7 +21,7 @@ LABEL_PREFIX = "labels."
 
 
 def rule_names(base: NameTable | None = None) -> NameTable:
-    """The names of `base` (by default those of a device) and what only rules may ask.
+    """The names of `base` (by default those of a device) and what only rules may read.
 
     A hub gives the names of its fleet as `base`, so that states of nodes are known words.
     """

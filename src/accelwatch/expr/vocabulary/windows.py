@@ -1,4 +1,4 @@
-"""What a rule may ask of the recent history: the windows, a row each.
+"""What a rule may read of the recent history: the windows, a row each.
 
 Samples are gathered in steps of ten seconds. A window is the open step and as many closed ones as it is
 long, so that it ends now and is up to ten seconds longer than written. It is missing when less than half
