@@ -49,7 +49,7 @@ class _LastObserved(NamedTuple):
     observation: Observation
 
     def shares(self) -> Iterator[tuple[By, tuple[Share, ...]]]:
-        """Those by user and by job. Made anew each time: a hub has thousands of devices to keep."""
+        """Those by user and by job. Recomputed each time: a hub has thousands of devices to keep."""
         observation = self.observation
         yield By.USER, by_user(observation.shares, observation.load, observation.memory_bytes)
         yield By.JOB, observation.shares
@@ -231,7 +231,7 @@ class Ledger:
 
 
 def _same_sample(before: _LastObserved, now: _LastObserved) -> bool:
-    """Whether nothing was read in between; who holds the device may be known anew all the same."""
+    """Whether nothing was read in between; the holder of the device may have changed all the same."""
     then = before.observation.sample_time
     same = then is not None and then == now.observation.sample_time
     return same and before.observation.shares == now.observation.shares

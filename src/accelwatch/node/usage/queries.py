@@ -1,4 +1,4 @@
-"""What people and pages ask of a ledger, in words."""
+"""Queries of people and pages to a ledger, in words."""
 
 from accelwatch.base.durations import is_duration, seconds
 from accelwatch.base.errors import UsageError

@@ -1,4 +1,4 @@
-"""What is said of devices and their processes, worked out again only when what it follows from changes.
+"""Annotations of devices and their processes, recomputed only when their sources change.
 
 Processes of a node stay the same for minutes, while their memory and use change at every reading.
 """
@@ -31,7 +31,7 @@ class Placement(NamedTuple):
 
 
 class Annotation(NamedTuple):
-    """What is said of the devices and processes of one moment."""
+    """The annotations of the devices and processes of one snapshot."""
 
     # By device id; a device without any has no entry.
     owners: Owned
