@@ -53,7 +53,7 @@ def name_of(settings: ActionSettings) -> str:
 
 
 def built(settings: ActionSettings, clock: Clock) -> Action:
-    """One action; nothing is asked or done yet. Raises ConfigError, PluginError."""
+    """One action; it has made no call yet. Raises ConfigError, PluginError."""
     factory = plugins.load(plugins.ACTIONS, settings.type)
 
     def make(options: dict[str, object]) -> Action:
@@ -89,7 +89,7 @@ def complaints_of(action: Action) -> list[str]:
 
 
 def check_in_job(rules: Iterable[Rule], actions: Iterable[Action]) -> None:
-    """Raises ConfigError where a rule leaves a swap to the launcher, and no action can tell that."""
+    """Raises ConfigError where a rule leaves a swap to the launcher, and no action can observe that."""
     if any(IntentKind.SWAP_IN_JOB in action.intents for action in actions):
         return
     for rule in rules:
@@ -102,7 +102,7 @@ def check_in_job(rules: Iterable[Rule], actions: Iterable[Action]) -> None:
 
 
 def check_devices(rules: Iterable[Rule], actions: Iterable[Action]) -> None:
-    """Raises ConfigError where a rule takes out a single device, and no action can do that."""
+    """Raises ConfigError where a rule quarantines a single device, and no action can do that."""
     if any(
         isinstance(action, QuarantinesDevices) and action.quarantines_devices for action in actions
     ):
@@ -144,7 +144,7 @@ def _of_pairs(settings: RemedySettings) -> Iterator[tuple[str, str]]:
         try:
             first, second = built(entry, SystemClock()), built(other, SystemClock())
         except AccelwatchError:
-            continue  # told of the action itself
+            continue  # reported with the action itself
         try:
             paired((name_of(entry), first), (entry.also, second))
         except ConfigError as error:

@@ -22,7 +22,7 @@ class ActiveTestSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     # As `tests` of the action or its hook knows it.
     name: Annotated[str, Meta(extra={"form": "name"})] = ""
-    # Whether it needs a second node: an idle one that is known to be well takes part.
+    # Whether it needs a peer: an idle node that is known to be healthy.
     pair: bool = False
     # The least figure by model, as the node's devices are called.
     floors: dict[str, FloorFigure] = {}

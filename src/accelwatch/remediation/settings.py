@@ -48,7 +48,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     # Of the nodes of a pool, and of each domain, that we quarantine at most; one at least.
     share: Share = 0.05
     most: PositiveInt = 10
-    # Of the nodes of a pool that stay usable, whoever took the others out.
+    # Of the nodes of a pool that stay usable, for whatever reason the others are out.
     min_available: Share = 0.9
     # Of a pool with so many nodes one may be out, whatever the shares say.
     small_pool: Many = 20
@@ -103,7 +103,7 @@ class Resume(msgspec.Struct, frozen=True, kw_only=True):
     within_s: Wait = field(default=6 * 3600.0, name="within")
     # Before the first resume, the second, and so on; the last stays.
     delays_s: tuple[Wait, ...] = field(default=(0.0, 60.0, 120.0, 240.0, 480.0), name="delays")
-    # After so long without a failure the delays begin anew.
+    # After so long without a failure the delays restart.
     productive_s: Wait = field(default=1800.0, name="productive")
     # So many deaths at one step without a fault of a device are the job's own.
     same_step: PositiveInt = 2
@@ -136,7 +136,7 @@ class LinkSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     # Those of `alerts.sinks` whose messages have a link; whoever can read them may decide.
     sinks: tuple[str, ...] = ()
-    # How long after it was asked an answer by link counts; LEAST_EXPIRY_S at least.
+    # How long after the request a decision by link counts; LEAST_EXPIRY_S at least.
     expires_s: Expiry = field(default=1800.0, name="expires")
     # Holds the key that links are signed with; else `links.key` in the state folder, made by us.
     key_file: Path | None = None
@@ -167,7 +167,7 @@ class RemedySettings(msgspec.Struct, frozen=True, kw_only=True):
     event_max_age_s: Wait = field(default=600.0, name="event_max_age")
     # How long a node is left alone after a person undid what was done to it.
     override_s: Wait = field(default=4 * 3600.0, name="override_cooldown")
-    # A node that is taken out again within so long after it was given back has relapsed; 0 for none.
+    # A node that is quarantined again within so long after its release has relapsed; 0 for none.
     relapse_s: Wait = field(default=3600.0, name="relapse_within")
     budget: Budget = Budget()
     breaker: Breaker = Breaker()
@@ -179,7 +179,7 @@ class RemedySettings(msgspec.Struct, frozen=True, kw_only=True):
     links: LinkSettings = LinkSettings()
 
     def __post_init__(self) -> None:
-        # Once, for the pairs are asked for at each decision. `configuration_errors` says what is wrong
+        # Once, for the pairs are read at each decision. `configuration_errors` says what is wrong
         # with them.
         with suppress(UsageError):
             msgspec.structs.force_setattr(self, "nodes", paired_names(self.nodes))

@@ -1,4 +1,4 @@
-"""What two actions can do besides the contract, as one: each asked for what is its own."""
+"""The optional abilities of two actions, as one: each call goes to the action that it concerns."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -55,7 +55,7 @@ class PairedAbilities:
         ]
 
     def needs(self, kind: IntentKind) -> str:
-        """Which option has to be given, to either that is asked for it."""
+        """Which option has to be given, by either action."""
         missing = (
             action.needs(kind) for action in self._of_kind(kind) if isinstance(action, NeedsOptions)
         )
@@ -99,7 +99,7 @@ class PairedAbilities:
         return self.first.corrects if isinstance(self.first, Corrects) else frozenset()
 
     def resume_operation(self, started_step: StartedStep, operation: str, attempt: int) -> None:
-        """Told to the one whose step it is."""
+        """Called for the action whose step it is."""
         action, step = self.first, started_step.step
         if is_of(self.second_name, step):
             action, step = self.second, step_without_prefix(self.second_name, step)

@@ -15,7 +15,7 @@ replace = msgspec.structs.replace
 # second did not answer.
 FIRST_NODE, SECOND_NODE = "*/first", "*/second"
 NAMES, UNAVAILABLE = "*/names", "*/unavailable"
-# Between two looks at a scheduler that does not answer.
+# Between two polls of a scheduler that does not answer.
 _POLL_S = 5.0
 
 
@@ -86,8 +86,8 @@ def is_missing(observed: Observed) -> bool:
 def quarantined(first: Proposal, second: Proposal) -> Proposal:
     """The next step of a hold on both: the first's, then the second's.
 
-    Nothing is begun on either where somebody else has the node on one. Once the first is ours, a second
-    that somebody else holds takes no work either: both are out.
+    Neither starts where somebody else has the node on one. Once the first is ours, a second that
+    somebody else holds accepts no work either: both are out.
     """
     if isinstance(first, Refusal):
         return first

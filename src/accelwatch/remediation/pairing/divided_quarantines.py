@@ -14,7 +14,7 @@ class Divisible(Protocol):
     """Holds of which is known by which steps they were set."""
 
     def narrowed(self, is_of: Callable[[str], bool]) -> Mapping[str, OwnerAnnotation]:
-        """Those that steps of one scheduler have set; it is asked by a step's kind."""
+        """Those that steps of one scheduler have set; `is_of` gets a step's kind."""
         ...
 
 
@@ -45,7 +45,7 @@ def divide(
     second: tuple[str, Action],
     shared: Callable[[], SharedNodes],
 ) -> None:
-    """Tell each action its own holds.
+    """Give each action its own holds.
 
     A node that only one of the two holds for us may be a person's on the other: what the other's steps
     have set says nothing of it.

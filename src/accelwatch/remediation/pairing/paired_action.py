@@ -3,7 +3,7 @@
 QUARANTINE and RELEASE are achieved when both schedulers show it, each mark proposed, written down and
 read back as a step of its own. What is about a job of the second, or a node that only it has, goes to
 it alone; all else to the first. Steps, own texts and originals of the second have its name before them;
-the first's are as they would be without a pair, so what was begun before there was one is understood.
+the first's are as they would be without a pair, so what started before there was one is understood.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ class PairedAction(PairedAbilities):
 
     @property
     def intents(self) -> frozenset[IntentKind]:
-        """What the first can be asked for."""
+        """The kinds that the first supports."""
         return self.first.intents
 
     @property
@@ -71,7 +71,7 @@ class PairedAction(PairedAbilities):
         return [*super().complaints(), *silent]
 
     def set_quarantines(self, quarantines: Mapping[str, OwnerAnnotation]) -> None:
-        """Told to each whose scheduler keeps no mark of ours: what its own steps have set."""
+        """Passed to each whose scheduler keeps no mark of ours: what its own steps have set."""
         second = self.second_name, self.second
         divide(quarantines, self.first, second, lambda: self._polls.shared or SharedNodes())
 
@@ -209,7 +209,7 @@ class PairedAction(PairedAbilities):
         )
 
     def release_command(self, node: str) -> str:
-        """The commands that give a node back on both, as a person types them. Asks nothing."""
+        """The commands that release a node on both, as a person types them. Makes no call."""
         shared = self._polls.shared or SharedNodes()
         if node in shared.others:
             return self.commands_of("", node)

@@ -30,7 +30,7 @@ def shared_nodes(
 ) -> SharedNodes:
     """By the machine's firmware, else by name, else by the address by which it is reached.
 
-    What two nodes have in common that are not one machine (an empty serial, an address) tells nothing.
+    A value that two different nodes have in common (an empty serial, an address) proves nothing.
     """
     names: dict[str, str] = {}
     left = {node.name: node for node in second}
@@ -68,7 +68,7 @@ def merged(first: NodeObservation, second: NodeObservation, second_name: str) ->
     """A machine as both show it, under the first's name; what only the first has is the first's.
 
     Where one of two holds of ours is gone, what is left is undone by a person, unless the node is new
-    there, made again or never marked: without our annotation the engine can tell, by the incarnation,
+    there, recreated or never marked: without our annotation the engine decides by the incarnation,
     which names the second as well (`plan.state_loss`).
     """
     state = _merged_state(first.hold_state, second.hold_state)

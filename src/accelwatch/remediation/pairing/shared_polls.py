@@ -44,7 +44,7 @@ class SharedPolls:
         if isinstance(first, BaseException):
             raise first
         if not isinstance(second, BaseException) and self._finds_other_names(first, second):
-            # It was told of our holds by names that were not known to be its nodes' yet.
+            # It got our holds by names that were not known to be its nodes' yet.
             (second,) = await asyncio.gather(self._second.observe_all(), return_exceptions=True)
         if isinstance(second, ActionUnavailableError):
             return self._without_answer(first, str(second))
