@@ -103,7 +103,7 @@ class Dashboard(HookedApp, inherit_bindings=False):
         self._fleet_feed.start()
 
     def follow_incidents(self) -> "FleetController":
-        """Ask this machine's agent for its incidents from now on."""
+        """Poll this machine's agent for its incidents from now on."""
         return self._fleet_feed.follow_incidents()
 
     def report_task_failure(self, task: "asyncio.Task[None]") -> None:
@@ -123,7 +123,7 @@ class Dashboard(HookedApp, inherit_bindings=False):
         return result
 
     def repaint(self) -> None:
-        """Everything anew, whatever the terminal shows by now."""
+        """Paint everything again, whatever the terminal shows by now."""
         self.cells.forget()
         self.refresh(layout=True)
         for screen in self.screen_stack:

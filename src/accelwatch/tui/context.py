@@ -197,7 +197,7 @@ class DashboardContext(DialogContext, Protocol):
         ...
 
     def follow_incidents(self) -> "FleetController":
-        """Ask this machine's agent for its incidents from now on."""
+        """Poll this machine's agent for its incidents from now on."""
         ...
 
     def report_task_failure(self, task: "asyncio.Task[None]") -> None:
@@ -209,7 +209,7 @@ class DashboardContext(DialogContext, Protocol):
         ...
 
     def repaint(self) -> None:
-        """Send everything anew."""
+        """Send everything again."""
         ...
 
     def pull(self) -> None:

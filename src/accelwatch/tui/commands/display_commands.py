@@ -70,7 +70,7 @@ class DisplayCommands:
         self._app.show()
 
     def do_redraw(self) -> None:
-        """Everything anew, whatever the terminal shows by now."""
+        """Paint everything again, whatever the terminal shows by now."""
         self._app.repaint()
 
     def preferences_changed(self) -> None:

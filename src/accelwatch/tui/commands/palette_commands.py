@@ -29,7 +29,7 @@ class PaletteCommands:
         }
 
     def do_palette(self) -> bool:
-        """Ask for a command by its name."""
+        """Prompt for a command by its name."""
         from accelwatch.tui.screens.dialogs.palette import PaletteScreen
 
         app, filtering = self._app, self._app.commands.filtering()

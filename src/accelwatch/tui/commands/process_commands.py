@@ -94,7 +94,7 @@ class ProcessCommands:
         app.push_screen(screen)
 
     def do_filter(self) -> bool:
-        """Ask for a filter: of devices on the Local screen, of processes on theirs."""
+        """Prompt for a filter: of devices on the Local screen, of processes on theirs."""
         filtering = self.filtering()
         if filtering is not None:
             prompt_filter(self._app, filtering)
@@ -160,7 +160,7 @@ class ProcessCommands:
         self._app.show()
 
     def do_sort(self) -> bool:
-        """Ask for the column."""
+        """Prompt for the column."""
         from accelwatch.tui.screens.dialogs.choice import ChoiceScreen
 
         app = self._app
@@ -218,7 +218,7 @@ class ProcessCommands:
         return True
 
     def do_signal(self) -> bool:
-        """Ask which signal, with Cancel under the keys."""
+        """Prompt for the signal, with Cancel under the keys."""
         app = self._app
         processes = self._meant()
         if app.readonly:

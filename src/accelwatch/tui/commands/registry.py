@@ -17,7 +17,7 @@ class Registry:
         self._handlers: dict[str, list[Handler]] = {}
 
     def add(self, handlers: Handlers) -> None:
-        """Ask these before all that are there."""
+        """Put these before all that are there."""
         for action, handler in handlers.items():
             self._handlers.setdefault(action.id, []).insert(0, handler)
 

@@ -152,7 +152,7 @@ class ReplayCommands:
         return source is not None
 
     def do_seek_to(self) -> bool:
-        """Ask for a moment."""
+        """Prompt for a time."""
         from accelwatch.tui.screens.dialogs.prompt import PromptScreen
 
         source = self._source

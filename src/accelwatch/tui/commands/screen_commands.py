@@ -9,7 +9,7 @@ from accelwatch.tui.state import program_actions, row_actions, screen_actions
 from accelwatch.tui.state.action import EVENTS
 from accelwatch.tui.state.actions import numbered_screens
 
-# Screens of a fleet, and what is said of them where there is none.
+# Screens of a fleet, and the message where there is none.
 _WITHOUT_FLEET = {
     "fleet": "one machine is shown; for many: accelwatch fleet --targets 'n[001-063]'",
     "incidents": "no agent evaluates this; for a recording: accelwatch rules backtest --replay FILE",

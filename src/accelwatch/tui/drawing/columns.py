@@ -47,7 +47,7 @@ def fitting(
 ) -> list[AnyColumn]:
     """The columns that fit, those of the highest rank given up first; rank 1 stays in any case.
 
-    `sign` stands first in place of the column of the same id where that has given way.
+    `sign` stands first instead of the column of the same id where that has given way.
     """
     chosen = list(columns)
     for most in sorted({column.rank for column in columns}, reverse=True):

@@ -112,7 +112,7 @@ def _right(cells: int, x: int) -> str:
     return min(relative, f"\x1b[{x + 1}G", key=len)
 
 
-# Rich renders a style anew for every span; a theme has a few dozen styles.
+# Rich renders a style again for every span; a theme has a few dozen styles.
 @lru_cache(maxsize=512)
 def _rendition_of(style: Style, system: ColorSystem) -> Rendition:
     """The parameters that begin a style."""

@@ -115,7 +115,7 @@ class Changes:
             self._open[id_] = _explained(change, view, snapshot)
 
     def _renew(self, change: Change, view: DeviceView, snapshot: Snapshot) -> None:
-        """What is said of a state may change while it goes on."""
+        """Update the explanation of a state, which may change while it goes on."""
         renewed = _explained(change, view, snapshot)
         if renewed != change:
             self._order = None

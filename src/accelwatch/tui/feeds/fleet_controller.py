@@ -79,7 +79,7 @@ class FleetController:
         return self._counting is not None
 
     def recount(self) -> None:
-        """Count the tick that is shown anew: what is shown of it has changed."""
+        """Count the tick that is shown again: the view of it has changed."""
         if self.board.view is not None:
             self._accept(self.board.view)
 
@@ -111,7 +111,7 @@ class FleetController:
     def _settle(self) -> None:
         """What the program and a large fleet consist of stays: leave it out of garbage collection.
 
-        Each full collection would else walk over all of it, which takes longer than painting.
+        Each full collection would else walk over all of it, which lasts longer than painting.
         """
         if not self._settled:
             self._settled = True
@@ -178,7 +178,7 @@ class FleetController:
                 )
 
     def set_filter(self, text: str) -> None:
-        """Filter by a text, or ask the hub for a condition. Raises ExpressionError."""
+        """Filter by a text, or send the hub a condition. Raises ExpressionError."""
         board = self.board
         expression = condition(text, board.labels)
         board.filter_text = " ".join(text.split())

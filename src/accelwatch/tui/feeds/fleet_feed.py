@@ -66,7 +66,7 @@ class FleetFeed:
             await self.incident_controller.stop()
 
     def follow_incidents(self) -> "FleetController":
-        """Ask this machine's agent for its incidents from now on."""
+        """Poll this machine's agent for its incidents from now on."""
         if self.incident_controller is None:
             assert self._incidents is not None
             self.incident_controller = self._controller_of(self._incidents())

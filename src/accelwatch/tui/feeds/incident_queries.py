@@ -29,7 +29,7 @@ class IncidentQueries:
         self._incident_view: IncidentView | None = None
 
     def query(self, view: "IncidentView") -> None:
-        """Ask the hub about an incident: its rule part by part, the past of its device."""
+        """Query the hub about an incident: its rule part by part, the past of its device."""
         self._incident_view = view
         incident = view.current.incident
         entity = entity_of(incident)

@@ -120,7 +120,7 @@ class History:
             track.add(timestamp, self._tracked(view.reading))
 
     def seed(self, device_id: str, readings: Iterable[tuple[float, Reading]]) -> None:
-        """Begin a device anew with (Unix seconds, reading) from before, oldest first."""
+        """Restart a device with (Unix seconds, reading) from before, oldest first."""
         track = self._tracks[device_id] = _Track()
         for timestamp, reading in readings:
             track.add(timestamp, self._tracked(reading))

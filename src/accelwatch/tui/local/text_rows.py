@@ -1,4 +1,4 @@
-"""Ready lines as rows of a list that only scrolls; made anew when the width changes. Pure."""
+"""Ready lines as rows of a list that only scrolls; rewritten when the width changes. Pure."""
 
 from collections.abc import Callable, Hashable
 
@@ -19,7 +19,7 @@ class TextRows:
         self._lines: list[Line] | None = None
 
     def forget(self) -> None:
-        """Write anew at the next chance."""
+        """Rewrite them at the next chance."""
         self._lines = None
 
     def lines(self, width: int) -> list[Line]:

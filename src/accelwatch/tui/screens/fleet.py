@@ -143,7 +143,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         self.lights.display, self.nodes.display = self.lit, not self.lit
 
     def on_resize(self, _: events.Resize) -> None:
-        """Share the lines out anew."""
+        """Share the lines out again."""
         self._share_out()
 
     def arranged(self) -> None:

@@ -54,7 +54,7 @@ class IncidentsScreen(Screen[None], inherit_bindings=False):
         self.incidents.focus()
 
     def on_resize(self, _: events.Resize) -> None:
-        """Share the lines out anew."""
+        """Share the lines out again."""
         self._share_out()
 
     def _share_out(self) -> None:

@@ -89,7 +89,7 @@ class LocalScreen(Screen[None], inherit_bindings=False):
             self._devices.display = shared.form != "grid"
 
     def on_resize(self, _: events.Resize) -> None:
-        """Share the lines out anew."""
+        """Share the lines out again."""
         self._share_out()
 
     def show(self) -> None:

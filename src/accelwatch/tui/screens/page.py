@@ -64,7 +64,7 @@ class PageScreen(Screen[None], inherit_bindings=False):
         self._lines.focus()
 
     def on_resize(self, _: events.Resize) -> None:
-        """Share the lines out anew."""
+        """Share the lines out again."""
         self._share_out()
 
     def _share_out(self) -> None:
@@ -95,7 +95,7 @@ class PageScreen(Screen[None], inherit_bindings=False):
         return range(self._lines.top, end - 1 if end < len(self.text) else len(self.text))
 
     def scroll_line_to_top(self, find: Callable[[], int]) -> None:
-        """Bring a line to the top; `find` gives its number once the lines have been written anew."""
+        """Bring a line to the top; `find` gives its number once the lines have been rewritten."""
         self.text.forget()
 
         def scroll() -> None:

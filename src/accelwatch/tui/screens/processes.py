@@ -45,7 +45,7 @@ class ProcessesScreen(Screen[None], inherit_bindings=False):
         self.process_list.focus()
 
     def on_resize(self, _: events.Resize) -> None:
-        """Share the lines out anew."""
+        """Share the lines out again."""
         self._share_out()
 
     def _share_out(self) -> None:

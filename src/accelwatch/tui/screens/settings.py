@@ -49,7 +49,7 @@ class SettingsScreen(Screen[None], inherit_bindings=False):
         self._rows.focus()
 
     def on_resize(self, _: events.Resize) -> None:
-        """Share the lines out anew."""
+        """Share the lines out again."""
         self._share_out()
 
     def _share_out(self) -> None:

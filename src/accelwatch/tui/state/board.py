@@ -152,7 +152,7 @@ class Board:
             self.keep(snapshot)
 
     def forget(self) -> None:
-        """Begin the history anew, as a jump in a recording needs."""
+        """Restart the history, as a jump in a recording needs."""
         self.history.clear()
         self.process_history.clear()
         self.changes.clear()

@@ -1,4 +1,4 @@
-"""The terminal's second screen, for what is shown before Textual takes it over."""
+"""The terminal's second screen, for what is shown before Textual owns the terminal."""
 
 import contextlib
 import os

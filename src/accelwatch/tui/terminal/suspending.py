@@ -13,7 +13,7 @@ _PARENT = 1
 
 
 def stop(root: Path = Path("/")) -> bool:
-    """Ask the whole job to stop, wrappers such as `env` too; false where no shell waits for it.
+    """Stop the whole job, wrappers such as `env` too; false where no shell waits for it.
 
     Returns when it goes on. Our own handler of SIGTSTP gives the terminal back first.
     """

@@ -15,7 +15,7 @@ from accelwatch.tui.state.board import Board
 
 # Cells that a key moves the commands by.
 _STEP = 8
-# What is said of processes whose numbers mean nothing here, the whole of it first.
+# The note on processes whose numbers mean nothing here, the complete one first.
 _FOREIGN = (
     "belong to another pid namespace: no signals",
     "of another pid namespace: no signals",

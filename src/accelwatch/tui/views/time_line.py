@@ -151,7 +151,7 @@ def axis(line: Timeline, timestamp: float, width: int, glyphs: Glyphs) -> Line:
 
 
 def situation(line: Timeline, timestamp: float, width: int, glyphs: Glyphs) -> Line:
-    """What was open at the moment, else what there is in all; what is still being looked for."""
+    """What was open at the time, else the totals; what is still being searched."""
     spans: Line = [(" ", "text")]
     now = open_at(line.incidents, timestamp)
     if now:

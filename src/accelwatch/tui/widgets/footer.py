@@ -57,7 +57,7 @@ class Footer(Painted):
         self._trouble: Line = []
 
     def follow(self) -> None:
-        """Paint anew where something else is wrong than before."""
+        """Paint again where something else is wrong than before."""
         trouble = trouble_hint(self.board, self._screen_name)
         if trouble != self._trouble:
             self._trouble = trouble

@@ -1,7 +1,7 @@
-"""A widget that makes its lines itself, and makes them anew only after a refresh.
+"""A widget that makes its lines itself, and makes them again only after a refresh.
 
-Textual asks every visible widget for its lines whenever anything on the screen is painted, if only the
-age in the header.
+Textual requests the lines of every visible widget whenever anything on the screen is painted, even if
+only the age in the header is.
 """
 
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ class Painted(Widget):
         layout: bool = False,
         recompose: bool = False,
     ) -> Self:
-        """Have it painted anew."""
+        """Have it painted again."""
         for region in regions:
             for y in region.line_range:
                 self._made.pop(y, None)

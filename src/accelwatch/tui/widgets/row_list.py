@@ -178,7 +178,7 @@ class RowList(Painted):
         self.refresh(Region(0, y, self.size.width, stride))
 
     def on_resize(self, _: events.Resize) -> None:
-        """Keep the selected row visible; what was painted at this size already is painted anew."""
+        """Keep the selected row visible; what was painted at this size already is painted again."""
         top = self.top
         self._set_cursor(self.cursor)
         if self.top != top:

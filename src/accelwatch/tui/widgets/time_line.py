@@ -64,7 +64,7 @@ class TimeLine(Painted):
         return [paint.strip(rows[y] if y < len(rows) else [], width) for y in lines]
 
     def _band(self, line: Timeline, width: int) -> list[drawn.Cell]:
-        """Made anew only when there is more to show."""
+        """Recomputed only when there is more to show."""
         ascii_only = self.board.paint.glyphs.ascii_only
         banded = self._banded
         if banded is None or banded[0] is not line or banded[1:] != (width, ascii_only):

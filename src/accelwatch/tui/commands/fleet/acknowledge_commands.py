@@ -15,7 +15,7 @@ class AcknowledgeCommands(OnFleetScreen):
         }
 
     def do_acknowledge(self) -> bool:
-        """Ask whether what is missing is to be forgotten, with Cancel under the keys."""
+        """Confirm that what is missing is to be forgotten, with Cancel under the keys."""
         screen = self._screen
         if screen is None:
             return False

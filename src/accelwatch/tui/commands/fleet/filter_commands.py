@@ -33,7 +33,7 @@ class FleetFilterCommands(OnFleetScreen):
         return True
 
     def do_filter(self) -> bool:
-        """Ask for a filter: plain text, or a condition that the hub looks for."""
+        """Prompt for a filter: plain text, or a condition that the hub evaluates."""
         filtering = self.filtering()
         if filtering is not None:
             prompt_filter(self._app, filtering)

@@ -32,7 +32,7 @@ class FleetOrderCommands(OnFleetScreen):
         return [(TITLES[name], partial(self.sort_by, name)) for name in SORTS]
 
     def do_sort(self) -> bool:
-        """Ask for what rows are sorted by."""
+        """Prompt for what rows are sorted by."""
         from accelwatch.tui.screens.dialogs.choice import ChoiceScreen
 
         if self._screen is None:
@@ -94,7 +94,7 @@ class FleetOrderCommands(OnFleetScreen):
         return self._screen is not None
 
     def do_group_by(self) -> bool:
-        """Ask by what to group."""
+        """Prompt for what to group by."""
         from accelwatch.tui.screens.dialogs.choice import ChoiceScreen
 
         if self._screen is None:

@@ -1,1 +1,1 @@
-"""What keys do about incidents and remedies; each change asks first."""
+"""Key commands on incidents and remedies; each change needs a confirmation."""

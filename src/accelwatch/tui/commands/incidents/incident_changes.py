@@ -28,7 +28,7 @@ class IncidentChanging:
         self._controller = controller
 
     def silence(self, incident: IncidentDocument) -> None:
-        """Ask whom to silence and why; of what a silence mutes, whether to end that."""
+        """Prompt for whom to silence and why; of a silenced incident, whether to end that."""
         changes = self._allowed("silenced", incident)
         if changes is None:
             return
@@ -61,7 +61,7 @@ class IncidentChanging:
         self._app.push_screen(dialog, chosen)
 
     def close(self, incident: IncidentDocument) -> None:
-        """Ask why an incident is closed by hand."""
+        """Prompt for why an incident is closed by hand."""
         changes = self._allowed("closed", incident)
         if changes is not None:
             title = f"Close {incident.id} ({printable(incident.title)}): why?"

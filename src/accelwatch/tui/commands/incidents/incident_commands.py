@@ -120,7 +120,7 @@ class IncidentCommands:
         return True
 
     def do_filter(self) -> bool:
-        """Ask for a filter."""
+        """Prompt for a filter."""
         filtering = self.filtering()
         if filtering is not None:
             prompt_filter(self._app, filtering)
@@ -163,7 +163,7 @@ class IncidentCommands:
         return [(TITLES[name], partial(self.sort_by, name)) for name in SORTS]
 
     def do_sort(self) -> bool:
-        """Ask for what incidents are sorted by."""
+        """Prompt for what incidents are sorted by."""
         from accelwatch.tui.screens.dialogs.choice import ChoiceScreen
 
         if self._screen is None:

@@ -11,7 +11,7 @@ _HINT = "kept in the audit log; Enter confirms, Esc cancels"
 
 
 def prompt_for_reason(app: DialogContext, title: str, act: Callable[[str], None]) -> None:
-    """Ask under a title, and hand the reason to `act`; nothing is done where the line is left."""
+    """Prompt under a title, and hand the reason to `act`; leaving the line does nothing."""
 
     def wrong(text: str) -> str:
         try:

@@ -1,4 +1,4 @@
-"""What keys say to a hub that acts: yes, no, leave alone, take out, give back, STOP; each asks first."""
+"""Keys for a hub that acts: approve, deny, hold, quarantine, release, STOP; all with confirmation."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -90,7 +90,7 @@ class RemedyCommands:
         return True
 
     def do_approve(self) -> bool:
-        """Show what would be done, as the hub says it now, and ask for a yes."""
+        """Show the hub's present plan, and prompt for an approval."""
         return self._about_node(self._approve)
 
     def _approve(self, node: str, source: "RemedySource") -> None:
@@ -126,7 +126,7 @@ class RemedyCommands:
         self._requests.choose(f"Approve for {node}", [*text, *effects(plan)], [(label, command)])
 
     def do_deny(self) -> bool:
-        """Ask for how long the answer is no."""
+        """Prompt for how long the denial lasts."""
         return self._about_node(self._deny)
 
     def _deny(self, node: str, _: "RemedySource") -> None:
@@ -151,7 +151,7 @@ class RemedyCommands:
         self._requests.choose(f"Deny for {node}", text, commands)
 
     def do_hold(self) -> bool:
-        """Ask for how long nothing is to be done to the node."""
+        """Prompt for how long nothing is to be done to the node."""
         return self._about_node(self._veto)
 
     def _veto(self, node: str, _: "RemedySource") -> None:
@@ -176,7 +176,7 @@ class RemedyCommands:
         self._requests.choose(f"Hold {node}", text, commands)
 
     def do_release(self) -> bool:
-        """Ask how the node is to come back."""
+        """Prompt for how the node is to come back."""
         return self._about_node(self._release)
 
     def _release(self, node: str, _: "RemedySource") -> None:
@@ -196,7 +196,7 @@ class RemedyCommands:
         self._requests.choose(f"Give back {node}", text, commands)
 
     def do_quarantine(self) -> bool:
-        """Ask whether the node is to be taken out by hand."""
+        """Confirm that the node is to be quarantined by hand."""
         return self._about_node(self._quarantine)
 
     def _quarantine(self, node: str, _: "RemedySource") -> None:
@@ -210,7 +210,7 @@ class RemedyCommands:
         self._requests.choose(f"Take out {node}", text, [(f"take {node} out of the pool", command)])
 
     def do_breaker(self) -> bool:
-        """Ask whether the breaker is to be closed."""
+        """Confirm that the breaker is to be closed."""
         if not self._on(INCIDENTS, INCIDENT, FLEET):
             return False
         page = self._board.page

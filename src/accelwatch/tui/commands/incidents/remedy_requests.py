@@ -59,7 +59,7 @@ class RemedyRequests:
     def choose(
         self, title: str, text: Sequence[str], commands: Sequence[tuple[str, Command]]
     ) -> None:
-        """Ask which word, with Cancel under the keys; then why."""
+        """Prompt for one of the commands, with Cancel under the keys; then for a reason."""
         choices = [("", "Cancel"), *((str(n), label) for n, (label, _) in enumerate(commands))]
 
         def chosen(choice: str | None) -> None:
@@ -72,7 +72,7 @@ class RemedyRequests:
         )
 
     def request_reason(self, label: str, command: Command) -> None:
-        """Ask why, and say it."""
+        """Prompt for a reason, and send the command."""
 
         title = f"{label[:1].upper()}{label[1:]}: why?"
         prompt_for_reason(
@@ -82,7 +82,7 @@ class RemedyRequests:
         )
 
     def confirm_typed(self, expected: str, meaning: str, command: Command) -> None:
-        """Have a word typed out, then ask why."""
+        """Have a word typed out, then prompt for a reason."""
 
         def wrong(text: str) -> str:
             return "" if text == expected else f"not done: {expected} is to be typed, in capitals"

@@ -1,4 +1,4 @@
-"""A process as a row, and what is said of it."""
+"""A process as a row, and its texts."""
 
 from collections.abc import Sequence
 

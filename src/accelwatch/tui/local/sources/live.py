@@ -33,7 +33,7 @@ _SETTLE_S = 0.4
 
 
 class LiveSource:
-    """Readings of this machine. With a new interval the collector is started anew.
+    """Readings of this machine. With a new interval the collector is restarted.
 
     The store stays, and with it what is lost or hangs, since when, and what has happened.
     """
@@ -105,7 +105,7 @@ class LiveSource:
         return bool(changes)
 
     def close(self) -> None:
-        """End a collector that `run` has not taken over."""
+        """End a collector that `run` has not adopted."""
         if self._supervisor is not None:
             self._supervisor.stop()
             self._supervisor = None

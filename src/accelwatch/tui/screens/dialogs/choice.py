@@ -92,7 +92,7 @@ class ChoiceScreen(ModalScreen[str | None], inherit_bindings=False):
         rows.focus()
 
     def on_resize(self, _: events.Resize) -> None:
-        """Share the lines out anew."""
+        """Share the lines out again."""
         self._share_out()
 
     def _share_out(self) -> None:

@@ -90,7 +90,7 @@ class FilterScreen(PromptScreen):
             self._update_hint()
 
     def on_key(self, event: events.Key) -> None:
-        """Up and Down go through what was typed before; of other keys the line above hears, too."""
+        """Up and Down go through earlier filters; other keys go to the line above, too."""
         if event.key not in ("up", "down"):
             return
         event.stop()

@@ -53,7 +53,7 @@ class PromptScreen(ModalScreen[str | None], inherit_bindings=False):
         self._update_hint()
 
     def on_resize(self, _: events.Resize) -> None:
-        """Wrap anew."""
+        """Wrap again."""
         self._update_hint()
 
     def _draw_title(self, width: int, _: int) -> list[Line]:

@@ -36,7 +36,7 @@ class ExcerptPage:
         self._result: Excerpt | str | None = None
 
     def list_boxes(self, boxes: "Sequence[Box]") -> None:
-        """What there is."""
+        """List the boxes."""
         self.boxes = tuple(boxes)
         self._frozen = newest_first(boxes)
 
