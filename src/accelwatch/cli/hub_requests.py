@@ -1,4 +1,4 @@
-"""One request to a hub or an agent, for commands that ask it or change something in it."""
+"""One request to a hub or an agent, for commands that query it or change something in it."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
@@ -154,7 +154,7 @@ def _over(
 
 
 def _resolve_addresses(hub: HubOnlyFlags) -> "list[Address]":
-    """Where to ask, one after the other. Raises UsageError, ConfigError."""
+    """The servers to try, one after the other. Raises UsageError, ConfigError."""
     from accelwatch.fleet.hub_client.several.named_hubs import hub_endpoints
     from accelwatch.fleet.targets.hub_endpoint import hub_endpoint
 

@@ -1,4 +1,4 @@
-"""What a one-shot command line asks for, checked before anything is read.
+"""The request of a one-shot command line, checked before anything is read.
 
 The collector starts as soon as this is known, so what only some command lines need is imported late.
 """

@@ -126,7 +126,7 @@ class PrintOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def choosing(self) -> list[str]:
-        """The options that ask for other rows than nodes."""
+        """The options that request other rows than nodes."""
         flags = {
             "--filter": bool(self.condition),
             "--devices": self.devices,
@@ -150,7 +150,7 @@ class PrintOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def timeout_s(self) -> float:
-        """How long targets may take to answer."""
+        """The time limit for answers of targets."""
         return deadline(self.timeout)
 
     @property

@@ -180,7 +180,7 @@ def show_incidents(id_: str | None, flags: IncidentFlags, hub: HubFlags) -> int:
             write_stdout(text)
         if interval_s is None or number == flags.count:
             break
-        # An answer that took longer than the interval is followed by the next at once.
+        # An answer that outlasted the interval is followed by the next at once.
         now = time.monotonic()
         due = max(due + interval_s, now)
         time.sleep(due - now)

@@ -1,4 +1,4 @@
-"""nvidia-smi's own command line, answered for every vendor: what it asks for, and the answer."""
+"""nvidia-smi's own command line, answered for every vendor: its queries, and the answers."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The snapshots that a command asks for: one, one each interval, or the first of a recording."""
+"""The snapshots that a command requests: one, one each interval, or the first of a recording."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING

@@ -98,7 +98,7 @@ def _device_row(view: DeviceView, snapshot: Snapshot, style: Style) -> Cells:
 
 # Fields that identify a device.
 _NAMES = frozenset({"name", "id", "index", "uuid", "serial", "pci_bus_id"})
-# A state of less than this may be as old as the look: a driver that hangs is waited for that long.
+# A state of less than this may be as old as the reading: a driver that hangs is waited for that long.
 _RECENT_S = 60.0
 _HEADER = ["DEVICE", "MODEL", "STATE", "LOAD", "MEMORY", "TEMP", "POWER", "CLOCK"]
 # Columns that are left out, in this order, where the terminal is too narrow for them.

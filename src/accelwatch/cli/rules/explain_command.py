@@ -6,7 +6,7 @@ from accelwatch.cli.output import write_stdout
 
 
 def rules_explain(rule: str, entity: str, hub: HubFlags, as_json: bool) -> int:
-    """Ask a hub why a rule fires or does not. Raises AccelwatchError."""
+    """Print a hub's explanation of why a rule fires or does not. Raises AccelwatchError."""
     from accelwatch.alerting.evaluation.explanation import Explanation
     from accelwatch.alerting.rules.document import how_sure
     from accelwatch.base.untrusted_text import printable
@@ -35,7 +35,7 @@ def rules_explain(rule: str, entity: str, hub: HubFlags, as_json: bool) -> int:
 
 
 def detector_explain(entity: str, hub: HubFlags, as_json: bool) -> int:
-    """Ask a hub for all that its detector holds of a node or device. Raises AccelwatchError."""
+    """Print all that a hub's detector holds of a node or device. Raises AccelwatchError."""
     from accelwatch.base.errors import UnmetError
     from accelwatch.base.untrusted_text import printable
     from accelwatch.cli.rules.detector_lines import lines_of

@@ -22,7 +22,7 @@ _Files = Annotated[
 ]
 _Packs = Annotated[list[str] | None, option("-p", "--pack", metavar="NAME", help="A shipped pack.")]
 _Json = Annotated[bool, option("--json", help="As JSON.")]
-# In place of a rule's id.
+# Replaces a rule's id.
 _DETECTOR = "detector"
 
 

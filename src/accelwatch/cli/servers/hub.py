@@ -101,7 +101,7 @@ async def _serve(read: "Read") -> None:
 
 
 def _with_first(first: "Effective[HubSettings]", read: "Read") -> "Read":
-    """What was read already, then whatever is read: loading all rules twice would take a second."""
+    """What was read already, then whatever is read: loading all rules twice would cost a second."""
     left = [first]
     return lambda: left.pop() if left else read()
 

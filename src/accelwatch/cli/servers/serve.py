@@ -74,7 +74,7 @@ def serve_command(options: ServeOptions) -> None:
 
 
 def _check_address_free(host: str, port: int) -> None:
-    """Raise AccelwatchError where the address is in use, before anything is said of a dashboard."""
+    """Raise AccelwatchError where the address is in use, before the dashboard is announced."""
     try:
         family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as trial:
@@ -121,7 +121,7 @@ def _server(options: ServeOptions) -> "Dashboards":
 
 
 def _authorities(url: str) -> set[str]:
-    """Host and port by which browsers may ask."""
+    """Host and port by which browsers may connect."""
     authority = url.partition("://")[2].partition("/")[0]
     name, _, port = authority.rpartition(":")
     if not _is_loopback(name.strip("[]")):

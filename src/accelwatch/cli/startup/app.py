@@ -1,6 +1,6 @@
 """The command line of click: commands by name, each imported when it is meant.
 
-All of them take as long to import as reading a node does.
+All of them need as long to import as reading a node does.
 """
 
 import copy

@@ -1,4 +1,4 @@
-"""Scripts by which shells ask for completion; `%(...)s` are names that `shell_completion` fills in.
+"""Scripts by which shells request completion; `%(...)s` are names that `shell_completion` fills in.
 
 The scripts are typer's (MIT licence, Sebastián Ramírez).
 """

@@ -28,7 +28,7 @@ def dispatch(argv: list[str]) -> int:
 
 
 def leave(code: int) -> NoReturn:
-    """End at once: taking the interpreter apart costs as much as reading several devices."""
+    """End at once: shutting the interpreter down costs as much as reading several devices."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
