@@ -1,6 +1,6 @@
 """Token and certificates of a server, read from their files and read again when those change.
 
-A token of a service account lives for an hour and is replaced in place by the kubelet; certificates
+A token of a service account lives for an hour and the kubelet overwrites it; certificates
 are renewed in the same way.
 """
 

@@ -1,7 +1,7 @@
 """A copy of one collection of the API server: listed once, then kept by watching.
 
 As https://kubernetes.io/docs/reference/using-api/api-concepts/ has it: a list in pages, a watch from its
-resource version, bookmarks that move the version on, and 410 Gone, after which it is listed anew.
+resource version, bookmarks that move the version on, and 410 Gone, after which it is listed again.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _WATCH_S = 240
 _MAX_OBJECTS = 200_000
 _MAX_BACKOFF_S = 30.0
 _HTTP_GONE = 410
-# Objects that are changed in one turn of the loop: the dearest are nodes, of which 100 take about 5 ms.
+# Objects that are changed in one turn of the loop: the dearest are nodes, of which 100 need about 5 ms.
 _SLICE = 100
 
 
@@ -129,7 +129,7 @@ class Mirror(Generic[T]):
         self._only_metadata = only_metadata
         self._paged = True
         self._version = ""
-        # Whether all is listed anew for an event that said nothing: then the pauses go on growing.
+        # Whether all is listed again for an event that said nothing: then the pauses go on growing.
         self._misread = False
 
     async def run(self) -> None:
@@ -164,7 +164,7 @@ class Mirror(Generic[T]):
             await asyncio.sleep(backoff.next(retry_after_s))
 
     async def _list(self) -> None:
-        """List everything anew. Raises KubernetesError; what has come by then is kept.
+        """List everything again. Raises KubernetesError; what has come by then is kept.
 
         Changed in place, page by page: two copies of 100,000 pods are twice the memory, and letting go
         of one of them at once holds the loop for a tenth of a second.
