@@ -44,7 +44,7 @@ class Effective(msgspec.Struct, Generic[Shape], frozen=True, kw_only=True):
         return source_of(self.sources, dotted, self.file)
 
 
-# Reflection over all structs takes milliseconds, and each layer of settings needs it. Types do not
+# Reflection over all structs costs milliseconds, and each layer of settings needs it. Types do not
 # change.
 @cache
 def leaves(shape: type[msgspec.Struct] = Settings) -> dict[str, inspect.Type]:

@@ -1,4 +1,4 @@
-"""The section `node_health` of an agent's configuration: the health check that launchers of jobs ask."""
+"""The section `node_health` of an agent's configuration: the health check of job launchers."""
 
 from collections.abc import Iterator
 

@@ -36,7 +36,7 @@ _NUMBER = re.compile(r"\[\d+\]")
 
 
 class _KeyRules(NamedTuple):
-    """What is said of keys besides their types; dotted key to text."""
+    """Rules on keys besides their types; dotted key to text."""
 
     refused: Mapping[str, str]
     never_empty: Mapping[str, str]

@@ -1,6 +1,6 @@
 """Unreadable state files are set aside in their folder and stay there until a person looks.
 
-What is made anew anyway is set aside a few times only, so that its copies do not fill the disk. An
+A file that is recreated anyway is set aside a few times only: its copies must not fill the disk. An
 emptied file, one that holds something else and one of another version are lost alike.
 """
 

@@ -18,7 +18,7 @@ MAX_OUTPUT_BYTES = 8 << 20
 _POLL_S = 0.1
 # How long a killed command may take to exit; one that is stuck in a driver never does.
 _REAP_S = 0.1
-# Killed commands that took longer; a later run reaps them.
+# Killed commands that were slower; a later run reaps them.
 _unreaped: list["subprocess.Popen[bytes]"] = []
 
 

@@ -24,7 +24,7 @@ _REAP_S = 1.0
 
 
 class LineStream:
-    """Keeps the newest line, or the `keep` newest. A daemon thread reads; any thread may ask."""
+    """Keeps the newest line, or the `keep` newest. A daemon thread reads; any thread may call."""
 
     def __init__(
         self, argv: Sequence[str], clock: Clock, silence_s: float = SILENCE_S, keep: int = 1

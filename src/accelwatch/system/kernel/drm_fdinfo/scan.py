@@ -52,7 +52,7 @@ class FdinfoScanner:
     def __init__(self, root: Path, clock: Clock) -> None:
         self._root = root
         self._clock = clock
-        # Guards the result of the search in /proc. Workers of several cards ask at once; the first
+        # Guards the result of the search in /proc. Workers of several cards call at once; the first
         # searches, the others use its result.
         self._lock = Lock()
         self._holders: dict[int, _Holder] = {}
