@@ -264,7 +264,7 @@ def document_fields() -> dict[str, QueryField]:
     return query_fields() | {field.names[0]: field for field in _ONLY_HERE}
 
 
-# Parsing the table takes milliseconds; its text is constant.
+# Parsing the table costs milliseconds; its text is constant.
 @cache
 def leaves() -> tuple[Leaf, ...]:
     """Every leaf, in document order; `mig_devices` and `processes` stand for what they hold."""

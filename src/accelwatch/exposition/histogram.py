@@ -1,4 +1,4 @@
-"""How often something took how long: counts by the edges of a classic histogram."""
+"""A distribution of durations: counts by the edges of a classic histogram."""
 
 from bisect import bisect_left
 from itertools import accumulate
