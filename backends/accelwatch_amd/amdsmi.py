@@ -83,7 +83,7 @@ def library_check(context: Context) -> Check:
 
 
 def _library_loads() -> bool:
-    """Ask the loader before the import does, which prints and fails in odd ways without it."""
+    """Try the loader before the import does, which prints and fails in odd ways without the library."""
     for candidate in (str(_rocm() / "lib" / _SONAME), _SONAME):
         try:
             ctypes.CDLL(candidate)

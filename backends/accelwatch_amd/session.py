@@ -175,7 +175,7 @@ class Session:
         return state
 
     def _refresh_state(self, device: Device) -> _DeviceState:
-        """Read the topology anew; counters of a device that is known go on."""
+        """Read the topology again; counters of a device that is known go on."""
         generation, nodes = topology_generation(self._root), read_nodes(self._root)
         previous = self._states.get(device.id)
         reader = ProcessReader(

@@ -39,7 +39,7 @@ class AppleBackend:
         self._session: Session | None = None
 
     def probe(self) -> Probe:
-        """Ask Python what this is; only on an Apple Silicon Mac is anything looked for."""
+        """Identify the machine by Python alone; search for sources only on an Apple Silicon Mac."""
         if not self._system.is_apple_silicon:
             here = f"{self._system.platform} {self._system.machine}".strip()
             check = Check(subject="macOS on arm64", ok=False, found=here)
@@ -49,7 +49,7 @@ class AppleBackend:
         return Probe(present=True, checks=checks(self._context, self._system))
 
     def open(self) -> Opened:
-        """Find the commands and begin to ask them. Raises BackendUnavailable."""
+        """Find the commands and start to poll them. Raises BackendUnavailable."""
         if not self._system.is_apple_silicon:
             raise BackendUnavailable("not a Mac with Apple Silicon", reason="no_device", remedy="")
         from accelwatch_apple.session import GPU_UNREAD, Session
@@ -73,7 +73,7 @@ class AppleBackend:
         return self._opened.read(device, request)
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop polling."""
         if self._session is not None:
             self._session.close()
 

@@ -1,4 +1,4 @@
-"""What powermetrics or macmon said of one moment, in base units. Pure."""
+"""One sample of powermetrics or macmon, in base units. Pure."""
 
 from types import MappingProxyType
 

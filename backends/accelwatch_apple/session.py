@@ -58,7 +58,7 @@ class Session:
         self._polled = Polled(self._poll, context.clock, pace_s=pace_of(context.options, "apple"))
 
     def opened(self) -> Opened:
-        """Ask for the first time. Raises BackendUnavailable without ioreg."""
+        """Poll for the first time. Raises BackendUnavailable without ioreg."""
         if not (self._root / IOREG).is_file():
             raise BackendUnavailable(
                 f"/{IOREG} is not there", reason="command_not_found", remedy="repair the system"
@@ -108,7 +108,7 @@ class Session:
         return [_with_processes(reading, device, result)]
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop polling."""
         self._polled.close()
 
     def _poll(self) -> PollResult:

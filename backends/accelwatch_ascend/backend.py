@@ -30,7 +30,7 @@ from accelwatch_ascend.document import (
 )
 from accelwatch_ascend.table import IS_COMPLETE, parse_table, with_advice
 
-# For what adds to the table: a chip that hangs there must not hold up the others for long.
+# For commands that add to the table: a chip that hangs must not hold up the others for long.
 _DETAIL_TIMEOUT_S = 2.0
 # For who a chip is: a device is identified and read within a second, unless configured otherwise.
 _BOARD_TIMEOUT_S = 0.6

@@ -31,7 +31,7 @@ class Details:
     """Remembers what each chip reported; used by one thread."""
 
     def __init__(self, run: Run, *, usages: bool) -> None:
-        """`usages`: ask every chip for its loads and clocks in every round."""
+        """`usages`: query every chip for its loads and clocks in every round."""
         self._run = run
         self._usages = usages
         self._details: dict[Key, Detail] = {}

@@ -90,7 +90,7 @@ class FuriosaBackend:
         return Probe(present=there or driver, checks=checks)
 
     def open(self) -> Opened:
-        """Find whom to ask, and begin to ask. Raises BackendUnavailable."""
+        """Find a source, and start to poll it. Raises BackendUnavailable."""
         nodes = management.WARBOY_NODES if self._has_warboy() else management.RNGD_NODES
         try:
             return self._start(nodes)
@@ -154,7 +154,7 @@ class FuriosaBackend:
         return [with_processes(self._context.root, numbers, listed)]
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop polling."""
         top, self._top = self._top, None
         if top is not None:
             top.close()
@@ -167,7 +167,7 @@ class FuriosaBackend:
         return self._tool
 
     def _document_reader(self) -> Callable[[], ToolOutput]:
-        """Whom to ask for the cards. Raises BackendUnavailable without anybody."""
+        """The source that lists the cards. Raises BackendUnavailable without any."""
         root, path = self._context.root, self._find()
         if path is not None:
             self._source = path.name

@@ -51,7 +51,7 @@ _NOTHING = frozenset({"", "n/a", "none", "null", "unknown", "-"})
 class Card(msgspec.Struct, frozen=True, kw_only=True):
     """One NPU."""
 
-    # Of `npu0`; the driver deals them out anew when a card drops.
+    # Of `npu0`; the driver renumbers the cards when one drops.
     number: int
     pci_bus_id: str | None
     info: Fields

@@ -30,7 +30,7 @@ class Counters(NamedTuple):
 
 
 class PerfRegs:
-    """Remembers the counters that were read last; one thread may ask."""
+    """Remembers the counters that were read last; for one thread."""
 
     def __init__(self, root: Path) -> None:
         self._root = root

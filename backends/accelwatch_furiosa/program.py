@@ -18,7 +18,7 @@ NEW, OLD = "furiosa-smi", "furiosactl"
 
 
 class _Form(NamedTuple):
-    """Options that ask for one form of the output, by subcommand."""
+    """Options that request one form of the output, by subcommand."""
 
     info: tuple[str, ...]
     status: tuple[str, ...]

@@ -80,7 +80,7 @@ class GaudiBackend:
         return Probe(present=there or module.is_dir(), checks=checks)
 
     def open(self) -> Opened:
-        """Load the library, find the command, begin to ask. Raises BackendUnavailable."""
+        """Load the library, find the command, start to poll. Raises BackendUnavailable."""
         try:
             return self._start()
         except BackendUnavailable as refusal:
@@ -163,7 +163,7 @@ class GaudiBackend:
         return [self._with_processes(reading, device)]
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop polling."""
         for polled in (self._tool, self._table):
             if polled is not None:
                 polled.close()

@@ -152,7 +152,7 @@ def _architecture(model: str | None, node: Node | None) -> str | None:
 
 
 def collect_card(out: Collected, card: Card) -> None:
-    """Everything that is said of a card, but processes; a PCIe link that is known stays."""
+    """Record all values of a card but its processes; a PCIe link that is known stays."""
     beyond = [row for row in HLML_ROWS if row.name in card.fields]
     for row in (*ROWS, *beyond):
         value = quantity(card.fields.get(row.name), row.units)

@@ -110,7 +110,7 @@ def _text(path: Path) -> str | None:
 def machine_uuid(machine_id: str) -> str | None:
     """An identity derived from /etc/machine-id; None when that is not 32 hexadecimal digits.
 
-    machine-id(5) asks not to show the id itself on a network, but a keyed hash of it.
+    machine-id(5) forbids showing the id itself on a network, and allows a keyed hash of it.
     """
     try:
         key = bytes.fromhex(machine_id)

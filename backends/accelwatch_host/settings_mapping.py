@@ -20,7 +20,7 @@ class SlowReads:
         self._last = Collected("")
 
     def collect(self, root: Path, out: Collected) -> None:
-        """Put what was read last, or read it anew."""
+        """Record the last values; read them again when they are old."""
         now = self._clock.monotonic()
         if self._read_at is None or now - self._read_at >= EVERY_S:
             self._read_at, self._last = now, Collected("")

@@ -56,7 +56,7 @@ def decode(status: int, offset: int) -> ClockState:
 
 
 def clock_state() -> ClockState | Absence:
-    """Ask the kernel; nothing is set (`modes` is 0)."""
+    """Query the kernel; nothing is set (`modes` is 0)."""
     try:
         adjtimex = ctypes.CDLL(None, use_errno=True).adjtimex
     except (OSError, AttributeError):

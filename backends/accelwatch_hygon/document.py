@@ -70,7 +70,7 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 def cards_of(fields: Report, rows: Report) -> tuple[Card, ...]:
-    """Cards by index, from what there is of them. Raises ReadError when that is nothing."""
+    """Cards by index, from both sources. Raises ReadError when both are empty."""
     numbers = sorted((fields.keys() | rows.keys()) - {SYSTEM})
     if not numbers:
         raise ReadError("hy-smi printed neither fields of a card nor its table", code="garbage")

@@ -67,7 +67,7 @@ class Correlator:
         self._driver_names: Memory[str] = Memory()
         self._silent_servers: Memory[float] = Memory()
         self._unnamed: Memory[tuple[Match, float]] = Memory()
-        # By PCI id, with the seconds; until the driver has brought the device up anew.
+        # By PCI id, with the seconds; until the driver has started the device again.
         self._abandoned: Memory[float] = Memory()
         self._identities = Identities()
         self._lost_gpu: tuple[str, float] = ("", 0.0)

@@ -38,7 +38,7 @@ class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
 def document_of(
     table: Table, listed: dict[int, Listed], sections: dict[int, dict[str, str]]
 ) -> ToolOutput:
-    """GPUs by index, from what there is of them.
+    """GPUs by index, from both sources.
 
     Raises ReadError when neither was recognised; a table that has no GPU is one.
     """

@@ -143,7 +143,7 @@ class NeuronBackend:
         return [_aged(out.reading(sources=sources, links=links), age_s)]
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop polling."""
         if self._polled is not None:
             self._polled.close()
         stream, self._stream = self._stream, None

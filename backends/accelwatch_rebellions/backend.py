@@ -59,7 +59,7 @@ class RebellionsBackend(ToolBackend[ToolOutput, Npu]):
         self._source = mapping.SOURCE
 
     def open(self) -> Opened:
-        """Find the command, or else the vendor's daemon, and begin to ask. Raises BackendUnavailable."""
+        """Find the command, or the vendor's daemon, and start to poll. Raises BackendUnavailable."""
         if self.find() is None and self._daemon_answers():
             self._source = daemon.SOURCE
             return self.start(self._query_daemon, source=daemon.SOURCE)

@@ -147,7 +147,7 @@ class TenstorrentBackend:
         return [self._with_processes(numbers, node)]
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop polling."""
         if self._tool is not None:
             self._tool.close()
 

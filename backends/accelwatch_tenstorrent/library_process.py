@@ -1,6 +1,6 @@
 """The process in which pyluwen reads one chip: `python -P library_process.py N` for /dev/tenstorrent/N.
 
-Its calls hold the interpreter's lock, so that a chip that hangs would stop every thread beside it. It
+Its calls hold the interpreter's lock, so that a chip that hangs would stop every other thread. It
 imports nothing of ours, prints one line of JSON (the registers by name, or an error), and ends.
 """
 

@@ -75,7 +75,7 @@ def snapshot(
     numbered = list(enumerate(addresses))
     for start in range(0, len(numbered), _AT_ONCE):
         batch = numbered[start : start + _AT_ONCE]
-        # Daemons: nobody waits for a chip that hangs when the process ends.
+        # Daemons: the process does not wait at its end for a chip that hangs.
         threads = [threading.Thread(target=read, args=entry, daemon=True) for entry in batch]
         for thread in threads:
             thread.start()

@@ -80,7 +80,7 @@ class Icn:
 
 
 def _lines(output: bytes) -> list[tuple[int, int, str]]:
-    """PPU, link and what is said of it."""
+    """PPU, link and the text after it."""
     rows: list[tuple[int, int, str]] = []
     ppu: int | None = None
     # Of a line that was cut nobody knows how it went on.

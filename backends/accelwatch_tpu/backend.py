@@ -72,7 +72,7 @@ class TpuBackend:
         return Probe(present=there, checks=checks)
 
     def open(self) -> Opened:
-        """Find the command, and begin to ask. Raises BackendUnavailable for an option that is none."""
+        """Find the command, and start to poll. Raises BackendUnavailable for an invalid option."""
         options, clock = self._context.options, self._context.clock
         self._program = self._find()
         try:
@@ -117,7 +117,7 @@ class TpuBackend:
         return [with_processes(self._context.root, numbers, listed)]
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop polling."""
         if self._polled is not None:
             self._polled.close()
 

@@ -73,7 +73,7 @@ def chips(root: Path) -> list[Chip]:
 def shared_out(every: list[Chip]) -> tuple[list[Chip], list[Chip]]:
     """Those that this container may use, and those of others, whose nodes are not here.
 
-    Ours are counted anew, as libtpu does there, then the others. All are ours where none has a node.
+    Ours are renumbered, as libtpu does there, then the others. All are ours where none has a node.
     """
     mine = [chip for chip in every if chip.node is not None] or every
     others = [chip for chip in every if chip not in mine]

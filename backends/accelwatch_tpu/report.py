@@ -111,7 +111,7 @@ def _rows(lines: Sequence[str]) -> Iterator[tuple[Sequence[str], dict[str, str]]
 
 
 def _halves(cell: str) -> tuple[MetricValue, MetricValue]:
-    """`18.45 GiB / 31.25 GiB`; a word such as `N/A` is said of both."""
+    """`18.45 GiB / 31.25 GiB`; a word such as `N/A` counts for both."""
     used, slash, total = cell.partition("/")
     is_pair = slash and cell.lower() not in _UNKNOWN
     pair = (used, total) if is_pair else (cell, cell)

@@ -89,7 +89,7 @@ def _node(number: int, node: Tree) -> Node | None:
 
 
 def topology_generation(root: Tree) -> str | None:
-    """A number that changes with the topology, such as when a device is partitioned anew."""
+    """A number that changes with the topology, such as when a device is repartitioned."""
     return root.text_or_none(f"{_KFD}/topology/generation_id")
 
 

@@ -32,7 +32,7 @@ class Tree:
         return Tree(self.folder / name, self._read, self._missing)
 
     def remembering(self, missing: set[Path]) -> "Tree":
-        """The same tree, which does not ask again for files that are in the set, and adds to it."""
+        """The same tree, which does not read again files that are in the set, and adds to it."""
         return Tree(self.folder, self._read, missing)
 
     def raw(self, name: str) -> bytes | Absence:

@@ -35,7 +35,7 @@ def _module(groups: dict[str, str]) -> Verdict | None:
     return "mlx5_port_module_event", Category.LINK
 
 
-# Severities that ask for more, or less, than others (cper_severity_strs, drivers/firmware/efi).
+# Severities with rules of their own (cper_severity_strs, drivers/firmware/efi).
 _RECORDS = {"fatal": "hardware_error_fatal", "corrected": "hardware_error_corrected"}
 
 

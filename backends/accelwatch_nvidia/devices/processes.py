@@ -44,7 +44,7 @@ class ProcessReader:
         self._host = host
         self._previous_pids: set[int] = set()
         self._read_until_us = 0
-        # What there is to say of the last list.
+        # Remarks on the last list.
         self.notes: tuple[str, ...] = ()
 
     def read(

@@ -105,7 +105,7 @@ def _query(
     room: int,
     arrange: Callable[[Any, Any], tuple[Any, ...]],
 ) -> _Rows | Absence:
-    """Ask with some room, and with as much as is needed when that was too little."""
+    """Query with some room, and with as much as is needed when that was too little."""
     call = calls.symbol(function)
     if call is None:
         return Absence.UNSUPPORTED

@@ -130,7 +130,7 @@ class DeviceCalls:
         self.codes.clear()
 
     def forget(self) -> None:
-        """Ask again what was unsupported, as after a change of the MIG mode."""
+        """Query again what was unsupported, as after a change of the MIG mode."""
         self._unsupported.clear()
 
     def query(self, function: str, *args: object) -> Any:

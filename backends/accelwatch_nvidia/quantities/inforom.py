@@ -27,7 +27,7 @@ class Inforom:
         self._validating = False
 
     def validate(self, calls: DeviceCalls, reading: Reading, now: float) -> Reading:
-        """The reading with the outcome, validated anew when it is due. Raises ReadError.
+        """The reading with the outcome, validated again when it is due. Raises ReadError.
 
         `calls` must be used for nothing else; `now` is of a monotonic clock. While a validation hangs on
         one thread, another thread does not begin a second.

@@ -89,7 +89,7 @@ def record_links(gpu: GpuLinks, collected: Collected, groups: frozenset[str]) ->
 
 
 class LinkReader:
-    """Runs `nvidia-smi nvlink` for all GPUs at once, or for one; gives up where there is nothing to see.
+    """Runs `nvidia-smi nvlink` for all GPUs at once, or for one; stops where it has nothing to report.
 
     That is where it prints no link and none that is inactive, and where it did not end: the readings
     that came without it must not wait for it each time.
