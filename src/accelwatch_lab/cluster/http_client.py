@@ -1,4 +1,4 @@
-"""Asking the servers of a lab, which are on loopback and answer at once."""
+"""Requests to the servers of a lab, which are on loopback and answer at once."""
 
 import http.client
 from collections.abc import Mapping

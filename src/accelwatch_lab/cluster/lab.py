@@ -174,7 +174,7 @@ class Lab:
         self.processes.start(name, [sys.executable, "-m", module, port, str(file)])
 
     def _acts(self, record: Record) -> bool:
-        """Whether the hub hears all nodes and may begin something."""
+        """Whether the hub reaches all nodes and may start an operation."""
         if not self.processes.runs("hub"):
             raise WaitTimeoutError("the hub has ended")
         try:

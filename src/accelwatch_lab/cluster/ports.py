@@ -19,7 +19,7 @@ _random = random.SystemRandom()
 def free_ports(count: int) -> list[int]:
     """Different free ports; another process may bind one before it is used.
 
-    None that the kernel gives by itself: until a server listens there, the next connection of any
+    None that the kernel assigns by itself: until a server listens there, the next connection of any
     process could get it.
     """
     with contextlib.ExitStack() as stack:

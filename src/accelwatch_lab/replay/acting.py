@@ -160,7 +160,7 @@ class ScenarioPlayer:
             row.put(series[0], value(terms, at, is_integer=is_integer), *series[1:])
 
     def events(self, play_time: PlayTime) -> Sequence[ErrorEvent]:
-        """Event faults whose time has come since the last call, in every loop anew."""
+        """Event faults whose time has come since the last call, again in every loop."""
         turns, position = self._position(play_time.elapsed_s)
         if turns != self._turns:
             self._turns, self._emitted = turns, {}

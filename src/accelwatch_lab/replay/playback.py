@@ -104,7 +104,7 @@ class RecordingPlayer:
         self._recording = recording
         self._loop = loop
         self._host = host
-        # Guards the decoded frames: workers of several devices ask for the same one, and it is
+        # Guards the decoded frames: workers of several devices request the same one, and it is
         # decoded once.
         self._lock = threading.Lock()
         self._frames: dict[int, _Frame] = {}

@@ -55,7 +55,7 @@ class FaultKind(StrEnum):
     # Answers are noise with a good status code.
     GARBAGE = "garbage"
     CLOCK_SKEW = "clock_skew"
-    # The node is away, and has started anew when it is back.
+    # The node is away, and has rebooted when it is back.
     REBOOT = "reboot"
     # A file server does not answer the node.
     NFS_STALL = "nfs_stall"
@@ -143,7 +143,7 @@ class FaultSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultState(msgspec.Struct, frozen=True):
-    """How a fault stands: whether it is there, since when, how often and how long it was."""
+    """A fault's state: whether it is active, since when, how often and for how long it was."""
 
     active: bool
     since_s: float
@@ -182,7 +182,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def active(self, time_s: float) -> bool:
-        """Whether it is there at a moment."""
+        """Whether it is active at a moment."""
         now = self.state_at(time_s)
         return now is not None and now.active
 

@@ -17,7 +17,7 @@ class NodeCondition(msgspec.Struct, frozen=True, kw_only=True):
     # How the node fails to answer: down, hung, slow or garbage.
     refusal: FaultKind | None = None
     skew_s: float = 0.0
-    # Seconds of the scenario at which it started anew.
+    # Seconds of the scenario at which it rebooted.
     booted_s: float | None = None
     # Processes that wait in its kernel.
     blocked: int = 0

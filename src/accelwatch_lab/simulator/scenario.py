@@ -7,7 +7,7 @@ from accelwatch_lab.simulator.jobs import Job, StallKind
 
 
 class CheckpointSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a job saves its state (`every: 0` for never), and how long that takes."""
+    """How often a job saves its state (`every: 0` for never), and how long a save lasts."""
 
     every: Duration = "10m"
     lasts: Duration = "20s"

@@ -1,4 +1,4 @@
-"""What administrators and users of a lab ask its manager, in the spelling that all releases read."""
+"""Requests of a lab's administrators and users to its manager, in the form that all releases read."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -102,7 +102,7 @@ class Api:
     def _answer(
         self, method: str, where: str, body: bytes | None, headers: dict[str, str]
     ) -> tuple[int, bytes]:
-        """Raises NoAnswerError; the connection is made anew then."""
+        """Raises NoAnswerError; the next call connects again."""
         try:
             if self._connection is None:
                 self._connection = _connection(self._access)

@@ -33,7 +33,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Members:
-    """Those of one job, each a file that it writes anew."""
+    """Those of one job, each a file that it rewrites."""
 
     def __init__(self, folder: Path, job: str) -> None:
         self.folder = job_folder(folder, job) / "members"

@@ -16,7 +16,7 @@ class Entry(Protocol):
 
     @property
     def is_write(self) -> bool:
-        """Whether it is to change anything."""
+        """Whether it requests a change."""
         ...
 
 

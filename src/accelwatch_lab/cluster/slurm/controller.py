@@ -112,7 +112,7 @@ class Slurm:
 
     @contextlib.contextmanager
     def stopped(self, daemon: str) -> Iterator[None]:
-        """A daemon that hangs, for a while."""
+        """Stop a daemon for the time of this context."""
         pid = self.pid(daemon)
         os.kill(pid, signal.SIGSTOP)
         try:
@@ -138,7 +138,7 @@ class Slurm:
         raise SlurmError(f"slurmd of {node} does not run: {self.output_of(f'slurmd.{node}')}")
 
     def restart_controller(self, *, lose_state: bool = False) -> None:
-        """End the controller and start it anew, with its state or without. Raises AccelwatchError.
+        """Restart the controller, with its state or without. Raises AccelwatchError.
 
         A killed one loses what it received in the last seconds; one that is stopped saves all.
         """

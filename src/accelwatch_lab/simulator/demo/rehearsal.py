@@ -21,7 +21,7 @@ _MANY = 8
 _JOBS_STARTED_S = -1800.0
 # From then on every fault has appeared.
 ALL_THERE_S = 62.0
-# The place of the node that accepts and answers nothing.
+# The index of the node that accepts and answers nothing.
 _HUNG = 4
 # After this the faults that heal come again.
 _ROUND_S = 240.0

@@ -17,7 +17,7 @@ _CURRENT = "8.0038330767e+010"
 
 
 class Internal:
-    """Answers without asking who it is."""
+    """Answers without authentication."""
 
     def __init__(self, manager: Manager) -> None:
         self._manager = manager

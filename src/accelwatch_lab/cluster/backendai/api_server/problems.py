@@ -121,7 +121,7 @@ def invalid_parameters(message: str, **more: Any) -> RequestError:
 
 
 def agent_unreachable(agent: str) -> RequestError:
-    """The manager would have had to ask the agent, whom it has lost."""
+    """The manager would have had to call the agent, which it has lost."""
     message = f"Agent {agent} connection unavailable: connection unhealthy"
     title = "Agent connection unavailable."
     return RequestError(503, "agent-connection", title, "agent_request_unavailable", msg=message)

@@ -25,7 +25,7 @@ class LoggedRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_write(self) -> bool:
-        """Whether it is to change anything."""
+        """Whether it requests a change."""
         if self.path == "/admin/gql":
             return isinstance(self.body, dict) and "mutation" in str(self.body.get("query"))
         return self.method not in ("GET", "HEAD") and not self.path.endswith(_READS)

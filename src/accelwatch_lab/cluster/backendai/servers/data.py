@@ -34,7 +34,7 @@ _FAILURES = ("Traceback", " ERROR ")
 
 
 def kept_data(tree: Tree) -> Path:
-    """Where the data of a release is kept, whether it is there or not."""
+    """The folder of a release's data, which may not exist."""
     text = f"{_FORMAT} {template('seed.sql')}"
     return cache_folder() / f"data-{tree.version}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 

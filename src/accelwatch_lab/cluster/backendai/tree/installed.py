@@ -55,7 +55,7 @@ def cache_folder() -> Path:
 
 
 def tree_root() -> Path:
-    """Where the tree is kept, whether it is there or not."""
+    """The folder of the tree, which may not exist."""
     return cache_folder() / "root"
 
 

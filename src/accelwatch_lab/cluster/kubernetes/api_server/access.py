@@ -20,7 +20,7 @@ from accelwatch_lab.cluster.kubernetes.api_server.status import RequestError
 Object = dict[str, Any]
 _MASTERS = "system:masters"
 _ACCOUNT = "system:serviceaccount:"
-# Everybody may ask about himself and what is served.
+# Everybody may query his own rights and what is served.
 _OF_ALL = {"selfsubjectaccessreviews", "selfsubjectreviews"}
 
 

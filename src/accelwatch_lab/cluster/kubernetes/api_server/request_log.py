@@ -22,5 +22,5 @@ class LoggedRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_write(self) -> bool:
-        """Whether it is to change anything."""
+        """Whether it requests a change."""
         return self.method not in ("GET", "HEAD")

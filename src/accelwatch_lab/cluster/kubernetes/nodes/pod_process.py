@@ -40,7 +40,7 @@ class PodProcess:
         return 128 - code if code is not None and code < 0 else code
 
     def end(self, grace_s: float) -> None:
-        """Ask it to end, once, and kill it that much later."""
+        """Send it SIGTERM, once, and kill it that much later."""
         if self._kill_at is None:
             self._kill_at = time.monotonic() + grace_s
             self._signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Queries and mutations: what they answer, and who may ask."""
+"""Queries and mutations: what they answer, and who may send them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -125,7 +125,7 @@ class Root:
         return {"ok": True, "msg": "success"}
 
     def _move(self, agent: Agent, group: str) -> None:
-        """Raises RequestError. Older releases ask the agent, and move a busy one too."""
+        """Raises RequestError. Older releases call the agent, and move a busy one too."""
         busy = self._manager.sessions.on(agent.id)
         if not self._manager.release.owns_agents_group:
             if agent.status() != "ALIVE":

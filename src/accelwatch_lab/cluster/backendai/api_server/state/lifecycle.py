@@ -1,4 +1,4 @@
-"""How sessions go on with time: placed, started, ended, or waiting for an agent that is gone."""
+"""The states of sessions over time: scheduled, started, ended, or waiting for an agent that is gone."""
 
 from accelwatch.base.clock import Clock
 from accelwatch_lab.cluster.backendai.api_server.pace import Pace
@@ -81,7 +81,7 @@ class Lifecycle:
         session.due = None if timeout_s is None else at + timeout_s
 
     def start_termination(self, session: Session, at: float, why: str) -> None:
-        """Its agents are to end it; it hangs until one that does not answer comes back."""
+        """Have its agents end it; it hangs until one that does not answer comes back."""
         session.become("TERMINATING", at, why)
         session.due = at + self._pace.end_s if self._all_run(session) else None
 

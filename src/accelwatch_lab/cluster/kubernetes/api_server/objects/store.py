@@ -16,7 +16,7 @@ from accelwatch_lab.cluster.kubernetes.api_server.objects.resources import Resou
 
 Object = dict[str, Any]
 Name = tuple[str, str]
-# Events of a resource that a watch may still ask for; etcd's are compacted after five minutes.
+# Events of a resource that a watch may still request; etcd's are compacted after five minutes.
 _MOST_EVENTS = 20_000
 # The first version that a write gets is one more.
 _FIRST_VERSION = 1

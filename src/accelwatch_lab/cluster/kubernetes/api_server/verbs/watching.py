@@ -36,7 +36,7 @@ class Watcher:
         """Send events until the client, the time or a dropped watch ends it. Raises RequestError."""
         stream = _Stream(call, web.StreamResponse(headers=headers))
         since = int(call.query.get("resourceVersion") or 0)
-        # Without a version, a watch begins with what there is.
+        # Without a version, a watch begins with the existing objects.
         initial = [] if since else self._reader.selected(call)
         since = since or self._store.version
         await stream.response.prepare(request)

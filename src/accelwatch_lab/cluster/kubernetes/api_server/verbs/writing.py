@@ -92,7 +92,7 @@ class Writer:
         return self._changed(call, previous, stored), unknown
 
     def delete(self, call: Call) -> tuple[Entry, bool]:
-        """Begin or finish a deletion; the object, and whether it is the answer. Raises RequestError."""
+        """Start or finish a deletion; the object, and whether it is the answer. Raises RequestError."""
         entry = self._reader.entry(call)
         options = deleting.options_of(call.object() if call.body else {})
         deleting.check(call.resource, entry.object, options.preconditions)
