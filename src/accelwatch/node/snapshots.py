@@ -206,7 +206,7 @@ class _FirstTurn:
             self.waiting.discard(report.status.name)
 
     def report_missing(self, store: "Store") -> None:
-        """Say of each backend of which nothing has come that it is not one without devices."""
+        """Add the status "no answer" of each backend that has reported nothing."""
         if not self.waiting:
             return
         from accelwatch.node.sampler import unanswered

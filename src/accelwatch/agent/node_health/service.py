@@ -34,7 +34,7 @@ _SUCCESS, _EXIT_CODE, _OUTPUT = 1 << 3, 2 << 3, 3 << 3 | 2
 
 
 class ConnectionLimits(NamedTuple):
-    """How many clients may be connected, and for how long; a launcher connects anew for each check."""
+    """How many clients may be connected, and for how long; a launcher reconnects for each check."""
 
     # More are closed at once, which a launcher considers healthy.
     most: int = 256

@@ -48,7 +48,7 @@ def _alerts_of(file: Path) -> "Alerts":
             loaded = read_settings(file, {})
             checked(loaded)
         except ConfigError as of_agent:
-            # Whose file it is, is seen by who knows more of its keys.
+            # The reader that knows more of its keys decides whose file it is.
             raise min(of_hub, of_agent, key=lambda error: str(error).count("unknown key")) from None
         return loaded.settings.alerts
 

@@ -1,7 +1,7 @@
 """Relations that break: power that no longer follows its own load, links that send but do not receive.
 
 Covers stuck sensors, power caps, partial hangs. A break of most of a group at once means that its work
-has changed, and accuses no member. Without peers nobody can tell the two apart, so a
+has changed, and accuses no member. Without peers the two look the same, so a
 break only confirms there.
 """
 

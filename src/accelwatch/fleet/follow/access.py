@@ -183,7 +183,7 @@ class Access:
         if self._ticket is None or stamps != self._stamps:
             ticket = Ticket(_headers(self._scrape), tls)
             if tls.ca_file or tls.cert_file:
-                ticket.tls  # noqa: B018 - what is wrong with the files is told by whatever is asked for
+                ticket.tls  # noqa: B018 - a file that is wrong fails here, and its error says why
             self._stamps = stamps
             return ticket
         return self._ticket

@@ -201,7 +201,7 @@ def main() -> None:
         order = first_order(0)
         if order is not None:
             collect(order, out, 0, crash)
-    except BaseException as error:  # noqa: BLE001 - told by the owner
+    except BaseException as error:  # noqa: BLE001 - the owner reports it
         own_failure(crash, error)
     os._exit(0)
 

@@ -138,7 +138,7 @@ def active_since(since: Floats, present: Bools, now: float) -> Floats:
 def job_checksums(frame: Frame) -> Floats:
     """float64[N]: what stands for the job of each device; NaN without one.
 
-    Codes of jobs are given anew as jobs come and go, and a dump holds numbers only.
+    Codes of jobs are reassigned as jobs come and go, and a dump holds numbers only.
     """
     names = frame.names.jobs
     return np.array([float(zlib.crc32(name.encode())) for name in names] + [np.nan])[frame.job]

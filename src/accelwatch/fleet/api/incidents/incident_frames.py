@@ -22,7 +22,7 @@ class IncidentFrames:
         self.rules = NO_RULES
         # Each incident with the refresh that brought it.
         self._messages: tuple[tuple[int, IncidentNow], ...] = ()
-        # Who knows less than this sequence begins anew.
+        # A client whose sequence is lower gets everything again.
         self._restart_sequence = 0
         # Encoded once for all viewers, void with the next refresh.
         self._frames: dict[tuple[str, int], list[bytes]] = {}
@@ -42,7 +42,7 @@ class IncidentFrames:
     async def frames(self, form: str, after: int) -> tuple[Sequence[bytes], int]:
         """What has come after a refresh, in a stream's form, and up to which refresh.
 
-        Made once for all who know as much.
+        Made once for all clients of the same sequence.
         """
         sequence = self.sequence
         if after >= sequence:

@@ -156,7 +156,7 @@ def _be(
         code = 0
     except AccelwatchError as error:
         life.report(msgspec.json.encode(Outcome(error=str(error), code=error.exit_code)))
-    except BaseException:  # noqa: BLE001 - it is all that can be told of a child's end
+    except BaseException:  # noqa: BLE001 - the traceback is all that reports a child's end
         import traceback
 
         traceback.print_exc()

@@ -35,7 +35,7 @@ def departed(
 
 
 def tidy(ctx: StepContext) -> None:
-    """Forget those for whose nodes nobody has begun anything, and those of long ago."""
+    """Forget departures whose nodes have no remedy, and those of long ago."""
     rows = ctx.state.departed
     if not rows:
         return

@@ -1,6 +1,6 @@
-"""The hub's clock is set back: what was seen is forgotten, what waits goes on waiting as long. Pure.
+"""The hub's clock is set back: observations are forgotten, waits last as long as before. Pure.
 
-This clock dates a poll and tells which of two is the newer. After a step back an observation would
+This clock dates a poll and shows which of two is the newer. After a step back an observation would
 be younger than it is, and hide all that is seen until the old time comes again. So it is known no more,
 and everything has to be observed again before any action. What `data_guard.clock_jump` lets pass is no
 step.

@@ -1,6 +1,6 @@
 """Opening the journal when it fails: the caller goes on without, and reports it.
 
-The opposite of what an inventory does. A journal that was created anew would forget silences, judged
+The opposite of what an inventory does. A journal that was recreated would forget silences, judged
 events and, later, running operations: so a file that is damaged, locked, of another version, not
 writable, or gone is left as it is, and incidents are kept in memory until a person has checked. A
 mark beside the file says that there was one.
