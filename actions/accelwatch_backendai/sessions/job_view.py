@@ -108,6 +108,7 @@ def sessions_in(text: str) -> tuple[Session, ...]:
     return _SESSIONS.decode(text) if text else ()
 
 
+# One observation is read for each of its nodes and jobs; the next is another text.
 @lru_cache(maxsize=256)
 def agents_in(text: str) -> tuple[Agent, ...]:
     """The agents of an observation; none where they were not read."""

@@ -52,6 +52,7 @@ def _kept(values: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
     return {name: intern(values[name]) for name in names if name in values}
 
 
+# 100,000 pods have few owners, specifications and phases: equal ones are one object in memory.
 @lru_cache(_MOST_OWNERS)
 def _owners(api_version: str, kind: str, name: str, uid: str) -> tuple[OwnerReference, ...]:
     reference = OwnerReference(
@@ -60,12 +61,14 @@ def _owners(api_version: str, kind: str, name: str, uid: str) -> tuple[OwnerRefe
     return (reference,)
 
 
+# As above.
 @lru_cache(_MOST_NODES)
 def _spec(node: str, runs_slurmd: bool) -> PodSpec:
     containers = (Container(name=SLURMD),) if runs_slurmd else ()
     return PodSpec(node_name=node, containers=containers)
 
 
+# There are five phases.
 @lru_cache(16)
 def _status(phase: str) -> PodStatus:
     return PodStatus(phase=phase)

@@ -105,12 +105,14 @@ class _RuleList(msgspec.Struct, frozen=True, kw_only=True):
 _DECODER = msgspec.json.Decoder(_RuleList)
 
 
+# One list is read for each node that it is asked about.
 @lru_cache(maxsize=256)
 def rules_of(text: str) -> tuple[TaintRule, ...]:
     """The rules of a list as JSON. Raises ValueError."""
     return (_DECODER.decode(text).items or ()) if text else ()
 
 
+# Annotations are read at each list, and seldom change.
 @lru_cache(maxsize=4096)
 def _hold_in(text: str) -> DeviceHold | None:
     try:

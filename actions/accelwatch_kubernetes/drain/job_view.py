@@ -81,11 +81,13 @@ _NODES = msgspec.json.Decoder(tuple[Node, ...])
 _CLAIMS = msgspec.json.Decoder(dict[str, frozenset[str]])
 
 
+# One observation is read for each of its jobs; the next is another text.
 @lru_cache(maxsize=256)
 def _nodes_of(text: str) -> tuple[Node, ...]:
     return _NODES.decode(text) if text else ()
 
 
+# As above.
 @lru_cache(maxsize=256)
 def _claims_of(text: str) -> Mapping[str, frozenset[str]]:
     return _CLAIMS.decode(text) if text else {}

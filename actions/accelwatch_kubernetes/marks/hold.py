@@ -130,6 +130,7 @@ def _hold_in(text: str) -> Hold | None:
         return None
 
 
+# Read at each look at a node, and seldom changed; bounded, for annotations come and go.
 @lru_cache(maxsize=1024)
 def _drawn_in(text: str) -> Drawn | None:
     try:

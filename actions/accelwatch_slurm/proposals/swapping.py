@@ -39,7 +39,7 @@ def _evaluated(intent: Intent, context: ObservedContext, job: SlurmJob, cycle: C
     if cycle.attempt != job.restarts:
         return Wait(_POLL_S, f"{name} is of its run {cycle.attempt}; it is in run {job.restarts}")
     if cycle.finished_at:
-        return Wait(_POLL_S, f"{name} ended at {cycle.finished_at}, and no other has begun")
+        return Wait(_POLL_S, f"{name} ended at {cycle.finished_at}, and no other has started")
     active = _short_names(cycle.active)
     node_names = _names_of_node(intent, context)
     strange = active - node_names - _short_names(",".join(job.nodes))

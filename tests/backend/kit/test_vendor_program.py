@@ -50,7 +50,7 @@ def test_its_output(tmp_path: Path) -> None:
     [
         ("echo; echo 'no device' >&2; exit 3", "x-smi -j ended with status 3: no device"),
         ("echo 'on stdout'; exit 1", "x-smi -j ended with status 1: on stdout"),
-        ("exit 2", "x-smi -j ended with status 2: it said nothing"),
+        ("exit 2", "x-smi -j ended with status 2: it printed nothing"),
     ],
 )
 def test_its_complaint(tmp_path: Path, text: str, complaint: str) -> None:

@@ -100,4 +100,4 @@ def test_one_whose_task_ends_is_begun_again(
     monkeypatch.setattr(sources_module, "SlurmPolling", Broken)
     world = World(Evidence(slurm=(SlurmEvidence(),)))
     world.play(lambda: world.until(lambda: len(runs) > 2))
-    assert "begun again: RuntimeError('broken')" in caplog.text
+    assert "restarted: RuntimeError('broken')" in caplog.text

@@ -241,8 +241,7 @@ class Mirror(Generic[T]):
         try:
             changes = [self._handle(line) for line in lines]
         except KubernetesError:
-            # Watched again from there the same would come: each time a watch is granted, and a copy
-            # that never changes would pass for the current state.
+            # A watch from there would be granted and send the same: a copy that is never current.
             self._version, self._misread = "", True
             raise
         self._confirm()

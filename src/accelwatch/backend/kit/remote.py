@@ -74,7 +74,9 @@ class CommandOutput(msgspec.Struct, frozen=True, kw_only=True):
         if self.status and not has_full_output(self.status, output, is_complete):
             output_text = self.errors or output[:_SHOWN].decode("utf-8", "replace")
             first = next((line.strip() for line in output_text.splitlines() if line.strip()), "")
-            text = f"{name} ended with status {self.status}: {first[:_SHOWN] or 'it said nothing'}"
+            text = (
+                f"{name} ended with status {self.status}: {first[:_SHOWN] or 'it printed nothing'}"
+            )
             raise ReadError(text, code="command_failed")
         return output
 

@@ -78,4 +78,4 @@ def optional_output(
 
 def _reason(result: command.CommandResult) -> str:
     texts = (text.decode("utf-8", "replace") for text in (result.errors, result.output))
-    return next((line for line in map(failure_line, texts) if line), "it said nothing")
+    return next((line for line in map(failure_line, texts) if line), "it printed nothing")

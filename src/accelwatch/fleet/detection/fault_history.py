@@ -55,6 +55,7 @@ class FaultHistory:
         # Each fault of the last 28 days once, and the offenders among them.
         self.faults: tuple[Fault, ...] = ()
         self.lemons: tuple[Lemon, ...] = ()
+        # The journal is read while the loop goes on: two refreshes would count its faults twice.
         self._refreshing = asyncio.Lock()
         # Of the incidents that were counted last, and when that was, monotonic seconds.
         self._counted: tuple[int, float] | None = None

@@ -85,7 +85,7 @@ class EvidenceSources:
         for each in configured:
             task = self._running.get(each)
             if task is not None and task.done():
-                logger.error("evidence of %s: begun again: %r", each.name, task.exception())
+                logger.error("evidence of %s: restarted: %r", each.name, task.exception())
             if task is None or task.done():
                 self._start(each)
         names = [(KUBERNETES, each.name) for each in settings.kubernetes]

@@ -133,7 +133,9 @@ class _Walk:
         if not 0 <= offset <= MOST_DEVICES:
             raise UsageError("cursor: take it from `next` of the page before")
         if name not in names:
-            raise UsageError("cursor: the hub that it names is not followed any more; begin anew")
+            raise UsageError(
+                "cursor: the hub that it names is no longer followed; start again without it"
+            )
         rows: list[bytes] = []
         for hub in range(names.index(name), len(names)):
             more, following = await self._of(hub, limit - len(rows), offset, own_cursor)

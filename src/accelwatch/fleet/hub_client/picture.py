@@ -118,7 +118,7 @@ class Picture:
         except IndexError:
             complete = False
         if not complete:
-            raise TargetFault(Reason.GARBAGE, "values of a device of which nothing was told")
+            raise TargetFault(Reason.GARBAGE, "values of a device that was not announced")
 
     def _forget_labels(self, tick: FleetTick) -> None:
         """Labels of nodes that have gone: a hub may name new ones for ever."""

@@ -236,6 +236,7 @@ class StepContext:
                 return machine.node
         return name
 
+    # Settings are frozen, and a context lives for one step.
     @cached_property
     def _mapped(self) -> dict[str, str]:
         """The hub's names by the scheduler's, as configured; most steps need none."""

@@ -172,6 +172,7 @@ class Connection:
             raise
 
 
+# Statements are constants, and each is sent many times.
 @cache
 def numbered(statement: str) -> str:
     """A statement with its parameters as PostgreSQL writes them."""

@@ -48,6 +48,7 @@ class SharedReader:
     def __init__(self, settings: PostgreSQL) -> None:
         self._settings = settings
         self._database: PostgreSQLDatabase | None = None
+        # Polls run on threads, and a session serves one at a time; closing waits for the poll.
         self._turn = threading.Lock()
         self._is_closed = False
         # Of what was read last: the token of who wrote it, and the sequence of its last entry.

@@ -40,6 +40,7 @@ class WrongTypeError(Exception):
     """A field holds something else than its type."""
 
 
+# The file is part of the package and does not change.
 @functools.cache
 def definitions() -> dict[str, dict[str, Field]]:
     """By name, `core.v1.Node`."""
