@@ -264,6 +264,56 @@ def test_whole_nodes_that_get_warm_together_share_their_cooling_before_one_is_ho
     assert all(each.nodes == ("n000", "n001", "n002") for each in found)
 
 
+@pytest.mark.parametrize(
+    ("nodes", "risen", "maintenance", "keys"),
+    [
+        (3, 4.0, (), ["group/cooling"]),
+        (3, 3.9, (), []),
+        (2, 12.0, (), []),
+        (3, 12.0, (0,), []),
+    ],
+)
+def test_nodes_that_become_warmer_together_share_their_cooling_whatever_is_learned_of_them(
+    nodes: int, risen: float, maintenance: tuple[int, ...], keys: list[str]
+) -> None:
+    warmed = np.where(np.arange(60) < nodes, risen, 0.0)
+    now = tick(60, maintenance=maintenance)._replace(warmed=warmed)
+    assert [each.key for each in Detector(60).on(now)] == keys
+
+
+@pytest.mark.parametrize(("left", "ends"), [(2.0, False), (1.9, True)])
+def test_nodes_that_became_warmer_are_so_until_they_are_half_back(left: float, ends: bool) -> None:
+    detector = Detector(60)
+    warmed = np.where(np.arange(60) < 3, 4.0, 0.0)
+    detector.on(tick(60)._replace(warmed=warmed))
+
+    now = tick(60, START + 30)._replace(warmed=np.where(warmed > 0, left, 0.0))
+    assert [each.cleared is not None for each in detector.on(now)] == [True] * ends
+
+
+@pytest.mark.parametrize(("after", "ends"), [(1770, False), (1800, True)])
+def test_a_job_that_saves_ends_no_heat_of_its_row_for_half_an_hour(after: int, ends: bool) -> None:
+    detector = Detector(60)
+    warmed = np.where(np.arange(60) < 3, 4.0, 0.0)
+    detector.on(tick(60)._replace(warmed=warmed))
+
+    unknown = np.full(60, np.nan)
+    for time in range(30, after, 30):
+        assert detector.on(tick(60, START + time)._replace(warmed=unknown)) == ()
+    found = detector.on(tick(60, START + after)._replace(warmed=unknown))
+    assert [each.cleared is not None for each in found] == [True] * ends
+
+
+@pytest.mark.parametrize(("risen", "advice"), [(2.5, "none"), (2.4, "exclude")])
+def test_who_gets_too_hot_in_a_node_that_becomes_warmer_may_be_the_first(
+    risen: float, advice: str
+) -> None:
+    now = tick(60)._replace(warmed=np.full(60, risen))
+    now.devices.z[:] = 0.0
+    (found,) = Detector(60).on(now, says(0, 9.0, 600.0, family="thermal"))
+    assert found.advice == advice
+
+
 def test_nodes_of_a_warm_row_say_as_well_that_their_fabric_is_shared() -> None:
     detector = Detector(60)
     for at in range(5):

@@ -57,3 +57,6 @@ class Tick(NamedTuple):
     node_increase: Floats
     # bool[M]: nodes whose exporter sends the same values again; None where that is not known.
     repeated: Bools | None = None
+    # float64[M]: how much warmer nodes have become of late than their peers, in standard deviations;
+    # None where that is not known.
+    warmed: Floats | None = None

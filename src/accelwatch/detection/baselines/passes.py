@@ -8,11 +8,12 @@ import numpy as np
 from accelwatch.detection.arrays import Bools, Floats, Indices
 from accelwatch.detection.baselines.grouping import Grouping, device_groups, node_groups
 from accelwatch.detection.baselines.medians import Observed, quartiles
-from accelwatch.detection.baselines.phases import LOAD, gate, phase_of
+from accelwatch.detection.baselines.phases import LOAD, POWER, gate, phase_of
 from accelwatch.detection.baselines.rates import Rates, rates
 from accelwatch.detection.baselines.residuals import forget_elsewhere, residuals
 from accelwatch.detection.baselines.stages import stages_of
 from accelwatch.detection.baselines.state import DetectorState
+from accelwatch.detection.baselines.warming import warmed
 from accelwatch.detection.baselines.wiring import bound_by_slots
 from accelwatch.detection.findings.repeats import repeated
 from accelwatch.detection.frame import Frame
@@ -25,6 +26,8 @@ _STALE = 3.0
 _SAME_LOAD = 0.1
 # The share of a job's devices that hold the nodes of it: a stage of eight, some of it lost.
 _ON_HOLD = 0.05
+# Who draws more than its peers by half of what has any weight is warmer by that.
+_BUSIER = 2.5
 
 
 class Flagged(NamedTuple):
@@ -47,10 +50,17 @@ def advance(state: DetectorState, frame: Frame, flagged: Flagged = NOTHING_FLAGG
     step_s = min(elapsed_s, _STALE * frame.interval_s)
     state.repeats, of_devices, of_nodes = repeated(state.repeats, frame)
     current = _without(frame, of_devices[frame.node_of], of_nodes)
-    devices, device_increase = _devices(state, current, flagged.devices, step_s)
+    devices, device_increase, warmed_nodes = _devices(state, current, flagged.devices, step_s)
     nodes, node_increase = _nodes(state, current, flagged.nodes, step_s, devices)
     return Tick(
-        frame, elapsed_s, devices, nodes, device_increase, node_increase, of_devices | of_nodes
+        frame,
+        elapsed_s,
+        devices,
+        nodes,
+        device_increase,
+        node_increase,
+        of_devices | of_nodes,
+        warmed_nodes,
     )
 
 
@@ -66,8 +76,8 @@ def _without(frame: Frame, devices: Bools, nodes: Bools) -> Frame:
 
 def _devices(
     state: DetectorState, frame: Frame, flagged: Bools, step_s: float
-) -> tuple[Residuals, Floats]:
-    """Residuals and increases."""
+) -> tuple[Residuals, Floats, Floats]:
+    """Residuals and increases, and by how much each node has become warmer."""
     level = state.devices
     read = _current(
         rates(level.layout, level.rows, frame.devices, frame.device_sampled, frame.interval_s),
@@ -85,7 +95,9 @@ def _devices(
     result = residuals(level, tick, gate(level, tick), frozen)
     result.z[:, other_work] = np.nan
     bound_by_slots(level.layout, result, frame)
-    return result, read.increase
+    busier = other_work | (result.z[POWER] >= _BUSIER)
+    warm = warmed(level, tick, result.on_hold, busier, len(frame.node_state))
+    return result, read.increase, warm
 
 
 def _differs_in_load(grouping: Grouping, load: Floats, median: Floats) -> Bools:

@@ -29,9 +29,9 @@ _IDLE, _LIGHT = 0.05, 0.5
 # Share of the limit of power below which a device without a known load rests.
 _RESTING = 0.25
 _SERIES = [signal.series for signal in DEVICE_SIGNALS]
-# Index of the load in the signals of devices.
+# Indices of the load and of the power in the signals of devices.
 LOAD = _SERIES.index(("utilization_ratio",))
-_POWER = _SERIES.index(("power_watts",))
+POWER = _SERIES.index(("power_watts",))
 _LIMIT = _SERIES.index(("power_limit_watts", "enforced"))
 
 
@@ -59,7 +59,7 @@ def phase_of(before: Codes, peers: Quartiles) -> Codes:
     """int16[G]: 0 idle, 1 light, 2 busy, by the median device; what it was where nothing is known."""
     load = peers.median[LOAD]
     phase = np.where(load < _IDLE, 0, np.where(load < _LIGHT, 1, 2))
-    drawn = peers.median[_POWER] / peers.median[_LIMIT]
+    drawn = peers.median[POWER] / peers.median[_LIMIT]
     by_power = np.where(np.isnan(drawn), before, np.where(drawn < _RESTING, 0, 2))
     return np.where(np.isnan(load), by_power, phase).astype(np.int16)
 

@@ -47,6 +47,7 @@ def forget_elsewhere(level: LevelState, grouping: Grouping, changed: Bools) -> N
     rows.recent[:, changed] = np.nan
     rows.variance[:, changed] = 0.0
     rows.watched_s[changed] = 0.0
+    rows.warmth_s[changed] = 0.0
 
 
 def residuals(level: LevelState, tick: Observed, on_hold: Bools, frozen: Bools) -> Residuals:

@@ -19,7 +19,9 @@ COARSE_PHASES = 3
 
 
 class RowMemory(NamedTuple):
-    """Of each row; C counters, P phase signals, L signals by slot, S signals. Written in place."""
+    """Of each row; C counters, P phase signals, L signals by slot, H temperatures, S signals. Written in
+    place.
+    """
 
     # float64[C, R]: a counter as last read, when that was, and when it last had another value.
     raw: Floats
@@ -46,6 +48,10 @@ class RowMemory(NamedTuple):
     spread: Singles
     # float32[L, R]: the greatest value ever read.
     best: Singles
+    # float32[H, R]: degrees over a minute and over half an hour; float32[R]: seconds of it.
+    warmth: Singles
+    warmth_before: Singles
+    warmth_s: Singles
 
     @classmethod
     def empty(cls, layout: Layout, rows: int) -> Self:
@@ -69,6 +75,9 @@ class RowMemory(NamedTuple):
             joined_s=_zeros(COARSE_PHASES, rows),
             spread=_unknown(signals, rows),
             best=_unknown(len(layout.by_slot), rows),
+            warmth=_unknown(len(layout.heat), rows),
+            warmth_before=_unknown(len(layout.heat), rows),
+            warmth_s=_zeros(rows),
         )
 
     def arrays(self) -> tuple[Floats | Singles, ...]:

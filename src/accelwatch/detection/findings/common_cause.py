@@ -89,8 +89,8 @@ def common_causes(
     # By node, so that who is accused of heat, or hinted at, and is warm as well is there once.
     groups: dict[_Group, dict[int, Suspect]] = {}
     accused, hinted, warm = suffering
-    now, names = tick.frame.now, tick.frame.names.nodes
-    lasting = [each for each in warm if now - since[names[each.node], HEAT] >= AGREE_S]
+    now = tick.frame.now
+    lasting = [each for each in warm if now - each.onset >= AGREE_S]
     # Who is accused of something else, such as of a low clock, is warm all the same.
     for suspect in [*accused, *lasting]:
         for group in _groups_of(tick, suspect):

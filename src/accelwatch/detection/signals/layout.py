@@ -12,6 +12,7 @@ from accelwatch.detection.signals.signal import Form, SignalRow
 
 # Families of links are not of work, but what they carry is.
 _TRAFFIC = frozenset({"interconnect_bytes_total", "pcie_bytes_total"})
+_TEMPERATURE = "temperature_celsius"
 
 
 class Layout(NamedTuple):
@@ -27,6 +28,8 @@ class Layout(NamedTuple):
     relative: Floats
     # bool[signals]: what follows from which part of the work a row does.
     work: Bools
+    # intp: places of temperatures, in degrees that rise with the air.
+    heat: Indices
 
     @classmethod
     def of(cls, table: tuple[SignalRow, ...]) -> Self:
@@ -39,6 +42,9 @@ class Layout(NamedTuple):
             np.array([row.step for row in table]),
             np.array([row.relative for row in table]),
             np.array([_is_of_work(row) for row in table], dtype=np.bool_),
+            np.array(
+                [i for i, row in enumerate(table) if row.series[0] == _TEMPERATURE], dtype=np.intp
+            ),
         )
 
 
