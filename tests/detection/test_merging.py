@@ -727,3 +727,29 @@ def test_an_alert_that_comes_of_a_look_at_a_node_is_about_its_device() -> None:
 
     assert (watch.scope, watch.device) == (Scope.NODE, "")
     assert (alert.key, alert.scope, alert.device) == (watch.key, Scope.DEVICE, "nvidia:GPU-2")
+
+
+@pytest.mark.parametrize(
+    ("score", "level"),
+    [(9.0, Level.ALERT), (6.0, Level.WATCH)],
+    ids=["strong", "strong enough to look"],
+)
+def test_a_level_that_a_node_has_by_its_group_makes_nothing_else_an_alert(
+    score: float, level: Level
+) -> None:
+    slow = [says(row, 9.0, 600.0, family="fabric", subject=Subject.NODE) for row in range(3)]
+    detector = Detector(60)
+    assert [each.key for each in detector.at(0, *slow)] == ["group/fabric"]
+
+    # Its fabric is not read any more, and its level has not ended.
+    host = says(
+        0,
+        score,
+        600.0,
+        now=START + 330,
+        family="host",
+        subject=Subject.NODE,
+        weight=Weight.CONFIRMING if score < 8.0 else Weight.STATISTICAL,
+    )
+    (found,) = [each for each in detector.at(330, host) if each.node]
+    assert (found.node, found.level) == ("n000", level)

@@ -83,8 +83,10 @@ def merge(
     }
     # A job whose nodes have all changed because it hangs has one finding, and that is the hang.
     reports |= {each.key: each for each in _hang_reports(tick, tables, hangs, accused, evidence)}
+    shared = frozenset().union(*(each.nodes for each in state.open.values() if not each.node))
     for suspect in accused:
-        own = _unexplained(tick, suspect, common, frozenset(hangs))
+        is_shared = names.nodes[suspect.node] in shared
+        own = _unexplained(tick, suspect, common, frozenset(hangs), is_shared=is_shared)
         if own is not None:
             report = of_node(tick, tables, own)
             reports[report.key] = report
@@ -133,9 +135,18 @@ def _hang_reports(
 
 
 def _unexplained(
-    tick: Tick, suspect: Suspect, common: Sequence[Common], hanging: frozenset[int]
+    tick: Tick,
+    suspect: Suspect,
+    common: Sequence[Common],
+    hanging: frozenset[int],
+    *,
+    is_shared: bool,
 ) -> Suspect | None:
-    """What a node stands accused of now that no group explains; None for nothing."""
+    """What a node stands accused of now that no group explains; None for nothing.
+
+    The level of a node in the finding of a group (`is_shared`) may be that of what it shares, also when
+    nothing is read of that any more: it is judged by what is said of it now.
+    """
     explained: frozenset[str] = frozenset()
     follows: frozenset[str] = frozenset()
     for group in common:
@@ -144,7 +155,7 @@ def _unexplained(
             follows |= group.follows
     if not suspect.families:
         return None
-    if explained:
+    if explained or is_shared:
         remaining = without(suspect, explained, follows, tick.frame.now)
         if remaining is None:
             return None
