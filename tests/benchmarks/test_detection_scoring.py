@@ -168,6 +168,29 @@ def test_the_right_node_is_that_of_the_first_alert_about_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "others", "right"),
+    [
+        # Another device that is broken since yesterday, a fault of many, another that stops the job now.
+        ({"node": "n2"}, [{"node": "n2", "onset": _ONSET - 86_400.0}], True),
+        ({"scope": "group", "node": None, "nodes": ["n2", "n1"]}, [{"kind": "storage"}], True),
+        ({"scope": "job", "node": "n2"}, [{"node": "n2"}], True),
+        # Nobody else is broken; who is slow since yesterday has not stopped a job; it was over.
+        ({"node": "n2"}, [], False),
+        ({"node": "n2"}, [{"node": "n3"}], False),
+        ({"scope": "job", "node": "n2"}, [{"node": "n2", "onset": _ONSET - 86_400.0}], False),
+        ({"node": "n2"}, [{"node": "n2", "onset": _ONSET - 99.0, "end": _ONSET}], False),
+    ],
+)
+def test_what_is_said_of_another_fault_is_not_about_this_one(
+    line: dict[str, Any], others: list[dict[str, Any]], right: bool
+) -> None:
+    fault = _fault(job="7")
+    faults = [fault, *(_fault(**each) for each in others)]
+    lines = [_line(20, job="7", **line), _line(30)]
+    assert judge(lines, faults, [], 1.0).results[0].right is right
+
+
+@pytest.mark.parametrize(
     ("strength", "unit", "lasts", "strong"),
     [
         (8.0, "sd", 600, True),

@@ -55,15 +55,26 @@ def finding(fault: Fault, alerts: Iterable[Line]) -> Line | None:
     return min(chosen, key=lambda line: line.opened, default=None)
 
 
-def first_about(fault: Fault, alerts: Iterable[Line]) -> Line | None:
-    """The first alert in time on the node of a fault or on its job, whomever it names."""
+def first_about(fault: Fault, alerts: Iterable[Line], others: Sequence[Fault] = ()) -> Line | None:
+    """The first alert in time on the node of a fault or on its job, whomever it names: none that says
+    what one of the `others` broke, unless it names this fault too.
+    """
     chosen = [
         line
         for line in alerts
         if in_time(fault, line)
         and (fault.node in (line.node, *line.nodes) or (fault.job and line.job == fault.job))
+        and (is_named(fault, line) or not any(_is_of(other, line) for other in others))
     ]
     return min(chosen, key=lambda line: line.opened, default=None)
+
+
+def _is_of(fault: Fault, line: Line) -> bool:
+    """Whether a line says what is broken by a fault that lasts. Of a job that stops, only the cause is
+    news: a node that was slow for hours has not stopped it.
+    """
+    lasts = fault.begin <= line.opened <= fault.end
+    return lasts and is_named(fault, line) and (line.scope != JOB or in_time(fault, line))
 
 
 def is_explained(line: Line, start: float, end: float, faults: Iterable[Fault]) -> bool:

@@ -85,7 +85,7 @@ def _result(
         single = found is not None and len(told) == 1
         nodes = {suspect(line) for line in own if line.advice in OUT}
         return Result(fault, opened, None, single, len(nodes))
-    about = first_about(fault, alerts)
+    about = first_about(fault, alerts, [one for one in faults if one is not fault])
     return Result(fault, opened, None if about is None else suspect(about) == fault.node)
 
 
