@@ -6,6 +6,8 @@ from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from support.detection.restarts import restore
 from support.detection.ticks import HEAT, POWER, TABLE, Ticks, only, row
 
+ACTIVE = ("matrix_active_ratio",)
+
 
 def run(ticks: Ticks, levels: list[float], peer: Peer | None = None) -> list[list[Evidence]]:
     """Evidence tick by tick with device 3 at these levels of power."""
@@ -61,6 +63,21 @@ def test_only_the_bad_side_counts() -> None:
     assert not any(cool)
     hot = [peer.evidence(ticks.after(device_z={HEAT: row(16, 0, r3=12)})) for _ in range(10)]
     assert only(hot[-1]).family == "thermal"
+
+
+@pytest.mark.parametrize(
+    ("watts", "active", "families"),
+    [(9.0, 2.4, ["power"]), (9.0, 2.5, []), (-9.0, 2.5, ["power"]), (9.0, np.nan, ["power"])],
+)
+def test_who_draws_more_as_it_does_more_is_in_no_pain(
+    watts: float, active: float, families: list[str]
+) -> None:
+    ticks = Ticks()
+    peer = ticks.started(Peer(TABLE))
+    z = {POWER: row(16, 0.3, r3=watts), ACTIVE: row(16, 0.3, r3=active)}
+    for _ in range(10):
+        found = peer.evidence(ticks.after(device_z=z))
+    assert [each.family for each in found] == families
 
 
 def test_nodes_are_judged_too() -> None:

@@ -16,10 +16,14 @@ from accelwatch.detection.channels.components.building import (
     of_both,
 )
 from accelwatch.detection.channels.components.memory import ChannelState
+from accelwatch.detection.channels.components.persistence import ENTRY
 from accelwatch.detection.channels.components.table import Level, Table
 from accelwatch.detection.evidence import Channel, Evidence
 from accelwatch.detection.signals.signal import SignalRow
 from accelwatch.detection.tick import Residuals, Tick
+
+_ACTIVE = frozenset({"compute_active_ratio", "matrix_active_ratio"})
+_DRAWN = frozenset({"power_watts", "energy_joules_total"})
 
 
 def compared(row: SignalRow) -> bool:
@@ -44,12 +48,20 @@ class Peer(ChannelState):
         )
         self._table = table
         self._device_families = table.devices.families(compared)
+        rows = table.devices.rows
+        # Of power, and of work of which more is no pain.
+        self._power = [i for i, row in enumerate(rows) if row.series[0] in _DRAWN]
+        self._active = [i for i, row in enumerate(rows) if row.series[0] in _ACTIVE]
         self._node_families = table.nodes.families(compared)
 
     def evidence(self, tick: Tick) -> list[Evidence]:
         """Levels of 5 and more that have lasted four ticks, for each family."""
         now = tick.frame.now
         device_bad = badness(self._table.devices, tick.devices, evaluated_devices(tick))
+        # Who does more of the work draws more by that.
+        busier = (tick.devices.z[self._active] >= ENTRY / 2).any(axis=0)
+        more = busier & (tick.devices.z[self._power] > 0)
+        device_bad[self._power] = np.where(more, 0.0, device_bad[self._power])
         node_bad = badness(self._table.nodes, tick.nodes, evaluated_nodes(tick))
         device_score, device_since = persistence.kept_level(self.devices, device_bad, now)
         node_score, node_since = persistence.kept_level(self.nodes, node_bad, now)
