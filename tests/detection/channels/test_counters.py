@@ -104,6 +104,41 @@ def test_a_line_with_ten_times_its_errors_speaks_within_a_quarter_of_an_hour() -
     assert only(spoke[-1]).sustained_s[0] == 30.0 * (59 - first)
 
 
+def test_a_line_that_had_hardly_any_errors_and_has_one_in_ten_minutes_speaks_within_the_hour() -> (
+    None
+):
+    ticks = Ticks()
+    counters = started(ticks)
+    for _ in range(1200):
+        assert counters.evidence(ticks.after(increase={CRC: 0.0})) == []
+    found = [
+        counters.evidence(ticks.after(increase={CRC: row(16, 0.0, r2=float(number % 20 == 0))}))
+        for number in range(120)
+    ]
+    strong = [bool(each) and only(each).score[0] >= 8.0 for each in found]
+    assert only(found[-1]).rows.tolist() == [2]
+    assert 40 < strong.index(True) <= 100
+
+
+def test_a_line_that_always_had_some_errors_has_no_more_in_an_hour() -> None:
+    ticks = Ticks()
+    counters = started(ticks)
+    rng = np.random.default_rng(7)
+    for _ in range(1200):
+        usual = rng.poisson(1 / 6, 16).astype(float)
+        assert counters.evidence(ticks.after(increase={CRC: usual})) == []
+
+
+def test_a_line_whose_errors_have_stopped_speaks_for_five_minutes_more() -> None:
+    ticks = Ticks()
+    counters = started(ticks)
+    for errors in [0.0] * 1200 + [6.0] * 30:
+        found = counters.evidence(ticks.after(increase={CRC: row(16, 0.0, r2=errors)}))
+    assert only(found).rows.tolist() == [2]
+    spoke = [bool(counters.evidence(ticks.after(increase={CRC: 0.0}))) for _ in range(40)]
+    assert spoke == [True] * 9 + [False] * 31
+
+
 def test_unknown_increases_and_maintenance_say_nothing() -> None:
     ticks = Ticks()
     counters = started(ticks)

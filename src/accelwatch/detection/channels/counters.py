@@ -13,9 +13,10 @@ from accelwatch.detection.channels.components.building import (
 from accelwatch.detection.channels.components.error_rates import (
     EPISODE_S,
     NAMES,
+    add_errors,
     end_windows,
-    of_burst,
     of_episodes,
+    of_windows,
     start_windows,
 )
 from accelwatch.detection.channels.components.memory import ChannelState, Memory
@@ -97,11 +98,11 @@ def _of_component(tick: Tick, component: _Component, alarm: float) -> list[Evide
     kept["own_s"] += exposed
     new = (errors > 0) & ~(now - kept["last"] < EPISODE_S)
     kept["episodes"] += new
+    add_errors(kept, errors, now)
     kept["last"] = np.where(errors > 0, now, kept["last"])
-    kept["burst"] += errors
     evidence_e = of_episodes(kept, now)
     lines = np.array([level.rows[position].family in LINES for position in positions])[:, None]
-    evidence_e = np.where(lines, np.maximum(evidence_e, of_burst(kept, now)), evidence_e)
+    evidence_e = np.where(lines, np.maximum(evidence_e, of_windows(kept, now)), evidence_e)
     score = np.minimum(evidence_e / alarm * _FULL, _GREATEST)
     speaks = finite & (score >= _ENTRY)
     kept["begun"] = np.where(score >= _ENTRY, np.fmin(kept["begun"], now), np.nan)

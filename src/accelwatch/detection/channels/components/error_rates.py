@@ -16,8 +16,14 @@ DAY_S = 86400.0
 # Errors each day are usual when people had a weekend and a day to see to them.
 _USUAL_AFTER_S = 3 * DAY_S
 # Errors of lines are independent of one another, those of a cell are not (it is read again and again):
-# of lines, the errors of ten minutes count; the precursors of 5.3 last from two minutes on.
+# of lines, the errors of ten minutes count; the precursors of 5.3 last from two minutes on. Those of an
+# hour tell of a line that has fewer, and had hardly any.
 BURST_S = 600.0
+_WINDOWS = {"burst": BURST_S, "hour": 3600.0}
+# A burst ends with a pause of so many of the pauses before, of which one in 20,000 is as long by chance.
+_PAUSES, _LONGEST_S = 10.0, 1800.0
+# Of the pauses of late, the last five or so.
+_FOLLOWS = 0.2
 # How much faster a failing row has errors: lines x10-100 (5.3), remaps some a day instead of none.
 _TIMES_EPISODES = 100.0
 _TIMES_BURST = 10.0
@@ -42,10 +48,9 @@ NAMES = (
     "episodes",
     "own_episodes",
     "own_s",
-    "burst",
-    "burst_s",
-    "before",
     "own_errors",
+    "pause_s",
+    *(f"{window}{suffix}" for window in _WINDOWS for suffix in ("", "_s", "_before")),
 )
 
 
@@ -62,10 +67,20 @@ def log_e(shape: Floats, rate_s: Floats, events: Floats, seconds: Floats, times:
 
 def start_windows(kept: dict[str, Floats], starts: float) -> None:
     """Rows that were not there before begin their day and their ten minutes now."""
-    for name in ("episodes", "own_episodes", "own_s", "burst", "before", "own_errors"):
-        kept[name][np.isnan(kept[name])] = 0.0
-    for name in ("day", "burst_s"):
+    dates = {"day", *(f"{window}_s" for window in _WINDOWS)}
+    for name in dates:
         kept[name] = np.where(np.isnan(kept[name]), starts, kept[name])
+    for name in kept.keys() - dates - {"last", "begun", "pause_s"}:
+        kept[name][np.isnan(kept[name])] = 0.0
+
+
+def add_errors(kept: dict[str, Floats], errors: Floats, now: float) -> None:
+    """Count the errors of a tick in the windows of lines; `last` is still that of those before."""
+    pause_s, before = now - kept["last"], kept["pause_s"]
+    mean = np.where(np.isnan(before), pause_s, before + _FOLLOWS * (pause_s - before))
+    kept["pause_s"] = np.where((errors > 0) & ~np.isnan(pause_s), mean, before)
+    for window in _WINDOWS:
+        kept[window] += errors
 
 
 def end_windows(kept: dict[str, Floats], starts: float) -> None:
@@ -88,13 +103,15 @@ def end_windows(kept: dict[str, Floats], starts: float) -> None:
     kept["own_errors"] *= fading
     kept["episodes"] = np.where(day_over, 0.0, kept["episodes"])
     kept["day"] = np.where(day_over, starts, kept["day"])
-    burst_over = starts - kept["burst_s"] >= BURST_S
     # A window that speaks is no part of the healthy past (frozen while flagged).
-    healthy = burst_over & np.isnan(kept["begun"])
+    healthy = (starts - kept["burst_s"] >= BURST_S) & np.isnan(kept["begun"])
     kept["own_errors"] += np.where(healthy, kept["burst"], 0.0)
-    kept["before"] = np.where(burst_over, _of_window(kept, starts), kept["before"])
-    kept["burst"] = np.where(burst_over, 0.0, kept["burst"])
-    kept["burst_s"] = np.where(burst_over, starts, kept["burst_s"])
+    for window, length_s in _WINDOWS.items():
+        over = starts - kept[f"{window}_s"] >= length_s
+        of_it = _of_window(kept, window, starts)
+        kept[f"{window}_before"] = np.where(over, of_it, kept[f"{window}_before"])
+        kept[window] = np.where(over, 0.0, kept[window])
+        kept[f"{window}_s"] = np.where(over, starts, kept[f"{window}_s"])
 
 
 def of_episodes(kept: dict[str, Floats], now: float) -> Floats:
@@ -116,17 +133,21 @@ def _of_others(amount: Floats) -> Floats:
     return others
 
 
-def of_burst(kept: dict[str, Floats], now: float) -> Floats:
-    """Logarithm of the e-value of a line's ten minutes, or of those before: a burst does not end with
-    a window.
+def of_windows(kept: dict[str, Floats], now: float) -> Floats:
+    """Logarithm of the e-value of a line's ten minutes, of its hour, or of those before: a burst does
+    not end with a window but with a pause.
     """
-    return np.maximum(_of_window(kept, now), kept["before"])
+    values = [
+        np.maximum(_of_window(kept, window, now), kept[f"{window}_before"]) for window in _WINDOWS
+    ]
+    is_over = now - kept["last"] >= np.fmin(_PAUSES * kept["pause_s"], _LONGEST_S)
+    return np.where(is_over, 0.0, np.maximum.reduce(values))
 
 
-def _of_window(kept: dict[str, Floats], now: float) -> Floats:
+def _of_window(kept: dict[str, Floats], window: str, now: float) -> Floats:
     fleet = (kept["own_errors"].sum(axis=1) + 1.0) / (kept["own_s"].sum(axis=1) + _FIRST_BURST_S)
     own = (_FLEET_SHAPE + kept["own_errors"]) / (_FLEET_SHAPE / fleet[:, None] + kept["own_s"])
     shape = np.full_like(own, _BURST_SHAPE)
-    seconds = now - kept["burst_s"]
-    value = log_e(shape, shape / own, kept["burst"], seconds, _TIMES_BURST)
+    seconds = now - kept[f"{window}_s"]
+    value = log_e(shape, shape / own, kept[window], seconds, _TIMES_BURST)
     return np.where(kept["own_s"] >= _BURST_LEARNED_S, value, 0.0)
