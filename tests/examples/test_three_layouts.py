@@ -20,10 +20,12 @@ from accelwatch.alerting.incidents.model.silence import Maintenance
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.scrape_settings import Scrape
+from accelwatch.fleet.targets.hub_endpoint import HubEndpoint
 from accelwatch.fleet.targets.settings import HttpSd, Targets
 from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite
 from accelwatch.schema.timestamps import unix_seconds
 from support.fleet.failing_fleet import AFFECTED, Node, nodes
+from support.fleet.global_hubs import following_hubs
 from support.fleet.hub_peers import served_hub
 from support.remediation.failing_remedies import SickRemedies
 from support.servers.ports import free_port
@@ -62,7 +64,7 @@ MANY_GONE = {"AcceleratorManyExportersDown", "FleetNodesGone"}
 GONE_HUB = {"FleetHubGone"}
 # Of hubs that share a journal.
 OF_SHARED_JOURNALS = {"FleetNoHubLeads", "FleetHubBehind"}
-# Of a hub that follows hubs.
+# Of a hub that follows hubs, in every layout.
 OF_FOLLOWED_HUBS = {"FleetFollowedHubStale"}
 # Of how a hub's servers do; their series go where all of the hub's go.
 OF_STORES = {"FleetStoreFailing", "FleetRemoteWriteLosing"}
@@ -107,6 +109,20 @@ class Fleet:
         return [self.healthy.address, self.sick.address, *others, self.silent]
 
 
+def over_hubs(port: int) -> dict[str, Any]:
+    """The job by which Prometheus learns how a hub over hubs finds those below, and nothing else."""
+    return {
+        "job_name": f"{HUB}-over",
+        "scrape_timeout": "2s",
+        "scrape_interval": "2s",
+        "static_configs": [{"targets": [f"127.0.0.1:{port}"]}],
+        # All else it has from the hub below, of which Prometheus has it already.
+        "metric_relabel_configs": [
+            {"source_labels": ["__name__"], "regex": "accel_fleet_hub_.*", "action": "keep"}
+        ],
+    }
+
+
 @contextlib.asynccontextmanager
 async def fleet(tmp_path: Path, examples: Path) -> AsyncIterator[Fleet]:
     """All three layouts over the same nodes at the same time."""
@@ -120,7 +136,9 @@ async def fleet(tmp_path: Path, examples: Path) -> AsyncIterator[Fleet]:
         one = Fleet(healthy, sick, others, f"127.0.0.1:{free_port()}")
         one.rack = rack
         agents = {"job_name": "accelwatch", "static_configs": [{"targets": one.addresses}]}
-        written = await stack.enter_async_context(servers.prometheus(rule_files=rules))
+        port = free_port()
+        over = over_hubs(port)
+        written = await stack.enter_async_context(servers.prometheus(over, rule_files=rules))
         settings = HubSettings(
             targets=Targets(static=tuple(one.addresses), http=(HttpSd(url="http://127.0.0.1:1/"),)),
             scrape=Scrape(timeout_s=0.5, max_backoff_s=0.1, interval_s=0.3),
@@ -131,6 +149,9 @@ async def fleet(tmp_path: Path, examples: Path) -> AsyncIterator[Fleet]:
         await stack.enter_async_context(one.hub)
         hub = await one.hub.enter_async_context(
             served_hub(settings, interval_s=0.2, state_dir=no_folder)
+        )
+        await stack.enter_async_context(
+            following_hubs([HubEndpoint(name="pod-1", base=hub.base)], port=port)
         )
         one.rules = hub.hub.rules
         hub.hub.leader.remedies = cast("RemedyRunner", SickRemedies())
@@ -143,8 +164,8 @@ async def fleet(tmp_path: Path, examples: Path) -> AsyncIterator[Fleet]:
         one.stores["remote_write"] = written
         itself = {"job_name": f"{HUB}-itself", "static_configs": federated["static_configs"]}
         jobs: dict[str, list[dict[str, Any]]] = {
-            "agents": [agents],
-            "federation": [federated, itself],
+            "agents": [agents, over],
+            "federation": [federated, itself, over],
         }
         for layout, scraped in jobs.items():
             server = servers.prometheus(*scraped, rule_files=rules)
@@ -276,12 +297,19 @@ def _is_of(series: dict[str, Any], node: str) -> bool:
 
 
 async def _a_hub_that_is_gone_is_missed(one: Fleet) -> None:
+    silent = 'ALERTS{alertstate="firing", alertname="FleetFollowedHubStale"}'
+    for layout in LAYOUTS:
+        await one.stores[layout].until("accel_fleet_hub_fresh == 1", bool, WITHIN_S)
+        await one.stores[layout].until(silent, lambda found: not found, WITHIN_S)
     await one.hub.aclose()
     stale = 'ALERTS{alertstate="firing", alertname="AcceleratorReadStale"}'
     for layout in ("remote_write", "federation"):
         gone = 'ALERTS{alertstate="firing", alertname="FleetHubGone"}'
         await one.stores[layout].until(gone, bool, WITHIN_S)
         await one.stores[layout].until(stale, lambda found: not found, WITHIN_S)
+    for layout in LAYOUTS:
+        (alert,) = await one.stores[layout].until(silent, bool, WITHIN_S)
+        assert alert["metric"]["hub"] == "pod-1", layout
 
 
 def _names(found: list[dict[str, Any]]) -> set[str]:

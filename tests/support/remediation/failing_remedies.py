@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.exposition.histogram import Histogram
+from accelwatch.fleet.remedies.current import CurrentRemedies
 from accelwatch.fleet.remedies.measures import current_series
 from accelwatch.remediation.policy.guards.data_guard import DataGuardState
 from accelwatch.remediation.policy.guards.failure_domains import FailureDomain
@@ -55,6 +56,10 @@ class SickRemedies:
     def series(self) -> dict[Series, Number]:
         now = time.time()
         return dict(current_series(sick_state(now), RemedySettings(), now))
+
+    @property
+    def current(self) -> CurrentRemedies:
+        return CurrentRemedies(sick_state(time.time()), RemedySettings(), {}, ())
 
     def histograms(self) -> Mapping[Series, Histogram]:
         return {}
