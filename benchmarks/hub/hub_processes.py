@@ -70,14 +70,17 @@ def hub_words(
     *,
     history_s: float = 0.0,
     port: int = PORT,
+    stream_interval_s: float = 1.0,
 ) -> list[str]:
     """A hub with instruments (`hub_probe.py`); `scrape` is its configuration of that name.
 
-    `history_s`: seconds between two samples that its archive keeps; 0 for none.
+    `history_s`: seconds between two samples that its archive keeps; 0 for none. `stream_interval_s`:
+    those between two ticks of its own stream.
     """
     config = folder / "hub.yaml"
     archive = f"history: {{folder: {folder}/archive, interval: {history_s}}}\n" if history_s else ""
-    config.write_text(f"scrape: {scrape}\nlog: {{level: error}}\n{archive}")
+    stream = f"stream_interval: {stream_interval_s:g}s\n"
+    config.write_text(f"scrape: {scrape}\nlog: {{level: error}}\n{stream}{archive}")
     return [
         *(sys.executable, str(HERE / "hub_probe.py"), instruments, str(folder / "probe")),
         *("-c", str(config), "--targets-file", str(targets)),

@@ -57,7 +57,14 @@ def real_hubs(plan: Plan, folder: Path) -> Iterator[Below]:
             groups = [*_targets(hub, file), {"targets": [marked], "labels": {"node": mark}}]
             targets.write_text(json.dumps(groups))
             below.ports[hub] = _FIRST_PORT + hub
-            words = hub_words(own, targets, _PATIENCE, "arrivals", port=below.ports[hub])
+            words = hub_words(
+                own,
+                targets,
+                _PATIENCE,
+                "arrivals",
+                port=below.ports[hub],
+                stream_interval_s=plan.interval_s,
+            )
             below.pids[name] = stack.enter_context(running(words, None)).pid
         yield below
 
