@@ -13,14 +13,13 @@ import asyncio
 import contextlib
 import itertools
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from hub_processes import share, window
+from hub_processes import running, share, window
 from hub_watch import USE_EVERY_S, Marks, Measured, watch
 from real_hubs import Below, real_hubs
 from several_hubs import DEVICES, Plan, parser_of, serving
@@ -52,12 +51,8 @@ def upper_hub(places: Mapping[int, int], stream_interval_s: float) -> Iterator[i
             f"stream_interval: {stream_interval_s}s\nlog: {{level: error}}\n"
         )
         words = [sys.executable, "-m", "accelwatch", "hub", "-c", str(file)]
-        process = subprocess.Popen(words)
-        try:
+        with running(words, None) as process:
             yield process.pid
-        finally:
-            process.terminate()
-            process.wait(30)
 
 
 def most_mib(pid: int) -> float:

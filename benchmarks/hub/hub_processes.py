@@ -48,9 +48,13 @@ def share(before: Use, after: Use) -> float:
 
 @contextlib.contextmanager
 def running(words: Sequence[str], core: int | None) -> Iterator[subprocess.Popen[bytes]]:
-    """A process on one core, or on any; it ends with the block, whatever happens."""
+    """A process on one core, or on any; it ends with the block, whatever happens.
+
+    Its session is its own, as a service's is: Linux shares processor time out by session first
+    (autogroups, sched(7)), and those of one terminal are one.
+    """
     pinned = [] if core is None else ["taskset", "-c", str(core)]
-    process = subprocess.Popen([*pinned, *words], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([*pinned, *words], stdout=subprocess.DEVNULL, start_new_session=True)
     try:
         yield process
     finally:
