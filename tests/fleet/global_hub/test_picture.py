@@ -314,3 +314,16 @@ def test_an_event_is_streamed_once_whatever_filter_is_set(tmp_path: Path) -> Non
 
 def codes(view: FleetView) -> list[str]:
     return [shown.code for shown in view.events]
+
+
+@pytest.mark.parametrize("page", ["devices?", "groups?by=rack&", "stream?"])
+def test_a_filter_by_hub_is_refused_with_what_to_do_instead(tmp_path: Path, page: str) -> None:
+    async def main() -> None:
+        async with two_hubs(tmp_path) as (upper, _, _):
+            text = await upper.get(f"/v1/{page}filter=hub==%22pod-1%22", 400)
+            assert "group by it (t on the screen, --by hub), or ask that hub itself" in text
+            # What else is wrong with a filter is what is said of it.
+            text = await upper.get(f"/v1/{page}filter=hub==%22pod-1%22 and watts>1", 400)
+            assert "unknown name watts" in text
+
+    asyncio.run(main())

@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from accelwatch.base.errors import UsageError
+from accelwatch.base.errors import ExpressionError, UsageError
 from accelwatch.fleet.api.live.tick_frames import TickFrames
 from accelwatch.fleet.api.query.names import condition as compiled_condition
 from accelwatch.fleet.documents.fleet import DEFAULT_FIELDS
 from accelwatch.fleet.global_hub.events import NumberedEvents
 from accelwatch.fleet.global_hub.followed import FollowedHubs
-from accelwatch.fleet.hub_client.several.names.locations import is_hub_label
+from accelwatch.fleet.hub_client.several.names.locations import HUB_LABEL, is_hub_label
 from accelwatch.fleet.hub_client.several.source import SeveralHubs
 from accelwatch.fleet.picture.model import FIELDS, FleetView
 from accelwatch.fleet.wire import DeviceNow, DeviceSlot, FleetDocument, FleetTick
@@ -128,13 +128,26 @@ class PictureFeeds:
         clock = self._followed.clock
         if not condition:
             return PictureFeed(chosen, self._followed.view, clock.wall, self._followed.events)
-        compiled_condition(condition, labels_of(self._followed.view()))
+        check_condition(condition, self._followed.view())
         own = self._followed.source(condition)
         return PictureFeed(chosen, own.fleet, clock.wall, NumberedEvents(), own)
 
     async def document(self) -> FleetDocument:
         """The fleet in numbers."""
         return self._followed.document()
+
+
+def check_condition(text: str, view: FleetView | None) -> None:
+    """Raise ExpressionError or UsageError for a filter that the hubs below cannot evaluate."""
+    labels = labels_of(view)
+    try:
+        compiled_condition(text, labels)
+    except ExpressionError:
+        compiled_condition(text, {*labels, HUB_LABEL})  # raises what else is wrong with it
+        raise UsageError(
+            f"filter: the hubs evaluate it, and none knows the label {HUB_LABEL}: group by it (t on the "
+            f"screen, --by {HUB_LABEL}), or ask that hub itself"
+        ) from None
 
 
 def labels_of(view: FleetView | None) -> set[str]:

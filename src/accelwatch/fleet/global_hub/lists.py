@@ -13,11 +13,11 @@ from accelwatch.base.errors import UsageError
 from accelwatch.base.slices import LongWork
 from accelwatch.fleet.api.http import listed, states_of
 from accelwatch.fleet.api.query.groups import page_of
-from accelwatch.fleet.api.query.names import columns, condition
+from accelwatch.fleet.api.query.names import columns
 from accelwatch.fleet.api.query.rows import cursor_of, position_of
 from accelwatch.fleet.documents.fleet import DeviceRow, GroupRow, NodeSummary
 from accelwatch.fleet.follow.failures.faults import Reason, TargetFault, first_line
-from accelwatch.fleet.global_hub.feed import labels_of
+from accelwatch.fleet.global_hub.feed import check_condition
 from accelwatch.fleet.global_hub.followed import FollowedHubs
 from accelwatch.fleet.global_hub.silent_rows import device_rows, node_rows
 from accelwatch.fleet.hub_client.several.fan_out import gathered
@@ -64,7 +64,7 @@ class HubLists:
         names = tuple(name for name, _ in columns(fields))
         parameters = {"fields": ",".join(names)}
         if text:
-            condition(text, labels_of(self._followed.view()))
+            check_condition(text, self._followed.view())
             parameters["filter"] = text
 
         def silent(hub: int, picture: HubPicture, _fault: str, start: int) -> Iterator[DeviceRow]:
@@ -81,7 +81,7 @@ class HubLists:
             raise UsageError("by: say by what, such as rack, partition, job, user or hub")
         limit, after = limit_of(query), position_of(cursor)[0] if cursor else None
         if text:
-            condition(text, labels_of(self._followed.view()))
+            check_condition(text, self._followed.view())
         requested = HubGroups({"by": by, **({"filter": text} if text else {})})
         rows, problems = await self._groups(requested)
         return json_page(page_of(by, rows, limit, after, problems), headers)
