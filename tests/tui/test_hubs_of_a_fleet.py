@@ -56,3 +56,15 @@ def test_hubs_without_problems_have_their_lines_too() -> None:
         assert "hub pod-3: down  never  0 nodes  0 devices  cannot connect" in stage.text()
 
     on(check, source=FedFleet(of_hubs(fleet_view(), UP, never)), size=(120, 24))
+
+
+def test_the_group_key_begins_with_the_hub() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("t")
+        assert "grouped by hub" in stage.text()
+        await stage.press("t")
+        assert "grouped by rack" in stage.text()
+
+    view = of_hubs(fleet_view(), UP, DOWN)
+    labels = {node.node: {"rack": "r1", "hub": "pod-1"} for node in view.nodes}
+    on(check, source=FedFleet(msgspec.structs.replace(view, node_labels=labels)), size=(120, 24))

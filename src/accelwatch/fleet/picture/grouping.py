@@ -12,6 +12,8 @@ CYCLE = (NONE, "rack", "partition", "job", "user")
 # Names that the devices of one node may have different values of.
 OF_DEVICES = frozenset({*OWNER_NAMES, "model", "vendor", "kind"})
 _QUEUE = "partition"
+# Of nodes of several hubs.
+_HUB = "hub"
 
 
 def by_device(name: str, labels: Iterable[str]) -> bool:
@@ -57,7 +59,12 @@ def choices(labels: Iterable[str]) -> list[str]:
     return list(dict.fromkeys((*CYCLE, *OWNER_NAMES, *sorted(labels), "model", "vendor")))
 
 
-def following(name: str) -> str:
-    """The next of the cycle; after a name that is not in it, none."""
-    position = CYCLE.index(name) if name in CYCLE else -1
-    return CYCLE[(position + 1) % len(CYCLE)]
+def following(name: str, labels: Iterable[str] = ()) -> str:
+    """The next of the cycle; after a name that is not in it, none.
+
+    Where nodes have the label of their hub, that comes first.
+    """
+    first, *others = CYCLE
+    cycle = [first, *([_HUB] if _HUB in labels else []), *others]
+    position = cycle.index(name) if name in cycle else -1
+    return cycle[(position + 1) % len(cycle)]

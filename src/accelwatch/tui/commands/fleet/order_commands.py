@@ -90,7 +90,8 @@ class FleetOrderCommands(OnFleetScreen):
     def do_tree(self) -> bool:
         """The next grouping."""
         if self._screen is not None:
-            self._group(grouping.following(self._app.board.preferences.fleet_group))
+            group = self._app.board.preferences.fleet_group
+            self._group(grouping.following(group, self._controller.board.labels))
         return self._screen is not None
 
     def do_group_by(self) -> bool:
