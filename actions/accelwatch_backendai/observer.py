@@ -67,7 +67,7 @@ class Observer:
         )
 
     def _annotation(self, agent: str, before: OwnerAnnotation | None) -> OwnerAnnotation | None:
-        """Our hold on an agent whose row was read since `before`: it may be set or given back since."""
+        """Our hold on an agent whose row was read since `before`: it may be set or released since."""
         return self._access.quarantines.get(agent) or before
 
 

@@ -20,7 +20,7 @@ _Group = Annotated[str, Meta(min_length=1, max_length=64)]
 
 
 class GroupOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A resource group whose sessions are looked after."""
+    """A resource group whose sessions the hub manages."""
 
     # The resource group in which its idle spares are.
     spares: _Group

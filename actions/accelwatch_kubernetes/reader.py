@@ -64,5 +64,5 @@ class NodeReader:
             self._shown(node)
 
     def pop_latest(self, name: str) -> Node | None:
-        """The node as it was read last, once: whoever changes it makes it out of date."""
+        """The node as it was read last, once: a change makes it out of date."""
         return self._latest.pop(name, None)

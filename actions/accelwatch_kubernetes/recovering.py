@@ -14,5 +14,5 @@ def recovered(
 
 
 def _is_over(_started_step: StartedStep, _kind: StepKind, _context: ObservedContext) -> bool:
-    """A write has the version that was read: once somebody else has written, it comes to nothing."""
+    """A write has the version that was read: once another client has written, it is refused."""
     return True

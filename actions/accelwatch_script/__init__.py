@@ -1,6 +1,6 @@
 """Acts by a site's own programs and HTTP services, which need no scheduler that we know.
 
-Each thing that can be wanted has a hook; another hook looks how things stand, and what it sees counts.
+Each intent has a hook; an observe hook reads the state, and what it reports counts.
 """
 
 from accelwatch_script.action import ScriptAction

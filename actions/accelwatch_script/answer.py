@@ -60,7 +60,7 @@ def not_started(text: str) -> HookReply:
 
 
 def shown(text: str) -> str:
-    """Somebody else's text, harmless and short."""
+    """An untrusted text, escaped and shortened."""
     return escaped(text.strip())[:MOST_TEXT]
 
 
@@ -185,7 +185,7 @@ def _document(output: bytes, *, is_complete: bool) -> bytes:
 
 
 def _parse_reply(document: bytes, hide: Hide) -> HookDocument | None:
-    """What is said, without secrets: as JSON they look otherwise, and are cut after this."""
+    """The reply without secrets: as JSON they look otherwise, and are cut after this."""
     try:
         parsed = msgspec.json.decode(document, type=HookDocument)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -52,10 +52,10 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     version: int = VERSION
     hook: str
-    # What is wanted, the name of a hook; for a hook that looks, how that stands is the question.
+    # The intent, as the name of a hook; an observe hook reports the state of that.
     wanted: str = ""
-    # The same whenever the same thing is tried again, so that it can be done once; empty for a hook
-    # that looks.
+    # The same whenever the same thing is tried again, so that it can be done once; empty for an
+    # observe hook.
     operation_id: str = ""
     attempt: int = 1
     # By what the journal knows this attempt.

@@ -25,12 +25,12 @@ TEXT = "text"
 CHECKPOINT = "checkpoint"
 # The whole one before it, from which the job begins on request.
 BEFORE = "checkpoint_before"
-# What the call before has told, a ToldStatus; not there without one, or when we began anew since.
+# The report of the call before, a ReportStatus; absent without one, or after our restart.
 REPORT_STATUS = "told"
 REPORT_TEXT = "told_text"
 REPORT_AGE_S = "told_for_s"
 AGAIN_AFTER_S = "again_after_s"
-# What a test has measured, with its unit, as the hook or the observe hook has said it.
+# What a test has measured, with its unit, as the hook or the observe hook has reported it.
 MEASURED = "measured"
 
 _POLL_S = 10.0
@@ -106,7 +106,7 @@ def observed(reply: HookReply, intent: Intent, now: float) -> Observed:
     observation = _decoded(reply, _Observation, "observe")
     if observation.node is not None and observation.node.name != intent.node:
         raise ActionUnavailableError(
-            f"observe: asked for node {intent.node}, answered for {shown(observation.node.name)}"
+            f"observe: requested node {intent.node}, answered for {shown(observation.node.name)}"
         )
     own = {
         TEXT: shown(observation.text),
@@ -222,7 +222,7 @@ def _job(job: _Job, requested: JobKey | None) -> JobObservation | None:
         return None
     if job.id != str(requested):
         raise ActionUnavailableError(
-            f"observe: asked for job {requested}, answered for {shown(job.id)}"
+            f"observe: requested job {requested}, answered for {shown(job.id)}"
         )
     if job.submitted is not None and requested.submitted and job.submitted != requested.submitted:
         return JobObservation(

@@ -39,7 +39,7 @@ class Slots:
         self._free = asyncio.Semaphore(count)
 
     async def acquire(self) -> bool:
-        """Whether there is one for us; it has to be given back."""
+        """Whether there is one for us; the caller has to release it."""
         try:
             async with asyncio.timeout(WAIT_FOR_SLOT_S):
                 await self._free.acquire()
@@ -174,7 +174,7 @@ class ProgramHook:
         return references.without(self._secrets, text)
 
     def _note(self, reply: HookReply, result: RunResult) -> None:
-        # Who looks does so every few seconds; only that it cannot, or can again, is worth a line.
+        # An observe hook runs every few seconds; only a change of its status is worth a line.
         if self._is_observer and reply.report.status is self._noted:
             return
         self._noted = reply.report.status

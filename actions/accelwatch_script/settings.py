@@ -1,4 +1,4 @@
-"""What a site configures: a hook for each thing that can be wanted, and hooks that look."""
+"""What a site configures: a hook for each intent, and observe hooks."""
 
 from types import MappingProxyType
 
@@ -12,7 +12,7 @@ from accelwatch.base.errors import ConfigError, UsageError
 from accelwatch.plugins.options import check_url, secret_key
 from accelwatch_script.references import is_reference
 
-# The engine waits a minute for a look, its end by force included.
+# The engine waits a minute for an observation, its end by force included.
 _MAX_OBSERVE_S = 30.0
 OBSERVE_TIMEOUT_S = 15.0
 OBSERVE = "observe"
@@ -43,7 +43,7 @@ class HookOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ca_file: str = ""
     # Added to the program's environment; references are resolved.
     env: dict[str, str] = {}
-    # 60s for programs, 10s for requests, and for programs that look 15s.
+    # 60s for programs, 10s for requests, and for programs that observe 15s.
     timeout: str | float = ""
     # How long after the hook's answer its effect is waited for.
     observe_for: str | float = "60s"

@@ -14,7 +14,7 @@ from accelwatch.api_client.backendai.errors import GRAPHQL_ERROR, BackendAiRefus
 from accelwatch.api_client.backendai.paging import PAGE, Page, all_rows, quoted
 from accelwatch_backendai.api.slots import Slots, slots_in
 
-# Of one user with one name: each of them is a time that somebody created it.
+# Of one user with one name: one row for each time that it was created.
 _MOST_NAMED = 20 * PAGE
 _FIELDS = """session_id name type status status_info result tag access_key full_name user_id
 group_name scaling_group cluster_size cluster_mode created_at terminated_at status_history

@@ -35,7 +35,7 @@ from accelwatch_backendai.specification_rules import SpecificationRule
 # Of a session without one: 26.1 ends a batch session at once for which none is given.
 _NO_TIMEOUT = "365d"
 _BATCH = "batch"
-# Networks that somebody made for a session, which POST /session cannot name.
+# Networks that a user made for a session, which POST /session cannot name.
 _OWN_NETWORK = "persistent"
 
 

@@ -17,7 +17,7 @@ _SHORT = 12
 def tag_of(first: str, predecessor: str) -> str:
     """The tag of the session that is created after another one of its job; both by their ids.
 
-    A session has one successor at most, whoever makes it for whichever incident: so the tag goes by
+    A session has one successor at most, whichever incident it is for: so the tag goes by
     the session that it replaces, and a request that is sent again after a crash has the same one.
     """
     return f"{_PREFIX}{first}:{predecessor[-_SHORT:]}"

@@ -130,7 +130,7 @@ def _is_ours(step: Step, context: ObservedContext) -> bool | None:
 
 
 def _is_released(step: Step, context: ObservedContext) -> bool | None:
-    """An agent that is gone, or that somebody else has made unschedulable, is not held by us."""
+    """An agent that is gone, or that an administrator has made unschedulable, is not held by us."""
     ours = _is_ours(step, context)
     return context.agent is None if ours is None else not ours
 

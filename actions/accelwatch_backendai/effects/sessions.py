@@ -160,7 +160,7 @@ def _is_created(step: Step, context: ObservedContext) -> bool | None:
 
 
 def _recovered_creation(started_step: StartedStep, context: ObservedContext) -> Recovery:
-    """A request that got no answer may come as long as somebody holds it; then it never will."""
+    """A request that got no answer may arrive as long as a proxy holds it; then it never will."""
     is_created = _is_created(started_step.step, context)
     if is_created is None:
         return Recovery.UNKNOWN

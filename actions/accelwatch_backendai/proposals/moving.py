@@ -60,7 +60,7 @@ def _away(intent: Intent, context: ObservedContext, view: JobView, head: Session
     agents = agents_of(head)
     bad = [agent for agent in agents if agent in intent.avoided]
     if not agents:
-        # Of nothing that is not shown it can be said that it runs elsewhere.
+        # Without its agents it is unknown whether it runs elsewhere.
         return Wait(POLL_S, f"{named(head)} runs, and none of its agents is shown yet")
     if not bad:
         return Achieved(f"{named(head)} runs on {','.join(agents)}", moved_to=agents)
@@ -121,7 +121,7 @@ def waits(session: Session, why: str) -> Wait:
 
 
 def _is_handed_back(intent: Intent, context: ObservedContext) -> bool:
-    """Whoever makes an agent schedulable that we hold wants its sessions to stay."""
+    """An administrator who makes an agent schedulable that we hold wants its sessions to stay."""
     ours = context.annotation is not None and context.annotation.incident == intent.mark.incident
     return ours and context.agent is not None and context.agent.schedulable
 

@@ -9,7 +9,7 @@ from accelwatch_backendai.steps import SCHEDULE, UNSCHEDULE
 
 
 def propose_quarantine(intent: Intent, context: ObservedContext) -> Proposal:
-    """Make it unschedulable, unless somebody else has; what runs there goes on."""
+    """Make it unschedulable, unless an administrator has; what runs there goes on."""
     agent = context.agent
     if agent is None:
         return missing(intent.node)

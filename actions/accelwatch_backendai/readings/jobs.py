@@ -40,7 +40,7 @@ from accelwatch_backendai.sessions.states import state_of
 
 # Where the job may begin again from a checkpoint.
 _WITH_CHECKPOINTS = (IntentKind.MOVE_JOB, IntentKind.FOLLOW_JOB)
-# Where it may be created anew, so that somebody has to know how.
+# Where it may be created anew, which needs its specification.
 _CREATES = (IntentKind.MOVE_JOB, IntentKind.RESTORE_JOB)
 
 # Where it may be ended, on which others may depend.
@@ -92,7 +92,7 @@ async def _agents(access: Access, lineage: Lineage, own: Agent | None) -> list[A
     """Those of the job; the intent's own is `own`, as the observation shows it.
 
     Read a second time it might be LOST by now: a move that is refused for that is given up for good by
-    whoever sees in the same observation that the agent answers.
+    a reader who sees in the same observation that the agent answers.
     """
     names = [name for name in _agents_of(lineage) if own is None or name != own.id]
     others = await agents_by_id(access.client, names)

@@ -43,8 +43,8 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     def may_run_on(self, intent: Intent, session: Session) -> str:
         """The first agent on which something of a session may still run; empty where none is left.
 
-        Its agents have said of each kernel that it has ended, or have no power; what we ended without
-        their word had the second proof when it was ended, and no kernel outlives that.
+        Its agents have reported each kernel as ended, or have no power; what we ended without
+        their report had the second proof when it was ended, and no kernel outlives that.
         """
         if intent.fenced_by_job or FORCED + session.id in intent.original:
             return ""
@@ -60,7 +60,7 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unfinished(session: Session) -> list[Kernel]:
-    """Its kernels of which no agent has said that they have ended."""
+    """Its kernels that no agent has reported as ended."""
     forced = was_forced(session.status_info)
     return [
         kernel

@@ -48,7 +48,7 @@ def is_finished(status: str) -> bool:
 
 
 def was_forced(status_info: str) -> bool:
-    """Whether it was ended without a word from its agents: what ran there may run on."""
+    """Whether it was ended without its agents' reports: what ran there may run on."""
     return status_info == _FORCED
 
 

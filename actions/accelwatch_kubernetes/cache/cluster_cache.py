@@ -1,6 +1,6 @@
 """The nodes of a cluster and the pods on them, listed once and then watched.
 
-For the poll of all nodes, every few seconds. Whoever is about to change something reads that from the
+For the poll of all nodes, every few seconds. A caller about to change something reads it from the
 server, and puts what it read in here (`put_node`): a later poll must not show what was there before.
 """
 
@@ -113,7 +113,7 @@ class ClusterCache:
                     self._changed.clear()
                     await self._changed.wait()
         except TimeoutError:
-            pass  # what is missing is said below
+            pass  # what is missing is reported below
         now = time.monotonic()
         for name, mirror in mirrors.items():
             stale = why_stale(

@@ -8,7 +8,7 @@ from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import HoldState, NodeObservation
 from accelwatch_kubernetes.devices.taint_rule import TaintRule, is_enforced
 
-# Where somebody else annotations the node as well, our devices stay ours to give back.
+# Where others mark the node as well, our devices stay ours to release.
 _BESIDE = frozenset({HoldState.OPEN, HoldState.FOREIGN})
 
 

@@ -54,7 +54,7 @@ async def patched(access: Access, step: Step, operation: Committed, decide: Deci
         try:
             return await _sent(access, step, operation, node, decide)
         except ChangedError:
-            pass  # somebody wrote in between, as a kubelet does that reports its status
+            pass  # another client wrote in between, as a kubelet does that reports its status
     node = await access.nodes.node(name)
     if node is None:
         raise ChangedError(f"the cluster has no node {name} any more")
@@ -122,7 +122,7 @@ async def _as_admitted(access: Access, after: Node, hold: Hold, operation: Commi
 
 
 async def _undo(access: Access, after: Node, hold: Hold, operation: Committed) -> None:
-    """Undo our patch, also where somebody has written since: nobody would know half a mark again.
+    """Undo our patch, also where another client has written since: half a mark would not be recognised.
 
     The node controller writes at once to a node that was cordoned.
     """

@@ -59,7 +59,7 @@ class Hold(AnnotationValue, frozen=True, kw_only=True):
     uid: str = ""
     # Key of the taint that was set with it: the options may name another one by now.
     taint: str = ""
-    # And its effect: a taint of the same key with another one is somebody else's. Empty in holds that
+    # And its effect: a taint of the same key with another one is not ours. Empty in holds that
     # were set before it was noted.
     effect: str = ""
     cordoned_by_us: bool = False

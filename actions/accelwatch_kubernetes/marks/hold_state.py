@@ -27,7 +27,7 @@ class ForeignClaim(NamedTuple):
 
 
 def our_taints(node: Node, hold: Hold) -> list[Taint]:
-    """The taint that was set with a hold, as it stands there now; none where somebody has removed it."""
+    """The taint that was set with a hold, as it stands there now; none where it was removed."""
     return [taint for taint in hold.taints_on(node) if taint.get("effect") in EFFECTS]
 
 
@@ -50,7 +50,7 @@ def foreign_claims(node: Node, hold: Hold | None, options: KubernetesOptions) ->
 
 
 def override_text(node: Node, hold: Hold) -> str:
-    """What somebody has undone of our hold, in words; empty while all of it stands."""
+    """Which parts of our hold were removed, in words; empty while all of it stands."""
     if not our_taints(node, hold):
         return f"the taint {hold.taint} of {node.name} was removed"
     if hold.cordoned_by_us and not node.spec.unschedulable:

@@ -1,6 +1,6 @@
 """The taint by which a cluster replaces the pods of a node that is off, set with a proof only. Pure.
 
-The hold annotation notes that it is ours, and by which proof: a taint of somebody else is never removed,
+The hold annotation notes that it is ours, and by which proof: a taint of others is never removed,
 and one of ours is not left behind.
 """
 
@@ -28,7 +28,7 @@ def has_our_taint(node: Node) -> bool:
 
 
 def is_tainted_by_others(node: Node) -> bool:
-    """Whether somebody else has tainted it out of service."""
+    """Whether others have tainted it out of service."""
     return _is_tainted(node) and not has_our_taint(node)
 
 

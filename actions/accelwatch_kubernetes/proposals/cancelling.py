@@ -1,4 +1,4 @@
-"""Which step ends a job without a restart, follows one, or gives back what a move has changed. Pure."""
+"""Which step ends a job without a restart, follows one, or restores what a move has changed. Pure."""
 
 from accelwatch.action.following import followed
 from accelwatch.action.intent import Intent

@@ -38,7 +38,7 @@ def propose_out(intent: Intent, context: ObservedContext) -> Proposal:
     proposal = propose_quarantine(intent, context)
     foreign = isinstance(proposal, Refusal) and proposal.kind is RefusalKind.FOREIGN
     if foreign and ours_on(context, intent.node):
-        # Somebody has the node besides us: our devices are not handed over with it.
+        # Others hold the node besides us: our devices are not handed over with it.
         return Refusal(RefusalKind.NOT_ALLOWED, proposal.text)
     return proposal
 

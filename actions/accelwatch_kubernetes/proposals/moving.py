@@ -51,7 +51,7 @@ def propose_move(intent: Intent, context: ObservedContext) -> Proposal:
     departing = [entry for entry in entries if entry.stay is None]
     if silent := _unsafe(intent, context, view, departing):
         return silent
-    # Somebody may have started it before us; our annotation stays there then, and means nothing.
+    # Its user may have started it before us; our annotation stays there then, and means nothing.
     if is_suspended_for(intent, view) and is_suspended(view.lineage):
         return start_again(intent, view)
     if departing:
@@ -92,7 +92,7 @@ def _node_freed(
 def _without_hold(
     intent: Intent, context: ObservedContext, node: Node, departing: Sequence[Leaving]
 ) -> str:
-    """Of a node without our annotation what somebody has undone; empty where we may never have held it.
+    """What was removed of our hold on a node without our annotation; empty where we may have had none.
 
     A node of which devices are out bears no mark itself, and a job that died may have started anywhere.
     """

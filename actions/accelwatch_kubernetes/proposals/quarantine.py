@@ -16,7 +16,7 @@ UID = "uid"
 
 
 def propose_quarantine(intent: Intent, context: ObservedContext) -> Proposal:
-    """Taint it, unless somebody else holds it or has undone our hold."""
+    """Taint it, unless others hold it or have removed our hold."""
     node = context.node
     if node is None:
         return missing(intent.node)

@@ -64,7 +64,7 @@ def suspended_by(lineage: Lineage) -> OwnerAnnotation | None:
     try:
         return msgspec.json.decode(text, type=OwnerAnnotation) if text else None
     except msgspec.DecodeError:
-        return None  # somebody else wrote something under our name
+        return None  # another client wrote something under our name
 
 
 def is_suspended(lineage: Lineage) -> bool:
@@ -76,7 +76,7 @@ def is_suspended(lineage: Lineage) -> bool:
 def _target(lineage: Lineage) -> tuple[Workload, Kind] | None:
     """What carries the flag: Kueue's Workload of a job in a queue, else the job itself.
 
-    Kueue sets back what somebody else does to `suspend` of a job that it has admitted. Where its
+    Kueue reverts what others do to `suspend` of a job that it has admitted. Where its
     Workload was not read, nothing is right.
     """
     workload = lineage.queued if lineage.queue else lineage.job

@@ -19,7 +19,7 @@ from accelwatch_kubernetes.workloads.lineage import RETRY, USER
 
 # 100,000 pods have no more owners than pods, and mostly a hundredth of it; an owner is about 500 bytes.
 MOST_OWNERS = 50_000
-# A pod of a LeaderWorkerSet has four above it; a circle of owners is a mistake of somebody's.
+# A pod of a LeaderWorkerSet has four above it; a circle of owners is a mistake in the cluster.
 MOST_STEPS = 8
 # Seconds until an owner is read again that may not be read, or that the server did not answer for: a
 # person gives a role, or mends a webhook. Of many, so many a second: 2 % of what the limiter allows.

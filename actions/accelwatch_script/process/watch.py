@@ -19,7 +19,7 @@ _MOST_LEFT = 1 << 20
 
 _POLL_S = 0.05
 
-# How often it is looked after a keeper that its program may have stopped.
+# How often a keeper is checked that its program may have stopped.
 _CHECK_S = 1.0
 
 # How long a killed program may take to exit; one that is stuck in the kernel never does.

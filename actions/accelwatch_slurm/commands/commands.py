@@ -76,7 +76,7 @@ class Commands:
         self._environ = environ
 
     async def run(self, name: str, *arguments: str) -> CommandResult:
-        """What became of a command of Slurm that only looks."""
+        """The result of a command of Slurm that only reads."""
         return await self.program([self.path_of(name), *arguments])
 
     async def change(self, name: str, *arguments: str) -> CommandResult:

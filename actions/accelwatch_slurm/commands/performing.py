@@ -1,6 +1,6 @@
 """Does one step: what was seen is read again first, then one thing is changed.
 
-Slurm has no compare-and-swap: between the read and the write somebody else may write. A report is
+Slurm has no compare-and-swap: between the read and the write others may write. A report is
 never the proof; the next observation is.
 """
 

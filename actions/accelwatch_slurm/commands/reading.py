@@ -140,7 +140,7 @@ class Reader:
 
     @property
     def in_a_rush(self) -> bool:
-        """Whether so many look that it is worth to do together what can be."""
+        """Whether so many read that it pays to do together what can be."""
         return self._rush.is_on
 
     async def _all_nodes(self) -> _Table:

@@ -26,12 +26,12 @@ class Rush:
         self._times: deque[float] = deque(maxlen=_MANY)
 
     def note(self) -> None:
-        """Somebody looks."""
+        """Note a read."""
         self._times.append(asyncio.get_running_loop().time())
 
     @property
     def is_on(self) -> bool:
-        """Whether many have looked within the last second."""
+        """Whether there were many reads within the last second."""
         now = asyncio.get_running_loop().time()
         return len(self._times) == _MANY and now - self._times[0] < 1.0
 
@@ -40,7 +40,7 @@ class SharedRead(Generic[Result]):
     """One kind of read; for one event loop at a time."""
 
     def __init__(self, read: Callable[[], Awaitable[Result]], rush: Rush) -> None:
-        """In a rush a read waits a little for more who look."""
+        """In a rush a read waits a little for more callers."""
         self._read = read
         self._rush = rush
         # One read at a time. A caller that waited uses the result of a read that started after its

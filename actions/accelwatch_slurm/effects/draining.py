@@ -1,6 +1,6 @@
 """Drains that come together: one read shows all nodes, and one command follows at once for all.
 
-Whoever comes while one is under way is part of the next. Each drain is decided upon by what that look
+A drain that comes while one is under way is part of the next. Each is decided upon by what that read
 shows of its node, as it would be alone.
 """
 
@@ -49,7 +49,7 @@ class Drains:
 
     @property
     def gather(self) -> bool:
-        """Whether a drain had better wait for others: many look, or one is under way already."""
+        """Whether a drain had better wait for others: many read, or one is under way already."""
         return self._reader.in_a_rush or self._alone > 0 or self._lock.locked()
 
     @contextlib.contextmanager

@@ -16,7 +16,7 @@ class FirstSeen(Generic[_Key]):
         self._since: dict[_Key, float] = {}
 
     def elapsed_s(self, key: _Key) -> float:
-        """Seconds since it was first seen to be so; 0 at the first look."""
+        """Seconds since it was first seen to be so; 0 at the first poll."""
         if len(self._since) > MOST_REMEMBERED:
             self._since.clear()
         now = self._clock.monotonic()

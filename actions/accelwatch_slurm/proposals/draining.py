@@ -23,7 +23,7 @@ NOT_RESPONDING = "Not responding"
 
 
 def propose_quarantine(intent: Intent, context: ObservedContext) -> Proposal:
-    """Drain it, unless somebody else holds it or removed our hold."""
+    """Drain it, unless another person or tool holds it or removed our hold."""
     node = context.node
     if node is None:
         return missing(intent)
@@ -77,7 +77,7 @@ def _added(intent: Intent, context: ObservedContext, node: SlurmNode) -> str | N
 
 
 def not_ours(context: ObservedContext, node: SlurmNode) -> Refusal | None:
-    """Why a node is not touched: somebody else holds it, or Slurm has given it up."""
+    """Why a node is not touched: another person or tool holds it, or Slurm has given it up."""
     state = context.hold_state
     if state not in (HoldState.FOREIGN, HoldState.DOWN):
         return None
@@ -118,7 +118,7 @@ def propose_release(intent: Intent, context: ObservedContext) -> Proposal:
 
 
 def _is_annotated(context: ObservedContext, node: SlurmNode) -> bool:
-    """Whether our key stands in a field that is not somebody else's."""
+    """Whether our key stands in a field that is not of others."""
     return (
         context.annotation is not None and merged(field_of(node, context.field), None) is not None
     )

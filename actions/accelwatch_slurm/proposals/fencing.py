@@ -164,7 +164,7 @@ def proof_of(context: ObservedContext, name: str, answered: Answered) -> str:
         return "its slurmd was restarted" if answered.for_s >= answered.kill_s else ""
     watched = answered.for_s + _LATE_START_S >= context.time - since
     if watched and answered.for_s >= answered.silence_s + answered.kill_s:
-        return "its slurmd has taken the order to end its jobs"
+        return "its slurmd has accepted the order to end its jobs"
     return ""
 
 

@@ -12,7 +12,7 @@ from accelwatch_slurm.proposals.draining import missing, not_ours
 from accelwatch_slurm.texts import steps
 from accelwatch_slurm.texts.observed_context import SIGNALLED, ObservedContext
 
-# A signal that processes ignore unless they ask for it (signal(7)).
+# A signal that processes ignore by default (signal(7)).
 IGNORED = "URG"
 _POLL_S = 0.5
 
@@ -25,7 +25,7 @@ def propose_probe(intent: Intent, context: ObservedContext) -> Proposal:
     if node.answering is False:
         return Achieved(f"Slurm has found that slurmd of {node.name} does not answer")
     if context.own.get(SIGNALLED):
-        return Wait(_POLL_S, f"Slurm waits for slurmd of {node.name} to take a message")
+        return Wait(_POLL_S, f"Slurm waits for slurmd of {node.name} to accept a message")
     if refusal := not_ours(context, node):
         return refusal
     job = next(

@@ -21,7 +21,7 @@ def recovered(started_step: StartedStep, context: ObservedContext) -> Recovery:
     if step.kind == steps.PROBE:
         return _sent(started_step)
     if step.kind == steps.DRAIN and _has_key_of(started_step, context):
-        return Recovery.DONE  # whoever holds the node since then
+        return Recovery.DONE  # whatever holds the node since then
     is_observed = _is_effect_observed(step, context)
     if is_observed is None:
         return Recovery.UNKNOWN

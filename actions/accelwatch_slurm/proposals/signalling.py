@@ -10,7 +10,7 @@ from accelwatch_slurm.texts.observed_context import SIGNALLED, ObservedContext
 
 
 def propose_signal(intent: Intent, context: ObservedContext) -> Proposal:
-    """Ask for a checkpoint."""
+    """Signal the job to save a checkpoint."""
     job = context.job
     if intent.job is None or job is None or not job.is_of(intent.job):
         return Refusal(RefusalKind.IMPOSSIBLE, f"Slurm knows no job {intent.job} any more")

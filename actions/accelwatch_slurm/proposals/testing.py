@@ -87,7 +87,7 @@ def _without_peer(intent: Intent, context: ObservedContext) -> Refusal | None:
 
 
 def _reserve(intent: Intent, node: SlurmNode, users: str, minutes: int) -> Step:
-    """For so many minutes at most: what nobody gives back ends by itself."""
+    """For so many minutes at most: what nobody deletes ends by itself."""
     return Step(
         kind=steps.RESERVE,
         arguments={

@@ -1,8 +1,8 @@
 """How our hold on a node is written and known again: its reason, and a JSON key in a field. Pure.
 
-The reason is for people. Most Slurms drop it when somebody resumes the node, 24.11 keeps it: it counts
+The reason is for people. Most Slurms drop it when a person resumes the node, 24.11 keeps it: it counts
 only while the node accepts no work. The key stays, so a node that accepts work and still has it was
-resumed by somebody else.
+resumed by a person.
 """
 
 import json

@@ -27,7 +27,7 @@ def reservation_for_test(node: str) -> str:
 
 
 def is_maintained(node: str, reservations: Reservations) -> bool:
-    """Whether somebody has reserved it for maintenance that goes on now."""
+    """Whether it has a maintenance reservation that is active now."""
     return any(
         node in reservation.nodes and reservation.maintenance
         for reservation in reservations.values()
@@ -83,5 +83,5 @@ def observed_node(
 
 
 def _shown(node: SlurmNode, state: HoldState, field: str) -> OwnerAnnotation | None:
-    """One that is held by somebody else has no mark of ours, whatever was left in its field."""
+    """A node that others hold has no mark of ours, whatever was left in its field."""
     return None if state in (HoldState.FOREIGN, HoldState.DOWN) else annotation_of(node, field)

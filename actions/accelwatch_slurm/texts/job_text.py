@@ -201,7 +201,7 @@ class JobTable(NamedTuple):
 def job_table(text: str, cluster: str, prefix: str) -> JobTable:
     """The jobs of squeue's lines: `prefix`, which nobody else knows, then SQUEUE_FORMAT.
 
-    What is on a line of its own in somebody's comment does not begin so.
+    A line of its own in a user's comment does not begin so.
     """
     by_node: dict[str, list[JobKey]] = {}
     again: set[JobKey] = set()

@@ -32,7 +32,7 @@ class SlurmNode(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def drained(self) -> bool:
-        """Whether it accepts no new work because somebody said so."""
+        """Whether it accepts no new work because a person or tool drained it."""
         return self.is_("DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING")
 
     @property

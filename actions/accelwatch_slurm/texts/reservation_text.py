@@ -24,7 +24,7 @@ class SlurmReservation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def maintenance(self) -> bool:
-        """Whether somebody works on its nodes now."""
+        """Whether its nodes are under maintenance now."""
         return self.active and "MAINT" in self.flags and not self.name.startswith(OWN)
 
 

@@ -47,7 +47,7 @@ JOB_SET = Kind(
             "so a silent node keeps all of them waiting"
         ),
         deletion=_AS_JOB,
-        no_execute=f"{_AS_JOB}; no PodDisruptionBudget is asked",
+        no_execute=f"{_AS_JOB}; no PodDisruptionBudget is checked",
         failure=(
             "a failed Job without failurePolicy, after maxRestarts, or by a rule with FailJobSet"
         ),
@@ -129,8 +129,8 @@ LEADER_WORKER_SET = Kind(
             "all pods of the group restart, with restartPolicy `None` only the pod; a leader's "
             "always"
         ),
-        deletion="as an eviction, and no PodDisruptionBudget is asked",
-        no_execute="as an eviction, and no PodDisruptionBudget is asked",
+        deletion="as an eviction, and no PodDisruptionBudget is checked",
+        no_execute="as an eviction, and no PodDisruptionBudget is checked",
         failure="none",
         restart="not needed: the eviction restarts the group",
     ),
@@ -170,8 +170,8 @@ VOLCANO_JOB = Kind(
             "the policy of task or job for PodFailed or PodEvicted, whichever comes first; "
             "`RestartTask` triggers itself up to maxRetry; without a policy the pod is replaced"
         ),
-        deletion="as an eviction, and no PodDisruptionBudget is asked",
-        no_execute="as an eviction, and no PodDisruptionBudget is asked",
+        deletion="as an eviction, and no PodDisruptionBudget is checked",
+        no_execute="as an eviction, and no PodDisruptionBudget is checked",
         failure="maxRetry (3) restarts, `TerminateJob`, `CompleteJob`",
         restart="never asked: its own Command `RestartJob` counts as a retry",
     ),
@@ -190,8 +190,8 @@ POD_GROUP = Kind(
         eviction=(
             "as the pod's own controller; without one it is gone for good, and the group lacks it"
         ),
-        deletion="as an eviction, and no PodDisruptionBudget is asked",
-        no_execute="as an eviction, and no PodDisruptionBudget is asked",
+        deletion="as an eviction, and no PodDisruptionBudget is checked",
+        no_execute="as an eviction, and no PodDisruptionBudget is checked",
         failure="none of its own",
         restart="only its user can",
     ),
@@ -202,8 +202,8 @@ _KUBEFLOW_TEXTS = Texts(
         "the replica starts again under its name; with restartPolicy `Never` one whose containers "
         "end with an error before it is gone fails the job"
     ),
-    deletion="as an eviction, and no PodDisruptionBudget is asked",
-    no_execute="as an eviction, and no PodDisruptionBudget is asked",
+    deletion="as an eviction, and no PodDisruptionBudget is checked",
+    no_execute="as an eviction, and no PodDisruptionBudget is checked",
     failure="a failed replica with restartPolicy `Never`, or runPolicy.backoffLimit",
     restart="`spec.runPolicy.suspend: true` ends its pods, `false` starts it again",
 )
@@ -234,8 +234,8 @@ _MPI_TEXTS = Texts(
         "mpirun ends when it loses a worker; the launcher's Job counts that against backoffLimit "
         "(6)"
     ),
-    deletion="as an eviction, and no PodDisruptionBudget is asked",
-    no_execute="as an eviction, and no PodDisruptionBudget is asked",
+    deletion="as an eviction, and no PodDisruptionBudget is checked",
+    no_execute="as an eviction, and no PodDisruptionBudget is checked",
     failure="the launcher's Job: runPolicy.backoffLimit",
     restart="`spec.runPolicy.suspend: true` ends its pods, `false` starts it again",
 )

@@ -20,7 +20,7 @@ from accelwatch_kubernetes.workloads.kinds.pod_counts import (
 )
 
 RUNS_ON = "its pods run on; new ones avoid the node"
-_AS_EVICTION = "as an eviction, and no PodDisruptionBudget is asked"
+_AS_EVICTION = "as an eviction, and no PodDisruptionBudget is checked"
 _NEEDLESS = "not needed: what is evicted is replaced"
 
 JOB = Kind(
@@ -83,7 +83,7 @@ DEPLOYMENT = Kind(
     texts=Texts(
         taint=RUNS_ON,
         eviction="another pod starts at once, beside the old one",
-        deletion="as an eviction, and no PodDisruptionBudget is asked",
+        deletion="as an eviction, and no PodDisruptionBudget is checked",
         no_execute=_AS_EVICTION,
         failure="none",
         restart=_NEEDLESS,
@@ -110,7 +110,7 @@ STATEFUL_SET = Kind(
     texts=Texts(
         taint=RUNS_ON,
         eviction="the same name starts again once the old pod is gone; on a silent node never",
-        deletion="as an eviction, and no PodDisruptionBudget is asked",
+        deletion="as an eviction, and no PodDisruptionBudget is checked",
         no_execute=_AS_EVICTION,
         failure="none",
         restart=_NEEDLESS,

@@ -84,7 +84,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
         return f"{prefix}/{version}/namespaces/{namespace}/{self.plural}/{name}"
 
     def is_suspended(self, workload: Workload) -> bool:
-        """Whether somebody has suspended it."""
+        """Whether it is suspended."""
         return bool(self.suspend) and workload.value(self.suspend) is self.suspended
 
     def has_failed(self, workload: Workload) -> bool:

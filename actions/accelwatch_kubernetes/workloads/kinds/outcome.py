@@ -89,7 +89,7 @@ def unchanged(_workload: Workload, _departure: Departure, below: Outcome) -> Out
 
 
 def evaluate_unknown(workload: Workload, _departure: Departure, below: Outcome) -> Outcome:
-    """Of a controller without a row nothing is said; what is below it does what it does."""
+    """A controller without a row has an unknown outcome; what is below it has its own."""
     text = f"what the controller of {workload.kind} {workload.metadata.name} does is not known"
     if below.fate is Fate.LOST:
         return Outcome(fate=Fate.UNKNOWN, text=text)

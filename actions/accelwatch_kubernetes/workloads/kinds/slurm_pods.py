@@ -26,7 +26,7 @@ _TEXTS = Texts(
     taint=f"{RUNS_ON}; Slurm does not learn of a taint",
     eviction="slurmd ends with its jobs, and Slurm does not learn of it: never evicted",
     deletion="as an eviction: never deleted",
-    no_execute="as an eviction, and no PodDisruptionBudget is asked",
+    no_execute="as an eviction, and no PodDisruptionBudget is checked",
     failure="none; its Slurm jobs die",
     restart="never asked: the action `slurm` drains the node and moves its jobs",
 )
