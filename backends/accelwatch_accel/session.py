@@ -14,7 +14,7 @@ from accelwatch.system.kernel.pcie_link import collect_link
 from accelwatch_accel import node
 from accelwatch_accel.usage import OF_CLIENTS, Usage
 
-# What passes between the two looks of a single reading.
+# What passes between the two reads of a single reading.
 _SPAN_S = 0.1
 
 

@@ -1,4 +1,4 @@
-"""A bounded hand-over of error events from the device workers to whoever waits for them."""
+"""A bounded hand-over of error events from the device workers to their reader."""
 
 from collections import deque
 from collections.abc import Iterable

@@ -64,7 +64,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def occupied(self) -> bool:
-        """Whether a core is said to be in use."""
+        """Whether a core is reported as in use."""
         utilizations = self.status.get("pe_utilizations")
         cores = utilizations if isinstance(utilizations, list) else []
         return any(isinstance(core, dict) and core.get("pe_occupancy") is True for core in cores)
@@ -107,7 +107,7 @@ class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
 def cards_of(info: bytes, status: bytes | Absence = Absence.UNSUPPORTED) -> tuple[Card, ...]:
     """Cards from the output of `info` and, where there is one, of `status`: JSON or tables.
 
-    Raises ReadError when `info` is neither. A status that is none costs only what it would have said.
+    Raises ReadError when `info` is neither. A malformed status costs only its own values.
     """
     listed = _listed(info)
     if listed is None:

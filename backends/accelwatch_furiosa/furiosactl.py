@@ -73,7 +73,7 @@ def used_of(lines: Iterable[bytes]) -> list[Used]:
 
 
 def with_load(card: Card, used: Sequence[Used]) -> Card:
-    """The card with the share of each core; one that nobody is said to use is not known."""
+    """The card with the share of each core; one without a listed user is not known."""
     shares: dict[int, float] = {}
     for usage in used:
         for core in usage.cores:

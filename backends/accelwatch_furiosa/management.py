@@ -106,7 +106,7 @@ def is_rngd(folder: Path) -> bool:
 
 
 def collect_all(out: Collected, root: Path, folder: Path) -> dict[str, str]:
-    """What the driver says now and nobody has said yet, and where each quantity is from."""
+    """What the driver reports and no other source has, and where each quantity is from."""
     before = set(out.values)
     bus = _pci_address(folder)
     for series, value in _sensors(sysfs.pci_device_dir(root, bus)) if bus else ():

@@ -16,7 +16,7 @@ from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch_furiosa.document import MAX_DEVICES, Card, ToolOutput
 
 MODULES = ("furiosa_smi", "furiosa_smi_py")
-# No number: read as an error by whoever wants one.
+# No number: a reader that wants one gets an error.
 _FAILED = "failed"
 # By core: cycles in which it worked, and all of them.
 Cycles = Mapping[int, tuple[int, int]]

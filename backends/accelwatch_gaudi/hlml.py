@@ -87,7 +87,7 @@ class Hlml:
             ) from error
 
     def stop(self) -> None:
-        """Give back what the library holds; its complaint at the end means nothing."""
+        """Release what the library holds; its complaint at the end means nothing."""
         getattr(self._library, "hlml_shutdown", int)()
 
     def handles(self) -> dict[str, tuple[int, Handle]]:

@@ -23,7 +23,7 @@ _CONCLUDED = (
 def processes_in(document: ToolOutput, number: int, numbers: Reading) -> list[Process] | Absence:
     """The processes of the card `number` by pid, or why they are not known.
 
-    hl-smi says `N/A` of a card that somebody else uses, too: it shows all processes to root only, and
+    hl-smi says `N/A` of a card that another user uses, too: it shows all processes to root only, and
     in a container not even to root.
     """
     if document.entries is None:

@@ -7,12 +7,12 @@ from accelwatch.base.clock import Clock
 from accelwatch.schema.reading import Collected
 from accelwatch_host import kernel_settings, libraries
 
-# Between two looks.
+# Between two reads.
 EVERY_S = 60.0
 
 
 class SlowReads:
-    """The last look, until it is too old."""
+    """The last read, until it is too old."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -19,7 +19,7 @@ from accelwatch_intel.card import DRIVERS, Card, find_cards
 from accelwatch_intel.reader import CardReader, is_lost
 from accelwatch_intel.sysman.source import SysmanSource
 
-# What passes between the two looks of a single reading; the counters move every millisecond.
+# What passes between the two reads of a single reading; the counters move every millisecond.
 _SPAN_S = 0.1
 
 

@@ -55,7 +55,7 @@ class Identities:
         self._identities.store(bdf, {**(self._identities.get(bdf) or {}), "board_serial": serial})
 
     def of(self, bdf: str) -> dict[str, str]:
-        """`uuid` and `board_serial` as far as they were said."""
+        """`uuid` and `board_serial` as far as they are known."""
         return self._identities.get(bdf) or {}
 
 

@@ -45,7 +45,7 @@ class FirmwareRecord:
         return msgspec.structs.replace(match, subject=normal_pci_bus_id(device["bdf"])), first
 
     def flush(self, record: Record | None = None) -> tuple[Match, Record] | None:
-        """The held match without a device: nothing more is said, or another record begins."""
+        """The held match without a device: no more lines come, or another record begins."""
         if self._pending is None:
             return None
         number, match, first = self._pending

@@ -26,7 +26,7 @@ _SIZE, _USED, _CELSIUS, _WATTS, _LOAD = 3, 4, 5, 6, 9
 _HOTTEST, _MOST_WATTS = 1000.0, 10_000.0
 _GIB = 1 << 30
 _NODE = re.compile(r"rbln(\d{1,6})")
-# No number: an error for whoever wants one.
+# No number: a reader that wants one gets an error.
 _UNREAD = "failed"
 
 

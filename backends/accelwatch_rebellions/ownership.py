@@ -31,7 +31,7 @@ class Contexts(NamedTuple):
 
 
 def open_nodes(root: Path, pid: int) -> frozenset[int]:
-    """Numbers of the `/dev/rblnN` that a process has open; empty where this user may not look."""
+    """Numbers of the `/dev/rblnN` that a process has open; empty where this user may not read."""
     numbers: set[int] = set()
     try:
         with os.scandir(root / "proc" / str(pid) / "fd") as files:

@@ -21,7 +21,7 @@ _WEDGED, _REPAIR = 1, 2
 _PORT_UP = (1, 2)
 
 _MEMORY_HEALTH = {
-    2: "device memory has many corrected errors and asks for a reset",
+    2: "device memory has many corrected errors and needs a reset",
     3: "device memory runs with banks switched off",
     4: "device memory has so many uncorrected errors that the card should be replaced",
 }

@@ -52,7 +52,7 @@ def stat_ticks(root: Path, pid: int) -> tuple[int, int] | None:
 
 
 def has_gpu_open(root: Path, pid: int) -> bool:
-    """Whether a process has an nvidia device node open, as far as we may look."""
+    """Whether a process has an nvidia device node open, as far as we may read."""
     try:
         entries = list((root / "proc" / str(pid) / "fd").iterdir())
     except OSError:
