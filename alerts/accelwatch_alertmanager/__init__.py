@@ -84,7 +84,7 @@ def _stored_labels(reference: str) -> dict[str, str]:
 
 
 def labels_of(notice: Notice, more: dict[str, str]) -> dict[str, str]:
-    """The labels by which the alert is known; those that somebody else gave go below our own."""
+    """The labels by which the alert is known; those of `more` never replace our own."""
     own = {name: notice.labels[name] for name in _IDENTITY if notice.labels.get(name)}
     ours = {"alertname": notice.rule or "accelwatch", "incident": notice.key}
     ours["severity"] = notice.severity.value

@@ -51,7 +51,7 @@ class AppriseSink:
             message = "the message before still hangs"
         except TimeoutError:
             message = f"no answer within {self._timeout_s:g} s"
-        except Exception as error:  # noqa: BLE001 - 170 services of somebody else's
+        except Exception as error:  # noqa: BLE001 - 170 services of others
             message = f"apprise met {type(error).__name__}"
         else:
             if well:

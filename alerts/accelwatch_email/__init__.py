@@ -28,7 +28,7 @@ _NO_RECIPIENT = (
 )
 # Replies from here on are permanent (RFC 5321, 4.2.1).
 _REFUSED_FROM = 500
-# Permanent to SMTP, but mended by whoever mends the account (RFC 4954, 6).
+# Permanent to SMTP, but over once the account is repaired (RFC 4954, 6).
 _LATER = frozenset({530, 534, 535, 538})
 
 

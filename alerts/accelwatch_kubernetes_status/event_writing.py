@@ -48,7 +48,7 @@ class EventWriter:
                 await self._write(reference, notice)
                 break
             except ApiError as error:
-                # It has expired, or somebody else has written it, between two requests.
+                # It has expired, or another client has written it, between two requests.
                 if error.status not in (_CONFLICT, _NOT_FOUND) or not tries_left:
                     raise
         if notice.closed is None:

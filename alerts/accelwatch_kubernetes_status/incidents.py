@@ -67,7 +67,7 @@ def is_of_family(family: str, prefix: str) -> bool:
 
 
 def read_incidents(text: str) -> dict[str, OpenIncident]:
-    """What an annotation says; nothing where somebody wrote something else there."""
+    """What an annotation says; nothing where another client wrote something else there."""
     try:
         return msgspec.json.decode(text, type=dict[str, OpenIncident])
     except msgspec.MsgspecError:

@@ -23,7 +23,7 @@ SEQUENCE = "accelwatch.io/sequence"
 INCIDENT = "accelwatch.io/incident"
 # events.k8s.io refuses to show longer ones.
 _MOST_MESSAGE = 1024
-# Changes that say nothing new to somebody who reads Events would be a flood.
+# Changes that say nothing new to readers of Events would be a flood.
 _COUNTED = frozenset({NoticeKind.OPENED, NoticeKind.REMINDER, NoticeKind.CALLED})
 
 

@@ -59,7 +59,7 @@ class StatusWriter:
             return True
         incidents, at = previous
         if not incidents:
-            # Nor is it known who wrote what since: an end is looked for.
+            # Nor is it known who wrote what since: an end is read anew.
             return desired is not None or notice.closed is not None
         if incidents.get(notice.key) != desired:
             return True

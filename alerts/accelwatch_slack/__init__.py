@@ -21,7 +21,7 @@ from accelwatch.plugins.options import check_url, checked
 from accelwatch_slack.blocks import message, question
 
 _API = "https://slack.com/api"
-# Errors that Slack, or somebody who mends the channel or the token, may overcome.
+# Errors that Slack, or a repair of the channel or the token, may overcome.
 _LATER = frozenset(
     {"ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable"}
     | {"request_timeout", "invalid_auth", "not_authed", "account_inactive", "token_revoked"}
@@ -87,7 +87,7 @@ class SlackSink:
         if not ts:
             return await self._call("chat.postMessage", message(notice), reference)
         if notice.kind is NoticeKind.REMINDER:
-            # An edit rings no bell: whoever is to be reminded gets an answer to the message.
+            # An edit notifies nobody: a reminder is an answer to the message.
             answer = {**message(notice), "thread_ts": ts, "reply_broadcast": True}
             outcome = await self._call("chat.postMessage", answer, reference)
             return msgspec.structs.replace(outcome, reference=reference)

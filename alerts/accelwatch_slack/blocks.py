@@ -31,7 +31,7 @@ def message(notice: Notice) -> dict[str, object]:
 
 
 def question(notice: Notice) -> dict[str, object]:
-    """A short answer to the message, for whoever has to decide or look; the rest stands there."""
+    """A short answer to the message, for people who have to decide; the rest stands there."""
     title = _escaped(headline(notice))
     why = notice.done[-1:] if notice.kind is NoticeKind.CALLED else ()
     sections = [section for line in why for section in _sections(line)]
