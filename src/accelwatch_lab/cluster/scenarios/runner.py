@@ -150,7 +150,7 @@ class ScenarioRunner:
         """What may not be at any moment."""
         ours = sorted(name for name, node in now.nodes.items() if node.ours)
         if len(ours) > MOST_OUT:
-            self._wrong(f"more nodes were taken out than the budget of {MOST_OUT} allows")
+            self._wrong(f"more nodes were quarantined than the budget of {MOST_OUT} allows")
         theirs = now.nodes.get(self._theirs)
         if theirs is not None and (theirs.ours or not theirs.out):
             self._wrong(f"{self._theirs} was touched while an administrator held it")

@@ -67,7 +67,7 @@ class HookRunner:
 
     def _fence(self, call: Call, _: float) -> HookReply:
         self._state.nodes[call.entity.node].down = True
-        return HookReply(status="ok", message="its power was taken")
+        return HookReply(status="ok", message="its power was cut")
 
     def _move(self, call: Call, _: float) -> HookReply:
         requested = call.jobs[0] if call.jobs else None
