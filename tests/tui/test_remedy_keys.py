@@ -363,7 +363,7 @@ def test_a_mark_a_spare_and_a_hold_are_told_on_the_page() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("5", "enter")
         for text in (
-            "held        nothing is done to n009 until taken back, by kim: a demo runs",
+            "held        nothing is done to n009 until removed, by kim: a demo runs",
             "next        its jobs are moved: job 48104",
             "our mark on n009 in slurm, set by root at 07:57:10: accelwatch i4 t1: memory rows",
             "spare       n099 stands in",

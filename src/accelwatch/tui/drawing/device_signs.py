@@ -1,4 +1,4 @@
-"""Sign, word and role of whatever a device is counted as. Pure."""
+"""Sign, label and role of a device's class. Pure."""
 
 from accelwatch.base.absence import Absence
 from accelwatch.schema.device import DeviceState
@@ -27,7 +27,7 @@ FILLED = frozenset({"alarm", "caution"})
 
 
 def device_class(view: DeviceView) -> str:
-    """What a device is counted as: `stale`, a word of `schema.standing`, or `hot` where it is well."""
+    """A device's class: `stale`, a status of `schema.status`, or `hot` where it is well."""
     if view.reading.absent.get(("*",)) is Absence.STALE:
         return "stale"
     status = effective_state(view.state.value, view.health.value)

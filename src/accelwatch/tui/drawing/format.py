@@ -53,7 +53,7 @@ def is_stale(view: DeviceView) -> bool:
 
 
 def status_text(view: DeviceView) -> str:
-    """What it is counted as, in one word: `ok`, `hot`, `degraded`, `lost`, `hung`, `stale`, `asleep`."""
+    """Its class as a label: `ok`, `hot`, `degraded`, `lost`, `hung`, `stale`, `asleep`."""
     return device_status_text(device_class(view))
 
 

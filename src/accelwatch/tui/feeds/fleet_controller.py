@@ -189,7 +189,7 @@ class FleetController:
         self.recount()
 
     def acknowledge(self, node: str, device: str | None) -> None:
-        """Have what is missing not expected any more; what came of it is said."""
+        """Stop expecting what is missing; a message shows the result."""
 
         async def request() -> None:
             try:

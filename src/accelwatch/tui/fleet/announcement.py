@@ -4,7 +4,7 @@ from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, width_of
 from accelwatch.tui.fleet.board import FleetBoard
 
-# So long it is said that something has happened now.
+# How long an event is announced as new.
 _FRESH_S = 5.0
 # This long after the last event the keys are shown once more.
 _AFTER_S = 30.0

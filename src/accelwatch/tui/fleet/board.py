@@ -45,7 +45,7 @@ class FleetBoard:
         self._now = now
         # What is followed.
         self.name = name
-        # What is said until the first picture.
+        # What is shown until the first picture.
         self.starting = "no picture of the fleet yet"
         # When something will happen in a demonstration (Unix seconds) and what, in that order.
         self.demo_events: Sequence[tuple[float, str]] = ()

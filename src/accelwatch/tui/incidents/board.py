@@ -123,5 +123,5 @@ def _gravest(reported: Sequence[IncidentNow]) -> dict[tuple[str, str], IncidentD
 
 
 def _weight(severity: str) -> int:
-    """Greater is worse; a word of a newer hub weighs nothing."""
+    """Greater is worse; an unknown severity of a newer hub counts as the least."""
     return Severity(severity).weight if severity in set(Severity) else -1

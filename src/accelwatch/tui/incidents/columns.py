@@ -57,7 +57,7 @@ def _role(row: IncidentRow, role: str) -> str:
 
 
 def severity_cell(row: IncidentRow, context: IncidentRenderContext, width: int) -> Line:
-    """Sign and word, or the sign alone."""
+    """Sign and label, or the sign alone."""
     severity = row.incident.severity
     sign = severity_sign(severity, context.glyphs)
     text = sign if width < 8 else f"{sign} {severity}"

@@ -46,7 +46,7 @@ def lines(facts: RemedyFacts, now: float, width: int, glyphs: Glyphs) -> Iterabl
         return
     veto = facts.veto
     if veto is not None:
-        until = f"until {when(seconds_of(veto.until), now)}" if veto.until else "until taken back"
+        until = f"until {when(seconds_of(veto.until), now)}" if veto.until else "until removed"
         text = f"nothing is done to {veto.node} {until}, by {veto.by}: {veto.reason}"
         yield from fact_lines("held", text, "warn", width, glyphs)
     if len(facts.remedies) > 1:

@@ -39,7 +39,7 @@ class SettingsScreen(Screen[None], inherit_bindings=False):
         self._note = Panel(board, self._draw_note, id="note")
 
     def compose(self) -> ComposeResult:
-        """Header, rows, a word on the file, keys."""
+        """Header, rows, a note on the file, keys."""
         yield from (self._header, self._rows, self._note)
         yield Footer(self.board, "settings")
 

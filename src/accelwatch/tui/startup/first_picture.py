@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from accelwatch.tui.local.sources.live import LiveSource
     from accelwatch.tui.state.board import Board
 
-# So soon whoever draws gets its turn beside the imports; Python's own 5 ms would be many a wait.
+# How soon the drawing thread runs beside the imports; Python's own 5 ms would add up.
 _SWITCH_S = 0.0005
 # So long nothing else is loaded while the first readings are under way: it would compete with them
 # for processor and interpreter. A slower driver is not waited for.

@@ -40,5 +40,5 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     sends: bool = False
     # Gives the terminal back, which a browser has not.
     leaves: bool = False
-    # Says a person's word to a hub that acts.
+    # Sends a person's command to a hub that acts.
     acts: bool = False

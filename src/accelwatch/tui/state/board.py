@@ -120,7 +120,7 @@ class Board:
         self.device_sort, self.device_descending = device_sorting.MACHINE, True
         # The message of the footer, over the keys.
         self.message = ""
-        # A word on the pause or the recording, for the header.
+        # A note on the pause or the recording, for the header.
         self.banner = ""
         self.filter_text = ""
         self.process_filter_text = ""

@@ -53,7 +53,7 @@ class ReadableEvent(threading.Event):
         return self._out
 
     def set(self) -> None:
-        """Wake whoever waits."""
+        """Wake the waiting thread."""
         if not self.is_set():
             super().set()
             os.write(self._in, b"\0")

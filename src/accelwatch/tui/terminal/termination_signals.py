@@ -24,7 +24,7 @@ def quit_on_signal(leave: Callable[[], object]) -> None:
 def raised() -> Iterator[None]:
     """Have them raise SystemExit until the block ends, in which ^Z does nothing.
 
-    Whoever stopped then would find the shell behind a picture, without a cursor.
+    A user who stopped then would find the shell behind a picture, without a cursor.
     """
     usual = {number: signal.signal(number, _raise) for number in _TERMINATION_SIGNALS}
     usual[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, signal.SIG_IGN)

@@ -92,7 +92,7 @@ def _read(path: Path) -> Preferences:
 
 
 def _validated(preferences: Preferences, path: Path) -> tuple[Preferences, str]:
-    """Words that mean nothing become the default."""
+    """Unknown values become the default."""
     wrong = []
     if preferences.theme not in PALETTES:
         wrong.append(f"no theme {preferences.theme!r}")
@@ -120,7 +120,7 @@ def document(preferences: Preferences) -> str:
 def save(preferences: Preferences, path: Path) -> None:
     """Write the file atomically, readable by its owner. Raises OSError.
 
-    One that cannot be read is set aside first: somebody has written it.
+    One that cannot be read is set aside first: a person has written it.
     """
     if path.is_file():
         try:

@@ -135,7 +135,7 @@ class ProcessList:
         return had_any
 
     def note(self, width: int) -> Line:
-        """How many there are, what is tagged, and a word on numbers of other namespaces."""
+        """How many there are, what is tagged, and a note on numbers of other namespaces."""
         shown = [row.process for row in self.rows if row.process is not None]
         memory = sum(process.gpu_memory_bytes or 0 for process in shown)
         pids = len({process.pid for process in shown})

@@ -21,7 +21,7 @@ _MOST_OF_REASON = 40
 
 
 class IncidentChanging:
-    """Dialogs about one incident; what came of it is said."""
+    """Dialogs about one incident; a message shows the result."""
 
     def __init__(self, app: DashboardContext, controller: "FleetController") -> None:
         self._app = app
@@ -70,7 +70,7 @@ class IncidentChanging:
             )
 
     def _allowed(self, done: str, incident: IncidentDocument) -> IncidentChanges | None:
-        """By whom it is changed; where it may not be, that is said."""
+        """The source that changes it; a message says why there is none."""
         changes = self._controller.source.changes
         if changes is None:
             self._app.show_message("an archive is read-only")

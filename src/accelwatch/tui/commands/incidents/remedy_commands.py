@@ -68,7 +68,7 @@ class RemedyCommands:
         return self._app.view_name in screens
 
     def _node(self) -> str:
-        """The node that is meant; where there is none, that is said."""
+        """The selected node; a message says where there is none."""
         current = self._current()
         if current is None:
             self._app.show_message("choose an incident")
@@ -187,9 +187,7 @@ class RemedyCommands:
             text = [f"{node} is {remedy.stage.replace('_', ' ')}; it has no mark of ours."]
         else:
             annotation = f"our mark on {remedy.target or node}"
-            text = [
-                f"{node} is {remedy.stage.replace('_', ' ')}; {annotation} would be taken away."
-            ]
+            text = [f"{node} is {remedy.stage.replace('_', ' ')}; {annotation} would be removed."]
         commands = [
             (label, Command(verb=verb, node=node, reason="")) for verb, label in _BACK.items()
         ]

@@ -33,7 +33,7 @@ _TITLES = {
 
 
 class RemedyRequests:
-    """Dialogs around one word; nothing waits on the event loop."""
+    """Dialogs around one command; nothing waits on the event loop."""
 
     def __init__(self, app: DashboardContext, controller: "FleetController") -> None:
         self._app = app

@@ -13,7 +13,7 @@ from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, paragraph
 from accelwatch.tui.local.devices.quantity_names import quantity_name
 
-# What is said before the names of what has no value.
+# The text before the names of quantities without a value.
 LACKS = {
     Absence.UNSUPPORTED: "not given by this driver",
     Absence.PERMISSION: "not allowed for this user",

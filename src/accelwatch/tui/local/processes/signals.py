@@ -58,7 +58,7 @@ def send(
     root: Path = Path("/"),
     open_pidfd: Callable[[int], int] | None = None,
 ) -> str:
-    """Signal a process if it is still the same one; what came of it, in words."""
+    """Signal a process if it is still the same one; the result, in words."""
     opener = open_pidfd or getattr(os, "pidfd_open", None)
     try:
         if opener is None:

@@ -117,7 +117,7 @@ class PaletteScreen(ModalScreen[Entry | None], inherit_bindings=False):
         self._catch_up()
 
     def _catch_up(self) -> None:
-        """List what the line has by now: its word that it has changed may be on its way."""
+        """List what the line has by now: the message that it has changed may be on its way."""
         line = self.query_one(Input)
         if line.value != self._listed:
             self._list(line.value)

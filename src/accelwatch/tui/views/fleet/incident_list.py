@@ -139,7 +139,7 @@ def why_none(fleet: FleetBoard, width: int, glyphs: Glyphs, *, archive: bool = F
         return _advice(what, more, width, glyphs)
     if rules is None:
         what = "this hub reports no incidents: it is older than this dashboard"
-        return _advice(what, ("accelwatch incidents --hub URL asks it for them",), width, glyphs)
+        return _advice(what, ("accelwatch incidents --hub URL queries it",), width, glyphs)
     if not rules.evaluated:
         return _no_rules(width, glyphs)
     if incidents.filter_text and incidents.reported:
@@ -186,7 +186,7 @@ def _no_rules(width: int, glyphs: Glyphs) -> list[Line]:
     lines += [[], *([(f"   {row}", "accent")] for row in _SWITCH_ON), []]
     for text in (
         "accelwatch rules list shows the rules that are shipped, docs/rules.md how to write others",
-        "the dashboard's own hub takes the same file: accelwatch fleet --config.file hub.yaml",
+        "the dashboard's own hub reads the same file: accelwatch fleet --config.file hub.yaml",
     ):
         lines += paragraph(" ", text, "dim", width, glyphs)
     return [clipped(line, width) for line in lines]
