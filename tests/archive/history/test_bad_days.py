@@ -120,7 +120,7 @@ def test_a_damaged_part_does_not_stop_the_writer(
     layout.chunk_file(folder, DEVICES, DAY, DAY + 300_000).write_bytes(b"no Parquet")
     writer(folder).close(DAY + 86_400_000)
     assert rows_of(folder) == 40
-    assert "damaged and was put aside" in caplog.text
+    assert "damaged and was set aside" in caplog.text
 
 
 def test_a_stranger_is_no_archive(tmp_path: Path) -> None:

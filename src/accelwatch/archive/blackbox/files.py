@@ -28,7 +28,7 @@ _LONGEST = 48
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
-    """One file of the ring. `started` in Unix seconds; `left` when whoever wrote it was killed."""
+    """One file of the ring. `started` in Unix seconds; `left` when its writer was killed."""
 
     path: Path
     number: int
@@ -128,7 +128,7 @@ def _files(folder: Path) -> list[tuple[Path, int]]:
 
 
 def lock(folder: Path) -> int | None:
-    """A descriptor that keeps all others from writing; None where somebody else does. Raises OSError."""
+    """A descriptor that keeps others from writing; None where another process has it. Raises OSError."""
     try:
         return lock_file(folder / _LOCK)
     except BlockingIOError:

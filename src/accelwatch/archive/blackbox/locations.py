@@ -1,4 +1,4 @@
-"""Where black boxes of this machine are, and which file of them somebody means."""
+"""Where black boxes of this machine are, and which of their files a user means."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

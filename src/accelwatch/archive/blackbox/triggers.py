@@ -9,7 +9,7 @@ from accelwatch.schema.snapshot import DeviceView, Snapshot
 # Categories of which no code freezes, unless it is fatal.
 _NON_FREEZING = frozenset({Category.APPLICATION, Category.THERMAL, Category.POWER})
 _XID = ("xid_", "sxid_")
-# The reason of what a machine left that went down without a word.
+# The reason of a freeze after a machine that went down without a clean stop.
 MACHINE_DOWN = "machine_down"
 # An event first reported so long after it happened, at the start perhaps, is an old one.
 _LATE_S = 30.0

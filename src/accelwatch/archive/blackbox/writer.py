@@ -1,6 +1,6 @@
 """One folder's black box at work: snapshots go into the ring, triggers freeze it. For one thread.
 
-A full disk, a folder that may not be written or that somebody else writes costs the black box and one
+A full disk, a folder that may not be written or that another process writes costs the box and one
 sentence in the log, never anything else; it is tried again.
 """
 
@@ -24,12 +24,12 @@ _MOST_UNNOTED = 64
 
 
 class Writer:
-    """Keeps a folder that it locks; while somebody else has it, waits."""
+    """Keeps a folder that it locks; waits while another process has it."""
 
     def __init__(
         self, folder: Path, bounds: Bounds | None = None, *, detect_restart: bool = True
     ) -> None:
-        """`detect_restart`: whether a writer that ended without a word before this boot means that the
+        """`detect_restart`: whether a writer that ended uncleanly before this boot means that the
         machine went down."""
         self._folder = folder
         self._bounds = bounds or Bounds()

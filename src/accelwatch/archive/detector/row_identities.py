@@ -32,12 +32,12 @@ class RowIdentities(NamedTuple):
 
     # Empty for rows in which nobody is.
     nodes: tuple[str, ...]
-    # float64[M]: Unix seconds of the last boot; NaN where nobody has said.
+    # float64[M]: Unix seconds of the last boot; NaN where unknown.
     booted_at: Floats
     devices: tuple[str, ...]
     # intp[N]
     node_of: Indices
-    # object[N]: None where nobody has said.
+    # object[N]: None where unknown.
     uuid: RowValues
     serial: RowValues
 
@@ -120,7 +120,7 @@ def arrivals(before: RowIdentities, devices: Bools, nodes: Bools, now: RowIdenti
 
 
 def at_rows_of_now(before: RowIdentities, moves: Moves, now: RowIdentities) -> RowIdentities:
-    """What was said before, by the rows of now; nothing of those that have not moved there."""
+    """The earlier identities, by the rows of now; nothing for rows without an earlier one."""
     booted_at = np.full(len(now.nodes), np.nan)
     uuid, serial = np.full(len(now.devices), None), np.full(len(now.devices), None)
     nodes, devices = moves.nodes >= 0, moves.devices >= 0

@@ -26,7 +26,7 @@ def size_of(folder: Path) -> int:
 
 
 def enforce(folder: Path, bounds: Bounds, now: int) -> Iterator[str]:
-    """Remove what is too old or too much, oldest days first; yields what somebody should know.
+    """Remove what is too old or too much, oldest days first; yields messages for people.
 
     `now` is in Unix milliseconds. Raises OSError.
     """

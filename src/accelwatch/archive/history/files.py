@@ -93,7 +93,7 @@ def readable(table: str, chunks: Sequence[Segment], log: Callable[[str], None]) 
         except (ArchiveError, pa.ArrowException, OSError, ValueError) as error:
             aside = chunk.path.with_suffix(".damaged")
             chunk.path.replace(aside)
-            log(f"{chunk.path}: a part of {table} is damaged and was put aside: {error}")
+            log(f"{chunk.path}: a part of {table} is damaged and was set aside: {error}")
         else:
             well.append(chunk)
     return well

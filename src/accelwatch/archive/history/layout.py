@@ -2,7 +2,7 @@
 
 A day that is over is one file. Until then its rows are in parts below `_open/`, each of a closed span
 of time that its name says. A part inside a longer one, or of a day that has its file, was merged and
-does not count: whoever merged it was killed before it could be removed.
+does not count: the merging process was killed before it could remove it.
 """
 
 import contextlib

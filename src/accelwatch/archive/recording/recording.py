@@ -157,7 +157,7 @@ def _lines(scan: Scan, block: Block) -> Iterator[bytes]:
 
 
 def _limited(chunks: Iterator[bytes], limit: int | None) -> Iterator[bytes]:
-    """The chunks, as long as they are not more than was said. Raises WireError."""
+    """The chunks, up to `limit` bytes. Raises WireError."""
     size = 0
     for chunk in chunks:
         size += len(chunk)
