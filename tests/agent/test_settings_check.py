@@ -54,11 +54,11 @@ def test_every_section_is_checked_at_once_with_its_line(tmp_path: Path) -> None:
         ("{socket: s, hub: x}", ["F:1: node_health.hub: expected a URL, https://HOST/PATH"]),
         (
             "{socket: s, hub_token_file: t}",
-            ["F:1: node_health.hub: no hub is asked without its URL, such as http://hub:9878"],
+            ["F:1: node_health.hub: no hub is queried without its URL, such as http://hub:9878"],
         ),
         (
             "{socket: s, hub_ca_file: t}",
-            ["F:1: node_health.hub: no hub is asked without its URL, such as http://hub:9878"],
+            ["F:1: node_health.hub: no hub is queried without its URL, such as http://hub:9878"],
         ),
     ],
 )

@@ -75,7 +75,7 @@ def test_keys_given_twice_or_no_words_and_bad_dates_are_all_told() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"a: &x 1\nb: *x", "f:2: aliases are not taken"),
+        (b"a: &x 1\nb: *x", "f:2: aliases are not accepted"),
         (b"[" * 17 + b"]" * 17, "f:1: nested deeper than 16 levels"),
         (
             b"a: 1\n---\nb: 2",

@@ -121,7 +121,7 @@ BAD = [
     ("state_dir: a\nstate_dir: b", "F:2: state_dir: given twice, first on line 1"),
     ("? [a]\n: 1", "F:1: a key must be a word"),
     ("- 1", "F:1: a mapping is expected at the top"),
-    ("a: &x 1\nb: *x", "F:2: aliases are not taken; write it out"),
+    ("a: &x 1\nb: *x", "F:2: aliases are not accepted; write it out"),
     ("collect: {", "F:1: bad YAML: expected the node content, but found '<stream end>'"),
     (
         "a: b: c",

@@ -47,7 +47,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     match: tuple[str, ...] = ()
     # How long an incident must have been open: 30m makes an escalation of the route.
     after_s: Day = field(default=0.0, name="after")
-    # After how long it is said again that an incident is still open; 0 for never.
+    # Interval of the reminders that an incident is still open; 0 for never.
     remind_s: Day = field(default=0.0, name="remind")
     quiet: QuietHours = QuietHours()
 

@@ -37,7 +37,7 @@ class Collect(msgspec.Struct, frozen=True, kw_only=True):
     argv: bool = False
     exclude: tuple[str, ...] = ()
     wake_suspended: bool = False
-    # Devices that there must be, without partitions; 0: nobody says.
+    # Devices that there must be, without partitions; 0: not set.
     expect: Expected = 0
     root: Path = "/"
     options: dict[str, dict[str, object]] = {}

@@ -29,7 +29,7 @@ def mistakes(settings: NodeHealth) -> Iterator[tuple[str, str]]:
         return
     if settings.hub is None:
         if settings.hub_token_file or settings.hub_ca_file:
-            yield "hub", "no hub is asked without its URL, such as http://hub:9878"
+            yield "hub", "no hub is queried without its URL, such as http://hub:9878"
     else:
         try:
             check_url(settings.hub, key="hub")

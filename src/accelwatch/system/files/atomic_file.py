@@ -66,7 +66,7 @@ def replace_in_chunks(
 def remove_interrupted(path: Path) -> None:
     """Remove what processes left beside `path` that were killed while they wrote.
 
-    Only for whoever alone writes there.
+    Only for the single writer of `path`.
     """
     with contextlib.suppress(OSError):
         for beside in path.parent.iterdir():

@@ -13,7 +13,7 @@ from pathlib import Path
 from accelwatch.base.errors import ConfigError
 from accelwatch.base.untrusted_text import escaped
 
-# Mode bits that let somebody else than the owner write.
+# Mode bits that let users besides the owner write.
 GROUP_OR_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 # The map of user ids outside of user namespaces (user_namespaces(7)).
 ALL_UIDS = ["0", "0", "4294967295"]
@@ -65,7 +65,7 @@ def written_by_everybody(path: Path, status: os.stat_result) -> str:
 def check_not_open(*paths: str) -> None:
     """Raise ConfigError for a file that everybody may write to, before another library reads it.
 
-    Empty names are passed over; what is not there is reported by whoever opens it.
+    Empty names are passed over; the library that opens a missing file reports it.
     """
     for path in map(Path, filter(None, paths)):
         try:
@@ -90,14 +90,14 @@ def make_state_folder(folder: Path) -> None:
 def unsafe_for_state(folder: Path) -> str:
     """Why root must not keep state in a folder; empty where it may, or where there is none yet.
 
-    Whoever else may write there could put a link where root writes next, and undo what was decided.
+    Another user who may write there could put a link where root writes next, and undo what was decided.
     """
     if os.geteuid() != 0:
         return ""
     try:
         why = changed_by_others(folder, frozenset({0}))
     except (OSError, RuntimeError):
-        return ""  # whoever uses it reports what is wrong
+        return ""  # the caller that uses it reports what is wrong
     if not why:
         return ""
     return (

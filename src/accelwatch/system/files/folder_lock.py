@@ -11,7 +11,7 @@ PRIVATE = 0o600
 def lock_file(path: Path) -> int:
     """A descriptor that holds the file, which is made if need be; links are not followed.
 
-    Raises BlockingIOError while somebody else holds it, OSError where it cannot be made or the file
+    Raises BlockingIOError while another process holds it, OSError where it cannot be made or the file
     system has no locks.
     """
     descriptor = os.open(path, FLAGS, PRIVATE)

@@ -12,7 +12,7 @@ from accelwatch.base.errors import AccelwatchError
 # What SQLite adds to the name of a file in WAL mode, besides the file itself.
 COMPANIONS = ("", "-wal", "-shm")
 _MODE = 0o600
-# How long a file that somebody else has locked is waited for.
+# How long to wait for a file that another process has locked.
 WAIT_S = 2.0
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -39,7 +39,7 @@ def open_database(
 ) -> sqlite3.Connection:
     """Open a database of ours to write to it, for any thread, one at a time; nobody else reads it.
 
-    A new file is made, unless there `must_exist` one. Whoever writes says so in `user_version`; `oldest`
+    A new file is made, unless there `must_exist` one. Its writer sets `user_version`; `oldest`
     is the first version that can be read. Raises sqlite3.Error, and what is not ours is not written to.
     """
     check_no_links(path)
@@ -82,7 +82,7 @@ def make_private(path: Path) -> None:
     """Let nobody else read a database that is there or about to be: names and serials of a fleet.
 
     SQLite gives its companions the mode of the file, but does not mend those that are there. What cannot
-    be changed is somebody else's, and opening it says what is wrong. Rights are only removed: a file
+    be changed is another user's, and opening it says what is wrong. Rights are only removed: a file
     that was made read-only stays so.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -28,7 +28,7 @@ def is_unbound(root: Path, pci_bus_id: str, others: Sequence[str]) -> bool:
 
 
 def why_withheld(root: Path, pci_bus_id: str, others: Sequence[str], pattern: str) -> str:
-    """Why a function is somebody else's; empty where it may be ours.
+    """Why a function belongs to others; empty where it may be ours.
 
     Its driver holds it, and its node is not here or may not be opened. Where sysfs does not name the
     node, fewer nodes of this `pattern` (`rbln[0-9]*` below /dev) may be opened than there are functions

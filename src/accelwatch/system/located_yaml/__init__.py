@@ -2,5 +2,5 @@
 
 `nodes` refuses what is no plain document, `document` turns it into plain data with a line for each
 value, and `complaint` gathers the mistakes: one run names all of them with file, line, key and the mend.
-Whoever imports it gets PyYAML too: import it where a file is read.
+Importing it imports PyYAML too: import it where a file is read.
 """

@@ -109,7 +109,7 @@ def _composed(data: bytes, file: str, loader: Any) -> tree.Node | None:
             listed = kind is yaml.SequenceEndEvent
             children.append(_collection(start_event, inner, listed=listed))
         elif kind is yaml.AliasEvent:
-            raise ConfigError(f"{file}:{line(event)}: aliases are not taken; write it out")
+            raise ConfigError(f"{file}:{line(event)}: aliases are not accepted; write it out")
     if len(children) > 1:
         raise ValueError("more than one document")
     return children[0] if children else None

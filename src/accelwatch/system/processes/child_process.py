@@ -50,7 +50,7 @@ class ChildProcess:
                 os.kill(self.pid, signal.SIGKILL)
 
     def how(self, limit_s: float) -> str:
-        """How it ended, in a word; `unknown` when it still runs after that long and was not killed."""
+        """How it ended, as a label; `unknown` when it still runs after that long and was not killed."""
         status = self.poll_within(limit_s)
         if status is not None:
             return exit_text(status)
@@ -62,7 +62,7 @@ class ChildProcess:
 
 
 def reaped(pid: int) -> int | None:
-    """Wait status of a child that has ended, None for one that runs; 0 when somebody else reaped it."""
+    """Wait status of a child that has ended, None for one that runs; 0 when another wait reaped it."""
     try:
         done, status = os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
@@ -71,7 +71,7 @@ def reaped(pid: int) -> int | None:
 
 
 def exit_text(status: int) -> str:
-    """How a process ended, in a word: `SIGSEGV`, `exit_1`."""
+    """How a process ended, as a label: `SIGSEGV`, `exit_1`."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         try:
