@@ -140,7 +140,7 @@ def test_what_may_go_better_later_is_sent_again(status: str) -> None:
     [
         ("3", "INVALID_ARGUMENT"),
         ("7", "check the credentials"),
-        ("12", "it takes no metrics over gRPC"),
+        ("12", "it accepts no metrics over gRPC"),
         ("16", "check the credentials"),
         ("99", "answered status 99"),
         ("x", "answered status x"),

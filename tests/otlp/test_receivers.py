@@ -107,7 +107,7 @@ def test_a_partial_success_is_counted_and_told_once(caplog: pytest.LogCaptureFix
             assert own["otlp_retries_total"] == 0
 
     asyncio.run(main())
-    told = [text for text in caplog.messages if "in part" in text]
+    told = [text for text in caplog.messages if "partial success" in text]
     assert len(told) == 1
     assert "refused=3" in told[0]
     assert "\x1b" not in told[0]

@@ -28,7 +28,7 @@ _PASSING = frozenset({1, 4, 8, 10, 11, 14, 15})
 _PASSING_HTTP = frozenset({"429", "502", "503", "504"})
 _HINTS = {
     7: "; check the credentials (otlp.header_files)",
-    12: "; it takes no metrics over gRPC: check otlp.endpoint",
+    12: "; it accepts no metrics over gRPC: check otlp.endpoint",
     16: "; check the credentials (otlp.header_files)",
 }
 _SHOWN = 200

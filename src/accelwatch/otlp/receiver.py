@@ -69,7 +69,7 @@ class PartialSuccess:
         text = escaped(partial.error_message[:_SHOWN])
         if (refused or text) and text != self._logged:
             self._logged = text
-            logger.warning("otlp took a request in part refused=%d: %s", refused, text)
+            logger.warning("otlp receiver reports partial success refused=%d: %s", refused, text)
         return refused
 
 
