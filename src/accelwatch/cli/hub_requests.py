@@ -57,7 +57,7 @@ class HubFlags(HubOnlyFlags, frozen=True, kw_only=True):
 
 
 def fetch_page(hub: HubOnlyFlags, path: str, query: Mapping[str, str]) -> bytes:
-    """A page of whoever judges: the hub of this machine, else its agent, where neither is named.
+    """A page of the hub of this machine, else of its agent, where neither is named.
 
     Raises AccelwatchError.
     """
@@ -65,7 +65,7 @@ def fetch_page(hub: HubOnlyFlags, path: str, query: Mapping[str, str]) -> bytes:
 
 
 def fetch(hub: HubOnlyFlags, request: "Callable[[Session], Awaitable[T]]") -> "T":
-    """Several pages of whoever judges, over one session. Raises AccelwatchError."""
+    """Several pages of that hub or agent, over one session. Raises AccelwatchError."""
     try:
         return _over(_resolve_addresses(hub), request)
     except NobodyAnswersError as error:

@@ -176,7 +176,7 @@ def _plain(hint: Any) -> Any:
 
 
 def _value(hint: Any, value: Any) -> Any:
-    """What click has read, as it is declared: a list that nobody gave is None where that may be."""
+    """What click has read, as it is declared: a list that is not given is None where that may be."""
     kind = _plain(hint)
     if isinstance(kind, type) and issubclass(kind, Enum) and value is not None:
         return kind(value)

@@ -16,7 +16,7 @@ OWN = 0o600
 
 
 def opened_stdout() -> "TextIO":
-    """Standard output. Raises AccelwatchError when whoever started us has closed it."""
+    """Standard output. Raises AccelwatchError when our parent has closed it."""
     if sys.stdout is None:
         raise AccelwatchError("cannot write to stdout: it is closed")
     return sys.stdout

@@ -23,7 +23,7 @@ _KEPT = frozenset({FAILED, USAGE, UNKNOWN})
 
 
 def code_of(verb: str, reply: Commanded) -> int:
-    """From what the hub has answered to a person's word."""
+    """The exit code of the hub's answer to a person's command."""
     notes = (note.text for note in reply.notes)
     return _CODES[outcome_of(verb, notes, reply.remedy.stage if reply.remedy else "")]
 
@@ -35,7 +35,7 @@ def fetch_remedies(hub: HubOnlyFlags, path: str, query: Mapping[str, str]) -> by
 
 
 def post_command(hub: HubOnlyFlags, path: str, document: Mapping[str, Any]) -> bytes:
-    """The answer to a person's word. Raises AccelwatchError, UncertainError."""
+    """The answer to a person's command. Raises AccelwatchError, UncertainError."""
     with _refusals():
         return changed(hub, "POST", path, document=document)
 

@@ -1,4 +1,4 @@
-"""`accelwatch rules backtest`: what rules would have said over an archive, a store or a recording."""
+"""`accelwatch rules backtest`: what rules would have found in an archive, a store or a recording."""
 
 import os
 from collections.abc import Sequence

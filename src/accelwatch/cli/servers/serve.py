@@ -1,6 +1,6 @@
 """`accelwatch serve`: the same dashboard in a browser, on this machine by default.
 
-Every visitor gets a dashboard process of their own that can only look: whoever can reach the port would
+Every visitor gets a read-only dashboard process: anybody who can reach the port would
 otherwise send signals as the user who serves.
 """
 

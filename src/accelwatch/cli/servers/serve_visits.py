@@ -139,7 +139,7 @@ class Dashboards(Server):
         )
 
     async def handle_index(self, request: web.Request) -> web.Response:
-        """The page, or word that there is no room."""
+        """The page, or a refusal where there is no room."""
         self._make_sure_of_room()
         response = await super().handle_index(request)
         assert isinstance(response, web.Response)

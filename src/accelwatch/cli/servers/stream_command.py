@@ -33,7 +33,7 @@ def stream_command(options: StreamOptions) -> None:
 
 
 def run(options: StreamOptions) -> int:
-    """Stream until nobody holds standard input or output any more. Raises AccelwatchError."""
+    """Stream until standard input or output is closed. Raises AccelwatchError."""
     import asyncio
 
     from accelwatch.web.http.stream import NDJSON, PACKED

@@ -22,7 +22,7 @@ from accelwatch.cli.startup.shell_completion import completion_options
 
 
 class _Commands(MutableMapping[str, click.Command]):
-    """The commands by name; one is imported when somebody gets it."""
+    """The commands by name; one is imported on access."""
 
     def __init__(self) -> None:
         self._loaded: dict[str, click.Command] = {}
@@ -85,7 +85,7 @@ def build() -> click.Group:
 def invoke(argv: list[str]) -> int:
     """Run the command of these words; returns the exit code. Mistakes are reported on stderr, code 2.
 
-    Raises AccelwatchError, also where click's own words cannot be written.
+    Raises AccelwatchError, also where click's own output cannot be written.
     """
     arguments = normalised(argv)
     if arguments[:1] == ["help"]:
@@ -107,7 +107,7 @@ def invoke(argv: list[str]) -> int:
 
 
 def _complain_of(error: click.ClickException) -> int:
-    """Say what is wrong with the words, as every other message is said; returns the exit code."""
+    """Print a mistake in the arguments like every other message; returns the exit code."""
     text = _text_of(error)
     context: click.Context | None = getattr(error, "ctx", None)
     option = getattr(error, "option_name", None)
@@ -128,7 +128,7 @@ def _complain_of(error: click.ClickException) -> int:
 
 
 def _usage_exit_code(context: click.Context | None) -> int | None:
-    """What a command of the table ends with after a mistake in its words; None for any other."""
+    """The exit code of a command of the table after a mistake in its arguments; else None."""
     # `rules check` is not `check`: only the commands at the top are in the table.
     if context is None or context.parent is None or context.parent.parent is not None:
         return None

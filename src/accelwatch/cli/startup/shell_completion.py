@@ -1,7 +1,7 @@
 """Completion of the shells: a shell's queries, the scripts that send them, and their installation.
 
 The names of variables and the answers are those of typer, which wrote the scripts before: one that
-somebody has installed goes on working.
+a user has installed goes on working.
 """
 
 import os
@@ -143,7 +143,7 @@ def _script(shell: str) -> str:
 
 
 def completion_options() -> list[click.Parameter]:
-    """`--install-completion` and `--show-completion`, for the shell of whoever calls."""
+    """`--install-completion` and `--show-completion`, for the caller's shell."""
     return [
         _eager("--install-completion", _install, "Install completion for the current shell."),
         _eager("--show-completion", _show, "Show completion for the current shell."),

@@ -1,4 +1,4 @@
-"""Standard input, output and errors of a process, which whoever starts it may have closed."""
+"""Standard input, output and errors of a process, which its parent may have closed."""
 
 import os
 import sys

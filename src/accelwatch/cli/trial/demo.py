@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from accelwatch.fleet.hub_client.local_hub.lifetime import Lifetime
     from accelwatch_lab.simulator.nodes import FleetSize
 
-# The simulated nodes are of this machine, and may take long to begin only where it is busy.
+# The simulated nodes run on this machine, and start slowly only where it is busy.
 _TIMEOUT = "30s"
 
 
