@@ -37,7 +37,7 @@ _OF_DEVICES = tuple(
 def is_listed(event: ErrorEvent) -> bool:
     """Whether an event is not what a driver says of a device that nobody lists.
 
-    That one is no word about the other devices of the node.
+    Such an event says nothing of the other devices of the node.
     """
     named = bool(event.subject) and not event.device_id
     return not (named and any(_is(event.code, prefix) for prefix in _OF_DEVICES))

@@ -28,7 +28,7 @@ def expand(text: str) -> list[str]:
     for choice in choices:
         total *= len(choice)
     if total > MAX_HOSTS:
-        raise UsageError(f"{text!r} stands for {total} hosts; at most {MAX_HOSTS} are taken")
+        raise UsageError(f"{text!r} stands for {total} hosts; at most {MAX_HOSTS} are allowed")
     fixed = pieces[0::2]
     hosts = []
     for numbers in itertools.product(*choices):

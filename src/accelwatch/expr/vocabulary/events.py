@@ -10,7 +10,7 @@ from accelwatch.expr.vocabulary.names import NameTable, Type
 from accelwatch.schema.event import SEVERITIES, Category
 
 LONGEST_S = 30 * 86400
-# How far back is looked when nothing is said: what is older is history, not news.
+# How far back to search by default: what is older is history, not news.
 WITHIN_S = 600
 
 
@@ -77,7 +77,7 @@ class EventKind(msgspec.Struct, frozen=True, kw_only=True):
     help: str
     # Whether `code` is the number after the word.
     numbered: bool = False
-    # Whether drivers of accelerators say so, of a device.
+    # Whether drivers of accelerators report it, of a device.
     of_devices: bool = False
 
 
@@ -156,7 +156,7 @@ _KINDS = (
     EventKind(
         name="evidence",
         codes=("evidence",),
-        help="what others have pushed to the hub; what has begun is happening now",
+        help="what others have pushed to the hub; what has started is happening now",
     ),
     EventKind(name="any", codes=(), help="every event"),
 )

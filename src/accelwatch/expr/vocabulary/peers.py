@@ -22,7 +22,7 @@ GROUPS: Mapping[str, str] = MappingProxyType(
 # Groups whose members are together because a job runs on them.
 JOB_GROUPS = frozenset({"job", "stage", "job_model", "stage_model"})
 
-# With fewer others that have a value nothing can be said.
+# With fewer others that have a value the result is unknown.
 LEAST_PEERS = 3
 # In a group with fewer members a device is not compared with itself.
 SMALL_GROUP = 8

@@ -40,7 +40,7 @@ PROCESS_NAMES = {
 
 
 class HealthStatus(Protocol):
-    """Whatever has a state and a health, as words of DeviceState and Health or of a fleet."""
+    """Anything with a state and a health, as values of DeviceState and Health or of a fleet."""
 
     @property
     def state(self) -> str:

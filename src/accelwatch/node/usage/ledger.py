@@ -177,7 +177,7 @@ class Ledger:
                 _enter(account, span, share, load if share.alone else share.load)
 
     def _miss(self, before: _LastObserved, now: _LastObserved) -> None:
-        """Nobody saw the device; only who held it before and after is said to have held it then."""
+        """The device was not read; only who held it before and after counts as its holder then."""
         assert self.total is not None
         missed = [self.total]
         for (by, old), (_, new) in zip(before.shares(), now.shares(), strict=True):

@@ -30,7 +30,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     busy_s: float | None = None
     # Unix seconds at which it was read; the same again is the same reading.
     sample_time: float | None = None
-    # False: whoever held the device still does, and nothing else is known.
+    # False: the holders are those before, and nothing else is known.
     observed: bool = True
     # As `Reading.pace_s`.
     pace_s: float = 0.0

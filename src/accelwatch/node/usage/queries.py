@@ -5,7 +5,7 @@ from accelwatch.base.errors import UsageError
 from accelwatch.node.usage.ledger import WINDOW_S, By
 from accelwatch.node.usage.report import SINCE_JOB
 
-# What is said instead of a report.
+# The answer instead of a report.
 NOT_COUNTED = "use is not counted here: usage.count is false in the configuration"
 PATH = "/v1/usage"
 BY_DEFAULT = By.USER.value

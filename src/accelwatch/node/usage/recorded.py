@@ -1,4 +1,4 @@
-"""The ledger of a recording: what whoever recorded it would have counted."""
+"""The ledger of a recording: what the recording process would have counted."""
 
 from pathlib import Path
 

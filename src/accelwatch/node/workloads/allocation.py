@@ -24,7 +24,7 @@ Owned = dict[str, tuple[Owner, ...]]
 
 
 def member_of(process: Process, facts: WorkloadFacts) -> Member:
-    """What is known of a process: its backend's word first, then ours."""
+    """What is known of a process: its backend's data first, then ours."""
     ours = _NO_MEMBER
     if process.pid_namespace == "same" and process.start_time is not None:
         ours = facts.members.get((process.pid, process.start_time), _NO_MEMBER)

@@ -35,7 +35,7 @@ class Annotation(NamedTuple):
 
     # By device id; a device without any has no entry.
     owners: Owned
-    # By process, in the order given; None where it says so itself.
+    # By process, in the order given; None where the process reports it itself.
     placements: Sequence[Placement | None]
 
 
@@ -77,7 +77,7 @@ class Annotations:
 def placement_of(
     process: Process, facts: WorkloadFacts, sources: frozenset[str]
 ) -> Placement | None:
-    """Where a process runs; None where it says so itself."""
+    """Where a process runs; None where the process reports it itself."""
     member = member_of(process, facts)
     reported = container, pod, job = process.container, process.pod, process.job
     if CGROUP in sources:

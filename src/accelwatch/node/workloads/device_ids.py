@@ -113,7 +113,7 @@ RESOURCES: tuple[Resource, ...] = (
 
 
 def is_accelerator(resource: str) -> bool:
-    """Whether a resource is of a known accelerator, so that a name without a device is worth a word."""
+    """Whether a resource is of a known accelerator, so that a name without a device needs a message."""
     return _row_of(resource) is not None
 
 
