@@ -98,7 +98,7 @@ _HEALTH = MappingProxyType(
 # As the runtime names them, by the series of the card.
 _ARCHITECTURES = MappingProxyType({"K100_AI": "gfx928", "K100_LC": "gfx926", "BW": "gfx936"})
 _UNIQUE_ID = re.compile(r"(?:0x)?([0-9a-f]{16})", re.IGNORECASE)
-_ORDER_NOTE = "this hy-smi reports no PCI ids: its cards are assumed in the order of the bus"
+_ORDER_NOTE = "this hy-smi reports no PCI ids: its cards are matched in the order of the bus"
 
 
 def identified(device: Device, card: Card, driver_version: str | None) -> Device:

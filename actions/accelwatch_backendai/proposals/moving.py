@@ -28,7 +28,7 @@ from accelwatch_backendai.sessions.lineage import is_successor
 from accelwatch_backendai.sessions.states import has_died, state_of
 
 # Between polls of a session for which the scheduler has found no agents: it tries again once a minute
-# (26.9). Until it has words about a try, the session may be placed at any moment.
+# (26.9). Until it has reported a try, the session may be placed at any moment.
 _PENDING_S = 2.0
 
 

@@ -7,7 +7,7 @@ from accelwatch_slurm.commands.commands import Commands, report_of
 from accelwatch_slurm.commands.reading import Reader, is_node_name
 from accelwatch_slurm.texts import steps
 
-# A job's reservation may overlap spares' and others, and over nodes on which the job still runs. A job
+# A job's reservation may overlap others, the spares' too, and cover nodes that the job still uses. A job
 # that waits in one that ends goes on waiting like any other.
 _RESERVATION_FLAGS = "flags=maint,ignore_jobs,no_hold_jobs_after_end"
 _FOR_EVER = "duration=infinite"

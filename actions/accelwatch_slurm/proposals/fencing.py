@@ -32,7 +32,7 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
 
     The controller gives the order once, when the node is set down, and marks a slurmd that does not
     accept it. One that was marked and answers again may have missed it; one that was seen to answer
-    all the time since has.
+    all the time since has got it.
     """
 
     # Seconds for which it has been seen to answer, without a break, since the node was set down.

@@ -8,7 +8,7 @@ from accelwatch_slurm.texts import steps
 from accelwatch_slurm.texts.job_text import SlurmJob
 from accelwatch_slurm.texts.observed_context import ObservedContext, hold_token, reservation_of
 
-# For which nodes are kept before it is renewed: what nobody deletes ends by itself. A move that has
+# Of a reservation before it is renewed: what nobody deletes ends by itself. A move that has
 # not led to a running job is given up after half an hour.
 RESERVATION_MINUTES = 720
 

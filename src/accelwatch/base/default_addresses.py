@@ -1,4 +1,4 @@
-"""Where an agent and a hub listen, and are looked for, unless somebody says otherwise."""
+"""Where an agent and a hub listen, and clients search them, by default."""
 
 AGENT_PORT = 9877
 HUB_PORT = 9878

@@ -76,7 +76,7 @@ class Log(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Workloads(msgspec.Struct, frozen=True, kw_only=True):
-    """Where it is looked up to whom a device is allocated."""
+    """The sources of device allocations."""
 
     sources: frozenset[Literal["backendai", "cgroup", "podresources", "slurm"]] = frozenset(
         {"backendai", "cgroup", "podresources", "slurm"}

@@ -58,7 +58,7 @@ class Scrape(msgspec.Struct, frozen=True, kw_only=True):
     """The samples of one body: `values[i]` belongs to `keys[i]`; NaN and infinities are kept.
 
     `series` is the very same object as the scrape before when the same series came, in any order, so
-    whoever derives something from them may keep it for as long.
+    a caller may keep what it derives from them for as long.
     """
 
     series: PageSeries

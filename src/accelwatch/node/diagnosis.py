@@ -74,7 +74,7 @@ class Probed(NamedTuple):
     """By backend, what looking around found."""
 
     probes: dict[str, Probe]
-    # What went wrong with those that could not look.
+    # What went wrong with those that could not probe.
     problems: dict[str, str]
     # Names of its own that are nearly those of an optional ability.
     near_misses: dict[str, tuple[str, ...]]

@@ -131,7 +131,7 @@ class Processes:
     def sweep(self, also: Mapping[str, str] | None = None) -> int:
         """Kill what has our mark, and `also` these variables; how many processes there were.
 
-        Ended by two looks in a row that show nothing: what runs another program at this moment has no
+        Ended by two scans in a row that show nothing: what runs another program at this moment has no
         environment for an instant.
         """
         killed: set[int] = set()

@@ -36,7 +36,7 @@ class LabSnapshot(NamedTuple):
 
 
 def read_snapshot(lab: Lab, record: Record, job: str, *, scheduler: bool = True) -> LabSnapshot:
-    """Look everywhere; at the scheduler only where it can answer. Raises AccelwatchError."""
+    """Read all sources; the scheduler only where it can answer. Raises AccelwatchError."""
     lines = tuple(lines_of(lab.folder, job))
     current = lab.scheduler.job_now(job) if scheduler else None
     nodes = lab.scheduler.nodes_now() if scheduler else {}

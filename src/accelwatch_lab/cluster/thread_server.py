@@ -55,7 +55,7 @@ def start_on_thread(served: AbstractAsyncContextManager[Where], name: str) -> Th
         try:
             asyncio.run(serve())
         except OSError as error:
-            # The port is somebody else's.
+            # Another process has the port.
             started.set_exception(error)
 
     thread = threading.Thread(target=run, name=name, daemon=True)

@@ -18,7 +18,7 @@ from accelwatch_lab.replay.playback import RecordingPlayer, read_recording
 from accelwatch_lab.replay.player import Player, PlayTime
 from accelwatch_lab.replay.scenario import FORMAT, read_scenario
 
-# How often events are looked for while waiting; a replay's events need no better.
+# How often events are polled while waiting; a replay's events need no better.
 _POLL_S = 0.25
 _REMEDY = "set replay's option file to a recording or a scenario, or to demo"
 

@@ -1,1 +1,1 @@
-"""What scenario files have in common, whoever plays them: the vocabulary of faults and its effects."""
+"""What scenario files have in common, for every player: the vocabulary of faults and its effects."""

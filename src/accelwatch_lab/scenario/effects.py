@@ -1,4 +1,4 @@
-"""What the faults of a device have made of it at a moment. Pure, and the same for whoever plays them."""
+"""What the faults of a device have made of it at a moment. Pure, and the same for every player."""
 
 from collections.abc import Callable, Iterable, Sequence
 

@@ -22,7 +22,7 @@ from accelwatch_lab.simulator.fleet import Fleet, Instant, backends, events_of
 from accelwatch_lab.simulator.nodes import Node
 
 _MEMORY_STEPS = 10
-# How often it is looked whether a fault of before still counts.
+# How often earlier faults are evaluated again.
 _REEVALUATE_EVERY_S = 60.0
 
 

@@ -13,7 +13,7 @@ from accelwatch.base.clock import Clock, SystemClock
 from accelwatch.base.errors import ConfigError
 from accelwatch.system.files.secret_file import read_secret
 
-# Keys are replaced by people, who look whether the new one works.
+# Keys are replaced by people, who check whether the new one works.
 _CHECK_EVERY_S = 10.0
 
 

@@ -87,7 +87,7 @@ class _Body(msgspec.Struct, frozen=True):
 
 
 def problem_in(body: bytes) -> Problem:
-    """What a body says; a page of whoever is between us and the manager says nothing."""
+    """What a body says; a page of a proxy between us and the manager says nothing."""
     try:
         read = msgspec.json.decode(body, type=_Body)
     except DECODE_ERRORS:

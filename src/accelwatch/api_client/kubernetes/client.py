@@ -163,7 +163,7 @@ class KubernetesClient:
                 feed=feed,
             )
         if answer.status == 401:
-            await self._ticket(ticket)  # whoever watches again does it with what is there now
+            await self._ticket(ticket)  # the next watch uses the credentials that are there then
         if not answer.well:
             raise self._error(answer, ticket.token)
 

@@ -1,1 +1,1 @@
-"""What Slurm answers: the lines that its commands print, read alike by whoever runs them."""
+"""What Slurm answers: the lines that its commands print, parsed alike for every caller."""

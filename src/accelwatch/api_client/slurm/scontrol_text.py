@@ -37,7 +37,7 @@ def without_reason(line: str) -> tuple[Reason, str]:
 
 
 def pairs_of(line: str) -> dict[str, str]:
-    """The first of each key: those at the end may stand in a reason or comment that somebody wrote."""
+    """The first of each key: those at the end may stand in a user's reason or comment."""
     return {key: value.strip() for key, value in reversed(_PAIR.findall(line))}
 
 

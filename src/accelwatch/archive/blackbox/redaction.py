@@ -84,6 +84,6 @@ def _wordless(event: ErrorEvent) -> ErrorEvent:
     text = _NAMED.sub("name=-", event.text)
     if (process := event.detail.get("process")) and process in text:
         text = text.replace(process, "-")
-    if not event.device_id:  # a line about the node names its disks, servers and whoever was killed
+    if not event.device_id:  # a line about the node names its disks, servers and killed processes
         return msgspec.structs.replace(event, text=event.code, subject="", detail={})
     return msgspec.structs.replace(event, text=text, detail=detail)

@@ -12,7 +12,7 @@ from accelwatch.archive.recording import Recorder
 from accelwatch.base.errors import AccelwatchError, WireError
 from accelwatch.schema.snapshot import Snapshot
 
-# How often the folder is looked through in the time of a segment, besides when one has ended.
+# How often the folder is scanned in the time of a segment, besides when one has ended.
 _SCANS = 10
 
 
@@ -30,7 +30,7 @@ class Ring:
         self.left = tuple(segment for segment in existing if segment.left)
         # Of that, what could not be rewritten, and why: it stays for the next start.
         self.unrepaired: dict[Path, str] = {}
-        # When the folder was looked through; None: not since the last segment ended.
+        # When the folder was scanned; None: not since the last segment ended.
         self._pruned: float | None = None
 
     def repair(self) -> float | None:

@@ -76,7 +76,7 @@ class RowIdentities(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """What has become of the rows that are looked for."""
+    """Where the expected rows are now."""
 
     moves: Moves
     # bool[N] and bool[M] of the rows of before: those that are neither here nor others now.

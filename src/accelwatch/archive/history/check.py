@@ -1,4 +1,4 @@
-"""Looks through an archive and names every mistake with file and row group."""
+"""Reads an archive and names every mistake with file and row group."""
 
 import itertools
 from collections import Counter
@@ -55,7 +55,7 @@ def check(
 ) -> Iterator[Finding]:
     """All findings, file by file. Raises ArchiveError for what is no archive at all.
 
-    `on_progress` gets how many files of how many were looked through.
+    `on_progress` gets how many files of how many were read.
     """
     archive = Archive(folder)
     total = sum(len(layout.segments(folder, table)) for table in TABLES)

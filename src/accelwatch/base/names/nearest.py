@@ -1,4 +1,4 @@
-"""The known word that somebody may have meant."""
+"""The known word nearest to a mistyped one."""
 
 from collections.abc import Iterable
 

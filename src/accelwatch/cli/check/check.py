@@ -121,7 +121,7 @@ def _of_agent(options: CheckOptions, left: _Left) -> "Report":
         try:
             return of_incidents(fetch(options.agent, "/v1/incidents", left() * _AGENT_SHARE))
         except AgentSilent:
-            pass  # no rules, another version, or no agent: the next fetch reports that
+            pass  # no rules or another version; the next fetch reports a missing agent
     page = fetch(options.agent, "/v1/snapshot", left() * _AGENT_SHARE)
     return of_snapshot(decode(page), _files(options), "readings of the agent", listened=True)
 

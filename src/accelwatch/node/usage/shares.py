@@ -1,6 +1,6 @@
 """Who holds a device at one moment, and which part of its numbers is whose.
 
-Whoever holds a device alone has all of it. Where several do, each has what its own processes use; what
+The only holder of a device has all of it. Where several do, each has what its own processes use; what
 the driver does not report by process is divided for energy, and unknown for load and memory.
 """
 
@@ -25,7 +25,7 @@ class Kind(StrEnum):
     JOB = "job"
     # Processes of a user outside of any job.
     USER = "user"
-    # Somebody: processes cannot be seen, or not whose they are.
+    # The holder is unknown: processes, or their users, cannot be seen.
     UNKNOWN = "unknown"
     # All those for whom there was no room.
     OTHERS = "others"
@@ -210,7 +210,7 @@ def _job_of_process(process: Process) -> str:
 
 
 def _own_load(own: Sequence[Process], listed: bool, device: Quantity) -> Quantity:
-    """The load of somebody's processes; an idle device is idle for all of them."""
+    """The load of a holder's processes; an idle device is idle for all of them."""
     load = _sum_of(own, "utilization_ratio", listed)
     if isinstance(load, Absence) and not isinstance(device, Absence) and device < IDLE_RATIO:
         return 0.0

@@ -97,7 +97,7 @@ class BlackBoxCommands:
         task.add_done_callback(self._app.report_task_failure)
 
     async def _open(self, page: "ExcerptPage", change: Change | None, *, or_now: bool) -> None:
-        """Look what is there; then the screen of the moment, or the device as it is."""
+        """Find the files; then show the moment's screen, or the device as it is."""
         boxes = self._app.board.boxes
         assert boxes is not None
         page.list_boxes(await asyncio.to_thread(boxes))

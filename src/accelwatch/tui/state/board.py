@@ -71,7 +71,7 @@ DeviceFilter = Callable[[DeviceView], bool]
 class Board:
     """Mutable; belongs to the application's thread."""
 
-    # What was looked for before, the latest last: of `devices`, `processes`, a `fleet`.
+    # Earlier filters, the latest last: of `devices`, `processes`, a `fleet`.
     typed_filters: Mapping[str, Sequence[str]] = MappingProxyType({})
 
     # What is played instead of this machine: `demo`, or the name of a file; else empty.
@@ -90,9 +90,9 @@ class Board:
         self.process_history = ProcessHistory()
         # Keeps each snapshot of this machine in its black box.
         self.keep: Callable[[Snapshot], None] | None = None
-        # Looks for the black boxes of this machine; None where another one is shown.
+        # Finds the black boxes of this machine; None where another one is shown.
         self.boxes: Callable[[], list[Box]] | None = None
-        # What has happened since the program began to look.
+        # What has happened since the program started.
         self.changes = Changes()
         self.selected_id = ""
         self.paused = False

@@ -1,1 +1,1 @@
-"""The terminal itself: what it is sent, what it sends, how it is given back."""
+"""The terminal itself: what it is sent, what it sends, how it is restored."""

@@ -21,7 +21,7 @@ from accelwatch.tui.terminal import textual_private
 
 # Bytes that are read at once.
 _MOST = 4096
-# How often is looked, after a key, whether a lone Escape was all that came.
+# How many ticks after a key to check whether a lone Escape was all that came.
 _QUICK_TICKS = 2
 
 

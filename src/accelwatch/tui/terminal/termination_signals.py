@@ -1,4 +1,4 @@
-"""Signals that end a program, heeded so that the terminal is given back as it was."""
+"""Signals that end a program, handled so that the terminal is restored."""
 
 import contextlib
 import signal

@@ -1,6 +1,6 @@
 """Who is known to a lab's manager, and what each needs to be it.
 
-Whoever may create sessions there runs programs as root. So secret keys are random, in files that only
+Creating a session there runs programs as root. So secret keys are random, in files that only
 root reads. Database, Redis and etcd listen on loopback and let everybody in: nobody else is to be
 logged in on the machine of a lab.
 """
@@ -40,7 +40,7 @@ ACCESS_KEYS = {
 
 
 class Keys(NamedTuple):
-    """How somebody reaches a manager."""
+    """How an account reaches a manager."""
 
     # `http://127.0.0.1:PORT`.
     url: str
@@ -63,12 +63,12 @@ def write_keys(folder: Path, url: str) -> None:
 
 
 def secret_file(folder: Path, account: Account) -> Path:
-    """The file that has somebody's secret key and nothing else."""
+    """The file that has an account's secret key and nothing else."""
     return folder / f"{account}.secret"
 
 
 def keys_of(folder: Path, account: Account) -> Keys:
-    """How somebody reaches the manager of a folder. Raises AccelwatchError before it was started."""
+    """How an account reaches the manager of a folder. Raises AccelwatchError before it was started."""
     try:
         kept = msgspec.json.decode((folder / "access.json").read_bytes(), type=_Kept)
     except (*DECODE_ERRORS, OSError) as error:

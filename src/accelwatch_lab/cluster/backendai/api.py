@@ -28,7 +28,7 @@ class ApiRefusalError(AccelwatchError):
 
 
 class Api:
-    """As somebody."""
+    """The manager's API, with the keys of one account."""
 
     def __init__(self, keys: Keys, timeout_s: float = _TIMEOUT_S) -> None:
         self._keys = keys

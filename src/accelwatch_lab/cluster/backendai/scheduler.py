@@ -42,7 +42,7 @@ _ALIVE_S = 180.0
 _SESSION_S = 120.0
 _WORKER = "accelwatch_lab.cluster.backendai.worker"
 _SHOWING = "accelwatch_lab.cluster.backendai.showing"
-# Somebody else's, so that the session has no room but on the spare.
+# Another user's, so that the session has no room but on the spare.
 _NOTEBOOK = "notebook"
 _NO_HOLDER = (
     "Backend.AI does not record who made an agent unschedulable, so nobody can see that an"

@@ -1,6 +1,6 @@
 """Who is known to a lab's API server, and what each needs to reach it.
 
-Whoever may create pods there runs programs as the user of the lab. So tokens are random, in files that
+Creating a pod there runs programs as the user of the lab. So tokens are random, in files that
 only this user reads.
 """
 
@@ -39,7 +39,7 @@ _SUBJECTS = {
 
 
 class Access(NamedTuple):
-    """How somebody reaches an API server."""
+    """How an account reaches an API server."""
 
     # `https://127.0.0.1:PORT`.
     url: str
@@ -70,12 +70,12 @@ def write_access(folder: Path, url: str, ca_file: Path) -> None:
 
 
 def token_file(folder: Path, account: Account) -> Path:
-    """The file that has somebody's token and nothing else."""
+    """The file that has an account's token and nothing else."""
     return folder / f"{account}.token"
 
 
 def access_of(folder: Path, account: Account) -> Access:
-    """How somebody reaches the API server of a folder. Raises AccelwatchError before it was started."""
+    """How an account reaches a folder's API server. Raises AccelwatchError before it was started."""
     try:
         kept = msgspec.json.decode((folder / "access.json").read_bytes(), type=_Kept)
     except (*DECODE_ERRORS, OSError) as error:

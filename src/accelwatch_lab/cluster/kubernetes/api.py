@@ -26,7 +26,7 @@ class ApiRefusalError(AccelwatchError):
 
 
 class Api:
-    """As somebody; for one thread."""
+    """The API server, with the token of one account; for one thread."""
 
     def __init__(self, access: Access, *, lasting: bool = False) -> None:
         """`lasting`: one connection for all requests, which ends with the process."""

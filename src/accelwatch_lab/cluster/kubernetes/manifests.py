@@ -107,7 +107,7 @@ def job_of(name: str, count: int, folder: Path) -> Object:
 
 
 def notebook_on(node: str) -> Object:
-    """A pod of somebody else's, who has one GPU of a node."""
+    """A pod of another user, which has one GPU of a node."""
     container = {
         "name": "notebook",
         "image": "accelwatch/lab",

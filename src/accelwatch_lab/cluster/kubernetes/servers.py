@@ -42,7 +42,7 @@ class Servers:
         return self._programs.version
 
     def access(self, account: Account) -> Access:
-        """As somebody. Raises AccelwatchError before the start."""
+        """The access of an account. Raises AccelwatchError before the start."""
         return access_of(self.folder, account)
 
     def start(self, *controller_flags: str) -> None:

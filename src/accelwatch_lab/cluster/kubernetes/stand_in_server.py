@@ -23,7 +23,7 @@ class StandInServer:
         self.folder = processes.folder / "kubernetes"
 
     def access(self, account: Account) -> Access:
-        """As somebody. Raises AccelwatchError before the start."""
+        """The access of an account. Raises AccelwatchError before the start."""
         return access_of(self.folder, account)
 
     def start(self, *flags: str) -> None:

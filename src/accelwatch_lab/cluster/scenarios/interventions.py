@@ -9,7 +9,7 @@ from accelwatch_lab.cluster.lab import Lab, Record
 from accelwatch_lab.cluster.scenarios.catalogue import Intervention
 from accelwatch_lab.cluster.simulated import Simulated
 
-# Twice as long as a node has to look well before it is given back.
+# Twice as long as a node has to look healthy before it is released.
 PAUSE_S = 4.0
 # How much longer a controller hangs than its callers wait.
 HANG_MORE_S = 2.0

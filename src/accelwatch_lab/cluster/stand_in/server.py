@@ -1,4 +1,4 @@
-"""The stand-in's scheduler as a process: hooks and looks over HTTP on loopback, a round every moment."""
+"""The stand-in's scheduler as a process: hooks and readings over HTTP on loopback, in rounds."""
 
 import argparse
 import getpass
@@ -84,7 +84,7 @@ class Scheduler:
             return job_document(self._state, name) if kind == "jobs" else None
 
     def answer(self, path: str, body: bytes) -> object | None:
-        """What is said to a POST; None for a path that there is not. Raises ValueError, KeyError."""
+        """The answer to a POST; None for a path that there is not. Raises ValueError, KeyError."""
         match path:
             case "/observe":
                 call = msgspec.json.decode(body, type=Call)
@@ -138,7 +138,7 @@ def server(scheduler: Scheduler, port: int) -> ThreadingHTTPServer:
             self._answer(lambda: scheduler.shown(self.path))
 
         def do_POST(self) -> None:
-            """A hook, a look, a user's or an administrator's wish."""
+            """A hook, an observation, a user's or an administrator's request."""
             length = min(int(self.headers.get("Content-Length") or 0), _MOST)
             body = self.rfile.read(length)
             self._answer(lambda: scheduler.answer(self.path, body))

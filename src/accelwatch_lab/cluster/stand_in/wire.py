@@ -51,7 +51,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write(folder: Path, kind: str, node: str, what: msgspec.Struct) -> None:
-    """Leave it; whoever reads has the old or the new one whole. Raises OSError."""
+    """Write it; a reader gets the old or the new one whole. Raises OSError."""
     file = _file(folder, kind, node)
     file.parent.mkdir(parents=True, exist_ok=True)
     new = file.with_suffix(".new")

@@ -19,7 +19,7 @@ KILL_S = 60.0
 PACE_S, JITTER = (0.0, 60.0, 120.0, 240.0, 480.0), 0.2
 # A person is called after so many attempts, so long, and so many exclusions (three an hour).
 ATTEMPTS, STOP_S, EXCLUSIONS = 6, 60 * MINUTE_S, 3
-# How often it is looked whether a shared cause is over, and for how long.
+# How often a shared cause is polled, and for how long.
 POLL_S, POLLED_S = 60.0, 30 * MINUTE_S
 
 

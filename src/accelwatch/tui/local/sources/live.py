@@ -54,7 +54,7 @@ class LiveSource:
         self._again = False
         self._supervisor: Supervisor | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        # Set when the child has to be looked after before it was silent for long.
+        # Set when the child has to be checked before it was silent for long.
         self._check_needed: asyncio.Event | None = None
 
     @property

@@ -18,7 +18,7 @@ _SCHEME = "BackendAI signMethod=HMAC-SHA256, credential="
 
 
 class Keypair(msgspec.Struct, frozen=True, kw_only=True):
-    """A key of somebody."""
+    """An account's key."""
 
     access_key: str
     secret_key: str

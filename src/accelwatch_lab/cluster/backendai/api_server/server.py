@@ -1,4 +1,4 @@
-"""The server: on a loop that somebody runs, or on a thread with a loop of its own."""
+"""The server: on the caller's loop, or on a thread with a loop of its own."""
 
 import contextlib
 from collections.abc import AsyncIterator, Callable

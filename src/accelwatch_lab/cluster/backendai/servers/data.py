@@ -57,7 +57,7 @@ def keep_data(tree: Tree, folder: Path) -> None:
         new.mkdir(mode=0o700)
         for component in _COMPONENTS:
             _copy(folder / component, new / component)
-        # Somebody else may have kept the same meanwhile.
+        # Another process may have kept the same meanwhile.
         if not kept.exists():
             new.rename(kept)
     except OSError as error:

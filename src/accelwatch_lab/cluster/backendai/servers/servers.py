@@ -56,7 +56,7 @@ class Servers:
         return f"http://127.0.0.1:{self._ports.internal}"
 
     def keys(self, account: Account) -> Keys:
-        """As somebody. Raises AccelwatchError before the start."""
+        """The keys of an account. Raises AccelwatchError before the start."""
         return keys_of(self.folder, account)
 
     def start(self, heartbeat_timeout_s: float = HEARTBEAT_TIMEOUT_S) -> None:

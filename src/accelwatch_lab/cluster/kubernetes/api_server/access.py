@@ -34,7 +34,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attributes(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody wants to do; a subresource is in the resource, `pods/eviction`."""
+    """What an account wants to do; a subresource is in the resource, `pods/eviction`."""
 
     verb: str
     group: str = ""

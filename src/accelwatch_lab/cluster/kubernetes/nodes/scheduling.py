@@ -24,7 +24,7 @@ class PodScheduler:
 
     def __init__(self, api: Api) -> None:
         self._api = api
-        # Pods that were said to fit nowhere.
+        # Pods that were reported to fit nowhere.
         self._refused: set[str] = set()
 
     def round(self) -> None:

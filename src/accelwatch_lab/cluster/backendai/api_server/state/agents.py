@@ -21,7 +21,7 @@ class Agent(msgspec.Struct, kw_only=True):
     first_contact: float
     # Unix seconds of its last heartbeat; None while it sends them.
     silent_since: float | None = None
-    # An agent that was stopped in order has said so.
+    # Whether the agent has reported a clean stop.
     terminated: bool = False
     restarting: bool = False
     # Of the latest change of its status; None for one that never changed.

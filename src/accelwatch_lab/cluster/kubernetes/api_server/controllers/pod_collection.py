@@ -13,7 +13,7 @@ _WHY = {"reason": "DeletionByPodGC", "message": "PodGC: node out-of-service"}
 
 
 class PodCollector:
-    """Of one server; the real one looks each 20 seconds."""
+    """Of one server; the real one runs each 20 seconds."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

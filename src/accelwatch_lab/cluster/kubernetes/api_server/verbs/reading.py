@@ -99,7 +99,7 @@ class Reader:
         return [entry for entry in entries if labels(entry.object) and fields(entry.object)]
 
     def forget_lists(self) -> None:
-        """Whoever reads in pages begins again."""
+        """Forget the lists: clients that read in pages start again."""
         self._lists.clear()
 
     @staticmethod
