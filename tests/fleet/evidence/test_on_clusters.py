@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from accelwatch.api_client.kubernetes import mirror
+from accelwatch.base.clock import SystemClock
 from accelwatch.fleet.evidence import node_watch
 from accelwatch.fleet.evidence.intake import EvidenceIntake
 from accelwatch.fleet.evidence.node_watch import NodeWatch
@@ -17,7 +18,6 @@ from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.fleet.target import targets_of
 from support.kubernetes.served import ServedCluster
 from support.kubernetes.stand_in import StandInCluster
-from support.processes.idle_loop import IdleClock
 
 RBAC = Path(__file__).resolve().parents[3] / "examples" / "hub" / "kubernetes-rbac.yaml"
 NODES = "/api/v1/nodes"
@@ -62,7 +62,7 @@ class Watching:
     """A fleet that knows the nodes, and the cluster's watch."""
 
     def __init__(self, cluster: ServedCluster) -> None:
-        self.fleet = Fleet(IdleClock(), Thresholds(), None)
+        self.fleet = Fleet(SystemClock(), Thresholds(), None)
         self.fleet.set_targets(targets_of(["n[1-3]:9877"]))
         access = cluster.access()
         settings = KubernetesEvidence(

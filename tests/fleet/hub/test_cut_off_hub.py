@@ -11,6 +11,7 @@ import pytest
 
 from accelwatch.alerting.incidents.journal.lease import NEVER, Lease
 from accelwatch.alerting.incidents.journal.shared import HubEntry
+from accelwatch.base.clock import SystemClock
 from accelwatch.config.journal import JournalSettings, PostgreSQL
 from accelwatch.config.model import RuleSettings, Web
 from accelwatch.fleet.hub.foreign import foreign_reader
@@ -23,7 +24,6 @@ from accelwatch.web.protection.web_config import Protection, load_protection
 from support.incidents.kept_journals import InPostgreSQL
 from support.postgresql.server import running_or_skip
 from support.postgresql.slow_link import Link, link_to
-from support.processes.idle_loop import IdleClock
 from support.servers.certificate_authority import Authority
 from support.servers.ports import free_port
 
@@ -61,8 +61,8 @@ async def a_hub(
         state_dir=str(folder),
         web=Web(listen_address=(f"127.0.0.1:{free_port()}",)),
     )
-    hub = Hub(settings, IdleClock(), foreign_reader, folder)
-    server = HubServer(hub, IdleClock(), protection, web=settings.web, interval_s=1.0)
+    hub = Hub(settings, SystemClock(), foreign_reader, folder)
+    server = HubServer(hub, SystemClock(), protection, web=settings.web, interval_s=1.0)
     await server.start()
     try:
         yield hub

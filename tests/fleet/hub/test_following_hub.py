@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from accelwatch.base.clock import SystemClock
 from accelwatch.config.journal import JournalSettings
 from accelwatch.config.model import RuleSettings, Web
 from accelwatch.fleet.hub.model import DetectorSettings, HubSettings
@@ -21,7 +22,6 @@ from support.fleet.hub_peers import Running, agent, served_hub
 from support.incidents.kept_journals import InPostgreSQL
 from support.machines import composed as machines
 from support.postgresql.server import running_or_skip
-from support.processes.idle_loop import IdleClock
 
 pytestmark = pytest.mark.usefixtures("long_lease")
 RULE = {
@@ -46,7 +46,7 @@ def database() -> Iterator[InPostgreSQL]:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> FakeScheduler:
     """A scheduler that the action of each hub acts on."""
-    scheduler = FakeScheduler(IdleClock(), ["n1"])
+    scheduler = FakeScheduler(SystemClock(), ["n1"])
     scheduler.nodes["n1"].boot_id = machines.snapshot().boot_id
     load = plugins.load
 
@@ -103,7 +103,9 @@ async def pair(database: InPostgreSQL, folder: Path) -> AsyncIterator[Pair]:
                 ),
                 web=Web(listen_address=(f"127.0.0.1:940{len(name)}",)),
             )
-            hub = served_hub(settings, interval_s=0.05, state_dir=folder / name)
+            hub = served_hub(
+                settings, interval_s=0.05, state_dir=folder / name, clock=SystemClock()
+            )
             return await stack.enter_async_context(hub)
 
         yield Pair(await started("a"), await started("bb"), node)

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from accelwatch.base.clock import SystemClock
 from accelwatch.config.journal import JournalSettings
 from accelwatch.config.model import RuleSettings, Web
 from accelwatch.fleet.documents.hubs import HubsPage
@@ -16,7 +17,6 @@ from accelwatch.fleet.hub.model import DetectorSettings, HubSettings
 from support.fleet.hub_peers import Running, served_hub
 from support.incidents.kept_journals import InPostgreSQL
 from support.postgresql.server import Server, running_or_skip
-from support.processes.idle_loop import IdleClock
 
 pytestmark = pytest.mark.usefixtures("long_lease")
 RULES = RuleSettings(packs=("storage",))
@@ -45,7 +45,9 @@ async def a_hub(
         state_dir=str(folder),
         web=Web(listen_address=(f"127.0.0.1:{9400 + len(folder.name)}",)),
     )
-    async with served_hub(settings, interval_s=1.0, state_dir=folder) as running_hub:
+    async with served_hub(
+        settings, interval_s=1.0, state_dir=folder, clock=SystemClock()
+    ) as running_hub:
         yield running_hub
 
 
@@ -253,7 +255,7 @@ def test_what_was_read_while_the_token_could_not_be_kept_is_read_again(
             journal, folder = JournalSettings(postgresql=database.settings), tmp_path / "later"
             own = msgspec.structs.replace(first.hub.status.own_entry(), id="c", token=0)
             folder.write_text("no folder")
-            watch = JournalWatch(journal, folder, IdleClock(), lambda: own)
+            watch = JournalWatch(journal, folder, SystemClock(), lambda: own)
             await watch.poll()
             assert ("journal.token cannot be" in watch.problem, watch.is_copied) == (True, False)
             folder.unlink()

@@ -7,6 +7,7 @@ from typing import Any
 
 import bcrypt
 
+from accelwatch.base.clock import SystemClock
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
 from accelwatch.web.protection.web_config import Protection
@@ -63,6 +64,7 @@ def test_incidents_arrive_change_in_place_and_end_and_others_alerts_come_in(
                     alerts=Alerts(sinks=(sink,), hub="west", storm_wait_s=0.0),
                     state_dir=tmp_path,
                     protection=Protection(users={"am": HASH}),
+                    clock=SystemClock(),
                 )
             )
             webhook = {

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from accelwatch.alerting.incidents.model.silence import Silence, matchers
+from accelwatch.base.clock import SystemClock
 from accelwatch.base.errors import ConfigError
 from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.journal import JournalSettings, mistakes
@@ -23,7 +24,6 @@ from accelwatch.remediation.settings import ActionSettings, LinkSettings, Remedy
 from support.fleet.hub_peers import served_hub
 from support.incidents.kept_journals import InPostgreSQL
 from support.postgresql.server import running_or_skip
-from support.processes.idle_loop import IdleClock
 
 pytestmark = pytest.mark.usefixtures("long_lease")
 RULES = RuleSettings(packs=("nvidia",))
@@ -41,7 +41,9 @@ async def a_hub(database: InPostgreSQL, folder: Path) -> AsyncIterator[Hub]:
     settings = HubSettings(
         rules=RULES, journal=JournalSettings(postgresql=database.settings), state_dir=str(folder)
     )
-    async with served_hub(settings, interval_s=1.0, state_dir=folder) as running_hub:
+    async with served_hub(
+        settings, interval_s=1.0, state_dir=folder, clock=SystemClock()
+    ) as running_hub:
         yield running_hub.hub
 
 
@@ -126,7 +128,7 @@ def test_a_hub_that_cannot_start_to_lead_leaves_the_lease_and_tries_again_whole(
     async def play() -> None:
         for name in files.keys() - {missing}:
             write(name)
-        hub = Hub(settings, IdleClock(), None, tmp_path)
+        hub = Hub(settings, SystemClock(), None, tmp_path)
         with pytest.raises(ConfigError, match=str(files[missing])):
             await hub.lease.try_start()
         assert hub.rules is None
@@ -157,7 +159,7 @@ def test_without_the_database_nothing_is_evaluated_and_that_is_told(tmp_path: Pa
 
 def hub_without_database(folder: Path, rules: RuleSettings) -> Hub:
     journal = JournalSettings(postgresql=Database(hosts=("127.0.0.1:9",), tls=False))
-    return Hub(HubSettings(rules=rules, journal=journal), IdleClock(), None, folder)
+    return Hub(HubSettings(rules=rules, journal=journal), SystemClock(), None, folder)
 
 
 def test_a_hub_that_waits_builds_its_rules_once_and_then_only_asks(

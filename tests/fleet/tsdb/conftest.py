@@ -62,7 +62,7 @@ async def hub_of(**sections: Any) -> AsyncIterator[Running]:
         "web": Web(listen_address=("127.0.0.1:0",)),
     }
     settings = HubSettings(**{**usual, **sections})
-    async with served_hub(settings, interval_s=0.2) as running:
+    async with served_hub(settings, interval_s=0.2, clock=SystemClock()) as running:
         yield running
 
 

@@ -12,6 +12,7 @@ import msgspec
 from accelwatch.agent.metrics.own_metrics import OwnMetrics
 from accelwatch.agent.metrics.scrape import Scrape as AgentScrape
 from accelwatch.agent.server import AgentServer
+from accelwatch.base.clock import Clock
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import RuleSettings, Web
 from accelwatch.exposition.selection import Selection
@@ -210,9 +211,13 @@ async def served_hub(
     interval_s: float,
     state_dir: Path | None = None,
     protection: Protection | None = None,
+    clock: Clock | None = None,
 ) -> AsyncIterator[Running]:
-    """A running hub of these settings and its server, on a free port."""
-    clock = IdleClock()
+    """A running hub of these settings and its server, on a free port.
+
+    Beside a server of another process, whose times it compares, it needs the machine's clock.
+    """
+    clock = clock or IdleClock()
     one = Hub(settings, clock, foreign_reader, state_dir)
     server = HubServer(
         one, clock, protection or Protection(), web=settings.web, interval_s=interval_s
@@ -243,6 +248,7 @@ async def hub(
     alerts: Alerts | None = None,
     evidence: Evidence | None = None,
     remedy: RemedySettings | None = None,
+    clock: Clock | None = None,
 ) -> AsyncIterator[Running]:
     """A running hub."""
     settings = HubSettings(
@@ -258,6 +264,6 @@ async def hub(
         remedy=remedy or RemedySettings(),
     )
     async with served_hub(
-        settings, interval_s=0.05, state_dir=state_dir, protection=protection
+        settings, interval_s=0.05, state_dir=state_dir, protection=protection, clock=clock
     ) as running:
         yield running
