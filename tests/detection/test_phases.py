@@ -152,33 +152,3 @@ def test_what_a_group_does(load: float, watts: float, limit: float, phase: int) 
 
 def test_traffic_is_a_phase_signal() -> None:
     assert DEVICE_SIGNALS[at(NVLINK)].phase
-
-
-def test_who_has_just_left_its_work_is_known_for_two_ticks() -> None:
-    fleet = Fleet(8)
-    state = _warm(fleet)
-    fleet.watts[:] *= 0.3
-    stopped = [advance(state, fleet.frame()).stopped for _ in range(3)]
-    assert [each is not None and each.tolist() for each in stopped] == [
-        [True] * 64,
-        [True] * 64,
-        [False] * 64,
-    ]
-
-
-def test_who_has_just_begun_has_left_nothing() -> None:
-    fleet, state = Fleet(8), DetectorState()
-    stopped = advance(state, fleet.frame()).stopped
-    assert stopped is not None
-    assert not stopped.any()
-
-
-def test_devices_without_a_job_have_none_that_stops() -> None:
-    fleet = Fleet(8)
-    fleet.job[:] = -1
-    state = _warm(fleet)
-    fleet.watts[:] *= 0.3
-    tick = advance(state, fleet.frame())
-    assert tick.stopped is not None
-    assert tick.devices.on_hold.all()
-    assert not tick.stopped.any()

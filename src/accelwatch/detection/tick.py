@@ -60,5 +60,3 @@ class Tick(NamedTuple):
     # float64[M]: how much warmer nodes have become of late than their peers, in standard deviations;
     # None where that is not known.
     warmed: Floats | None = None
-    # bool[N]: the job of a device has left its work at this tick or at the one before; None as above.
-    stopped: Bools | None = None

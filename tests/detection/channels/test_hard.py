@@ -156,15 +156,6 @@ def test_a_lost_device_but_not_in_maintenance() -> None:
     assert hard.evidence(ticks.after()) == []
 
 
-@pytest.mark.parametrize(("stopped", "causes"), [(4, ["device_lost"]), (5, [])])
-def test_a_device_that_is_lost_as_its_job_stops_needs_no_second_tick(
-    stopped: int, causes: list[str]
-) -> None:
-    ticks = Ticks(device_state={4: DeviceState.LOST})
-    now = ticks.after()._replace(stopped=np.arange(16) == stopped)
-    assert [each.cause for each in started(ticks).evidence(now)] == causes
-
-
 def test_a_device_that_is_not_listed_in_a_single_sample_is_not_lost() -> None:
     ticks = Ticks()
     hard = started(ticks)

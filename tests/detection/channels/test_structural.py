@@ -89,23 +89,6 @@ def test_a_device_that_cannot_be_read() -> None:
     assert run(ticks, structural, 3) == []
 
 
-@pytest.mark.parametrize(("stopped", "causes"), [(6, ["device_unreadable"]), (5, [])])
-def test_a_device_that_cannot_be_read_as_its_job_stops_needs_no_second_tick(
-    stopped: int, causes: list[str]
-) -> None:
-    ticks = Ticks(device_state={6: DeviceState.UNREADABLE})
-    now = ticks.after({POWER: 400.0})._replace(stopped=np.arange(16) == stopped)
-    assert [each.cause for each in started(ticks).evidence(now)] == causes
-
-
-def test_a_family_that_is_gone_as_its_job_stops_needs_two_ticks() -> None:
-    ticks = Ticks()
-    structural = started(ticks)
-    run(ticks, structural, 12)
-    now = ticks.after({POWER: row(16, 400, r6=np.nan), HEAT: 50.0, LOAD: 0.99})
-    assert structural.evidence(now._replace(stopped=np.ones(16, dtype=np.bool_))) == []
-
-
 def test_a_device_that_hangs_is_listed_although_no_samples_come() -> None:
     ticks = Ticks()
     structural = started(ticks)

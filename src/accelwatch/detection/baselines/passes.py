@@ -8,7 +8,7 @@ import numpy as np
 from accelwatch.detection.arrays import Bools, Floats, Indices
 from accelwatch.detection.baselines.grouping import Grouping, device_groups, node_groups
 from accelwatch.detection.baselines.medians import Observed, quartiles
-from accelwatch.detection.baselines.phases import LOAD, POWER, gate, just_left, phase_of
+from accelwatch.detection.baselines.phases import LOAD, POWER, gate, phase_of
 from accelwatch.detection.baselines.rates import Rates, rates
 from accelwatch.detection.baselines.residuals import forget_elsewhere, residuals
 from accelwatch.detection.baselines.stages import stages_of
@@ -50,7 +50,7 @@ def advance(state: DetectorState, frame: Frame, flagged: Flagged = NOTHING_FLAGG
     step_s = min(elapsed_s, _STALE * frame.interval_s)
     state.repeats, of_devices, of_nodes = repeated(state.repeats, frame)
     current = _without(frame, of_devices[frame.node_of], of_nodes)
-    devices, device_increase, others = _devices(state, current, flagged.devices, step_s)
+    devices, device_increase, warmed_nodes = _devices(state, current, flagged.devices, step_s)
     nodes, node_increase = _nodes(state, current, flagged.nodes, step_s, devices)
     return Tick(
         frame,
@@ -60,7 +60,7 @@ def advance(state: DetectorState, frame: Frame, flagged: Flagged = NOTHING_FLAGG
         device_increase,
         node_increase,
         of_devices | of_nodes,
-        *others,
+        warmed_nodes,
     )
 
 
@@ -76,8 +76,8 @@ def _without(frame: Frame, devices: Bools, nodes: Bools) -> Frame:
 
 def _devices(
     state: DetectorState, frame: Frame, flagged: Bools, step_s: float
-) -> tuple[Residuals, Floats, tuple[Floats, Bools]]:
-    """Residuals and increases; how much warmer nodes have become, and devices whose job has stopped."""
+) -> tuple[Residuals, Floats, Floats]:
+    """Residuals and increases, and by how much each node has become warmer."""
     level = state.devices
     read = _current(
         rates(level.layout, level.rows, frame.devices, frame.device_sampled, frame.interval_s),
@@ -97,7 +97,7 @@ def _devices(
     bound_by_slots(level.layout, result, frame)
     busier = other_work | (result.z[POWER] >= _BUSIER)
     warm = warmed(level, tick, result.on_hold, busier, len(frame.node_state))
-    return result, read.increase, (warm, just_left(level, tick))
+    return result, read.increase, warm
 
 
 def _differs_in_load(grouping: Grouping, load: Floats, median: Floats) -> Bools:

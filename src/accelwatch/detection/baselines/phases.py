@@ -55,15 +55,6 @@ def gate(level: LevelState, tick: Observed) -> Bools:
     return on_hold
 
 
-def just_left(level: LevelState, tick: Observed) -> Bools:
-    """bool[R]: rows of a job that has left what it did, at this tick or at the one before."""
-    groups, code = tick.grouping.groups, tick.grouping.groups.code
-    on_hold_s = HOLD_S - (level.groups.hold_until[code] - tick.now)
-    # Who has come to a group lately was not there.
-    stayed = level.rows.watched_s >= _WARM_S
-    return np.asarray((on_hold_s <= tick.step_s) & stayed & (groups.job[code] >= 0))
-
-
 def phase_of(before: Codes, peers: Quartiles) -> Codes:
     """int16[G]: 0 idle, 1 light, 2 busy, by the median device; what it was where nothing is known."""
     load = peers.median[LOAD]

@@ -131,10 +131,7 @@ class Hard(ChannelState):
         lost = evaluated & (tick.frame.device_state == DeviceState.LOST)
         kept["lost"] = active_since(kept["lost"], lost, now)
         # Two ticks, as all of structure (4.2, S): a driver that is loaded again lists none for a sample.
-        lasts = now > kept["lost"]
-        if tick.stopped is not None:
-            lasts |= tick.stopped
-        return results + _evidence(_LOST, lost & lasts, kept["lost"], now, -1)
+        return results + _evidence(_LOST, lost & (now > kept["lost"]), kept["lost"], now, -1)
 
     def _of_ports(self, tick: Tick) -> list[Evidence]:
         now, evaluated = tick.frame.now, evaluated_nodes(tick)

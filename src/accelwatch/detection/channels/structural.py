@@ -22,8 +22,7 @@ from accelwatch.detection.evidence import Channel, Evidence, Subject, Weight
 from accelwatch.detection.frame import DeviceState, Frame
 from accelwatch.detection.tick import Tick
 
-# Two ticks (detection.md 4.2, S): a scrape may come late, and two seldom do. Of a device whose job stops
-# at the same moment one is enough: a driver that is busy for a sample stops none.
+# Two ticks (detection.md 4.2, S): a scrape may come late, and two seldom do.
 _TICKS = 2
 # A family counts as had when it was there in ten ticks.
 _HAD = 10
@@ -124,8 +123,6 @@ class Structural(ChannelState):
             since = np.fmax(since, now - (lost_ticks - 1) * tick.frame.interval_s)
         kept.floats["since"][at] = np.where(present, since, np.nan)
         present = ticks >= condition.needed
-        if condition.weight is Weight.DECISIVE and tick.stopped is not None:
-            present |= (ticks > 0) & tick.stopped
         listed = tick.frame.device_state != DeviceState.AWAY
         nodes = _most_of(present, node_of[listed], node_of, evaluated_nodes(tick))
         node_since = np.full(nodes.size, np.inf)
