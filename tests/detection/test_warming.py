@@ -10,7 +10,7 @@ from accelwatch.detection.tick import Tick
 from support.detection.cluster import Cluster, alerts, play
 
 # Hold of a new group, and ten minutes of which the mean before is made.
-_SETTLED = 32
+_SETTLED = 33
 _ROW = range(3)
 
 
@@ -51,6 +51,15 @@ def test_a_node_rises_although_it_was_always_cooler() -> None:
     warmed = _warmed(state, fleet, 8)
     assert warmed[0] > 8.0
     assert warmed[1:].max() < 4.0
+
+
+def test_a_node_stays_warmer_for_as_long_as_it_is_warm() -> None:
+    state, fleet = DetectorState(), Cluster(8)
+    _ticks(state, fleet, _SETTLED)
+    fleet.hotter[:8] = 4.0
+    assert _warmed(state, fleet, 240)[0] > 4.0
+    fleet.hotter[:8] = 0.0
+    assert _warmed(state, fleet, 10)[0] < 2.0
 
 
 def test_three_devices_of_eight_are_no_node() -> None:

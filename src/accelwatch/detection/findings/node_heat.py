@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from accelwatch.detection.arrays import Bools, Floats
-from accelwatch.detection.baselines.warming import of_most
+from accelwatch.detection.baselines.warming import RISEN, of_most
 from accelwatch.detection.evidence import Channel, Subject, Weight
 from accelwatch.detection.findings.explaining import Tables
 from accelwatch.detection.findings.finding import Level
@@ -21,9 +21,6 @@ from accelwatch.detection.signals.signal import Direction
 from accelwatch.detection.tick import Tick
 
 HEAT = "thermal"
-# Two families above 4 for two minutes gave 0.02 false alarms a day (detection.md 4.4); here three nodes
-# are needed, which share no noise.
-RISEN = 4.0
 _POWER = ("power_watts",)
 
 
