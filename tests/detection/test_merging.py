@@ -445,6 +445,15 @@ def test_what_a_group_does_not_explain_stays_the_nodes() -> None:
     assert changed[1].advice == "reset"
 
 
+@pytest.mark.parametrize(("score", "level"), [(6.5, Level.WATCH), (9.0, Level.ALERT)])
+def test_a_fault_of_one_node_makes_no_alert_of_its_group(score: float, level: Level) -> None:
+    slow = says([0, 2, 4], score, family="fabric")
+
+    found = {each.key: each.level for each in Detector(60).at(0, slow, LOST)}
+
+    assert found == {"group/fabric": level, "node/n001": Level.ALERT}
+
+
 @pytest.mark.parametrize(
     ("shared", "own", "weight", "keys"),
     [

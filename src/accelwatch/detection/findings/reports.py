@@ -10,7 +10,7 @@ from accelwatch.detection.findings.common_cause import LEAST_NODES, Common
 from accelwatch.detection.findings.explaining import Explained, Tables, explained
 from accelwatch.detection.findings.finding import Finding, Level, Scope, Signal
 from accelwatch.detection.findings.sentences import group_sentence, sentence
-from accelwatch.detection.findings.suspects import Piece, Suspect, contributes
+from accelwatch.detection.findings.suspects import Piece, Suspect, contributes, without
 from accelwatch.detection.fusion.strength import ALONE, ALONE_S
 from accelwatch.detection.tick import Tick
 
@@ -60,10 +60,10 @@ def of_common(tick: Tick, tables: Tables, common: Common) -> Finding:
     if common.scope is Scope.JOB:
         job = common.key.removeprefix("job/")
     onset = members[0].onset
-    alert = any(member.level is Level.ALERT for member in members)
+    now = tick.frame.now
+    alert = any(_is_alert_by(member, common.families, now) for member in members)
     # As two families of one node that agree are an alert, so is the same of several whole nodes.
     alert = alert or common.warm >= LEAST_NODES or _harms_many(common, pieces, tick)
-    now = tick.frame.now
     return Finding(
         key=common.key,
         level=Level.ALERT if alert else Level.WATCH,
@@ -83,6 +83,16 @@ def of_common(tick: Tick, tables: Tables, common: Common) -> Finding:
         signals=signals_of(explained(tick, tables, pieces)),
         sentence=group_sentence(len(nodes), job, common.shared, onset),
     )
+
+
+def _is_alert_by(member: Suspect, families: frozenset[str], now: float) -> bool:
+    """Whether a node would be no alert without what its group suffers: a fault of its own beside it says
+    nothing of the group.
+    """
+    if member.level is not Level.ALERT:
+        return False
+    own = without(member, families, frozenset(), now)
+    return own is None or own.level is not Level.ALERT
 
 
 def _harms_many(common: Common, pieces: Sequence[Piece], tick: Tick) -> bool:
