@@ -163,25 +163,43 @@ def gone(pids: list[int], folder: Path) -> None:
         time.sleep(0.02)
 
 
-def test_the_demo_says_first_what_it_starts(tmp_path: Path) -> None:
-    """A picture of a moment: whatever is ever written is read, so that no machine is too quick."""
+@contextlib.contextmanager
+def demo_on_a_pty(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], int, bytes]]:
+    """The demo on a terminal that does not control it, and what it wrote until its nodes are shown."""
     leader, follower = pty.openpty()
     termios.tcsetwinsize(follower, (40, 120))
-    environ = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path), "TERM": "xterm"}
+    environ = {**os.environ, "XDG_RUNTIME_DIR": str(folder), "TERM": "xterm"}
     words = [sys.executable, "-m", "accelwatch", "demo"]
-    program = subprocess.Popen(
+    with subprocess.Popen(
         words, stdin=follower, stdout=follower, stderr=follower, env=environ, start_new_session=True
-    )
-    os.close(follower)
-    written = b""
-    while b"n024" not in written:
-        written += os.read(leader, 1 << 16)
-    program.terminate()
-    with contextlib.suppress(OSError):  # Linux's word for the end of a terminal
-        while os.read(leader, 1 << 16):
-            pass
-    os.close(leader)
-    assert program.wait(LONG_S) == 0
+    ) as program:
+        os.close(follower)
+        try:
+            written = b""
+            while b"n024" not in written:
+                written += os.read(leader, 1 << 16)
+            yield program, leader, written
+        finally:
+            program.kill()
+
+
+def test_the_demo_ends_when_its_terminal_is_gone(tmp_path: Path) -> None:
+    with demo_on_a_pty(tmp_path) as (program, leader, _):
+        started = children(program.pid)
+        os.close(leader)
+        assert program.wait(LONG_S) == 0
+        gone(started, tmp_path)
+
+
+def test_the_demo_says_first_what_it_starts(tmp_path: Path) -> None:
+    """A picture of a moment: whatever is ever written is read, so that no machine is too quick."""
+    with demo_on_a_pty(tmp_path) as (program, leader, written):
+        program.terminate()
+        with contextlib.suppress(OSError):  # Linux's word for the end of a terminal
+            while os.read(leader, 1 << 16):
+                pass
+        os.close(leader)
+        assert program.wait(LONG_S) == 0
     starting = b"starting 24 simulated nodes ..."
     assert 0 <= written.find(starting) < written.find(b"n024")
 

@@ -4,6 +4,7 @@ import io
 import os
 import pty
 import select
+import signal
 import threading
 import tty
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ class Keyboard:
         tty.setraw(self._near)
         driver = self.driver = TerminalInput.__new__(TerminalInput)
         driver.fileno, driver._debug, driver.exit_event = self._near, False, ReadableEvent()
+        driver.is_terminal = True
         driver.process_message = self._hear  # type: ignore[method-assign]
 
     def _hear(self, message: Message) -> None:
@@ -45,9 +47,14 @@ class Keyboard:
     def press(self, keys: bytes) -> None:
         os.write(self._far, keys)
 
+    def hang_up(self) -> None:
+        os.close(self._far)
+        self._far = -1
+
     def close(self) -> None:
         self.driver.exit_event.set()
-        os.close(self._far)
+        if self._far >= 0:
+            os.close(self._far)
         os.close(self._near)
 
 
@@ -88,13 +95,27 @@ def test_listening_ends_when_told_and_begins_anew(keyboard: Keyboard) -> None:
         keyboard.driver.exit_event.clear()
 
 
-def test_a_terminal_that_is_gone_ends_it(keyboard: Keyboard) -> None:
+def test_an_input_that_ends_is_no_terminal_and_ends_no_program(keyboard: Keyboard) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
-    keyboard.driver.fileno = nothing
+    keyboard.driver.fileno, keyboard.driver.is_terminal = nothing, False
     thread = keyboard.listen()
     thread.join(60.0)
     os.close(nothing)
     assert not thread.is_alive()
+
+
+def test_a_terminal_that_is_gone_hangs_up(keyboard: Keyboard) -> None:
+    """As the kernel does for a controlling terminal, which this one is not."""
+    received: list[int] = []
+    before = signal.signal(signal.SIGHUP, lambda number, _: received.append(number))
+    try:
+        thread = keyboard.listen()
+        keyboard.hang_up()
+        wait_until(lambda: received == [signal.SIGHUP])
+        thread.join(60.0)
+        assert not thread.is_alive()
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_an_event_is_readable_exactly_while_it_is_set() -> None:

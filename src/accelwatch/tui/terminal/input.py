@@ -7,6 +7,7 @@ quiet machine.
 import codecs
 import os
 import select
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable
@@ -113,6 +114,8 @@ class TerminalInput(LinuxDriver):
         if sys.__stdout__ is not None:
             textual_private.redirect(self, cast(TextIO, TerminalOutput(sys.__stdout__)))
         self.exit_event: ReadableEvent = ReadableEvent()
+        # Asked now: of a terminal that is gone the answer would be no.
+        self.is_terminal = os.isatty(self.fileno)
 
     def start_application_mode(self) -> None:
         """Begin, or go on after the terminal was another's: to give it away is to close."""
@@ -136,13 +139,23 @@ class TerminalInput(LinuxDriver):
                 return
             ticks = max(ticks - 1, 0)
             if ready:
-                typed = os.read(self.fileno, _MOST)
+                typed = self._read()
                 if not typed:
+                    if self.is_terminal:
+                        # The kernel sends it for a controlling terminal only.
+                        os.kill(os.getpid(), signal.SIGHUP)
                     return
                 ticks = _QUICK_TICKS
                 if text := decode(typed):
                     self._hand_over(parser.feed(text))
             self._hand_over(parser.tick())
+
+    def _read(self) -> bytes:
+        """What was typed; empty when nothing ever will be."""
+        try:
+            return os.read(self.fileno, _MOST)
+        except OSError:  # of a terminal whose other end was closed
+            return b""
 
     def _hand_over(self, messages: Iterable[Message]) -> None:
         for message in messages:
