@@ -125,7 +125,7 @@ def words_of(folder: Path, **asked: Any) -> list[str]:
 def test_incidents_are_looked_for_unless_they_are_given_or_not_wanted(folder: Path) -> None:
     judged = json.loads(words_of(folder)[-1])
     assert judged["folder"] == str(folder)
-    assert (judged["begin"], judged["end"]) == (1772323200.0, 1772323200.0 + 9 * 3600)
+    assert (judged["start"], judged["end"]) == (1772323200.0, 1772323200.0 + 9 * 3600)
     assert words_of(folder, no_backtest=True) == []
     assert words_of(folder, incidents=Path("found.ndjson")) == []
 
