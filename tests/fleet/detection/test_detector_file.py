@@ -15,7 +15,13 @@ import pytest
 
 from accelwatch.archive.detector import detector_memory
 from accelwatch.archive.detector.detector_memory import FILE
-from accelwatch.detection.saving.snapshot import Snapshot, digest_of, from_bytes, to_bytes
+from accelwatch.detection.saving.snapshot import (
+    VERSION,
+    Snapshot,
+    digest_of,
+    from_bytes,
+    to_bytes,
+)
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
 from accelwatch.detection.signals.node_signals import NODE_SIGNALS
 from support.fleet.detector_process import (
@@ -63,6 +69,10 @@ def flipped(data: bytes, share: float) -> bytes:
     return bytes(changed)
 
 
+def with_version(data: bytes, version: int) -> bytes:
+    return data[:8] + struct.pack("<I", version) + data[12:]
+
+
 @pytest.mark.parametrize(
     ("spoil", "fault"),
     [
@@ -74,8 +84,14 @@ def flipped(data: bytes, share: float) -> bytes:
         (lambda data: flipped(data, 0.2), "checksum does not fit"),
         (lambda data: flipped(data, 0.6), "checksum does not fit"),
         (lambda data: flipped(data, 1.0), "checksum does not fit"),
-        (lambda data: data[:8] + struct.pack("<I", 2) + data[12:], "it has version 2, not 5"),
-        (lambda data: data[:8] + struct.pack("<I", 7) + data[12:], "it has version 7, not 5"),
+        (
+            lambda data: with_version(data, VERSION - 1),
+            f"it has version {VERSION - 1}, not {VERSION}",
+        ),
+        (
+            lambda data: with_version(data, VERSION + 1),
+            f"it has version {VERSION + 1}, not {VERSION}",
+        ),
         (lambda data: to_bytes(parsed(data), "0" * 64), "written with other signals"),
         (lambda data: without(data, "rows"), "it has no 'rows'"),
         (lambda data: without(data, "findings"), "it has no 'findings'"),

@@ -116,7 +116,7 @@ def test_values_of_nobody_are_a_fault(slot: int) -> None:
     picture.assign_slot(_place(0))
     picture.assign_slot(_place(2))
     tick = _decoded(_tick([slot, "ok", "ok", 0.1, [0.5, None, None, 9, 30]]))
-    with pytest.raises(TargetFault, match="nothing was told"):
+    with pytest.raises(TargetFault, match="not announced"):
         picture.view(tick, 1.0, 1.0, "")
 
 
