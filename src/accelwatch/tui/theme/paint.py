@@ -23,7 +23,7 @@ _VISIBLE = FILLED | {"tab", "cursor", "cursor_away"}
 
 
 class Paint:
-    """A palette and signs, ready to use. `overlay` is `selected`, `marked`, `edge` or nothing."""
+    """A palette and signs, ready to use. `overlay` is `selected`, `cursor`, `edge` or nothing."""
 
     def __init__(self, palette: Palette, glyphs: Glyphs) -> None:
         self.palette = palette

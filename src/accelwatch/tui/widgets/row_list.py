@@ -220,7 +220,7 @@ class RowList(Painted):
         if self.has_focus and line and line[0][0].startswith(" "):
             first, role = line[0]
             line = [(paint.glyphs.cursor, "accent"), (first[1:], role), *line[1:]]
-        return paint.strip(line, width, "selected" if self.has_focus else "marked")
+        return paint.strip(line, width, "selected" if self.has_focus else "cursor")
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """Move on."""
