@@ -40,6 +40,8 @@ SILENT_SOURCE = "hub"
 UNREAD_SEVERITY = 6
 # What devices are called whose node is silent.
 GONE = {NodeState.STALE: "stale", NodeState.DOWN: "unreachable", NodeState.NEVER: "unreachable"}
+# The label of nodes that says which hub follows them, where there are several.
+HUB_LABEL = "hub"
 # Every state that a device of a fleet can be in.
 SHOWN_STATES = (*DeviceState, *dict.fromkeys(GONE.values()), "missing")
 

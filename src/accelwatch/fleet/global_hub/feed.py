@@ -9,8 +9,9 @@ from accelwatch.fleet.api.query.names import condition as compiled_condition
 from accelwatch.fleet.documents.fleet import DEFAULT_FIELDS
 from accelwatch.fleet.global_hub.events import NumberedEvents
 from accelwatch.fleet.global_hub.followed import FollowedHubs
-from accelwatch.fleet.hub_client.several.names.locations import HUB_LABEL, is_hub_label
+from accelwatch.fleet.hub_client.several.names.locations import is_hub_label
 from accelwatch.fleet.hub_client.several.source import SeveralHubs
+from accelwatch.fleet.names import HUB_LABEL
 from accelwatch.fleet.picture.model import FIELDS, FleetView
 from accelwatch.fleet.wire import DeviceNow, DeviceSlot, FleetDocument, FleetTick
 from accelwatch.web.http.stream import framed

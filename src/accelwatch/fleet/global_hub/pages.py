@@ -18,6 +18,7 @@ from accelwatch.fleet.global_hub.lists import HubLists
 from accelwatch.fleet.global_hub.metrics import HubMetrics
 from accelwatch.fleet.global_hub.relay import Relay
 from accelwatch.fleet.hub_client.several.names.incident_ids import split_id
+from accelwatch.fleet.names import HUB_LABEL
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.nodes.liveness import Thresholds
 from accelwatch.schema.metrics import Series
@@ -122,7 +123,7 @@ class GlobalPages:
         if view is not None:
             numbered.update(view.events)
         labels = {} if view is None else view.node_labels
-        names = labels_of(view) | {"hub"}
+        names = labels_of(view) | {HUB_LABEL}
         requested = event_query(query, self._followed.clock.wall(), names)
         before = requested.before
         events = (

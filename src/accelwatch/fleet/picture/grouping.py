@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
+from accelwatch.fleet.names import HUB_LABEL
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.tally import GroupOf
 from accelwatch.schema.snapshot import OWNER_NAMES
@@ -12,8 +13,6 @@ CYCLE = (NONE, "rack", "partition", "job", "user")
 # Names that the devices of one node may have different values of.
 OF_DEVICES = frozenset({*OWNER_NAMES, "model", "vendor", "kind"})
 _QUEUE = "partition"
-# Of nodes of several hubs.
-_HUB = "hub"
 
 
 def by_device(name: str, labels: Iterable[str]) -> bool:
@@ -65,6 +64,6 @@ def following(name: str, labels: Iterable[str] = ()) -> str:
     Where nodes have the label of their hub, that comes first.
     """
     first, *others = CYCLE
-    cycle = [first, *([_HUB] if _HUB in labels else []), *others]
+    cycle = [first, *([HUB_LABEL] if HUB_LABEL in labels else []), *others]
     position = cycle.index(name) if name in cycle else -1
     return cycle[(position + 1) % len(cycle)]

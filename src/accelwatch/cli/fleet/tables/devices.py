@@ -7,6 +7,7 @@ from accelwatch.cli.fleet.tables.documents import csv_text, quantity_cell
 from accelwatch.cli.table_lines import Cells, Style
 from accelwatch.fleet.documents.fleet import DEFAULT_FIELDS, DeviceRow
 from accelwatch.fleet.hub_client.once import FleetDocuments
+from accelwatch.fleet.names import HUB_LABEL
 from accelwatch.schema.display import printable
 from accelwatch.schema.natural_order import natural
 from accelwatch.schema.status.device_status import effective_state, severity, state_label
@@ -35,7 +36,7 @@ def device_table(answer: FleetDocuments, style: Style) -> list[str]:
     codes: list[str] = []
     for row in devices:
         state = _state_of(row)
-        hub = [row.labels.get("hub", "-")] if answer.hubs else []
+        hub = [row.labels.get(HUB_LABEL, "-")] if answer.hubs else []
         identity = [row.node, *hub, row.name, row.model or "-", state_label(state)]
         values = [quantity_cell(name, row.values[name], style) for name in names]
         rows.append([*(printable(text, ascii_only=style.ascii_only) for text in identity), *values])

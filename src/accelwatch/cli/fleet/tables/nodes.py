@@ -9,6 +9,7 @@ from accelwatch.cli.fleet.tables.documents import csv_text, quantity_cell
 from accelwatch.cli.table_lines import Cells, Style
 from accelwatch.fleet.documents.fleet import NodeSummary
 from accelwatch.fleet.hub_client.once import FleetDocuments
+from accelwatch.fleet.names import HUB_LABEL
 from accelwatch.fleet.odd.documents import fields_of
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.ordering import ordered
@@ -109,7 +110,7 @@ def _node_cells(row: FleetRow, style: Style) -> Cells:
 
 
 def _hub(row: FleetRow, style: Style) -> str:
-    return printable(row.labels.get("hub", ""), ascii_only=style.ascii_only) or "-"
+    return printable(row.labels.get(HUB_LABEL, ""), ascii_only=style.ascii_only) or "-"
 
 
 def _odd(row: FleetRow, style: Style) -> str:

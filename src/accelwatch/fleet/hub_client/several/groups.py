@@ -17,7 +17,7 @@ from accelwatch.fleet.hub_client.several.merging.totals import (
     stale_group,
     with_name,
 )
-from accelwatch.fleet.hub_client.several.names.locations import HUB_LABEL
+from accelwatch.fleet.names import HUB_LABEL
 from accelwatch.schema.status.device_status import severity
 
 # Nodes that one filter names: it has to fit into the line of a request.

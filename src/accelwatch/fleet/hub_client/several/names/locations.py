@@ -6,10 +6,9 @@ import msgspec
 
 from accelwatch.fleet.hub_client.several.names.same_objects import same_objects
 from accelwatch.fleet.hub_client.several.names.shared_nodes import Ownership
+from accelwatch.fleet.names import HUB_LABEL
 from accelwatch.fleet.wire import DeviceSlot
 
-# The label of nodes that says which hub follows them.
-HUB_LABEL = "hub"
 # Before a label that has this name already, here and in Prometheus; twice over two levels of hubs.
 _EXPORTED = "exported_"
 
