@@ -156,10 +156,10 @@ def own_exposition() -> "Render":
 
 
 def server_of(fleet: "Fleet", clock: "Clock") -> "SimulatorServer":
-    """Serves a fleet by the time of now, however long ago it was built."""
+    """Serves a fleet with the pages of real agents."""
     from accelwatch_lab.simulator.serving.server import SimulatorServer
 
-    return SimulatorServer(fleet, clock, own_exposition(), passed_s=clock.wall() - fleet.start)
+    return SimulatorServer(fleet, clock, own_exposition())
 
 
 def _check_exposure(plan: SimPlan) -> None:

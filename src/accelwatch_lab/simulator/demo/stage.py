@@ -61,9 +61,7 @@ async def _run(
     kept: InventoryFolder,
 ) -> None:
     sockets = {"": open_tcp("127.0.0.1:0")}
-    clock = SystemClock()
-    passed_s = max(clock.wall() - fleet.start, 0.0)
-    server = SimulatorServer(fleet, clock, exposition(), passed_s=passed_s)
+    server = SimulatorServer(fleet, SystemClock(), exposition())
     await server.listen(sockets)
     server.start()
     try:

@@ -50,13 +50,11 @@ class _Stream:
 class SimulatorServer:
     """Serves a fleet on sockets; the loop's thread only."""
 
-    def __init__(
-        self, fleet: Fleet, clock: Clock, render: Render, *, passed_s: float = 0.0
-    ) -> None:
-        """The scenario plays since `passed_s`."""
+    def __init__(self, fleet: Fleet, clock: Clock, render: Render) -> None:
+        """The scenario plays since the fleet's start, however long ago that is."""
         self._fleet = fleet
         self._clock = clock
-        self._started_at = clock.monotonic() - passed_s
+        self._started_at = clock.monotonic() - max(clock.wall() - fleet.start, 0.0)
         self._pages = Pages(fleet, render)
         self._writer = TickWriter(fleet)
         self._nodes = {node.name: node for node in fleet.nodes}
