@@ -6,13 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from accelwatch.base.clock import Clock, SystemClock
-from accelwatch.node.sampler.launch import Child, reap_leftovers, spawn
+from accelwatch.node.sampler.launch import Child, spawn
 from accelwatch.node.sampler.protocol.settings import CollectSettings, StartOrder
 from accelwatch.node.sampler.stores import store_for
 from accelwatch.node.sampler.supervisor import Limits, Supervisor
 from accelwatch.node.store import Store
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import BackendStatus, DeviceView, Snapshot
+from accelwatch.system.processes.child_process import reap_leftovers
 from support.processes.waiting import GUARD_S
 
 # On a machine that stands still for some seconds no child is taken for one that hangs.

@@ -30,7 +30,7 @@ from accelwatch.node.sampler.protocol.settings import CollectSettings, LetIn, St
 from accelwatch.node.store.reports import Called, CollectorExited, Component, Done, Report
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.schema.stream.frames import Splitter
-from accelwatch.system.processes.child_process import anonymous_file
+from accelwatch.system.processes.child_process import anonymous_file, reap_leftovers
 from node.sampler.agents import has_gone
 from node.sampler.fakes import FAKE
 from support.processes.waiting import GUARD_S, wait_until
@@ -70,7 +70,7 @@ def started() -> Iterator[Started]:
     yield start
     for child in children:
         child.release(patient=True)
-    launch.reap_leftovers()
+    reap_leftovers()
 
 
 def aborted() -> None:
@@ -192,7 +192,7 @@ def test_only_who_is_patient_waits_for_the_end(
     assert [wait > 0.0 for wait in waits] == [patient]
     monkeypatch.undo()
     assert child.process.how(GUARD_S) == "SIGKILL"
-    launch.reap_leftovers()
+    reap_leftovers()
 
 
 @pytest.mark.parametrize("begin", [launch.fork, launch.spawn])

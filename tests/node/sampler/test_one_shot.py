@@ -14,7 +14,6 @@ from accelwatch.base.clock import Clock
 from accelwatch.base.exit_codes import FAILED
 from accelwatch.cli.node.documents import status as status_code
 from accelwatch.node.sampler import launch
-from accelwatch.node.sampler.launch import reap_leftovers
 from accelwatch.node.sampler.one_shot import Isolation, read_once
 from accelwatch.node.sampler.protocol.call_registry import calls_out
 from accelwatch.node.sampler.protocol.settings import CollectSettings, StartOrder
@@ -25,6 +24,7 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import MAX_PROCESSES
 from accelwatch.schema.snapshot import BackendState, DeviceView, Snapshot
+from accelwatch.system.processes.child_process import reap_leftovers
 from node.sampler.agents import AheadClock
 from node.sampler.fakes import ELSEWHERE, FAKE, LIGHT_SLEEPER, SECOND, SERIAL, TELLING, runs_sleep
 from support.processes.own_children import children

@@ -14,7 +14,7 @@ import pytest
 
 from accelwatch.base.absence import Absence
 from accelwatch.base.clock import Clock, ManualClock, SystemClock
-from accelwatch.node.sampler.launch import Child, reap_leftovers, spawn
+from accelwatch.node.sampler.launch import Child, spawn
 from accelwatch.node.sampler.protocol.frames import encode, with_checksum
 from accelwatch.node.sampler.protocol.settings import CollectSettings, StartOrder
 from accelwatch.node.sampler.stores import store_for
@@ -24,6 +24,7 @@ from accelwatch.node.store.reports import Heartbeat, Report
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import BackendState, Snapshot
+from accelwatch.system.processes.child_process import reap_leftovers
 from node.sampler.agents import PATIENT, Agent, has_gone, is_state, status, view
 from node.sampler.fakes import FAKE, SECOND, TELLING
 from support.processes.own_children import children

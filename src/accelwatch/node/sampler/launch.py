@@ -13,7 +13,12 @@ from accelwatch.node.sampler.protocol.commands import kill_commands
 from accelwatch.node.sampler.protocol.frames import CLOSED, encode, write_all
 from accelwatch.node.sampler.protocol.settings import LetIn, StartOrder
 from accelwatch.node.store.reports import Called, CollectorExited, Component
-from accelwatch.system.processes.child_process import ChildProcess, anonymous_file, reaped
+from accelwatch.system.processes.child_process import (
+    ChildProcess,
+    anonymous_file,
+    reap_later,
+    reap_leftovers,
+)
 
 if TYPE_CHECKING:
     from accelwatch.node.sampler.protocol.printed import Printed
@@ -26,8 +31,6 @@ _KILLS = frozenset({"SIGKILL", "SIGTERM"})
 _EXIT_WAIT_S = 1.0
 # The same for one that was killed: how it ends is known.
 _DYING_S = 0.1
-# Killed processes that still hang in the kernel; reaped at the next opportunity.
-_unreaped: set[int] = set()
 
 
 class Child:
@@ -88,7 +91,7 @@ class Child:
         if self.printed is not None:
             self.printed.close()
         if self.process.poll_within(_DYING_S if patient else 0.0) is None:
-            _unreaped.add(self.process.pid)
+            reap_later(self.process.pid)
 
 
 def post_mortem(child: Child, wall: float, *, hint: str = "") -> CollectorExited:
@@ -204,10 +207,3 @@ def _standard_error() -> int:
         return os.dup(2)
     except OSError:
         return os.open(os.devnull, os.O_WRONLY)
-
-
-def reap_leftovers() -> None:
-    """Collect killed processes that have meanwhile ended."""
-    for pid in tuple(_unreaped):
-        if reaped(pid) is not None:
-            _unreaped.discard(pid)

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 _MAX_CRASH_REPORT = 65536
 _POLL_S = 0.001
 _MAX_DESCRIPTOR = 65536
+# Killed children that still hang in the kernel, by their number.
+_unreaped: set[int] = set()
 
 
 class ChildProcess:
@@ -68,6 +70,18 @@ def reaped(pid: int) -> int | None:
     except ChildProcessError:
         return 0
     return status if done else None
+
+
+def reap_later(pid: int) -> None:
+    """Have `reap_leftovers` collect a killed child that the kernel has not let go yet."""
+    _unreaped.add(pid)
+
+
+def reap_leftovers() -> None:
+    """Collect killed children that have meanwhile ended."""
+    for pid in tuple(_unreaped):
+        if reaped(pid) is not None:
+            _unreaped.discard(pid)
 
 
 def exit_text(status: int) -> str:

@@ -11,6 +11,8 @@ from typing import IO
 
 import msgspec
 
+from accelwatch.system.processes.child_process import reap_later, reap_leftovers
+
 # More than any document a vendor tool prints (8 x B200 in XML is 0.4 MB).
 MAX_OUTPUT_BYTES = 8 << 20
 
@@ -18,8 +20,6 @@ MAX_OUTPUT_BYTES = 8 << 20
 _POLL_S = 0.1
 # How long a killed command may take to exit; one that is stuck in a driver never does.
 _REAP_S = 0.1
-# Killed commands that were slower; a later run reaps them.
-_unreaped: list["subprocess.Popen[bytes]"] = []
 
 
 class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +53,7 @@ def run(
     whether it is to be killed before its deadline. LC_ALL=C keeps numbers and words as the vendor
     documents them. Never raises for what the command does.
     """
-    _reap_leftovers()
+    reap_leftovers()
     env = {**os.environ, **(environ or {}), "LC_ALL": "C"}
     try:
         with _input(stdin_data) as stdin:
@@ -77,15 +77,8 @@ def run(
             if stream is not None:
                 stream.close()
         if process.poll() is None:
-            _unreaped.append(process)
-
-
-def _reap_leftovers() -> None:
-    """Collect killed commands that have meanwhile ended."""
-    for process in tuple(_unreaped):
-        if process.poll() is not None:
-            with contextlib.suppress(ValueError):  # another thread has collected it
-                _unreaped.remove(process)
+            process.returncode = 0  # a later run reaps it, by its number
+            reap_later(process.pid)
 
 
 @contextlib.contextmanager
