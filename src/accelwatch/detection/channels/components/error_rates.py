@@ -108,6 +108,8 @@ def end_windows(kept: dict[str, Floats], starts: float) -> None:
     kept["own_errors"] += np.where(healthy, kept["burst"], 0.0)
     for window, length_s in _WINDOWS.items():
         over = starts - kept[f"{window}_s"] >= length_s
+        if not over.any():
+            continue
         of_it = _of_window(kept, window, starts)
         kept[f"{window}_before"] = np.where(over, of_it, kept[f"{window}_before"])
         kept[window] = np.where(over, 0.0, kept[window])
