@@ -21,6 +21,15 @@ HELD = {
 }
 
 
+def text(body: bytes) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
+    """An answer of a hub, or of somebody else."""
+
+    async def answer(_request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(body=body)
+
+    return answer
+
+
 def asked(
     script: Callable[[ScriptedApi, ManualClock, HubHold], Awaitable[None]],
     host: str = "n01",
@@ -75,6 +84,8 @@ def test_another_node_is_not_concerned() -> None:
         (answered(401), "it answers 401"),
         (answered(200, ["no page"]), "Expected `object`"),
         (answered(200, {"other": 1}), "nodes"),
+        (text(b'{"nodes": [{"node": "\xff", "host": "", "reasons": []}]}'), "'utf-8' codec"),
+        (text(b'{"other": ' + b"[" * 100_000), "recursion"),
     ],
 )
 def test_a_hub_that_cannot_say_holds_nobody(

@@ -21,6 +21,7 @@ from accelwatch.fleet.hub_client.usage import read_usage
 from accelwatch.fleet.hub_client.why import fetch_explanation
 from accelwatch.fleet.targets.hub_endpoint import hub_endpoint
 from support.fleet.canned_hub import answering
+from support.fleet.hub_sources import follow
 from support.processes.waiting import GUARD_S
 
 BODIES = {
@@ -114,6 +115,21 @@ def test_labels_that_cannot_be_read_are_asked_for_again(body: bytes) -> None:
             await session.close()
         gc.collect()
         assert errors == []
+
+    asyncio.run(main())
+
+
+@bodies
+def test_a_dashboard_has_no_history_that_cannot_be_read_and_what_it_acknowledged_is(
+    body: bytes,
+) -> None:
+    async def main() -> None:
+        async with answering() as (answers, base):
+            answers.body = body
+            async with follow(base) as source:
+                assert await source.device_history("n1", "nvidia:GPU-1") is None
+                assert await source.fleet_history() is None
+                assert await source.acknowledge("n1", None) == "n1 acknowledged"
 
     asyncio.run(main())
 

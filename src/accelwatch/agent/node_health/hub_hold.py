@@ -10,6 +10,7 @@ import msgspec
 from accelwatch.api_client.session import Session
 from accelwatch.api_client.tls import tls_context
 from accelwatch.base.clock import Clock
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.config.node_health import NodeHealth
 from accelwatch.system.files.secret_file import read_secret
@@ -75,7 +76,7 @@ class HubHold:
     async def _ask(self) -> tuple[str, ...]:
         try:
             reasons = self._reasons(await self._page())
-        except (AccelwatchError, msgspec.MsgspecError) as error:
+        except (*DECODE_ERRORS, AccelwatchError) as error:
             if not self._failing:
                 logger.warning("the hub cannot be asked whether it holds this node: %s", error)
             self._failing, reasons = True, ()

@@ -9,6 +9,7 @@ import msgspec
 from accelwatch.alerting.evaluation.explanation import Explanation
 from accelwatch.base.backoff import SpreadBackoff
 from accelwatch.base.clock import Clock, SystemClock
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError, UnmetError, WireError
 from accelwatch.fleet.documents.fleet import (
     FLEET_HISTORY,
@@ -46,7 +47,7 @@ _EARLY = 0.9
 
 async def device_history_of(session: Requests, node: str, device: str) -> RecentHistory | None:
     """The history of a device by its id; None where there is none or the hub has no such page."""
-    with contextlib.suppress(TargetFault, msgspec.DecodeError, WireError):
+    with contextlib.suppress(*DECODE_ERRORS, TargetFault, WireError):
         history = _decode(await session.document(node_path(node, "/history"), {"device": device}))
         if history.values:
             end = unix_seconds(history.end)
@@ -142,7 +143,7 @@ class HubSource:
         except TargetFault as fault:
             kind = UnmetError if fault.code == 404 else AccelwatchError
             raise kind(f"the hub did not acknowledge: {fault}") from fault
-        with contextlib.suppress(msgspec.DecodeError):
+        with contextlib.suppress(*DECODE_ERRORS):
             count = msgspec.json.decode(body, type=Acknowledged).devices_removed
             return f"{node}: {count} missing device{'' if count == 1 else 's'} acknowledged"
         return f"{node} acknowledged"
@@ -157,7 +158,7 @@ class HubSource:
 
     async def fleet_history(self) -> RecentHistory | None:
         """The fleet over the last hour; None of a hub that does not keep it."""
-        with contextlib.suppress(TargetFault, msgspec.DecodeError, WireError):
+        with contextlib.suppress(*DECODE_ERRORS, TargetFault, WireError):
             kept = _decode_fleet(await self._session.document(FLEET_HISTORY))
             return RecentHistory(step_s=kept.step_s, end=unix_seconds(kept.end), values=kept.values)
         return None
