@@ -2,11 +2,13 @@
 
 import sqlite3
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from accelwatch.fleet.listing import Listing
 from accelwatch.fleet.state.inventory.file import (
     FILE,
     VERSION,
@@ -20,6 +22,7 @@ from accelwatch.schema.device import Device
 from support.machines import composed as machines
 
 DEVICES = [machines.device(index) for index in range(4)]
+LISTING = Listing(exporter="dcgm-exporter", vendor="nvidia", claimed_only=True)
 
 
 def expected(first: float = 1.0, acknowledged: float | None = None) -> Expected:
@@ -246,6 +249,32 @@ def test_a_device_that_cannot_be_decoded_and_one_of_no_node_are_left_out(tmp_pat
     other.close()
     assert loaded(file) == {"a": [1]}
     file.close()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda row: row.replace(b'":"', b'":"\xff', 1),
+        lambda row: b'{"x":' + b"[" * 100_000 + row,
+    ],
+    ids=["no UTF-8", "deep"],
+)
+def test_a_row_that_is_damaged_inside_is_left_out(
+    damage: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    listed = msgspec.structs.replace(expected(), listing=LISTING)
+    file = InventoryFile(tmp_path)
+    file.write(Changes(updated={"a": listed}, added=added("a", _of("aws"), DEVICES[1])))
+    file.close()
+    other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+    for table, column in (("devices", "device"), ("listings", "listing")):
+        for key, row in other.execute(f"SELECT node, {column} FROM {table}").fetchall():
+            where = (damage(row), key, row)
+            other.execute(f"UPDATE {table} SET {column} = ? WHERE node = ? AND {column} = ?", where)
+    other.close()
+    again = InventoryFile(tmp_path)
+    assert loaded(again) == {"a": []}
+    again.close()
 
 
 def test_any_thread_may_write_and_a_closed_file_is_told(tmp_path: Path) -> None:

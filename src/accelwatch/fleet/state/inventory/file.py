@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError
 from accelwatch.fleet.listing import Listing
 from accelwatch.schema.device import Device
@@ -141,7 +142,7 @@ class InventoryFile:
             return
         with transaction(self._database):
             for node, old_id, first_seen, blob in rows:
-                with contextlib.suppress(msgspec.DecodeError):
+                with contextlib.suppress(*DECODE_ERRORS):
                     device = _device_of(blob)
                     row = (node, device.id, first_seen, msgspec.json.encode(device))
                     # What is written under the name of today is newer.
@@ -224,7 +225,7 @@ def read_all(database: sqlite3.Connection) -> dict[str, Expected]:
     }
     for name, device_id, blob in devices:
         if name in expected:
-            with contextlib.suppress(msgspec.DecodeError):
+            with contextlib.suppress(*DECODE_ERRORS):
                 device = _device_of(blob)
                 if device.id == device_id:
                     expected[name].devices[device.id] = device
@@ -232,13 +233,13 @@ def read_all(database: sqlite3.Connection) -> dict[str, Expected]:
                     expected[name].devices.setdefault(device.id, device)
     for name, blob in _listings(database):
         if name in expected:
-            with contextlib.suppress(msgspec.DecodeError):
+            with contextlib.suppress(*DECODE_ERRORS):
                 expected[name].listing = msgspec.json.decode(blob, type=Listing)
     return expected
 
 
 def _device_of(blob: bytes) -> Device:
-    """A device of the file, under the name that its vendor has now. Raises msgspec.DecodeError."""
+    """A device of the file, under the name that its vendor has now. Raises DECODE_ERRORS."""
     device = msgspec.json.decode(blob, type=Device)
     if device.vendor not in RENAMED:
         return device
