@@ -239,7 +239,13 @@ def test_without_a_journal_nothing_is_decided(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    "odd", [StateRecord("hologram", "n1", msgspec.Raw(b'{"type":"hologram"}')), "operation"]
+    "odd",
+    [
+        StateRecord("hologram", "n1", msgspec.Raw(b'{"type":"hologram"}')),
+        StateRecord("remedy", "n1", msgspec.Raw(b'{"type":' + b"[" * 100_000)),
+        "operation",
+    ],
+    ids=["unknown", "deep", "operation"],
 )
 def test_a_journal_that_is_not_understood_is_not_taken_for_an_empty_one(
     site: Site, odd: StateRecord | str

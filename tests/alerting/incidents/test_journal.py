@@ -295,12 +295,17 @@ def test_a_journal_of_another_version_is_left_as_it_is(tmp_path: Path) -> None:
     assert problem.endswith("What to do: start the version that wrote it")
 
 
-def test_a_journal_with_an_unreadable_row_is_left_as_it_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "body", ["{}", b'{"id": "\xff"}', b'{"x": ' + b"[" * 100_000], ids=["other", "no UTF-8", "deep"]
+)
+def test_a_journal_with_an_unreadable_row_is_left_as_it_is(
+    body: str | bytes, tmp_path: Path
+) -> None:
     file = open_file(tmp_path / FILE)
     write(file, IncidentRecord(incident()))
     file.close()
     with sqlite3.connect(tmp_path / FILE) as database:
-        database.execute("UPDATE incident SET body = '{}'")
+        database.execute("UPDATE incident SET body = ?", (body,))
     database.close()
     opened = open_journal(tmp_path, START)
     assert opened.file is None

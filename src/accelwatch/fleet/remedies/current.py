@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.alerting.incidents.journal.records import StateRecord
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.fleet.approval import used
 from accelwatch.remediation.execution.journaling import restored
 from accelwatch.remediation.policy.state.model import RemedyState
@@ -29,7 +30,7 @@ def followed_remedies(
     """What the leading hub has written; `loss_risk` says why it needs approval before it acts."""
     try:
         state = restored(record for record in records if record.kind != used.KIND)
-    except msgspec.MsgspecError as error:
+    except DECODE_ERRORS as error:
         problem = f"the journal has what this version does not understand: {error}"
         return CurrentRemedies(RemedyState(), settings, {}, (problem,))
     journal = msgspec.structs.replace(state.world.journal, loss_risk=loss_risk)

@@ -9,14 +9,13 @@ import logging
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import msgspec
-
 from accelwatch.action.contract import Action
 from accelwatch.action.intent import Intent
 from accelwatch.alerting.incidents.journal.errors import JournalError
 from accelwatch.alerting.incidents.journal.lease import Lease
 from accelwatch.alerting.incidents.journal.records import StateRecord
 from accelwatch.base.clock import Clock
+from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.remediation.execution.decision_loop import Decide, DecisionLoop
 from accelwatch.remediation.execution.effect_gate import EffectGate, MayStart, guarded_by_data
 from accelwatch.remediation.execution.emergency_stop import EmergencyStop
@@ -125,7 +124,7 @@ class Engine:
                 written=self._operated,
                 token=self._lease.token,
             )
-        except msgspec.MsgspecError as error:
+        except DECODE_ERRORS as error:
             problem = f"the journal has what this version does not understand: {error}"
             self._stalls.refuse(problem)
             logger.error("%s", problem)

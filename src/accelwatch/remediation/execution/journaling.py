@@ -74,7 +74,7 @@ def _incident(value: object) -> str:
 
 
 def restored(states: Iterable[StateRecord]) -> RemedyState:
-    """The state that the journal's states amount to. Raises msgspec.MsgspecError for what is none.
+    """The state that the journal's states amount to. Raises DECODE_ERRORS for what is none.
 
     An unknown record is never ignored: an engine that forgot what it holds would be
     worse than one that does not begin.

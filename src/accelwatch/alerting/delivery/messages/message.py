@@ -8,6 +8,7 @@ import msgspec
 from accelwatch.alerting.delivery.messages.cadence import Cadence, reminds_at, rings_at
 from accelwatch.alerting.rules.document import Severity
 from accelwatch.alerting.sink import Notice, NoticeKind
+from accelwatch.base.decode_errors import DECODE_ERRORS
 
 NEVER = math.inf
 # Incident and sink.
@@ -134,5 +135,5 @@ def decoded(body: bytes) -> Message | None:
     """The message of a row; None for one that cannot be read."""
     try:
         return _DECODER.decode(body)
-    except msgspec.MsgspecError:
+    except DECODE_ERRORS:
         return None

@@ -34,6 +34,7 @@ from accelwatch.alerting.incidents.journal.tables.event_tables import EventTable
 from accelwatch.alerting.incidents.journal.tables.state_tables import StateTables
 from accelwatch.alerting.incidents.model.incident import Incident
 from accelwatch.alerting.incidents.model.silence import Maintenance, Silence
+from accelwatch.base.decode_errors import DECODE_ERRORS
 
 KEPT_S = 400 * 86_400.0
 _PUT_ANCHOR = (
@@ -224,7 +225,7 @@ class Journal:
         try:
             with self._database.errors(doing):
                 yield
-        except msgspec.MsgspecError as error:
+        except (*DECODE_ERRORS, msgspec.MsgspecError) as error:
             raise JournalDamagedError(f"{doing}: a row cannot be read: {error}") from error
 
 
