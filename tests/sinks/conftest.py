@@ -1,15 +1,6 @@
 """Sinks and their receivers share one loop, on which only waiting takes time."""
 
-import asyncio
-
-import pytest
-
 from support.kubernetes.fixtures import cluster, real_servers, stand_in
-from support.processes.idle_loop import IdleLoop
+from support.processes.fixtures import idle_loop
 
-__all__ = ["cluster", "real_servers", "stand_in"]
-
-
-@pytest.fixture(autouse=True)
-def _time_is_what_the_loop_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asyncio.events, "new_event_loop", IdleLoop)
+__all__ = ["cluster", "idle_loop", "real_servers", "stand_in"]

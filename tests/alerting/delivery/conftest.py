@@ -1,12 +1,5 @@
 """Sinks and their receivers share one loop, on which only waiting takes time."""
 
-import asyncio
+from support.processes.fixtures import idle_loop
 
-import pytest
-
-from support.processes.idle_loop import IdleLoop
-
-
-@pytest.fixture(autouse=True)
-def _time_is_what_the_loop_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asyncio.events, "new_event_loop", IdleLoop)
+__all__ = ["idle_loop"]

@@ -1,6 +1,5 @@
 """A fleet of the bad day with a clock of our own, and that fleet behind real sockets."""
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -20,18 +19,15 @@ from accelwatch_lab.simulator.nodes import Node
 from accelwatch_lab.simulator.serving.server import SimulatorServer
 from accelwatch_lab.simulator.serving.targets import address, open_sockets
 from support.fleet.stream_reader import StreamFollower
-from support.processes.idle_loop import IdleLoop
+from support.processes.fixtures import idle_loop
+
+__all__ = ["idle_loop"]
 
 BAD_DAY = Path(__file__).parents[3] / "fixtures" / "fleet" / "simulator" / "bad-day.yaml"
 _UNPACK = msgspec.msgpack.Decoder(Message)
 _UNPACK_BYTES = msgspec.msgpack.Decoder(Hello | Layout | PackedTick | Context)
 _PARSE = msgspec.json.Decoder(Message)
 START = 1_800_000_000.0
-
-
-@pytest.fixture(autouse=True)
-def _time_is_what_the_loop_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asyncio.events, "new_event_loop", IdleLoop)
 
 
 def plan(**changes: object) -> SimPlan:
