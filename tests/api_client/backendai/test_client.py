@@ -43,17 +43,6 @@ CALLS: dict[str, Callable[[BackendAiClient], Coroutine[Any, Any, bytes]]] = {
 WRITES = {name: CALLS[name] for name in ("POST", "PATCH", "DELETE", "GraphQL")}
 
 
-class _ShiftedClock(IdleClock):
-    """A clock of this machine that is wrong."""
-
-    def __init__(self, offset_s: float) -> None:
-        super().__init__()
-        self._offset_s = offset_s
-
-    def wall(self) -> float:
-        return super().wall() + self._offset_s
-
-
 def _server(base: str, secret_key_file: Path, **changed: Any) -> Server:
     options = {"url": base, "access_key": ACCESS_KEY, "secret_key_file": str(secret_key_file)}
     return server_of(msgspec.convert({**options, **changed}, ServerOptions))
@@ -212,7 +201,7 @@ def test_a_clock_that_is_sixteen_minutes_off_is_named(
     offset_s: float, side: str, secret_key_file: Path
 ) -> None:
     async def main() -> None:
-        clock = _ShiftedClock(offset_s)
+        clock = IdleClock(ahead_s=offset_s)
         async with connected(secret_key_file, answered(200), clock=clock) as (client, _):
             error = await refused(client.get("/"))
             assert error.status == 401
@@ -224,7 +213,7 @@ def test_a_clock_that_is_sixteen_minutes_off_is_named(
 @pytest.mark.parametrize("offset_s", [840.0, -840.0])
 def test_a_clock_within_the_window_is_not_blamed(offset_s: float, secret_key_file: Path) -> None:
     async def main() -> None:
-        clock = _ShiftedClock(offset_s)
+        clock = IdleClock(ahead_s=offset_s)
         bad = problem(400, "invalid", "Bad.", "no")
         async with connected(secret_key_file, answered(200), bad, clock=clock) as (client, _):
             await client.get("/")

@@ -269,19 +269,9 @@ def test_what_is_kept_of_a_hub_has_a_limit_that_is_said(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-class AheadClock(IdleClock):
-    """A wall clock that a test puts wrong."""
-
-    ahead_s = 0.0
-
-    def wall(self) -> float:
-        return super().wall() + self.ahead_s
-
-
 def test_a_hub_with_a_wrong_clock_is_named_and_its_ages_are_right(tmp_path: Path) -> None:
     async def main() -> None:
-        clock = AheadClock()
-        clock.ahead_s = 3600.0
+        clock = IdleClock(ahead_s=3600.0)
         async with (
             agent() as one,
             hub_of(tmp_path / "a", {"n1": one.address}) as first,

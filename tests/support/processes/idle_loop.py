@@ -54,12 +54,13 @@ class IdleLoop(asyncio.SelectorEventLoop):
 class IdleClock(SystemClock):
     """The time of the loop that runs, for hubs and clients on it: as long as they stand, nothing ages.
 
-    Threads have the time of the loop that asked last. On any other loop this is the machine's time.
+    Threads have the time of the loop that asked last. On any other loop this is the machine's time. With
+    `ahead_s` the wall clock is wrong, by so many seconds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ahead_s: float = 0.0) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._wall_offset = super().wall() - super().monotonic()
+        self._wall_offset = super().wall() - super().monotonic() + ahead_s
 
     def wall(self) -> float:
         """Unix time in seconds; behind the machine's by what the loop has not waited."""
