@@ -2,36 +2,19 @@
 
 import asyncio
 import itertools
-from collections.abc import Coroutine
-from typing import Any
 
 import pytest
 
 from accelwatch.api_client.limiter import MAX_PAUSE_S, Limiter
 from accelwatch.base.clock import ManualClock
-from support.processes.idle_loop import IdleLoop
+from support.processes.idle_loop import IdleClock
 
 FOREVER = float("inf")
 
 
-class LoopClock:
-    """The loop's own time."""
-
-    def wall(self) -> float:
-        return self.monotonic()
-
-    def monotonic(self) -> float:
-        return asyncio.get_running_loop().time()
-
-
-def _run(what: Coroutine[Any, Any, None]) -> None:
-    with asyncio.Runner(loop_factory=IdleLoop) as runner:
-        runner.run(what)
-
-
 async def _turns(limiter: Limiter, count: int) -> list[float]:
     """When each of so many that come together got its turn."""
-    clock = LoopClock()
+    clock = IdleClock()
     since = clock.monotonic()
 
     async def turn() -> float:
@@ -50,13 +33,13 @@ async def _at_once(limiter: Limiter, count: int) -> int:
 
 def test_a_burst_goes_at_once_and_the_rest_at_its_rate() -> None:
     async def main() -> None:
-        limiter = Limiter(20, 3, LoopClock())
+        limiter = Limiter(20, 3, IdleClock())
         assert await _at_once(limiter, 6) == 3
         # What waits comes before what is new.
         (turn,) = await _turns(limiter, 1)
         assert turn >= 0.19
 
-    _run(main())
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize("now", [1_000.0, 12_345.678, 57_023.419, 900_000.1])
@@ -67,29 +50,29 @@ def test_a_burst_is_whole_whatever_the_clock_shows(now: float) -> None:
         limiter = Limiter(20, 7, ManualClock(monotonic=now))
         assert await _at_once(limiter, 9) == 7
 
-    _run(main())
+    asyncio.run(main())
 
 
 def test_credit_comes_back_while_nothing_is_sent() -> None:
     async def main() -> None:
-        limiter = Limiter(20, 2, LoopClock())
+        limiter = Limiter(20, 2, IdleClock())
         await _turns(limiter, 2)
         await asyncio.sleep(1.0)
         assert await _at_once(limiter, 5) == 2
 
-    _run(main())
+    asyncio.run(main())
 
 
 def test_a_turn_after_the_deadline_is_none_and_costs_none() -> None:
     async def main() -> None:
-        limiter, clock = Limiter(10, 1, LoopClock()), LoopClock()
+        limiter, clock = Limiter(10, 1, IdleClock()), IdleClock()
         assert await limiter.wait(clock.monotonic())
         soon = clock.monotonic() + 0.05
         assert not await limiter.wait(soon)
         assert not await limiter.wait(soon)
         assert await limiter.wait(soon + 0.06)
 
-    _run(main())
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize(("asked_s", "expected_s"), [(0.3, 0.3), (None, 1.0)])
@@ -97,7 +80,7 @@ def test_a_pause_holds_everybody_and_leaves_no_burst(
     asked_s: float | None, expected_s: float
 ) -> None:
     async def main() -> None:
-        limiter = Limiter(20, 2, LoopClock())
+        limiter = Limiter(20, 2, IdleClock())
         # Three wait for their turns already when the server asks for the pause.
         waiting = asyncio.create_task(_turns(limiter, 5))
         await asyncio.sleep(0)
@@ -109,25 +92,25 @@ def test_a_pause_holds_everybody_and_leaves_no_burst(
         gaps = [later - earlier for earlier, later in itertools.pairwise(turns)]
         assert min(gaps) >= 0.04
 
-    _run(main())
+    asyncio.run(main())
 
 
 def test_a_shorter_pause_does_not_end_a_longer() -> None:
     async def main() -> None:
-        limiter = Limiter(20, 2, LoopClock())
+        limiter = Limiter(20, 2, IdleClock())
         limiter.pause(0.3)
         limiter.pause(0.1)
         (turn,) = await _turns(limiter, 1)
         assert turn >= 0.29
 
-    _run(main())
+    asyncio.run(main())
 
 
 def test_no_pause_is_longer_than_a_cluster_may_go_unwatched() -> None:
     async def main() -> None:
-        clock = LoopClock()
+        clock = IdleClock()
         limiter, now = Limiter(20, 2, clock), clock.monotonic()
         limiter.pause(3600.0)
         assert limiter.opens_at == pytest.approx(now + MAX_PAUSE_S, abs=5.0)
 
-    _run(main())
+    asyncio.run(main())
