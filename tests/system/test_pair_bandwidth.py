@@ -19,15 +19,13 @@ from support.servers.ports import free_port
 
 def connected(port: int) -> socket.socket:
     """As soon as somebody listens there."""
-    results: list[socket.socket] = []
 
-    def try_once() -> bool:
+    def try_once() -> socket.socket | None:
         with contextlib.suppress(ConnectionRefusedError):
-            results.append(socket.create_connection(("127.0.0.1", port)))
-        return bool(results)
+            return socket.create_connection(("127.0.0.1", port))
+        return None
 
-    wait_until(try_once)
-    return results[0]
+    return wait_until(try_once)
 
 
 class Served:

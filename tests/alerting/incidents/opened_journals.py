@@ -23,13 +23,12 @@ def opens(settings: PostgreSQL, folder: Path | None = None) -> Journal:
 @contextlib.contextmanager
 def eventually_open(settings: PostgreSQL, folder: Path | None = None) -> Iterator[Journal]:
     """The journal, as soon as the database has noticed that whoever had it is out of it."""
-    opened: list[Journal] = []
 
-    def try_() -> bool:
+    def try_to_open() -> Journal | None:
         with contextlib.suppress(JournalInUseError):
-            opened.append(opens(settings, folder))
-        return bool(opened)
+            return opens(settings, folder)
+        return None
 
-    wait_until(try_)
-    yield opened[0]
-    opened[0].close()
+    journal = wait_until(try_to_open)
+    yield journal
+    journal.close()

@@ -264,14 +264,12 @@ def test_a_card_that_the_driver_gave_up_is_lost(tmp_path: Path) -> None:
 
 def read_with_load(backend: FuriosaBackend, device: Device) -> Reading:
     """The first reading that has a load."""
-    readings: list[Reading] = []
 
-    def is_told() -> bool:
-        readings.extend(backend.read(device, Request()))
-        return _has_load(readings[-1])
+    def with_load() -> Reading | None:
+        (told,) = backend.read(device, Request())
+        return told if _has_load(told) else None
 
-    wait_until(is_told)
-    return readings[-1]
+    return wait_until(with_load)
 
 
 def _has_load(read: Reading) -> bool:

@@ -69,14 +69,12 @@ def test_a_gpu_stuck_in_gpm_does_not_hold_the_others(rig: Rig) -> None:
         machine.scenario.fault("nvmlGpmSampleGet", "stall", device=0).write()
         thread = threading.Thread(target=machine.backend.read, args=(stuck, Request()), daemon=True)
         thread.start()
-        readings: list[Reading] = []
 
-        def is_held_up() -> bool:
-            readings.extend(machine.backend.read(free, Request()))
-            return readings[-1].absent.get(ACTIVE) is Absence.TIMEOUT
+        def held_up() -> Reading | None:
+            reading = machine.backend.read(free, Request())[0]
+            return reading if reading.absent.get(ACTIVE) is Absence.TIMEOUT else None
 
-        wait_until(is_held_up)
-        assert readings[-1].values["power_watts",] > 0
+        assert wait_until(held_up).values["power_watts",] > 0
         machine.scenario.heal("nvmlGpmSampleGet", device=0).write()
         thread.join(GUARD_S)
         assert not thread.is_alive()

@@ -11,15 +11,7 @@ from support.processes.waiting import GUARD_S, wait_until
 
 
 def newest(stream: LineStream) -> tuple[bytes, float]:
-    lines: list[tuple[bytes, float]] = []
-
-    def has_come() -> bool:
-        if (told := stream.newest()) is not None:
-            lines.append(told)
-        return bool(lines)
-
-    wait_until(has_come)
-    return lines[0]
+    return wait_until(stream.newest)
 
 
 def test_the_newest_line_with_its_age_and_nothing_after_a_silence(tmp_path: Path) -> None:
