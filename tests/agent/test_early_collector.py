@@ -15,6 +15,7 @@ from accelwatch.cli.startup.main import main
 from accelwatch.node.sampler import early
 from node.sampler.test_early import loaded_by, output_of
 from support.machines.nvml_stand_ins import NvmlScenario
+from support.processes.process_states import has_ended, status_of
 from support.processes.waiting import wait_until
 from support.servers.agent_processes import AgentProcess
 
@@ -64,19 +65,6 @@ def opened_by(pid: int) -> list[str]:
     return found
 
 
-def has_ended(pid: int) -> bool:
-    """Whether a process is gone, or only not waited for by whoever began it."""
-    try:
-        return status_of(pid, "State")[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
-def status_of(pid: int, key: str) -> str:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(line.split(":", 1)[1].strip() for line in lines if line.startswith(f"{key}:"))
-
-
 @pytest.mark.parametrize(
     ("words", "begun"),
     [
@@ -116,9 +104,11 @@ def test_it_is_a_fork_with_nothing_of_the_server(start: Start) -> None:
     (collector,) = collectors(agent)
     owner = Path(f"/proc/{agent.process.pid}/cmdline").read_bytes()
     assert Path(f"/proc/{collector}/cmdline").read_bytes() == owner
-    assert status_of(collector, "Umask") == "0077"
+    status = status_of(collector)
+    assert status is not None
+    assert status["Umask"] == "0077"
     assert Path(f"/proc/{collector}/oom_score_adj").read_text() == "1000\n"
-    assert int(status_of(collector, "SigIgn"), 16) & 1 << (signal.SIGINT - 1)
+    assert int(status["SigIgn"], 16) & 1 << (signal.SIGINT - 1)
     targets = opened_by(collector)
     assert not any(target.startswith("socket:") for target in targets)
     assert not any(target.startswith(str(agent.folder / "state")) for target in targets)

@@ -21,6 +21,7 @@ from accelwatch_lab.cluster.processes import (
     lab_processes,
 )
 from accelwatch_lab.cluster.waiting import until
+from support.processes.process_states import has_ended
 
 SLEEP = ("sleep", "600")
 DEAF = (
@@ -92,7 +93,7 @@ def test_what_has_left_its_group_is_ended_by_its_mark(tmp_path: Path) -> None:
     until(lambda: (tmp_path / "grandchild").read_text().strip(), "it says whom")
     pid = int((tmp_path / "grandchild").read_text())
     processes.stop()
-    until(lambda: _ended(pid), "the grandchild has ended")
+    until(lambda: has_ended(pid), "the grandchild has ended")
 
 
 def test_what_has_no_environment_for_an_instant_is_swept_too(
@@ -129,14 +130,6 @@ def test_what_is_begun_shows_its_mark_at_once(
     child = processes.start("ours", SLEEP)
     assert list(lab_processes(tmp_path, {})) == [child.pid]
     assert processes.stop() == 1
-
-
-def _ended(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return True
-    return state == "Z"
 
 
 def test_another_folder_is_another_lab(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from accelwatch_script.process.command import CALL, MOST_KEPT, Command, RunResult, Stop
 from accelwatch_script.process.run import run
 from support.actions.hooks import program
+from support.processes.process_states import has_ended
 from support.processes.waiting import wait_until
 
 MOST_S = 60.0
@@ -40,10 +41,7 @@ def ran(
 
 
 def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1].split()[0] != "Z"
-    except OSError:
-        return False
+    return not has_ended(pid)
 
 
 def pids(path: Path) -> list[int]:

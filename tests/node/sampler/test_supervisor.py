@@ -28,6 +28,7 @@ from accelwatch.system.processes.child_process import reap_leftovers
 from node.sampler.agents import PATIENT, Agent, has_gone, is_state, status, view
 from node.sampler.fakes import FAKE, SECOND, TELLING
 from support.processes.own_children import children
+from support.processes.process_states import has_ended
 from support.processes.waiting import GUARD_S, wait_until
 
 
@@ -303,16 +304,8 @@ def test_a_child_whose_owner_is_gone_ends() -> None:
     orphan = int(os.read(reading, 32))
     os.kill(owner, signal.SIGKILL)
     os.waitpid(owner, 0)
-    wait_until(lambda: not _runs(orphan))
+    wait_until(lambda: has_ended(orphan))
     os.close(reading)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def test_events_reach_the_store_with_their_device(start: Callable[..., Agent]) -> None:

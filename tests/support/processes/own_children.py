@@ -3,6 +3,8 @@
 import signal
 from pathlib import Path
 
+from support.processes.process_states import has_ended, status_of
+
 
 def living_children() -> set[str]:
     """Process ids of this process's children, without those that were killed."""
@@ -17,11 +19,7 @@ def children() -> set[str]:
 
 def _ends(pid: str) -> bool:
     """Whether a process has ended, or will as soon as a busy machine lets it."""
-    try:
-        lines = Path("/proc", pid, "status").read_text().splitlines()
-    except (FileNotFoundError, ProcessLookupError):
+    if has_ended(pid) or (status := status_of(pid)) is None:
         return True
-    told = dict(line.split(":", 1) for line in lines)
     killed = 1 << (signal.SIGKILL - 1)
-    pending = int(told["SigPnd"], 16) | int(told["ShdPnd"], 16)
-    return told["State"].split()[0] in "ZX" or bool(pending & killed)
+    return bool((int(status["SigPnd"], 16) | int(status["ShdPnd"], 16)) & killed)

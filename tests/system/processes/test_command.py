@@ -11,6 +11,7 @@ import pytest
 
 from accelwatch.system.processes.command import CommandResult, run
 from support.processes.own_children import children
+from support.processes.process_states import has_ended
 from support.processes.waiting import GUARD_S, wait_until
 
 
@@ -70,7 +71,7 @@ def test_ten_megabytes_of_garbage_are_cut_off_and_the_command_is_ended(tmp_path:
     found = run([program(tmp_path, body), str(note)], timeout_s=GUARD_S, max_bytes=1 << 20)
     assert (found.failure, found.status, found.ok) == ("too much output", None, False)
     assert len(found.output) == 1 << 20
-    wait_until(lambda: _ended(int(note.read_text())))
+    wait_until(lambda: has_ended(int(note.read_text())))
 
 
 def test_complaints_count_towards_the_limit(tmp_path: Path) -> None:
@@ -98,16 +99,7 @@ def test_a_command_that_never_ends_is_killed_with_its_children(tmp_path: Path) -
     assert (found.failure, found.status) == ("timeout", None)
     if note.exists():
         # Killed is not yet gone: a busy machine takes a moment to end a process.
-        wait_until(lambda: all(_ended(int(pid)) for pid in note.read_text().split()))
-
-
-def _ended(pid: int) -> bool:
-    """Whether a process is gone, or only waits for its parent to notice."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return True
-    return stat.rpartition(")")[2].split()[0] in "ZX"
+        wait_until(lambda: all(has_ended(int(pid)) for pid in note.read_text().split()))
 
 
 def test_a_command_that_the_kernel_does_not_let_go_is_reaped_by_a_later_run(

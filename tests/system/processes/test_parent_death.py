@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.system.processes import parent_death
+from support.processes.process_states import has_ended
 from support.processes.shell_scripts import script
 from support.processes.waiting import wait_until
 
@@ -26,15 +27,6 @@ time.sleep(600)
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="prctl(2)")
 
 
-def gone(pid: int) -> bool:
-    """Whether a process has ended, reaped or not."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-    return "State:\tZ" in status or "State:\tX" in status
-
-
 def test_a_command_that_hangs_ends_with_a_killed_collector(tmp_path: Path) -> None:
     # It ignores what a closed pipe would do, and prints nothing more.
     monitor = script(tmp_path / "monitor", "trap '' PIPE HUP TERM; echo $$; exec sleep 600")
@@ -42,12 +34,12 @@ def test_a_command_that_hangs_ends_with_a_killed_collector(tmp_path: Path) -> No
     try:
         assert owner.stdout is not None
         command = int(owner.stdout.readline())
-        assert not gone(command)
+        assert not has_ended(command)
     finally:
         owner.send_signal(signal.SIGKILL)
         owner.communicate()
     try:
-        wait_until(lambda: gone(command))
+        wait_until(lambda: has_ended(command))
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(command, signal.SIGKILL)

@@ -13,6 +13,7 @@ import pytest
 from accelwatch.base.errors import UsageError
 from accelwatch.fleet.hub_client.local_hub.child import ChildError, Outcome, fork_child
 from accelwatch.fleet.hub_client.local_hub.lifetime import Lifetime
+from support.processes.process_states import has_ended
 
 _PARENT = """
 import signal, sys, time
@@ -45,15 +46,9 @@ def _crashes(_: Path, __: Lifetime) -> None:
 
 def _gone(pid: int, within_s: float = 20.0) -> bool:
     limit = time.monotonic() + within_s
-    while time.monotonic() < limit:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            return True
-        if state == "Z":
-            return True
+    while not (ended := has_ended(pid)) and time.monotonic() < limit:
         time.sleep(0.01)
-    return False
+    return ended
 
 
 def test_a_child_is_ready_and_ends_when_it_is_closed() -> None:
