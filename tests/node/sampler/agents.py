@@ -14,6 +14,7 @@ from accelwatch.node.store import Store
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import BackendStatus, DeviceView, Snapshot
 from accelwatch.system.processes.child_process import reap_leftovers
+from support.processes.own_children import children
 from support.processes.waiting import GUARD_S
 
 # On a machine that stands still for some seconds no child is taken for one that hangs.
@@ -82,6 +83,12 @@ def has_gone(pid: int) -> bool:
     """Whether a child has ended and was reaped; one that dies slowly is reaped here."""
     reap_leftovers()
     return not Path(f"/proc/{pid}").exists()
+
+
+def none_is_left(others: set[str]) -> bool:
+    """Whether all children but these have ended and were reaped; slow ones are reaped here."""
+    reap_leftovers()
+    return not children() - others
 
 
 def view(snapshot: Snapshot, device_id: str) -> DeviceView | None:

@@ -24,8 +24,7 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import MAX_PROCESSES
 from accelwatch.schema.snapshot import BackendState, DeviceView, Snapshot
-from accelwatch.system.processes.child_process import reap_leftovers
-from node.sampler.agents import AheadClock
+from node.sampler.agents import AheadClock, none_is_left
 from node.sampler.fakes import ELSEWHERE, FAKE, LIGHT_SLEEPER, SECOND, SERIAL, TELLING, runs_sleep
 from support.processes.own_children import children
 from support.processes.waiting import wait_until
@@ -494,12 +493,7 @@ def test_no_child_is_left_behind() -> None:
     others = children()
     for _ in range(3):
         shot([{"id": "0"}])
-
-    def none_is_left() -> bool:
-        reap_leftovers()
-        return not children() - others
-
-    wait_until(none_is_left)
+    wait_until(lambda: none_is_left(others))
 
 
 def test_nothing_heavy_is_imported() -> None:

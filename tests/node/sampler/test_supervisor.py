@@ -24,8 +24,7 @@ from accelwatch.node.store.reports import Heartbeat, Report
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import BackendState, Snapshot
-from accelwatch.system.processes.child_process import reap_leftovers
-from node.sampler.agents import PATIENT, Agent, has_gone, is_state, status, view
+from node.sampler.agents import PATIENT, Agent, has_gone, is_state, none_is_left, status, view
 from node.sampler.fakes import FAKE, SECOND, TELLING
 from support.processes.own_children import children
 from support.processes.process_states import has_ended
@@ -345,12 +344,7 @@ def test_on_an_event_loop_it_runs_until_cancelled() -> None:
             await task
 
     asyncio.run(run())
-
-    def none_is_left() -> bool:
-        reap_leftovers()
-        return not children() - others
-
-    wait_until(none_is_left)
+    wait_until(lambda: none_is_left(others))
 
 
 def test_one_damaged_report_is_told_and_the_collector_lives_on(
