@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from support.processes.waiting import GUARD_S
 from support.servers.alertmanager import Alertmanager, alertmanager
 from support.servers.ports import free_port
 from support.servers.prometheus_servers import installed
@@ -64,8 +65,9 @@ def test_what_is_held_back(
             # What holds back hears of alerts one after another, and later than who posts them.
             await server.post_alert({**MANY, "job": "last"})
             await server.post_alert({**ONE, "job": "last"})
-            while not await held_back(server, {**ONE, "job": "last"}):
-                await asyncio.sleep(0.05)
+            async with asyncio.timeout(GUARD_S):
+                while not await held_back(server, {**ONE, "job": "last"}):
+                    await asyncio.sleep(0.05)
             assert await held_back(server, target) is inhibited
             found = await server.alerts(alertname=source["alertname"])
             (first,) = [one for one in found if one["labels"] == source]

@@ -180,14 +180,14 @@ def test_a_journal_that_nobody_waits_for_any_more_is_closed_once_it_is_open(
 
     def opens_slowly(location: JournalLocation | None, now: float) -> OpeningResult:
         begun.set()
-        disk.wait()
+        disk.wait(GUARD_S)
         return open_journal(location, now)
 
     async def main() -> None:
         with monkeypatch.context() as slow:
             slow.setattr(patient, "open_journal", opens_slowly)
             opening = asyncio.create_task(PatientJournal().open(tmp_path, 0.0))
-            await asyncio.to_thread(begun.wait)
+            assert await asyncio.to_thread(begun.wait, GUARD_S)
         opening.cancel()
         await asyncio.wait([opening])
         assert opening.cancelled()

@@ -59,7 +59,7 @@ def test_a_write_that_fails_after_its_caller_was_cancelled_is_no_unhandled_error
 
     def refuses(_: Journal, batches: list[Batch]) -> None:
         begun.set()
-        disk.wait()
+        disk.wait(GUARD_S)
         raise JournalError("the disk is full")
 
     async def scenario() -> None:
@@ -71,7 +71,7 @@ def test_a_write_that_fails_after_its_caller_was_cancelled_is_no_unhandled_error
         monkeypatch.setattr(Journal, "write", refuses)
         monkeypatch.setattr(patient, "COMMIT_WAIT_S", GUARD_S)
         writing = asyncio.create_task(incident_store.remember({"f": START + 60}, START))
-        await asyncio.to_thread(begun.wait)
+        assert await asyncio.to_thread(begun.wait, GUARD_S)
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
         assert writing.cancelled()
