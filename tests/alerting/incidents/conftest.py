@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from accelwatch.alerting.incidents.journal.journal import Journal
-from accelwatch.alerting.incidents.journal.postgresql import connection, database
 from support.incidents.kept_journals import InPostgreSQL, InSQLite, KeptJournal
+from support.postgresql.fixtures import patient_database
 from support.postgresql.server import Server, running_or_skip
-from support.processes.waiting import GUARD_S
+
+__all__ = ["patient_database"]
 
 
 @pytest.fixture(scope="session")
@@ -17,14 +18,6 @@ def postgresql() -> Iterator[Server]:
     """A server, for all tests of a process."""
     with running_or_skip() as server:
         yield server
-
-
-@pytest.fixture
-def patient_database(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For tests between whose steps this machine may stand still: nobody loses the lease by that."""
-    for limit in ("ANSWER_S", "LEASE_S", "_CLOSE_S"):
-        monkeypatch.setattr(connection, limit, GUARD_S)
-    monkeypatch.setattr(database, "_SURE_S", GUARD_S)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

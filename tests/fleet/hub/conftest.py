@@ -4,18 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.alerting.incidents.journal.postgresql import connection, database
+from support.postgresql.fixtures import patient_database
 from support.servers.certificate_authority import Authority
+
+__all__ = ["patient_database"]
 
 
 @pytest.fixture
 def authority(tmp_path: Path) -> Authority:
     return Authority(tmp_path)
-
-
-@pytest.fixture
-def long_lease(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No hub loses the journal in PostgreSQL because the machine stands still for some seconds."""
-    monkeypatch.setattr(connection, "LEASE_S", 60.0)
-    monkeypatch.setattr(connection, "ANSWER_S", 60.0)
-    monkeypatch.setattr(database, "_SURE_S", 59.5)

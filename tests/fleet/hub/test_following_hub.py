@@ -23,7 +23,7 @@ from support.incidents.kept_journals import InPostgreSQL
 from support.machines import composed as machines
 from support.postgresql.server import running_or_skip
 
-pytestmark = pytest.mark.usefixtures("long_lease")
+pytestmark = pytest.mark.usefixtures("patient_database")
 RULE = {
     "id": "gpu.lost",
     "title": "A GPU is lost",

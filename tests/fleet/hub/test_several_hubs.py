@@ -25,7 +25,7 @@ from support.fleet.hub_peers import served_hub
 from support.incidents.kept_journals import InPostgreSQL
 from support.postgresql.server import running_or_skip
 
-pytestmark = pytest.mark.usefixtures("long_lease")
+pytestmark = pytest.mark.usefixtures("patient_database")
 RULES = RuleSettings(packs=("nvidia",))
 
 
