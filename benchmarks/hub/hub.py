@@ -28,6 +28,7 @@ from hub_processes import (
     share,
     table,
     use,
+    wait_for_files,
     wait_for_nodes,
     window,
 )
@@ -82,11 +83,7 @@ def load_words(plan: Plan, folder: Path) -> list[str]:
 def targets(plan: Plan, folder: Path) -> Path:
     """The file of targets, when the load serves."""
     path, port = folder / "targets.json", folder / "port"
-    deadline = time.monotonic() + 60
-    while not (path.exists() or (port.exists() and port.read_text())):
-        if time.monotonic() > deadline:
-            raise RuntimeError("the load does not begin to serve")
-        time.sleep(0.1)
+    wait_for_files(path if plan.poll else port)
     if not plan.poll:
         base = f"http://127.0.0.1:{port.read_text()}"
         names = [f"n{number:04d}" for number in range(plan.nodes)]

@@ -30,6 +30,7 @@ from hub_processes import (
     share,
     table,
     use,
+    wait_for_files,
     wait_for_nodes,
     window,
 )
@@ -91,14 +92,6 @@ def busy(count: int) -> Iterator[None]:
         yield
 
 
-def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 60
-    while not path.exists():
-        if time.monotonic() > deadline:
-            raise RuntimeError("the load does not begin to serve")
-        time.sleep(0.1)
-
-
 def watch(hub: int, prometheus: int, load: int, seconds: float) -> Both:
     """Both, side by side, for a time."""
     before, first = use(load), appended()
@@ -156,7 +149,7 @@ def main() -> None:
         words = [executable, str(HERE / "hub_pages.py"), str(given.series), str(given.targets)]
         scrape = f"{{mode: poll, scrape_interval: {INTERVAL_S}s}}"
         with running([*words, str(targets)], LOAD_CORE) as load:
-            wait_for(targets)
+            wait_for_files(targets)
             theirs = prometheus_words(program, folder, targets)
             with (
                 busy(given.busy),

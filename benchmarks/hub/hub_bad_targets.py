@@ -16,7 +16,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hub_load import chunk
-from hub_processes import HERE, HUB_CORE, LOAD_CORE, hub_words, running, share, use, wait_for_nodes
+from hub_processes import (
+    HERE,
+    HUB_CORE,
+    LOAD_CORE,
+    hub_words,
+    running,
+    share,
+    use,
+    wait_for_files,
+    wait_for_nodes,
+)
 
 WELL, DEAD, SLOW, GARBAGE = 160, 20, 10, 10
 SETTLE_S = 10
@@ -61,11 +71,7 @@ async def serve_bad(port_file: Path) -> None:
 
 def port_of(path: Path) -> str:
     """The port that a process writes down when it serves."""
-    deadline = time.monotonic() + 60
-    while not (path.exists() and path.read_text()):
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"nobody writes {path}")
-        time.sleep(0.1)
+    wait_for_files(path)
     return path.read_text()
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 LOAD_CORE, HUB_CORE = 0, 1
 PORT = 19878
-_STARTING_S = 90
+_STARTING_S = 120
 _MIB = 1 << 20
 
 
@@ -139,6 +139,15 @@ def ask(path: str, port: int = PORT) -> tuple[float, bytes]:
     if answer.status != 200:
         raise RuntimeError(f"{path} answered {answer.status}: {body[:200]!r}")
     return taken, body
+
+
+def wait_for_files(*files: Path) -> None:
+    """Until all are written, as who serves does last. Raises RuntimeError."""
+    deadline = time.monotonic() + _STARTING_S
+    while not all(file.exists() and file.read_text() for file in files):
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"nobody serves yet: {', '.join(map(str, files))}")
+        time.sleep(0.1)
 
 
 def wait_for_nodes(count: int, hub: subprocess.Popen[bytes]) -> None:

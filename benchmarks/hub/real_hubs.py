@@ -6,17 +6,15 @@ time at which its tick was due: by this node lateness is measured at the far end
 
 import contextlib
 import json
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from sys import executable
 from typing import Any, NamedTuple
 
-from hub_processes import HERE, hub_words, running
+from hub_processes import HERE, hub_words, running, wait_for_files
 from several_hubs import Plan
 
 _FIRST_PORT = 19880
-_STARTING_S = 120.0
 # A machine whose cores are busy takes its time over thousands of connections at once.
 _PATIENCE = "{scrape_timeout: 60s}"
 
@@ -46,7 +44,7 @@ def real_hubs(plan: Plan, folder: Path) -> Iterator[Below]:
         for hub, file in enumerate(listed):
             simulator = stack.enter_context(running(_simulator(plan, hub, file), None))
             below.simulator_pids[f"nodes {hub}"] = simulator.pid
-        _wait_for(port, *listed)
+        wait_for_files(port, *listed)
         for hub, file in enumerate(listed):
             name = f"hub {hub}"
             own = below.folders[name] = folder / f"hub-{hub}"
@@ -75,15 +73,6 @@ def _simulator(plan: Plan, seed: int, targets: Path) -> list[str]:
         *("--seed", str(seed), "--listen", "127.0.0.1:0", "--ports", "one"),
         *("--interval", f"{plan.interval_s:g}s", "--print-targets", str(targets)),
     ]
-
-
-def _wait_for(*files: Path) -> None:
-    """Until all are written. Raises RuntimeError."""
-    deadline = time.monotonic() + _STARTING_S
-    while not all(file.exists() and file.read_text() for file in files):
-        if time.monotonic() > deadline:
-            raise RuntimeError("the simulators do not begin to serve")
-        time.sleep(0.2)
 
 
 def _targets(hub: int, fleet: Path) -> list[dict[str, Any]]:
