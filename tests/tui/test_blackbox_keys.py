@@ -16,8 +16,9 @@ from accelwatch.tui.events.changes import Change
 from accelwatch.tui.views.blackbox.excerpt_page import ExcerptPage
 from support.dashboards.fleets import FleetStage
 from support.dashboards.fleets import on as on_fleet
-from support.dashboards.local import GUARD_S, FedSource, Stage, board_of, lost, node, running
+from support.dashboards.local import FedSource, Stage, board_of, lost, node, running
 from support.machines.composed import NOW
+from support.processes.waiting import GUARD_S
 
 Check = Callable[[Stage], Awaitable[None]]
 SHORT = Bounds(before_s=60.0, after_s=5.0, segment_s=20.0, again_s=0.0)

@@ -11,7 +11,8 @@ from accelwatch.tui.screens.dialogs.prompt import PromptScreen
 from accelwatch.tui.state.board import MOST_FILTERS
 from support.dashboards.fleets import FleetStage
 from support.dashboards.fleets import on as on_fleet
-from support.dashboards.local import GUARD_S, Stage, board_of, on
+from support.dashboards.local import Stage, board_of, on
+from support.processes.waiting import GUARD_S
 
 NAMES = ["temp", "power_watts", "power_limit_watts", "present"]
 

@@ -24,7 +24,8 @@ from support.archives.replay_archives import (
     STEP_S,
     bad_day,
 )
-from support.dashboards.local import GUARD_S, Stage, board_of
+from support.dashboards.local import Stage, board_of
+from support.processes.waiting import GUARD_S
 
 LAST = END / 1000 - STEP_S
 

@@ -30,11 +30,10 @@ from accelwatch.schema.snapshot import Owner
 from accelwatch.schema.stream.context import Event
 from support.fleet.two_nodes import TwoNodes, view
 from support.machines import composed as machines
+from support.processes.waiting import GUARD_S
 from support.rules.ticks import Ticks
 
 POWER = ("power_watts",)
-# What is waited for comes at once; a guard against a wait without end.
-GUARD_S = 30.0
 LOW = """\
 version: 1
 defaults: {keep: 0, cooldown: 1m}

@@ -24,11 +24,10 @@ from accelwatch.tui.state.board import Board
 from accelwatch.tui.theme.appearance import Appearance
 from accelwatch.tui.theme.preferences import Preferences
 from support.machines.composed import GIB, NOW, lost_view, snapshot, view
+from support.processes.waiting import GUARD_S
 
 COMMANDS = ("python3 train.py --config a.yaml", "vllm serve", "jupyter-kernel")
 USERS = ("ada", "grace", "trainer")
-# When what a test waits for has not come by then, the test has failed.
-GUARD_S = 60.0
 
 _TYPED = {"less_than_sign": "<", "greater_than_sign": ">", "equals_sign": "=", "space": " "}
 # What a terminal's parser would call a character, and the other way about.

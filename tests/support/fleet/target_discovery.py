@@ -6,9 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.watch import Discoverer
-
-# When a condition has not come true by then, the test has failed.
-GUARD_S = 60.0
+from support.processes.waiting import GUARD_S
 
 
 class Finding:
