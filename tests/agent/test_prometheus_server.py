@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import socket
 import subprocess
 import threading
 import urllib.parse
@@ -16,6 +15,7 @@ import pytest
 
 from accelwatch.web.protection.web_config import Protection, load_protection
 from support.machines import composed as machines
+from support.servers.ports import free_port
 
 Serve = Callable[..., Any]
 
@@ -27,8 +27,7 @@ class Prometheus:
         program = shutil.which("prometheus")
         if program is None:
             pytest.skip("prometheus is not on PATH; Debian has it in the package prometheus")
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            self.address = f"127.0.0.1:{probe.getsockname()[1]}"
+        self.address = f"127.0.0.1:{free_port()}"
         config = folder / "prometheus.yml"
         config.write_text(
             json.dumps({"global": {"scrape_interval": "1s"}, "scrape_configs": jobs}), "utf-8"

@@ -86,10 +86,8 @@ def test_a_file_that_is_written_gets_nothing_else(environ: dict[str, str], tmp_p
 
 @pytest.mark.parametrize("closed", CLOSED)
 def test_a_fleet_is_told_of(closed: str) -> None:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))  # nothing is listening there
-        where = f"127.0.0.1:{one.getsockname()[1]}"
-        ended = run(closed, "fleet", "--targets", where, "--once", *PATIENT)
+    where = f"127.0.0.1:{free_port()}"
+    ended = run(closed, "fleet", "--targets", where, "--once", *PATIENT)
     assert ended.returncode == 1
     assert "1 node (1 never)" in ended.stdout
     assert ended.stderr == ""

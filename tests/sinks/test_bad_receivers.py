@@ -1,7 +1,6 @@
 """What every sink that speaks HTTP makes of a receiver that fails."""
 
 import asyncio
-import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ from aiohttp import web
 from accelwatch.alerting.sink import Outcome, Status
 from support.incidents.notices import NOTICE
 from support.incidents.sinks import delivered, sink
+from support.servers.ports import free_port
 from support.servers.receivers import Receiver, code, receiver
 
 HTTP_SINKS = ("webhook", "slack", "slack-token", "teams", "alertmanager")
@@ -79,14 +79,12 @@ def test_one_that_drips_has_taken_the_message_where_its_code_says_so(plugin: str
 
 @pytest.mark.parametrize("plugin", HTTP_SINKS)
 def test_one_that_is_not_there(plugin: str) -> None:
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
-        options: dict[str, Any] = {"url": url}
-        if plugin == "slack-token":
-            options = {"api": url, "token": "t", "channel": "C1"}
-        made = sink(plugin.partition("-")[0], **options)
-        result = asyncio.run(_first(made))
+    url = f"http://127.0.0.1:{free_port()}"
+    options: dict[str, Any] = {"url": url}
+    if plugin == "slack-token":
+        options = {"api": url, "token": "t", "channel": "C1"}
+    made = sink(plugin.partition("-")[0], **options)
+    result = asyncio.run(_first(made))
     assert (result.status, result.message) == (
         Status.RETRY,
         "cannot be reached: Connection refused",
