@@ -15,6 +15,8 @@ _APART_S, _LONGEST_APART_S = 0.05, 1.0
 _CLOSER = 0.9
 # How long until a host without accelerators is probed again.
 _NOTHING_THERE_S = 60.0
+# How much longer than its commands a round may last.
+_SLACK_S = 5.0
 
 
 class Pace:
@@ -56,13 +58,11 @@ class SshTransport:
         turn: Turn,
         *,
         backends: dict[str, Remote] | None = None,
-        slack_s: float = 5.0,
         failures: FailureLog | None = None,
     ) -> None:
         """`limit_bytes` bounds what a round may print; `turn` is of who reads a long one on a thread.
 
-        `backends` is what can be read, by backend; all that is installed, if it is left out. `slack_s`
-        is how much longer than its commands a round may last.
+        `backends` is what can be read, by backend; all that is installed, if it is left out.
         """
         self.settings = settings
         self.limit_bytes = limit_bytes
@@ -75,7 +75,7 @@ class SshTransport:
         self.backends = remotes() if backends is None else backends
         self.commands = commands_of(self.backends)
         # How long a round may last until it is reported as hanging.
-        self.patience_s = _longest_s(self.commands.values()) + slack_s
+        self.patience_s = _longest_s(self.commands.values()) + _SLACK_S
 
 
 def _longest_s(commands: Collection[RemoteCommand]) -> float:
