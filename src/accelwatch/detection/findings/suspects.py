@@ -12,7 +12,7 @@ from accelwatch.detection.frame import Frame
 from accelwatch.detection.fusion.families import family_of
 from accelwatch.detection.fusion.fuse import Conclusions, Fused
 from accelwatch.detection.fusion.row_levels import ALERTED, NONE
-from accelwatch.detection.fusion.strength import AGREE, ALONE, MOST_SCORE, alone_s, is_lifted
+from accelwatch.detection.fusion.strength import AGREE, ALONE, MOST_SCORE, is_lifted, pending_s
 
 # A node by its name, and a family.
 Accusation = tuple[str, str]
@@ -203,7 +203,7 @@ def _cause_of(piece: Piece) -> str:
 
 def _is_enough(piece: Piece, now: float) -> bool:
     """Whether a piece is an alert without any other, as in fusion."""
-    lasts = piece.score >= ALONE and now - piece.since >= alone_s(family_of(piece.family))
+    lasts = piece.score >= ALONE and now - piece.since >= pending_s(family_of(piece.family))
     return piece.weight is Weight.STATISTICAL and lasts
 
 

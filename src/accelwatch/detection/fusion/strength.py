@@ -53,7 +53,7 @@ class Strength(NamedTuple):
     factor: Floats
 
 
-def alone_s(family: Family) -> float:
+def pending_s(family: Family) -> float:
     """Seconds that a family has to be above `ALONE` before it wakes somebody without any other."""
     return _ALONE_MILD_S if family.is_mild else ALONE_S
 
@@ -143,5 +143,5 @@ def _add(to: Strength, item: Evidence, position: int, rows: Indices) -> None:
         return
     to.agrees[position, rows[(score >= AGREE) & (lasted >= AGREE_S)]] = True
     to.lasts[position, rows[(score >= AGREE) & (lasted >= ALONE_S)]] = True
-    to.alone[position, rows[(score >= ALONE) & (lasted >= alone_s(FAMILIES[position]))]] = True
+    to.alone[position, rows[(score >= ALONE) & (lasted >= pending_s(FAMILIES[position]))]] = True
     to.watched[position, rows[(score >= WATCH) & (lasted >= WATCH_S)]] = True

@@ -16,9 +16,9 @@ from accelwatch.detection.fusion.strength import (
     WATCH,
     WATCH_S,
     Strength,
-    alone_s,
     factors,
     is_lifted,
+    pending_s,
     strength,
 )
 from accelwatch.detection.signals.device_signals import DEVICE_SIGNALS
@@ -109,7 +109,7 @@ def _family(
         factor=factor,
         watch=Threshold(score=WATCH * factor, lasted_s=WATCH_S),
         agree=Threshold(score=AGREE * factor, lasted_s=AGREE_S),
-        alert=Threshold(score=ALONE * factor, lasted_s=alone_s(family)),
+        alert=Threshold(score=ALONE * factor, lasted_s=pending_s(family)),
         enough_for=_enough_for(combined, position, row),
         evidence=tuple(strongest),
     )
