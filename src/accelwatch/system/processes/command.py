@@ -77,7 +77,8 @@ def run(
             if stream is not None:
                 stream.close()
         if process.poll() is None:
-            process.returncode = 0  # a later run reaps it, by its number
+            # Nobody reads its code; without one Popen would warn when it is dropped, and reap it itself.
+            process.returncode = 0
             reap_later(process.pid)
 
 
