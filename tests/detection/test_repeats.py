@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from accelwatch.detection.findings.repeats import RepeatState, fresh, repeated
+from accelwatch.detection.baselines.repeats import RepeatState, fresh, repeated
 from accelwatch.detection.frame import Frame
 from support.detection.simulated import HEAT, LOAD, POWER, Fleet, at
 

@@ -15,7 +15,6 @@ from accelwatch_lab.cluster.backendai.access import (
     Account,
     keys_of,
     secret_file,
-    statements,
     write_keys,
 )
 from accelwatch_lab.cluster.backendai.servers.configuration import (
@@ -25,6 +24,7 @@ from accelwatch_lab.cluster.backendai.servers.configuration import (
     write_agent,
     write_manager,
 )
+from accelwatch_lab.cluster.backendai.servers.servers import statements
 from accelwatch_lab.cluster.backendai.servers.services import Services
 from accelwatch_lab.cluster.backendai.tree.building import built, obstacle_to_building
 from accelwatch_lab.cluster.backendai.tree.installed import (

@@ -7,7 +7,7 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.alerting.rules.document import Mode, Severity
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.guards.limits.breaker import BreakerStatus
-from accelwatch.remediation.policy.plan.spares.stand_ins import candidate
+from accelwatch.remediation.policy.plan.spares.candidates import candidate
 from accelwatch.remediation.policy.state.case import Case, Policy
 from accelwatch.remediation.policy.state.changes import CaseChanged, Verb
 from accelwatch.remediation.policy.state.stage import Stage

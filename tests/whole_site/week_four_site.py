@@ -21,7 +21,7 @@ import yaml
 
 from accelwatch.alerting.rules.loading.pack_files import pack_file
 from accelwatch.base.names.host_ranges import expand
-from accelwatch.expr.boot import SLACK_S
+from accelwatch.expr.checking.boot import SLACK_S
 from support.servers.agent_processes import AgentProcess
 from support.slurm.lab_cluster import WorkingSlurm
 from support.slurm.site import SlurmSite

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from accelwatch.expr.boot import SLACK_S, UPTIME_AGE, UPTIME_SERIES
+from accelwatch.expr.checking.boot import SLACK_S, UPTIME_AGE, UPTIME_SERIES
 from accelwatch.expr.checking.tree import Boot, Event, EventPattern, Window
 from accelwatch.expr.vocabulary.events import LONGEST_S, WITHIN_S, EventUse
 from accelwatch.expr.vocabulary.kleene import Key, Missing, Raw, Value, number

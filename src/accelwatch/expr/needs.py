@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 
 from accelwatch.base.errors import ExpressionError
-from accelwatch.expr.boot import UPTIME_AGE
+from accelwatch.expr.checking.boot import UPTIME_AGE
 from accelwatch.expr.checking.tree import (
     Affected,
     Event,

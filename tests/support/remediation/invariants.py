@@ -25,7 +25,7 @@ from accelwatch.remediation.policy.context.tables import replay
 from accelwatch.remediation.policy.guards.limits.ceiling import NEEDS, Ceiling
 from accelwatch.remediation.policy.jobs.chores import MOVED_ON, OWN_END
 from accelwatch.remediation.policy.plan.digest import digest_of
-from accelwatch.remediation.policy.plan.spares.spare_tests import INCIDENT
+from accelwatch.remediation.policy.plan.tests.spare_tests import INCIDENT
 from accelwatch.remediation.policy.state.case import Case
 from accelwatch.remediation.policy.state.clocks import DEATH_SETTLES_S, FRESH_S
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from accelwatch.agent.detection.device_rows import DeviceRows
-from accelwatch.agent.rules.new_events import NewEvents
-from accelwatch.agent.rules.snapshot_lookups import lookups_of, owner_names
+from accelwatch.agent.snapshots.lookups import lookups_of, owner_names
+from accelwatch.agent.snapshots.new_events import NewEvents
 from accelwatch.archive.detector.row_identities import RowIdentities
 from accelwatch.detection.arrays import Bools, Codes, Floats, Indices
 from accelwatch.detection.device_states import DEVICE_STATES

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from accelwatch.agent.rules.snapshot_lookups import owner_names
+from accelwatch.agent.snapshots.lookups import owner_names
 from accelwatch.alerting.incidents.model.incident import Facts
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.verdict import Entity

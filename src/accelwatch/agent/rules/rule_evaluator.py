@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from accelwatch.agent.rules.detected import DetectedDevice, NodeFindings
-from accelwatch.agent.rules.new_events import NewEvents
-from accelwatch.agent.rules.snapshot_lookups import absence_of, lookups_of, reported_series
+from accelwatch.agent.snapshots.lookups import absence_of, lookups_of, reported_series
+from accelwatch.agent.snapshots.new_events import NewEvents
 from accelwatch.alerting.rules.budget import Budgets
 from accelwatch.alerting.rules.document import Scope
 from accelwatch.alerting.rules.dormancy import Dormancy, Observed

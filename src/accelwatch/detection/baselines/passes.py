@@ -10,12 +10,12 @@ from accelwatch.detection.baselines.grouping import Grouping, device_groups, nod
 from accelwatch.detection.baselines.medians import Observed, quartiles
 from accelwatch.detection.baselines.phases import LOAD, POWER, gate, phase_of
 from accelwatch.detection.baselines.rates import Rates, rates
+from accelwatch.detection.baselines.repeats import repeated
 from accelwatch.detection.baselines.residuals import forget_elsewhere, residuals
 from accelwatch.detection.baselines.stages import stages_of
 from accelwatch.detection.baselines.state import DetectorState
 from accelwatch.detection.baselines.warming import warmed
 from accelwatch.detection.baselines.wiring import bound_by_slots
-from accelwatch.detection.findings.repeats import repeated
 from accelwatch.detection.frame import Frame
 from accelwatch.detection.tick import Residuals, Tick
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accelwatch.detection.arrays import Bools, Codes, Floats, Indices
-from accelwatch.detection.findings.repeats import RepeatState, fresh
+from accelwatch.detection.baselines.repeats import RepeatState, fresh
 from accelwatch.detection.frame import Frame
 from accelwatch.detection.signals.layout import DEVICE_LAYOUT, NODE_LAYOUT, Layout
 

@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 
 from accelwatch.detection.arrays import Indices
+from accelwatch.detection.baselines import repeats
 from accelwatch.detection.baselines.state import (
     DetectorState,
     GroupKey,
@@ -14,7 +15,6 @@ from accelwatch.detection.baselines.state import (
     StageState,
 )
 from accelwatch.detection.baselines.state_arrays import Array, Moves, StateArrays
-from accelwatch.detection.findings import repeats
 from accelwatch.detection.frame import Frame
 
 

@@ -2,7 +2,7 @@
 
 import ast
 
-from accelwatch.expr.boot import UPTIME
+from accelwatch.expr.checking.boot import UPTIME
 from accelwatch.expr.checking.tree import Boot, Event, EventPattern, Reading, walk
 from accelwatch.expr.checking.typing_pass import (
     Typing,

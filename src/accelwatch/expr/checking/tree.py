@@ -139,7 +139,7 @@ class Event:
     # How far back is looked; 0 for any time.
     seconds: int
     type: Type
-    # Whether it counts no more once the node has been booted (`expr.boot`).
+    # Whether it counts no more once the node has been booted (`boot.py`).
     until_boot: bool = False
     span: Span = field(default=(0, 0), compare=False, repr=False)
 

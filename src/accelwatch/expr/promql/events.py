@@ -1,6 +1,6 @@
 """Events as the agents count them: by device, code and category, with the time of the last."""
 
-from accelwatch.expr.boot import SLACK_S, UPTIME
+from accelwatch.expr.checking.boot import SLACK_S, UPTIME
 from accelwatch.expr.checking.tree import (
     Boot,
     Comparison,

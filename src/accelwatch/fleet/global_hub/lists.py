@@ -23,7 +23,7 @@ from accelwatch.fleet.global_hub.silent_rows import device_rows, node_rows
 from accelwatch.fleet.hub_client.several.fan_out import gathered
 from accelwatch.fleet.hub_client.several.groups import HubGroups
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture
-from accelwatch.fleet.hub_client.several.merging.rows import shown_rows
+from accelwatch.fleet.hub_client.several.hub_rows import shown_rows
 from accelwatch.fleet.hub_client.several.merging.totals import groups_added
 from accelwatch.fleet.targets.hub_endpoint import MOST_DEVICES
 from accelwatch.web.pages.json_page import json_page

@@ -16,10 +16,10 @@ from accelwatch.fleet.documents.remedies import (
     SparesPage,
 )
 from accelwatch.remediation.policy.context.outcome import Note
+from accelwatch.remediation.policy.context.running_tests import nodes_in_tests
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.guards.limits.budget import bound
-from accelwatch.remediation.policy.plan.spares.stand_ins import candidate
-from accelwatch.remediation.policy.plan.tests.running_tests import nodes_in_tests
+from accelwatch.remediation.policy.plan.spares.candidates import candidate
 from accelwatch.remediation.policy.state.model import Remedy, RemedyState
 from accelwatch.remediation.policy.state.node_locations import failure_domain_of
 from accelwatch.remediation.policy.state.orders import Veto

@@ -14,7 +14,6 @@ import msgspec
 
 from accelwatch.base.decode_errors import DECODE_ERRORS
 from accelwatch.base.errors import AccelwatchError
-from accelwatch_lab.cluster.backendai.servers.configuration import template
 
 # As many characters as the column of the database has.
 _SECRET_BYTES = 20
@@ -74,15 +73,6 @@ def keys_of(folder: Path, account: Account) -> Keys:
     except (*DECODE_ERRORS, OSError) as error:
         raise AccelwatchError(f"no manager was started in {folder}") from error
     return Keys(kept.url, ACCESS_KEYS[account], kept.secrets[account])
-
-
-def statements(folder: Path) -> str:
-    """SQL that has the manager know the secret keys of a folder."""
-    rows = (keys_of(folder, account) for account in Account)
-    return "".join(
-        template("secret_key.sql", access_key=row.access_key, secret_key=row.secret_key)
-        for row in rows
-    )
 
 
 def _write_secret(file: Path, text: bytes) -> None:

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from accelwatch.alerting.evaluation.describing import (
+from accelwatch.alerting.evaluation.incident_reader import IncidentReader
+from accelwatch.alerting.evaluation.paths import INCIDENTS, MAINTENANCE, SILENCES
+from accelwatch.alerting.evaluation.silences.describing import (
     silence_document,
     unknown_in,
     window_document,
 )
-from accelwatch.alerting.evaluation.incident_reader import IncidentReader
-from accelwatch.alerting.evaluation.paths import INCIDENTS, MAINTENANCE, SILENCES
 from accelwatch.alerting.evaluation.silences.documents import (
     Closed,
     MaintenanceChanged,

@@ -12,13 +12,13 @@ from accelwatch.fleet.hub_client.once import FleetDocuments, fetch_fleet, first_
 from accelwatch.fleet.hub_client.several.fan_out import ask_all
 from accelwatch.fleet.hub_client.several.groups import HubGroups
 from accelwatch.fleet.hub_client.several.hub_picture import HubPicture
-from accelwatch.fleet.hub_client.several.merging.exposition import pages_merged
-from accelwatch.fleet.hub_client.several.merging.rows import (
+from accelwatch.fleet.hub_client.several.hub_rows import (
     Row,
     device_as_of_now,
     node_as_of_now,
     shown_rows,
 )
+from accelwatch.fleet.hub_client.several.merging.exposition import pages_merged
 from accelwatch.fleet.hub_client.several.merging.totals import groups_added
 from accelwatch.fleet.hub_client.several.picture import SeveralPicture
 from accelwatch.fleet.picture.model import FleetView

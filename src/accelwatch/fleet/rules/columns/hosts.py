@@ -7,7 +7,7 @@ import numpy as np
 
 from accelwatch.alerting.rules.timing import LEAST_SILENCE_S, silence_s
 from accelwatch.base.slices import LongWork
-from accelwatch.expr.boot import UPTIME_SERIES
+from accelwatch.expr.checking.boot import UPTIME_SERIES
 from accelwatch.expr.needs import Needs, WindowNeed
 from accelwatch.expr.vocabulary.rule_names import of_host
 from accelwatch.expr.vocabulary.windows import WindowKind

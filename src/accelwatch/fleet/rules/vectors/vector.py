@@ -6,7 +6,7 @@ number that is missing is NaN, of which every comparison is neither true nor fal
 
 import numpy as np
 
-from accelwatch.expr.boot import SLACK_S, UPTIME, UPTIME_AGE
+from accelwatch.expr.checking.boot import SLACK_S, UPTIME, UPTIME_AGE
 from accelwatch.expr.checking.tree import (
     Affected,
     Arithmetic,

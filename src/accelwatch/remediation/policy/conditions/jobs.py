@@ -8,8 +8,8 @@ from accelwatch.remediation.policy.guards.denial import Denial
 from accelwatch.remediation.policy.jobs import jobs
 from accelwatch.remediation.policy.jobs.avoiding import as_of_now
 from accelwatch.remediation.policy.plan.gates import first_denial
+from accelwatch.remediation.policy.plan.spares.candidates import drawn
 from accelwatch.remediation.policy.plan.spares.stand_ins import (
-    drawn,
     may_request_spare,
     needs_spare,
 )

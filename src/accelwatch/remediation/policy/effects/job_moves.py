@@ -15,9 +15,9 @@ from accelwatch.remediation.policy.jobs.following import follow
 from accelwatch.remediation.policy.jobs.jobs import jobs_of, next_job
 from accelwatch.remediation.policy.jobs.resuming import count_resume, revert_resume
 from accelwatch.remediation.policy.jobs.unfinished import finished
+from accelwatch.remediation.policy.plan.spares.candidates import drawn
 from accelwatch.remediation.policy.plan.spares.stand_ins import (
     activate_spare,
-    drawn,
     not_drawn,
     reserve,
     without,

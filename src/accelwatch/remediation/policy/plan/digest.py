@@ -15,7 +15,7 @@ from accelwatch.remediation.policy.plan.planned_steps import (
     owner_of,
     steps_of,
 )
-from accelwatch.remediation.policy.plan.spares.stand_ins import drawn
+from accelwatch.remediation.policy.plan.spares.candidates import drawn
 from accelwatch.remediation.policy.state.case import Policy
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.spares.spare_selection import Drawn

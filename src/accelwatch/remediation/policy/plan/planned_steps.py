@@ -16,7 +16,7 @@ from accelwatch.remediation.policy.jobs.jobs import (
     silent,
 )
 from accelwatch.remediation.policy.plan.escalation import INTENTS, impossible
-from accelwatch.remediation.policy.plan.spares.stand_ins import drawn
+from accelwatch.remediation.policy.plan.spares.candidates import drawn
 from accelwatch.remediation.policy.state.case import Policy
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.relapses import MOST

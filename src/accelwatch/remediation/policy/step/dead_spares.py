@@ -11,13 +11,13 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.context.outcome import Loudness
 from accelwatch.remediation.policy.context.step_context import StepContext
 from accelwatch.remediation.policy.context.tables import SPARES
-from accelwatch.remediation.policy.plan.spares.spare_tests import INCIDENT
+from accelwatch.remediation.policy.plan.spares.candidates import why_unusable
 from accelwatch.remediation.policy.plan.spares.stand_ins import (
     fault_of,
     is_dead,
     start_return,
-    why_unusable,
 )
+from accelwatch.remediation.policy.plan.tests.spare_tests import INCIDENT
 from accelwatch.remediation.policy.state.spares import spare_transitions
 from accelwatch.remediation.policy.state.spares.model import SpareStatus
 from accelwatch.remediation.policy.table.transitions import store_remedy

@@ -26,13 +26,13 @@ from accelwatch.remediation.policy.jobs.following import followed
 from accelwatch.remediation.policy.jobs.resuming import learn_submission
 from accelwatch.remediation.policy.jobs.reviving import revived
 from accelwatch.remediation.policy.jobs.unfinished import changed_by, with_unfinished
-from accelwatch.remediation.policy.plan.spares.spare_tests import tested
 from accelwatch.remediation.policy.plan.spares.stand_ins import (
     activate_spare,
     is_back,
     not_drawn,
 )
 from accelwatch.remediation.policy.plan.tests.idle_tests import CHORE, idle_tested
+from accelwatch.remediation.policy.plan.tests.spare_tests import tested
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.pursued import Pursued, PursuitResult
 from accelwatch.remediation.policy.state.stage import Stage, Trigger

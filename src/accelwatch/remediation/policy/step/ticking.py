@@ -20,8 +20,7 @@ from accelwatch.remediation.policy.jobs.probing import probe_silent
 from accelwatch.remediation.policy.jobs.reviving import revive
 from accelwatch.remediation.policy.plan.escalation import INTENTS, next_escalation_step
 from accelwatch.remediation.policy.plan.gates import first_denial, reported_denial
-from accelwatch.remediation.policy.plan.spares import spare_tests
-from accelwatch.remediation.policy.plan.tests import idle_tests
+from accelwatch.remediation.policy.plan.tests import idle_tests, spare_tests
 from accelwatch.remediation.policy.plan.verify import waits_for_test
 from accelwatch.remediation.policy.state import relapses
 from accelwatch.remediation.policy.state.clocks import REVIVAL_S

@@ -5,11 +5,16 @@ They run in the tree, each process in mounts of its own: nothing stays mounted w
 
 import contextlib
 import signal
+from pathlib import Path
 
 from accelwatch.base.errors import AccelwatchError
-from accelwatch_lab.cluster.backendai.access import Account, Keys, keys_of, statements, write_keys
+from accelwatch_lab.cluster.backendai.access import Account, Keys, keys_of, write_keys
 from accelwatch_lab.cluster.backendai.servers.agents import Agents
-from accelwatch_lab.cluster.backendai.servers.configuration import ManagerPorts, write_manager
+from accelwatch_lab.cluster.backendai.servers.configuration import (
+    ManagerPorts,
+    template,
+    write_manager,
+)
 from accelwatch_lab.cluster.backendai.servers.data import copy_data, keep_data, set_up
 from accelwatch_lab.cluster.backendai.servers.services import Services
 from accelwatch_lab.cluster.backendai.servers.workers import record_worker
@@ -129,3 +134,12 @@ class Servers:
         except OSError:
             return ""
         return text[-500:].strip()
+
+
+def statements(folder: Path) -> str:
+    """SQL that has the manager know the secret keys of a folder."""
+    rows = (keys_of(folder, account) for account in Account)
+    return "".join(
+        template("secret_key.sql", access_key=row.access_key, secret_key=row.secret_key)
+        for row in rows
+    )

@@ -1,1 +1,1 @@
-"""Spares: which node may stand in for another, and their tests. Pure."""
+"""Spares: which node may stand in for another, and how it does. Pure."""

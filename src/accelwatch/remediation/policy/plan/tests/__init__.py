@@ -1,1 +1,1 @@
-"""Verification by work: peers, floors and results of tests, and the tests of idle nodes."""
+"""Verification by work: peers, floors and results of tests, and the tests of idle nodes and spares."""

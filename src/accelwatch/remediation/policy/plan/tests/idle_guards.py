@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remediation.policy.context.bearings import bearing_of_node
+from accelwatch.remediation.policy.context.running_tests import IN_A_TEST, nodes_in_tests
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards import data_guard
 from accelwatch.remediation.policy.guards.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remediation.policy.guards.limits.ceiling import answers
-from accelwatch.remediation.policy.plan.spares.stand_ins import why_unusable
-from accelwatch.remediation.policy.plan.tests.running_tests import IN_A_TEST, nodes_in_tests
+from accelwatch.remediation.policy.plan.spares.candidates import why_unusable
 from accelwatch.remediation.policy.state.clocks import FRESH_S
 
 

@@ -4,11 +4,11 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from accelwatch.remediation.policy.context.bearings import why_left_alone
+from accelwatch.remediation.policy.context.running_tests import nodes_in_tests
 from accelwatch.remediation.policy.context.views import StepView
 from accelwatch.remediation.policy.guards.denial import Denial, DenialKind
 from accelwatch.remediation.policy.guards.identity import Proof
-from accelwatch.remediation.policy.plan.spares.stand_ins import why_unusable
-from accelwatch.remediation.policy.plan.tests.running_tests import nodes_in_tests
+from accelwatch.remediation.policy.plan.spares.candidates import why_unusable
 from accelwatch.remediation.policy.state.model import Remedy
 from accelwatch.remediation.policy.state.node_tests import latest_run
 from accelwatch.remediation.policy.state.spares.model import SpareStatus

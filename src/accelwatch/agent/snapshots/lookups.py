@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from accelwatch.base.absence import reason_of
-from accelwatch.expr.boot import UPTIME_SERIES
+from accelwatch.expr.checking.boot import UPTIME_SERIES
 from accelwatch.expr.rule_history import HOST
 from accelwatch.expr.vocabulary.kleene import MISSING, Key, Lookup, Missing, Value
 from accelwatch.node.query.lookup import STATUS_SERIES, lookup

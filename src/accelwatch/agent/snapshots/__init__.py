@@ -1,0 +1,1 @@
+"""What snapshots of a node say to its rules and its detector."""
